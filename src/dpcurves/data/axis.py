@@ -1,0 +1,43 @@
+"""One side of a table: a column, and the public cells that it is read in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .grid import Grid
+
+Category = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A column of numbers, on a grid. What is no number is missing."""
+
+    column: str
+    grid: Grid
+
+    @property
+    def slots(self) -> int:
+        """How many cells are counted."""
+        return self.grid.slots
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """A column of categories that were declared in public, in this order. Any other value is missing.
+
+    Raises:
+        ValueError: no category, or one twice.
+    """
+
+    column: str
+    values: tuple[Category, ...]
+
+    def __post_init__(self) -> None:
+        if not self.values or len(set(self.values)) < len(self.values):
+            raise ValueError(f"{self.column}: declare at least one category, each once, got {self.values}")
+
+    @property
+    def slots(self) -> int:
+        """How many cells are counted."""
+        return len(self.values)

@@ -1,0 +1,85 @@
+"""Questions about records, written down before any data is seen. Each is answered from one integer table.
+
+A table is flat: the cells of the product of the axes, the last axis fastest, and behind them one more cell for the
+records that are missing on any axis. Every record that is used lies in exactly one of these cells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from math import prod
+
+from .axis import Axis, Categories
+
+
+class Read(Enum):
+    """What will be read from the counts: the chooser minimises the error of that."""
+
+    CELLS = "cells"
+    PREFIXES = "prefixes along the last axis"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What all queries share: the axes of the table, and how much one record can add to its cell."""
+
+    axes: tuple[Axis | Categories, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells per axis, without the missing cell."""
+        return tuple(axis.slots for axis in self.axes)
+
+    @property
+    def rows(self) -> int:
+        """How many cells the axes before the last one have together."""
+        return prod(self.shape[:-1])
+
+    @property
+    def cells(self) -> int:
+        """How many cells the last axis has."""
+        return self.shape[-1]
+
+    @property
+    def reach(self) -> int:
+        """How much one record can add to its cell, at most."""
+        return 1
+
+    @property
+    def paid_as(self) -> Table:
+        """What is paid for when this is asked: once, however often it is looked at."""
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class CountQuery(Table):
+    """How many records fall in each cell."""
+
+    read: Read
+
+
+@dataclass(frozen=True, slots=True)
+class SumQuery(Table):
+    """The sum, in each cell, of the distances of the last axis' values from the middle of their cell.
+
+    A distance is an integer in ``-half, ..., half``, in steps of the cell's width over ``2 * half``. So a record can
+    add `half` at most, in a narrow cell as in a wide one, and missing records add 0.
+    """
+
+    half: int
+
+    @property
+    def reach(self) -> int:
+        """How much one record can add to its cell, at most."""
+        return self.half
+
+
+@dataclass(frozen=True, slots=True)
+class CutQuery(Table):
+    """Numbers of inner edges of the one axis that cut the records into `pieces` of about equal size."""
+
+    pieces: int
+
+
+Query = CountQuery | SumQuery | CutQuery

@@ -1,0 +1,122 @@
+"""Which two data sets an observer must not be able to tell apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Who is protected: all records that share a value of `column`. At most `records` of them are used.
+
+    Raises:
+        ValueError: `records` is below 1.
+    """
+
+    column: str
+    records: int
+
+    def __post_init__(self) -> None:
+        if self.records < 1:
+            raise ValueError(f"rows_per_unit: at least 1 record of each unit is used, got {self.records}")
+
+    def __str__(self) -> str:
+        return "each record" if self == EACH_RECORD else f"{self.column} (at most {self.records} records each)"
+
+
+EACH_RECORD = Unit(column="", records=1)
+
+
+@dataclass(frozen=True, slots=True)
+class AddRemove:
+    """One unit more or less. The number of units is private: there is no field to read it from."""
+
+    unit: Unit
+
+    @property
+    def moves(self) -> int:
+        """L1 distance between the counts of neighbours, at most: a unit's records come or go."""
+        return self.unit.records
+
+    @property
+    def squared_moves(self) -> int:
+        """Squared L2 distance between the counts of neighbours, at most: they may all lie in one cell."""
+        return self.unit.records**2
+
+    @property
+    def total(self) -> int | None:
+        """The number of records counted, where it is public: here it never is."""
+        return None
+
+    def __str__(self) -> str:
+        return Neighbours.ADD_REMOVE.value
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceOne:
+    """One unit changed. The number of units is public, so it is a field.
+
+    Raises:
+        ValueError: there is no unit to replace.
+    """
+
+    unit: Unit
+    units: int
+
+    def __post_init__(self) -> None:
+        if self.units < 1:
+            raise ValueError("units: replace-one protects one unit among at least 1; there is none (use add-remove)")
+
+    @property
+    def moves(self) -> int:
+        """L1 distance between the counts of neighbours, at most: old records go and new ones come."""
+        return 2 * self.unit.records
+
+    @property
+    def squared_moves(self) -> int:
+        """Squared L2 distance, at most: all old records leave one cell and all new ones enter another."""
+        return 2 * self.unit.records**2
+
+    @property
+    def total(self) -> int | None:
+        """The number of records counted, where it is public: each unit then fills exactly one cell.
+
+        >>> ReplaceOne(EACH_RECORD, 7).total, ReplaceOne(Unit("patient", 2), 7).total
+        (7, None)
+        """
+        return self.units if self.unit.records == 1 else None
+
+    def __str__(self) -> str:
+        return Neighbours.REPLACE_ONE.value
+
+
+Adjacency = AddRemove | ReplaceOne
+
+
+class Neighbours(Enum):
+    """A kind of adjacency, before the unit and the number of units are known.
+
+    >>> Neighbours.REPLACE_ONE.among(EACH_RECORD, units=10)
+    ReplaceOne(unit=Unit(column='', records=1), units=10)
+    """
+
+    ADD_REMOVE = "add-remove"
+    REPLACE_ONE = "replace-one"
+
+    @property
+    def knows_units(self) -> bool:
+        """Whether the number of units is public."""
+        return self is Neighbours.REPLACE_ONE
+
+    def among(self, unit: Unit, units: int | None) -> Adjacency:
+        """The adjacency itself. `units` is needed exactly where it is public.
+
+        Raises:
+            ValueError: `units` is missing under replace-one.
+        """
+        if self is Neighbours.ADD_REMOVE:
+            return AddRemove(unit)
+        if units is None:
+            raise ValueError("units: replace-one needs the public number of units; add-remove does not")
+        return ReplaceOne(unit, units)

@@ -1,0 +1,107 @@
+"""How released integers scatter around the truth. Public, and known before any data is seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from math import expm1, exp
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Family(Enum):
+    """A kind of integer noise around zero."""
+
+    LAPLACE = "discrete Laplace"
+    GAUSSIAN = "discrete Gaussian"
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """One exact law of integer noise (Canonne, Kamath and Steinke 2020).
+
+    Attributes:
+        family: Laplace: chance of z proportional to ``exp(-|z| / parameter)``. Gaussian: to
+            ``exp(-z**2 / (2 * parameter))``.
+        parameter: The scale of a Laplace law, or the variance parameter of a Gaussian one.
+    """
+
+    family: Family
+    parameter: Fraction
+
+    @property
+    def variance(self) -> float:
+        """Of one draw. (That of a discrete Gaussian is at most its parameter; below 1 the parameter is used.)
+
+        >>> round(Noise(Family.LAPLACE, Fraction(10)).variance, 3)
+        199.833
+        """
+        if self.family is Family.GAUSSIAN:
+            return float(self.parameter)
+        rate = 1 / float(self.parameter)
+        return 2 * exp(-rate) / expm1(-rate) ** 2
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Intervals that tile the cells of every row, and the noise of each of their sums.
+
+    Interval i is ``[starts[i], starts[i + 1])``; the last one ends with the row.
+    """
+
+    starts: range | tuple[int, ...]
+    noise: Noise
+
+    def bounds(self, cells: int) -> NDArray[np.int64]:
+        """The ends of the intervals: one more than there are intervals."""
+        return np.append(np.asarray(self.starts, dtype=np.int64), cells)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Noisy sums over intervals of cells, each with noise of its own: flat histograms, trees, partitions.
+
+    The order of values: level by level, in it row by row, in it from left to right; the missing cell comes last.
+    Mechanisms publish before they mix: noises are independent here, and covariance is born in `postprocess`.
+
+    Attributes:
+        rows: How many cells the axes before the last have together.
+        cells: How many cells the last axis has.
+        levels: From coarse to fine. Every interval is a union of intervals of the next level.
+        missing: Noise of the count of records that are missing. None: it was not asked for.
+    """
+
+    rows: int
+    cells: int
+    levels: tuple[Level, ...]
+    missing: Noise | None
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return self.rows * sum(len(level.starts) for level in self.levels) + (self.missing is not None)
+
+    def blank(self) -> tuple[int, ...]:
+        """Values that tell nothing."""
+        return (0,) * self.size
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Values are choices, not measurements: there is nothing to subtract. `example` is one that tells nothing."""
+
+    example: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return len(self.example)
+
+    def blank(self) -> tuple[int, ...]:
+        """Values that tell nothing."""
+        return self.example
+
+
+NoiseLaw = Measured | Chosen

@@ -1,0 +1,41 @@
+"""What will be done, at what price, and with what error. No data was touched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+from ..data import Query
+from ..privacy import Adjacency, PrivacyLoss
+from .law import NoiseLaw
+
+
+class UnsupportedQuery(Exception):
+    """A mechanism or trust model cannot answer this. Nothing was charged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A pure function of public facts: made again, it is the same.
+
+    Attributes:
+        query: What will be asked.
+        loss: What it costs.
+        adjacency: Under which neighbours.
+        made_by: Trust model and mechanism, in words.
+        law: How the values will scatter around the truth.
+        error: Standard deviation of one reading of the query (a cell or a prefix, averaged over the grid), in
+            records, before post-processing; 0 for choices.
+    """
+
+    query: Query
+    loss: PrivacyLoss
+    adjacency: Adjacency
+    made_by: str
+    law: NoiseLaw
+    error: float
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same plan, whoever makes it."""
+        return sha256(repr(self).encode()).hexdigest()
