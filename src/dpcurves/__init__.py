@@ -1,0 +1,69 @@
+"""Differentially private curves from real tables: distribution functions, quantiles, ROC, calibration and more."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .curves import (
+        CDF,
+        ROC,
+        Calibration,
+        CalibrationQuestion,
+        CdfQuestion,
+        Histogram,
+        HistogramQuestion,
+        HosmerLemeshow,
+        HosmerLemeshowQuestion,
+        Quantiles,
+        QuantilesQuestion,
+        RocQuestion,
+    )
+    from .data import Categories, Grid, Outside
+    from .ledger import Account, BudgetExceeded, Ledger
+    from .noise.randomness import Randomness
+    from .one_question import calibration_curve, cdf, histogram, hosmer_lemeshow, quantiles, roc_curve
+    from .privacy import EACH_RECORD, Neighbours, PrivacyLoss, Unit
+    from .release import UnsupportedQuery
+    from .session import Session, rehearse
+
+    ADD_REMOVE = Neighbours.ADD_REMOVE
+    REPLACE_ONE = Neighbours.REPLACE_ONE
+
+_ROOMS = {
+    "curves": (
+        "CDF", "ROC", "Calibration", "CalibrationQuestion", "CdfQuestion", "Histogram", "HistogramQuestion",
+        "HosmerLemeshow", "HosmerLemeshowQuestion", "Quantiles", "QuantilesQuestion", "RocQuestion",
+    ),
+    "data": ("Categories", "Grid", "Outside"),
+    "ledger": ("Account", "BudgetExceeded", "Ledger"),
+    "noise.randomness": ("Randomness",),
+    "one_question": ("calibration_curve", "cdf", "histogram", "hosmer_lemeshow", "quantiles", "roc_curve"),
+    "privacy": ("EACH_RECORD", "Neighbours", "PrivacyLoss", "Unit"),
+    "release": ("UnsupportedQuery",),
+    "session": ("Session", "rehearse"),
+}  # fmt: skip
+_PLACES = {name: room for room, names in _ROOMS.items() for name in names}
+_ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")
+
+__all__ = [
+    "ADD_REMOVE", "CDF", "EACH_RECORD", "REPLACE_ONE", "ROC", "Account", "BudgetExceeded", "Calibration",
+    "CalibrationQuestion", "Categories", "CdfQuestion", "Grid", "Histogram", "HistogramQuestion", "HosmerLemeshow",
+    "HosmerLemeshowQuestion", "Ledger", "Neighbours", "Outside", "PrivacyLoss", "Quantiles", "QuantilesQuestion",
+    "Randomness", "RocQuestion", "Session", "Unit", "UnsupportedQuery", "calibration_curve", "cdf", "histogram",
+    "hosmer_lemeshow", "quantiles", "rehearse", "roc_curve",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name where it is used: the command line must answer before the heavy libraries are loaded."""
+    if name in _ADJACENCIES:
+        return getattr(import_module(".privacy", __name__).Neighbours, name)
+    if name in _PLACES:
+        return getattr(import_module(f".{_PLACES[name]}", __name__), name)
+    raise AttributeError(f"module 'dpcurves' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

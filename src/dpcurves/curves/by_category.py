@@ -1,0 +1,87 @@
+"""One curve for each declared category: parallel composition, so all of them for the price of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+
+from .. import display
+from ..data.axis import Category
+from ..release import Evidence, Face
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class Drawable(Protocol):
+    """What each curve of a category can do."""
+
+    face: Face
+
+    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes: ...
+
+    def to_json(self) -> str: ...
+
+
+Curve = TypeVar("Curve", bound=Any)
+
+
+class ByCategory(Mapping[Category, Curve]):
+    """A mapping from each category to its curve, in the order that was declared.
+
+    Formal guarantees: a record lies in one category at most, and each curve was read from its own cells of one
+    table, so all curves together lose what that table cost.
+    """
+
+    def __init__(self, column: str, curves: Mapping[Category, Curve]) -> None:
+        self.column = column
+        self._curves = dict(curves)
+
+    def __getitem__(self, category: Category) -> Curve:
+        return self._curves[category]
+
+    def __iter__(self) -> Iterator[Category]:
+        return iter(self._curves)
+
+    def __len__(self) -> int:
+        return len(self._curves)
+
+    @property
+    def face(self) -> Face:
+        """The same for all curves."""
+        face: Face = next(iter(self._curves.values())).face
+        return face
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """All curves in one picture."""
+        for category, curve in self._curves.items():
+            ax = curve.plot(ax=ax, name=f"{self.column} {category}")
+        if ax is None:
+            raise ValueError("by: there is no category to draw")
+        return ax
+
+    def to_json(self) -> str:
+        """The curves under their categories (``kind`` is ``curves``)."""
+        return display.envelope_of_many(self.column, {str(name): c.to_json() for name, c in self._curves.items()})
+
+
+def rows_of(evidence: Evidence) -> list[Evidence]:
+    """The evidence of each row on its own: what one category's curve is read from.
+
+    That all rows together have a known total is left unused: with several rows it tells next to nothing about one.
+    """
+    law = evidence.measured
+    ends = np.cumsum([0, *(law.rows * len(level.starts) for level in law.levels)])
+    own = replace(law, rows=1, missing=None)
+    parts: list[tuple[int, ...]] = []
+    for row in range(law.rows):
+        values: tuple[int, ...] = ()
+        for start, level in zip(ends, law.levels, strict=False):
+            width = len(level.starts)
+            first = int(start) + row * width
+            values += evidence.values[first : first + width]
+        parts.append(values)
+    return [Evidence(own, values, None) for values in parts]

@@ -1,0 +1,167 @@
+"""The distribution function of one column."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import display
+from ..data import Axis, Categories, CountQuery, Grid, Outside, Read
+from ..postprocess import dvoretzky, inverse_at, simultaneous_band, value_at
+from ..release import ALL, Evidence, Face, Release, Step
+from .by_category import ByCategory, rows_of
+from .prefixes import Prefixes
+from .question import face_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class CDF:
+    """The share of records below each edge of a grid, among records that have a value.
+
+    Attributes:
+        x: Edges, of shape ``(cells + 1,)``.
+        y: Shares of records below them, non-decreasing in [0, 1], of the same shape; linear inside cells. The last
+            edge is closed: records on it are below.
+        count: How many records have a value: estimated unless public.
+        label: What the x axis shows.
+        face: What stands on every picture of the curve.
+        prefixes: The evidence that the curve was read from.
+    """
+
+    x: FloatArray
+    y: FloatArray
+    count: float
+    label: str
+    face: Face
+    prefixes: Prefixes
+
+    @classmethod
+    def read(cls, evidence: Evidence, grid: Grid, label: str, face: Face) -> CDF:
+        """From counts of one row of cells."""
+        prefixes = Prefixes(evidence, grid)
+        return cls(grid.edges, prefixes.shares, prefixes.total, label, face, prefixes)
+
+    def cdf(self, t: ArrayLike) -> FloatArray:
+        """The share of records below `t`: linear inside cells, 0 below the grid."""
+        return value_at(self.x, self.y, np.asarray(t, dtype=np.float64))
+
+    def quantile(self, p: ArrayLike) -> FloatArray:
+        """The least value below which a share `p` of the records lies.
+
+        Raises:
+            ValueError: `p` is not between 0 and 1.
+        """
+        return inverse_at(self.x, self.y, np.asarray(p, dtype=np.float64))
+
+    def band(
+        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Two curves at the edges that have the true curve between them, everywhere at once, with chance `level`.
+
+        The noise of the unbiased estimate is simulated, its largest studentised deviation bounded, and the monotone
+        hull taken; edges inside merged cells span both neighbours. The true curve is that of the records; with
+        `population`, that of the population they were drawn from: half of the error chance goes to the inequality of
+        Dvoretzky, Kiefer and Wolfowitz (with Massart's constant), which needs independent units of one record each.
+
+        Returns:
+            Lower and upper shares, each of the shape of `x`.
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level: a chance between 0 and 1 is needed, got {level}")
+        margin = self._sampling_margin(level) if population else 0.0
+        of_noise = (1 + level) / 2 if population else level
+        deviations = self.prefixes.deviations(generator)
+        lower, upper = simultaneous_band(
+            self.prefixes.unbiased_shares, deviations, of_noise, known=self.prefixes.measured
+        )
+        return np.clip(lower - margin, 0.0, 1.0), np.clip(upper + margin, 0.0, 1.0)
+
+    def quantile_interval(
+        self, p: float, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+    ) -> tuple[float, float]:
+        """Two values that have the quantile `p` between them; for all `p` at once with chance `level`."""
+        lower, upper = self.band(level, population=population, generator=generator)
+        return float(inverse_at(self.x, upper, np.asarray(p))), float(inverse_at(self.x, lower, np.asarray(p)))
+
+    def _sampling_margin(self, level: float) -> float:
+        if self.face.rows_per_unit != 1:
+            raise ValueError("population: the band needs independent units of one record each (rows_per_unit=1)")
+        return dvoretzky(self.count, (1 + level) / 2)
+
+    def plot(self, ax: Axes | None = None, *, level: float | None = None, name: str | None = None) -> Axes:
+        """Draw the curve, with a band if a `level` is given. Spends nothing, however often it is called."""
+        band = None if level is None else self.band(level)
+        return display.draw_cdf(self.x, self.y, self.face, label=self.label, band=band, ax=ax, name=name)
+
+    def to_frame(self) -> Any:
+        """Columns ``x`` and ``y`` as a data frame."""
+        return display.to_frame({"x": self.x, "y": self.y})
+
+    def to_json(self) -> str:
+        """The published format (``kind`` is ``cdf``), with the noise law: a curve read from it has its bands."""
+        question = {"label": self.label, "outside": self.prefixes.grid.outside.name}
+        releases = [self.prefixes.evidence.to_json()]
+        return display.envelope(
+            "cdf", {"x": self.x, "y": self.y}, self.face, {"question": question, "releases": releases}
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> CDF:
+        """The curve that `to_json` wrote."""
+        opened = display.opened(text, "cdf")
+        question = opened.evidence["question"]
+        grid = Grid.from_edges(opened.arrays["x"], outside=Outside[question["outside"]])
+        return cls.read(Evidence.from_json(opened.evidence["releases"][0]), grid, question["label"], opened.face)
+
+    def _repr_html_(self) -> str:
+        return display.card_of(f"Distribution of {self.label}", self.plot, self.face)
+
+
+@dataclass(frozen=True, slots=True)
+class CdfQuestion:
+    """What share of the records lies below each edge of `grid`? One turn.
+
+    Attributes:
+        column: A column of numbers.
+        grid: Public cells.
+        by: Categories that were declared in public: one curve for each, all for the price of one.
+        measured_in: The measuring unit of the column, for the axis.
+    """
+
+    column: str
+    grid: Grid
+    by: Categories | None = None
+    measured_in: str = ""
+
+    def steps(self) -> Generator[Step, Release, Any]:
+        """One table of counts, read along the grid."""
+        axis = Axis(self.column, self.grid)
+        axes = (axis,) if self.by is None else (self.by, axis)
+        release = yield Step(CountQuery(axes, Read.PREFIXES), share=ALL)
+        return self.read(release)
+
+    def read(self, release: Release) -> CDF | ByCategory[CDF]:
+        """The curve, or one for each category."""
+        face, label = face_of([release]), axis_label(self.column, self.measured_in)
+        if self.by is None:
+            return CDF.read(Evidence.of(release), self.grid, label, face)
+        rows = rows_of(Evidence.of(release))
+        curves = {value: CDF.read(row, self.grid, label, face) for value, row in zip(self.by.values, rows, strict=True)}
+        return ByCategory(self.by.column, curves)
+
+    def __str__(self) -> str:
+        return f"distribution function of {self.column}" + (f" by {self.by.column}" if self.by else "")
+
+
+def axis_label(column: str, measured_in: str) -> str:
+    """What stands under an axis."""
+    return f"{column} ({measured_in})" if measured_in else column

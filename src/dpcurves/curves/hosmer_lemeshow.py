@@ -1,0 +1,137 @@
+"""The test of Hosmer and Lemeshow: do observed and expected positives agree, group by group?"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import display
+from ..data import Axis, Grid
+from ..data.axis import Category
+from ..postprocess import DRAWS, hosmer_lemeshow_statistic, public_generator, simulated_statistics
+from ..release import Face, Release, Step
+from .labels import labels
+from .question import face_of
+from .score_groups import SCORES, ScoreGroups, grouped, require_groups
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class HosmerLemeshow:
+    """The statistic, and its p-value under the null *including the known noise*.
+
+    Attributes:
+        statistic: Sum over groups of squared differences over expectations, for both classes.
+        p_value: How often a calibrated model would show at least this statistic, under the same noise. Noise makes
+            the statistic large on its own, so it is not compared with a chi-square law: the null is simulated.
+        edges: Where the groups lie, of shape ``(groups + 1,)``.
+        count, observed, expected: Records, observed and expected positives of each group, unbiased.
+        face: What stands on every picture.
+        groups: What the test was read from.
+    """
+
+    statistic: float
+    p_value: float
+    edges: FloatArray
+    count: FloatArray
+    observed: FloatArray
+    expected: FloatArray
+    face: Face
+    groups: ScoreGroups
+
+    @classmethod
+    def read(cls, groups: ScoreGroups, face: Face, *, generator: np.random.Generator | None = None) -> HosmerLemeshow:
+        """From released groups."""
+        count = groups.positive + groups.negative
+        statistic = float(hosmer_lemeshow_statistic(groups.positive, groups.negative, groups.mean_score))
+        null = simulated_statistics(
+            count, groups.mean_score, groups.deviations(generator), groups.means, DRAWS, public_generator(generator)
+        )
+        p_value = (1 + int((null >= statistic).sum())) / (len(null) + 1)
+        expected = groups.mean_score * count
+        return cls(statistic, p_value, groups.grid.edges, count, groups.positive, expected, face, groups)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw observed beside expected positives of each group."""
+        positive, _, _ = self.groups.deviations(None)
+        return display.draw_hosmer_lemeshow(
+            self.edges, self.observed, self.expected, positive.std(axis=0), self.face,
+            statistic=self.statistic, p_value=self.p_value, ax=ax,
+        )  # fmt: skip
+
+    def to_frame(self) -> Any:
+        """One row for each group as a data frame."""
+        return display.to_frame(
+            {"lower": self.edges[:-1], "upper": self.edges[1:], "count": self.count,
+             "observed": self.observed, "expected": self.expected}
+        )  # fmt: skip
+
+    def to_json(self) -> str:
+        """The published format (``kind`` is ``hosmer-lemeshow``)."""
+        columns = zip(self.edges[:-1], self.edges[1:], self.count, self.observed, self.expected, strict=True)
+        rows = [
+            {
+                "lower": float(lower),
+                "upper": float(upper),
+                "count": float(n),
+                "positives": float(o),
+                "expected": float(e),
+            }
+            for lower, upper, n, o, e in columns
+        ]
+        arrays = {"statistic": self.statistic, "p_value": self.p_value, "groups": rows}
+        return display.envelope("hosmer-lemeshow", arrays, self.face, self.groups.to_json())
+
+    @classmethod
+    def from_json(cls, text: str) -> HosmerLemeshow:
+        """The test that `to_json` wrote."""
+        opened = display.opened(text, "hosmer-lemeshow")
+        return cls.read(ScoreGroups.from_json(opened.evidence), opened.face)
+
+    def _repr_html_(self) -> str:
+        return display.card_of("Hosmer-Lemeshow test", self.plot, self.face)
+
+
+@dataclass(frozen=True, slots=True)
+class HosmerLemeshowQuestion:
+    """Do predicted probabilities agree with the labels, group by group? Three turns: cuts, counts, sums.
+
+    Attributes:
+        label: The column of true labels.
+        score: The column of predicted probabilities.
+        groups: How many groups of about equal size; fewer where scores are tied.
+        grid: Public cells that group edges are chosen from, between 0 and 1.
+        pos_label, neg_label: The two classes; records with another label are missing.
+        model: What is said about the model that made the scores: stands on the face.
+    """
+
+    label: str
+    score: str
+    groups: int = 10
+    grid: Grid = SCORES
+    pos_label: Category = 1
+    neg_label: Category | None = None
+    model: str = "the model is taken as public"
+
+    def __post_init__(self) -> None:
+        labels(self.label, self.pos_label, self.neg_label)
+        require_groups(self.groups, self.grid)
+        if self.grid.lower < 0 or self.grid.upper > 1:
+            raise ValueError(f"grid: predicted probabilities lie in [0, 1], got {self.grid.lower} to {self.grid.upper}")
+
+    def steps(self) -> Generator[Step, Release, HosmerLemeshow]:
+        """Cuts, counts, sums."""
+        classes = labels(self.label, self.pos_label, self.neg_label)
+        groups, releases = yield from grouped(classes, Axis(self.score, self.grid), self.groups)
+        return HosmerLemeshow.read(groups, face_of(releases, self.model))
+
+    def __str__(self) -> str:
+        return f"Hosmer-Lemeshow test of {self.score} for {self.label}"

@@ -1,0 +1,77 @@
+"""Shares of records below each edge of a grid, and how far noise may have moved them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data import Grid, Outside
+from ..postprocess import DRAWS, least_squares, monotone_prefixes, noise_draws, public_generator, shrunken
+from ..release import Evidence
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Prefixes:
+    """Readings of one row of counts along a grid.
+
+    Attributes:
+        evidence: Counts of one row of cells.
+        grid: Where the cells lie.
+    """
+
+    evidence: Evidence
+    grid: Grid
+
+    @cached_property
+    def total(self) -> float:
+        """How many records have a value: exact up to the noise of the missing cell, or estimated. At least 1."""
+        return max(float(self._unbiased.sum()), 1.0)
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """Non-decreasing shares in [0, 1] below each edge, of shape ``(cells + 1,)``, after shrinkage."""
+        law, values, total = self.evidence.measured, self.evidence.values, self.evidence.total
+        prefixes = monotone_prefixes(shrunken(law, values, total), self.total)[0] / self.total
+        if self.grid.outside is Outside.APART:
+            return prefixes[1:-1]
+        prefixes[-1] = 1.0  # nothing lies above the last edge
+        return prefixes
+
+    @cached_property
+    def unbiased_shares(self) -> FloatArray:
+        """Shares before shrinkage and isotonic regression: linear in the released values but for the total."""
+        return self._at_edges(np.cumsum(self._unbiased) / self.total)
+
+    @cached_property
+    def measured(self) -> NDArray[np.bool_]:
+        """Which edges bound an interval that was counted: the others are interpolated."""
+        cells = self.evidence.measured.cells
+        bounds = np.zeros(cells + 1, dtype=bool)
+        bounds[self.evidence.measured.levels[-1].bounds(cells)] = True
+        return bounds[1:-1] if self.grid.outside is Outside.APART else bounds
+
+    def deviations(self, generator: np.random.Generator | None) -> FloatArray:
+        """Simulated noise of `unbiased_shares`, of shape ``(draws, cells + 1)``."""
+        law, total = self.evidence.measured, self.evidence.total
+        chunks = []
+        for cells, _ in noise_draws(law, total, DRAWS, public_generator(generator)):
+            noisy = np.cumsum(self._unbiased + cells[:, 0], axis=-1)
+            chunks.append(self._at_edges(noisy / np.maximum(noisy[:, -1:], 1.0)))
+        return np.concatenate(chunks) - self.unbiased_shares
+
+    @cached_property
+    def _unbiased(self) -> FloatArray:
+        law, values, total = self.evidence.measured, self.evidence.values, self.evidence.total
+        return least_squares(law, values, total).cells[0]
+
+    def _at_edges(self, cumulated: FloatArray) -> FloatArray:
+        """Of cumulated cells: what is below each edge of the grid."""
+        if self.grid.outside is Outside.APART:
+            return cumulated[..., :-1]
+        zero = np.zeros((*cumulated.shape[:-1], 1))
+        return np.concatenate([zero, cumulated], axis=-1)

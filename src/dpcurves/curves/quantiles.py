@@ -1,0 +1,115 @@
+"""Named quantiles of one column, read off one paid distribution function."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import display
+from ..data import Axis, CountQuery, Grid, Outside, Read
+from ..release import ALL, Evidence, Release, Step
+from .cdf import CDF, axis_label
+from .question import face_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..release import Face
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Quantiles:
+    """Values below which given shares of the records lie.
+
+    Attributes:
+        p: Shares, of shape ``(quantiles,)``.
+        x: Values, of the same shape.
+        curve: The distribution function that they were read from: it was paid, so it may be used.
+    """
+
+    p: FloatArray
+    x: FloatArray
+    curve: CDF
+
+    @classmethod
+    def read(cls, p: FloatArray, curve: CDF) -> Quantiles:
+        """Off a distribution function."""
+        return cls(p, curve.quantile(p), curve)
+
+    @property
+    def face(self) -> Face:
+        """What stands on every picture."""
+        return self.curve.face
+
+    def intervals(self, level: float, *, population: bool = False) -> FloatArray:
+        """Lower and upper ends, all correct at once with chance `level`: shape ``(quantiles, 2)``."""
+        return np.array([self.curve.quantile_interval(p, level, population=population) for p in self.p.tolist()])
+
+    def plot(self, ax: Axes | None = None, *, level: float | None = None) -> Axes:
+        """Draw the quantiles, with intervals if a `level` is given."""
+        intervals = None if level is None else self.intervals(level)
+        return display.draw_quantiles(self.p, self.x, self.face, label=self.curve.label, intervals=intervals, ax=ax)
+
+    def to_frame(self) -> Any:
+        """Columns ``p`` and ``x`` as a data frame."""
+        return display.to_frame({"p": self.p, "x": self.x})
+
+    def to_json(self) -> str:
+        """The published format (``kind`` is ``quantiles``)."""
+        grid = self.curve.prefixes.grid
+        question = {"label": self.curve.label, "outside": grid.outside.name, "edges": grid.edges.tolist()}
+        releases = [self.curve.prefixes.evidence.to_json()]
+        arrays = {"p": self.p, "x": self.x}
+        return display.envelope("quantiles", arrays, self.face, {"question": question, "releases": releases})
+
+    @classmethod
+    def from_json(cls, text: str) -> Quantiles:
+        """The quantiles that `to_json` wrote."""
+        opened = display.opened(text, "quantiles")
+        question = opened.evidence["question"]
+        grid = Grid.from_edges(question["edges"], outside=Outside[question["outside"]])
+        evidence = Evidence.from_json(opened.evidence["releases"][0])
+        return cls.read(np.array(opened.arrays["p"]), CDF.read(evidence, grid, question["label"], opened.face))
+
+    def _repr_html_(self) -> str:
+        return display.card_of(f"Quantiles of {self.curve.label}", self.plot, self.face)
+
+
+@dataclass(frozen=True, slots=True)
+class QuantilesQuestion:
+    """Below which values do shares `at` of the records lie? One turn, however many quantiles.
+
+    Attributes:
+        column: A column of numbers.
+        grid: Public cells; inside a cell, values are taken as evenly spread.
+        at: Shares between 0 and 1.
+        measured_in: The measuring unit of the column, for the axis.
+
+    Raises:
+        ValueError: a share is not between 0 and 1, or there is none.
+    """
+
+    column: str
+    grid: Grid
+    at: tuple[float, ...]
+    measured_in: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.at or any(not 0 <= p <= 1 for p in self.at):
+            raise ValueError(f"at: shares between 0 and 1 are needed, as in 0.25,0.5,0.75, got {self.at}")
+
+    def steps(self) -> Generator[Step, Release, Quantiles]:
+        """One table of counts, read along the grid."""
+        release = yield Step(CountQuery((Axis(self.column, self.grid),), Read.PREFIXES), share=ALL)
+        label = axis_label(self.column, self.measured_in)
+        curve = CDF.read(Evidence.of(release), self.grid, label, face_of([release]))
+        return Quantiles.read(np.array(self.at), curve)
+
+    def __str__(self) -> str:
+        return f"quantiles of {self.column}"

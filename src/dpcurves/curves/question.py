@@ -1,0 +1,42 @@
+"""A question is a short conversation: it asks, is answered, asks again, and in the end reads a curve."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Protocol, TypeVar
+
+from ..privacy import PrivacyLoss
+from ..release import Face, Release, Step
+
+Curve = TypeVar("Curve", covariant=True)
+
+
+class Question(Protocol[Curve]):
+    """Fields are public; two questions that print the same ask the same.
+
+    Formal guarantees: `steps` is a pure function of the fields and of the releases that it is sent (it stands behind
+    the privacy wall, so it sees nothing else). It ends in a curve whatever is sent, for noise can send anything.
+    """
+
+    def steps(self) -> Generator[Step, Release, Curve]:
+        """Ask turn by turn; return the curve."""
+        ...
+
+
+def face_of(releases: Sequence[Release], model: str = "") -> Face:
+    """What stands on the face of a curve that was read from these releases.
+
+    Losses of the turns add up; what is said of the mechanism is said turn by turn, once where turns agree.
+    """
+    plans = [release.plan for release in releases]
+    loss: PrivacyLoss = plans[0].loss
+    for plan in plans[1:]:
+        loss = loss + plan.loss
+    trust, _, _ = plans[0].made_by.partition(": ")
+    mechanisms = dict.fromkeys(plan.made_by.partition(": ")[2] for plan in plans)
+    payment = releases[0].payment
+    return Face.of(
+        loss, plans[0].adjacency, trust=trust, mechanism="; ".join(mechanisms),
+        seeded=any(release.seeded for release in releases),
+        grant="" if payment is None else payment.request, model=model,
+    )  # fmt: skip

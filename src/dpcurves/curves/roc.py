@@ -1,0 +1,176 @@
+"""Receiver operating characteristic: how well scores rank positives above negatives."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import display
+from ..data import Axis, CountQuery, Grid, Outside, Read
+from ..data.axis import Category
+from ..postprocess import (
+    DRAWS,
+    area_under,
+    auc_of_counts,
+    interval,
+    least_squares,
+    noise_draws,
+    public_generator,
+    roc_points,
+    shrunken,
+)
+from ..release import ALL, Evidence, Face, Release, Step
+from .labels import labels
+from .question import face_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FloatArray = NDArray[np.float64]
+UNIT_INTERVAL = Grid(0, 1, cells=1024)
+
+
+@dataclass(frozen=True, eq=False)
+class ROC:
+    """True positive rate against false positive rate, as the threshold falls. High scores are positive.
+
+    Scores in one cell count as tied, and a tie counts one half.
+
+    Attributes:
+        fpr: False positive rates, from 0 to 1, of shape ``(cells + 1,)``.
+        tpr: True positive rates, from 0 to 1, of the same shape.
+        thresholds: Falling; a score at or above threshold i is called positive at point i. The first is infinite.
+        auc: Area under the curve.
+        face: What stands on every picture.
+        evidence: What the curve was read from.
+        grid: The cells of the scores.
+    """
+
+    fpr: FloatArray
+    tpr: FloatArray
+    thresholds: FloatArray
+    auc: float
+    face: Face
+    evidence: Evidence
+    grid: Grid
+
+    @classmethod
+    def read(cls, evidence: Evidence, grid: Grid, face: Face) -> ROC:
+        """From counts of two rows: negatives, positives."""
+        cells = shrunken(evidence.measured, evidence.values, evidence.total)
+        fpr, tpr = roc_points(positive=cells[1], negative=cells[0])
+        thresholds = np.append(np.inf, _lower_ends(grid)[::-1])
+        return cls(fpr, tpr, thresholds, area_under(fpr, tpr), face, evidence, grid)
+
+    def auc_interval(
+        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+    ) -> tuple[float, float]:
+        """Two areas that have the AUC of the records between them with chance `level`; `population`: of all that
+        they were drawn from (independent units of one record; variance at most AUC (1 - AUC) over the smaller class,
+        Birnbaum and Klose 1957).
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level: a chance between 0 and 1 is needed, got {level}")
+        deviations = self._deviations(generator)
+        if population:
+            deviations = deviations + self._sampling(len(deviations), generator)
+        low, high = interval(self._unbiased_auc, deviations, level)
+        return float(np.clip(low, 0.0, 1.0)), float(np.clip(high, 0.0, 1.0))
+
+    @cached_property
+    def _unbiased(self) -> FloatArray:
+        return least_squares(self.evidence.measured, self.evidence.values, self.evidence.total).cells
+
+    @property
+    def _unbiased_auc(self) -> float:
+        return float(auc_of_counts(positive=self._unbiased[1], negative=self._unbiased[0]))
+
+    def _deviations(self, generator: np.random.Generator | None) -> FloatArray:
+        """Simulated noise of the area that is read from the unbiased counts."""
+        law, total = self.evidence.measured, self.evidence.total
+        areas = [
+            auc_of_counts(positive=self._unbiased[1] + cells[:, 1], negative=self._unbiased[0] + cells[:, 0])
+            for cells, _ in noise_draws(law, total, DRAWS, public_generator(generator))
+        ]
+        return np.concatenate(areas) - self._unbiased_auc
+
+    def _sampling(self, draws: int, generator: np.random.Generator | None) -> FloatArray:
+        if self.face.rows_per_unit != 1:
+            raise ValueError("population: the interval needs independent units of one record each (rows_per_unit=1)")
+        smaller = max(float(self._unbiased.sum(axis=1).min()), 1.0)
+        spread = sqrt(self.auc * (1 - self.auc) / smaller)
+        return public_generator(generator).normal(0.0, spread, draws)
+
+    def plot(self, ax: Axes | None = None, *, level: float | None = None, name: str | None = None) -> Axes:
+        """Draw the curve, with an interval of the AUC if a `level` is given."""
+        ends = None if level is None else self.auc_interval(level)
+        return display.draw_roc(self.fpr, self.tpr, self.auc, self.face, interval=ends, ax=ax, name=name)
+
+    def to_frame(self) -> Any:
+        """Columns ``fpr``, ``tpr`` and ``threshold`` as a data frame."""
+        return display.to_frame({"fpr": self.fpr, "tpr": self.tpr, "threshold": self.thresholds})
+
+    def to_json(self) -> str:
+        """The published format (``kind`` is ``roc``). An infinite threshold is null."""
+        question = {"edges": self.grid.edges.tolist(), "outside": self.grid.outside.name}
+        arrays = {"fpr": self.fpr, "tpr": self.tpr, "thresholds": self.thresholds, "auc": self.auc}
+        return display.envelope("roc", arrays, self.face, {"question": question, "releases": [self.evidence.to_json()]})
+
+    @classmethod
+    def from_json(cls, text: str) -> ROC:
+        """The curve that `to_json` wrote."""
+        opened = display.opened(text, "roc")
+        question = opened.evidence["question"]
+        grid = Grid.from_edges(question["edges"], outside=Outside[question["outside"]])
+        return cls.read(Evidence.from_json(opened.evidence["releases"][0]), grid, opened.face)
+
+    def _repr_html_(self) -> str:
+        return display.card_of("ROC curve", self.plot, self.face)
+
+
+@dataclass(frozen=True, slots=True)
+class RocQuestion:
+    """How well does `score` rank positives above negatives? One turn: both classes are counted in one table.
+
+    Formal guarantees: a record lies in one cell of the table of classes and scores, whatever its label, so the price
+    stays right when a replaced record changes its label.
+
+    Attributes:
+        label: The column of true labels.
+        score: The column of scores; high scores are positive.
+        grid: Public cells of the scores.
+        pos_label, neg_label: The two classes; records with another label are missing. A negative label is needed
+            unless the positive one is 1, 0, -1, True or False.
+        model: What is said about the model that made the scores: stands on the face.
+    """
+
+    label: str
+    score: str
+    grid: Grid = UNIT_INTERVAL
+    pos_label: Category = 1
+    neg_label: Category | None = None
+    model: str = "the model is taken as public"
+
+    def __post_init__(self) -> None:
+        labels(self.label, self.pos_label, self.neg_label)
+
+    def steps(self) -> Generator[Step, Release, ROC]:
+        """One table of two rows."""
+        axes = (labels(self.label, self.pos_label, self.neg_label), Axis(self.score, self.grid))
+        release = yield Step(CountQuery(axes, Read.PREFIXES), share=ALL)
+        return ROC.read(Evidence.of(release), self.grid, face_of([release], self.model))
+
+    def __str__(self) -> str:
+        return f"ROC curve of {self.score} for {self.label}"
+
+
+def _lower_ends(grid: Grid) -> FloatArray:
+    """The lowest score of each counted cell."""
+    ends = grid.edges[:-1]
+    return np.concatenate([[-np.inf], ends, [grid.upper]]) if grid.outside is Outside.APART else ends

@@ -1,0 +1,243 @@
+"""One question about arrays at hand: the shortest way to a private curve.
+
+Each function opens a ledger in memory that forgets: **what these calls spend does not add up anywhere**. Two calls on
+the same records lose the sum of their losses, and only you know. For more than one question open a `Session`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .curves import (
+    CDF,
+    ROC,
+    Calibration,
+    CalibrationQuestion,
+    CdfQuestion,
+    Histogram,
+    HistogramQuestion,
+    HosmerLemeshow,
+    HosmerLemeshowQuestion,
+    Quantiles,
+    QuantilesQuestion,
+    Question,
+    RocQuestion,
+)
+from .curves.roc import UNIT_INTERVAL
+from .curves.score_groups import SCORES
+from .data import Grid
+from .data.axis import Category
+from .noise.randomness import Randomness
+from .privacy import Exact, Neighbours, PrivacyLoss
+from .session import Session
+
+Curve = TypeVar("Curve")
+
+
+def cdf(
+    values: ArrayLike,
+    *,
+    grid: Grid,
+    adjacency: Neighbours,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    label: str = "value",
+    randomness: Randomness | None = None,
+) -> CDF:
+    """The distribution function of `values`.
+
+    Args:
+        values: Numbers, of shape ``(n,)``. NaN and None are missing.
+        grid: Public cells. Nothing is read off the data.
+        adjacency: `ADD_REMOVE`: n is private. `REPLACE_ONE`: n is public.
+        epsilon: The loss, under pure differential privacy.
+        rho: The loss, under zero-concentrated differential privacy; instead of `epsilon`.
+        label: What the x axis shows.
+        randomness: Where noise comes from; anything but the operating system is marked on the curve.
+
+    Formal guarantees: pure `epsilon`, or `rho`-zCDP, under `adjacency`, for each record on its own. This call's ledger
+    is in memory: it does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> curve = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=64), epsilon=1, adjacency=dp.REPLACE_ONE)
+    >>> bool(abs(curve.cdf(6) - 2 / 3) < 0.05)
+    True
+    """
+    return _ask({label: _column(values, "values")}, CdfQuestion(label, grid), adjacency, epsilon, rho, randomness)
+
+
+def quantiles(
+    values: ArrayLike,
+    p: Sequence[float],
+    *,
+    grid: Grid,
+    adjacency: Neighbours,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    label: str = "value",
+    randomness: Randomness | None = None,
+) -> Quantiles:
+    """Values below which shares `p` of `values` lie; however many, for the price of one distribution function.
+
+    Arguments and guarantees as for `cdf`; the ledger is in memory and does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> grid = dp.Grid(0, 100, cells=1024)
+    >>> found = dp.quantiles(list(range(100)) * 50, [0.25, 0.5], grid=grid, epsilon=1, adjacency=dp.ADD_REMOVE)
+    >>> bool(abs(found.x[1] - 50) < 3)
+    True
+    """
+    question = QuantilesQuestion(label, grid, tuple(float(share) for share in p))
+    return _ask({label: _column(values, "values")}, question, adjacency, epsilon, rho, randomness)
+
+
+def histogram(
+    values: ArrayLike,
+    *,
+    grid: Grid,
+    adjacency: Neighbours,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    label: str = "value",
+    randomness: Randomness | None = None,
+) -> Histogram:
+    """Counts of `values` in the cells of `grid`.
+
+    Arguments and guarantees as for `cdf`; the ledger is in memory and does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> bars = dp.histogram([1, 1, 2] * 100, grid=dp.Grid(0, 4, cells=4), epsilon=1, adjacency=dp.REPLACE_ONE)
+    >>> bool(abs(bars.count[1] - 200) < 40)
+    True
+    """
+    question = HistogramQuestion(label, grid)
+    return _ask({label: _column(values, "values")}, question, adjacency, epsilon, rho, randomness)
+
+
+def roc_curve(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    adjacency: Neighbours,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    grid: Grid = UNIT_INTERVAL,
+    pos_label: Category = 1,
+    neg_label: Category | None = None,
+    randomness: Randomness | None = None,
+) -> ROC:
+    """How well `y_score` ranks positives above negatives: the ROC curve and its area.
+
+    Args:
+        y_true: Labels, of shape ``(n,)``. Other labels than the two classes are missing.
+        y_score: Scores, of shape ``(n,)``; high scores are positive. The model is taken as public.
+        adjacency: `ADD_REMOVE`: n is private. `REPLACE_ONE`: n is public; a replaced record may change its label.
+        epsilon, rho: The loss; one of them.
+        grid: Public cells of the scores: [0, 1] unless given.
+        pos_label, neg_label: The two classes.
+        randomness: Where noise comes from; anything but the operating system is marked on the curve.
+
+    Formal guarantees: as for `cdf`; the ledger is in memory and does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> roc = dp.roc_curve([0, 1] * 500, [0.2, 0.7] * 500, epsilon=1, adjacency=dp.REPLACE_ONE)
+    >>> roc.auc > 0.9
+    True
+    """
+    question = RocQuestion("y_true", "y_score", grid, pos_label, neg_label)
+    return _ask(_pair(y_true, y_score, "y_score"), question, adjacency, epsilon, rho, randomness)
+
+
+def calibration_curve(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    adjacency: Neighbours,
+    groups: int = 10,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    grid: Grid = SCORES,
+    pos_label: Category = 1,
+    neg_label: Category | None = None,
+    randomness: Randomness | None = None,
+) -> Calibration:
+    """How often the positive label comes true among records of like predicted probability.
+
+    Arguments and guarantees as for `roc_curve`; `groups` of about equal size are cut in private. The ledger is in
+    memory and does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> curve = dp.calibration_curve([0, 1] * 900, [0.2, 0.7] * 900, groups=2, epsilon=5, adjacency=dp.REPLACE_ONE)
+    >>> bool(curve.prob_true[0] < curve.prob_true[-1])
+    True
+    """
+    question = CalibrationQuestion("y_true", "y_prob", groups, grid, pos_label, neg_label)
+    return _ask(_pair(y_true, y_prob, "y_prob"), question, adjacency, epsilon, rho, randomness)
+
+
+def hosmer_lemeshow(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    adjacency: Neighbours,
+    groups: int = 10,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    grid: Grid = SCORES,
+    pos_label: Category = 1,
+    neg_label: Category | None = None,
+    randomness: Randomness | None = None,
+) -> HosmerLemeshow:
+    """Do predicted probabilities agree with the labels? With a p-value that knows the noise.
+
+    Arguments and guarantees as for `calibration_curve`. The ledger is in memory and does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> test = dp.hosmer_lemeshow([0, 1] * 900, [0.1, 0.2] * 900, groups=4, epsilon=5, adjacency=dp.REPLACE_ONE)
+    >>> test.p_value < 0.05
+    True
+    """
+    question = HosmerLemeshowQuestion("y_true", "y_prob", groups, grid, pos_label, neg_label)
+    return _ask(_pair(y_true, y_prob, "y_prob"), question, adjacency, epsilon, rho, randomness)
+
+
+def loss_of(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:
+    """The one that is given.
+
+    Raises:
+        ValueError: both are given, or neither: there is no default.
+    """
+    if (epsilon is None) == (rho is None):
+        raise ValueError("epsilon: give either epsilon (pure) or rho (zCDP); there is no default")
+    return PrivacyLoss.pure(epsilon) if epsilon is not None else PrivacyLoss.zcdp(rho if rho is not None else 0)
+
+
+def _ask(
+    table: Mapping[str, NDArray[Any]],
+    question: Question[Curve],
+    adjacency: Neighbours,
+    epsilon: Exact | None,
+    rho: Exact | None,
+    randomness: Randomness | None,
+) -> Curve:
+    loss = loss_of(epsilon, rho)
+    with Session(table, budget=loss, adjacency=adjacency, randomness=randomness) as session:
+        return session.ask(question, loss)
+
+
+def _column(values: ArrayLike, name: str) -> NDArray[Any]:
+    column = np.asarray(values)
+    if column.ndim != 1:
+        raise ValueError(f"{name}: one dimension is needed, got {column.ndim}")
+    return column
+
+
+def _pair(labels: ArrayLike, scores: ArrayLike, name: str) -> dict[str, NDArray[Any]]:
+    table = {"y_true": _column(labels, "y_true"), name: _column(scores, name)}
+    if len(table["y_true"]) != len(table[name]):
+        raise ValueError(f"y_true, {name}: the same number of records is needed")
+    return table

@@ -1,0 +1,224 @@
+"""The whole road in one function: question -> plan -> grant -> release -> curve."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Generator
+from hashlib import sha256
+from itertools import count
+from typing import Any, TypeVar
+
+from .curves import Question
+from .data.records import Records, open_records
+from .ledger import Account, Grant, Ledger, Purse, Statement
+from .noise.randomness import Randomness
+from .privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
+from .release import Plan, Release, Step
+from .trust import Central, TrustModel
+
+Curve = TypeVar("Curve")
+
+
+class Session:
+    """One data set behind one ledger account and one trust model.
+
+    Args:
+        table: A path to a CSV or Parquet file, a data frame (pandas, Polars, Arrow), a mapping from column names to
+            arrays, or a DuckDB relation. It is opened when the first question is asked.
+        budget: The cap of the account: pure (counted in epsilon) or zCDP (counted in rho).
+        adjacency: `ADD_REMOVE` (the number of units is private) or `REPLACE_ONE` (it is public).
+        unit: The column that says whose record it is; None protects each record on its own.
+        rows_per_unit: How many records of one unit are used at most. Which ones is drawn in secret, once.
+        ledger: Where spending is kept: ``sqlite:///file``, ``postgresql+psycopg://...``, or ``sqlite://`` in memory.
+            A ledger in memory forgets: what is spent there does not add up with anything else.
+        dataset: The name of the account. Two sessions that open the same records must use the same name.
+        units: The public number of units, under replace-one. Left out, it is counted when data is first opened.
+        delimiter: What separates the fields of a CSV file.
+        trust: Who adds the noise.
+        randomness: Where noise comes from. Anything but the operating system marks all that it touches.
+
+    Formal guarantees: all curves of one account together lose at most its cap, under its adjacency, for its unit,
+    however questions are chosen (basic composition). The charge is committed before any record is read.
+
+    >>> import numpy as np
+    >>> import dpcurves as dp
+    >>> table = {"age": np.arange(1000) % 90}
+    >>> session = dp.Session(table, budget=dp.PrivacyLoss.pure(2), adjacency=dp.REPLACE_ONE)
+    >>> cdf = session.ask(dp.CdfQuestion("age", dp.Grid(0, 100, cells=64)), dp.PrivacyLoss.pure(1))
+    >>> session.left.epsilon
+    Fraction(1, 1)
+    """
+
+    def __init__(
+        self,
+        table: Any,
+        *,
+        budget: PrivacyLoss,
+        adjacency: Neighbours,
+        unit: str | None = None,
+        rows_per_unit: int | None = None,
+        ledger: str | Ledger = "sqlite://",
+        dataset: str = "data",
+        units: int | None = None,
+        delimiter: str = ",",
+        trust: TrustModel[Records] | None = None,
+        randomness: Randomness | None = None,
+    ) -> None:
+        self._table = table
+        self._delimiter = delimiter
+        self._neighbours = _neighbours(adjacency)
+        self._unit = _unit(unit, rows_per_unit)
+        self._units = units
+        self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+        self._dataset = dataset
+        self._trust = trust if trust is not None else Central()
+        self._randomness = randomness if randomness is not None else Randomness.system()
+        self._records: Records | None = None
+        self._ledger.create(Account(dataset, self._neighbours, self._unit, budget))
+
+    def __repr__(self) -> str:
+        return f"Session(dataset={self._dataset!r})"
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the records. The ledger stays."""
+        if self._records is not None:
+            self._records.close()
+            self._records = None
+
+    @property
+    def statement(self) -> Statement:
+        """What was spent on what, and what is left."""
+        return self._ledger.statement(self._dataset)
+
+    @property
+    def left(self) -> PrivacyLoss:
+        """What is left of the budget."""
+        return self.statement.left
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Under which neighbours all is released. Where the number of units is public, it is counted here once."""
+        if self._neighbours.knows_units and self._units is None:
+            self._units = self._opened().units()
+            if self._units == 0:
+                raise ValueError("data: the table has no record; replace-one needs at least one unit (use add-remove)")
+        return self._neighbours.among(self._unit, self._units if self._neighbours.knows_units else None)
+
+    def plan(self, question: Question[Curve], loss: PrivacyLoss) -> tuple[Plan, ...]:
+        """The conversation rehearsed with nobody in the room: prices, errors and refusals, before any data.
+
+        Opens no data, unless the number of units is public and was not given.
+        """
+        return rehearse(question, loss, self.adjacency, self._trust)
+
+    def ask(self, question: Question[Curve], loss: PrivacyLoss, request: str | None = None) -> Curve:
+        """Rehearse, charge, converse. The same `request` again gives the same curve, for nothing.
+
+        Raises:
+            UnsupportedQuery, BudgetExceeded: nothing was charged.
+            ValueError: a column is not there or of the wrong type, or `request` was used for another question;
+                nothing was charged.
+        """
+        request = request if request is not None else secrets.token_hex(16)
+        plans = self.plan(question, loss)
+        records = self._opened()
+        for plan in plans:
+            records.check(plan.query.axes)
+        self._check_units(records)
+        return self._converse(question, self._charge(question, loss, request), records)
+
+    def _charge(self, question: Question[Curve], loss: PrivacyLoss, request: str) -> Grant:
+        facts = (repr(question), repr(loss), self._dataset, repr(self.adjacency))
+        binding = sha256("\n".join(facts).encode()).hexdigest()
+        units = self._units if self._neighbours.knows_units else None
+        return self._ledger.charge(
+            self._dataset, loss, purpose=_purpose(question), request=request, binding=binding, units=units
+        )
+
+    def _converse(self, question: Question[Curve], grant: Grant, records: Records) -> Curve:
+        purse, turns = Purse(grant), count()
+
+        def reply(step: Step) -> Release:
+            payment = purse.pay(step.query.paid_as, step.share)
+            plan = self._trust.plan(step.query, payment.loss, self.adjacency)
+            turn = next(turns)
+            stored = self._ledger.stored(grant, turn, payment.part)
+            if stored is None:
+                fresh = self._trust.run(plan, [records], payment, self._randomness)
+                stored = self._ledger.store(grant, turn, payment.part, fresh.to_json())
+            return Release.from_json(stored, plan, payment)
+
+        return converse(question.steps(), reply)
+
+    def _opened(self) -> Records:
+        if self._records is None:
+            key = self._ledger.dataset_key(self._dataset)
+            self._records = open_records(self._table, unit=self._unit, key=key, delimiter=self._delimiter)
+        return self._records
+
+    def _check_units(self, records: Records) -> None:
+        if self._neighbours.knows_units and records.units() != self._units:
+            raise ValueError(f"units: {self._units} were promised in public; the table has another number of units")
+
+
+def rehearse(
+    question: Question[Curve], loss: PrivacyLoss, adjacency: Adjacency, trust: TrustModel[Any] | None = None
+) -> tuple[Plan, ...]:
+    """What a question would cost and how well it would be answered. Touches no data and no ledger.
+
+    >>> import dpcurves as dp
+    >>> adjacency = dp.REPLACE_ONE.among(dp.EACH_RECORD, units=100_000)
+    >>> (plan,) = dp.rehearse(dp.CdfQuestion("age", dp.Grid(0, 100, cells=1024)), dp.PrivacyLoss.pure(1), adjacency)
+    >>> plan.error < 19
+    True
+    """
+    model: TrustModel[Any] = trust if trust is not None else Central()
+    purse = Purse(Grant("rehearsal", loss, "rehearsal", 0))
+    plans: list[Plan] = []
+
+    def blank(step: Step) -> Release:
+        payment = purse.pay(step.query.paid_as, step.share)
+        plans.append(model.plan(step.query, payment.loss, adjacency))
+        return Release.rehearsed(plans[-1])
+
+    converse(question.steps(), blank)
+    if purse.left != 0:
+        raise ValueError(f"the shares of a question add up to 1; {purse.left} of this one is left")
+    return tuple(plans)
+
+
+def converse(steps: Generator[Step, Release, Curve], reply: Callable[[Step], Release]) -> Curve:
+    """Send each step its reply, until the curve is read."""
+    try:
+        step = next(steps)
+        while True:
+            step = steps.send(reply(step))
+    except StopIteration as end:
+        curve: Curve = end.value
+        return curve
+
+
+def _neighbours(adjacency: object) -> Neighbours:
+    if not isinstance(adjacency, Neighbours):
+        raise TypeError("adjacency: give ADD_REMOVE or REPLACE_ONE")
+    return adjacency
+
+
+def _unit(column: str | None, rows: int | None) -> Unit:
+    if column is None:
+        if rows is not None:
+            raise ValueError("rows_per_unit: name the column that says whose record it is, with unit=")
+        return EACH_RECORD
+    if rows is None:
+        raise ValueError(f"rows_per_unit: say how many records of each {column} are used at most")
+    return Unit(column, rows)
+
+
+def _purpose(question: object) -> str:
+    return str(question)

@@ -1,0 +1,42 @@
+"""The one interface that every trust model fulfils."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from ..data import Query
+from ..ledger import Payment
+from ..noise.randomness import Randomness
+from ..privacy import Adjacency, PrivacyLoss
+from ..release import Plan, Release
+
+Holder = TypeVar("Holder", contravariant=True)
+
+
+class TrustModel(Protocol[Holder]):
+    """Who keeps the records, who adds the noise, and who sees what.
+
+    Fields are public. What is secret comes as an argument: a *holder* keeps records, or shares of them.
+
+    Formal guarantees: `plan` is a pure function of public facts; `run` reveals nothing to anyone but the release, and
+    loses at most ``plan.loss`` under ``plan.adjacency``.
+    """
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """What would be done. Raises `UnsupportedQuery`; touches no data."""
+        ...
+
+    def run(self, plan: Plan, holders: Sequence[Holder], payment: Payment, randomness: Randomness) -> Release:
+        """Do it, once it is paid for."""
+        ...
+
+
+def require(payment: Payment, plan: Plan) -> None:
+    """No payment, no run.
+
+    Raises:
+        ValueError: the payment is for another loss than the plan's.
+    """
+    if payment.loss != plan.loss:
+        raise ValueError(f"the payment is for {payment.loss}, the plan loses {plan.loss}")
