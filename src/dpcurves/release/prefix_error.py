@@ -1,0 +1,112 @@
+"""The exact error of counts of records below an edge, estimated as well as the noise allows. No data is needed."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .law import Level, Measured
+
+FloatArray = NDArray[np.float64]
+IndexArray = NDArray[np.int64]
+
+_TINY = 1e-300
+"""Stands for the variance of noise that is too small for a double, so that no step divides by zero."""
+
+
+def prefix_variances(law: Measured, total_is_public: bool) -> FloatArray:
+    """Variance of the estimated number of records in the first i cells of each row: shape ``(rows, cells + 1)``.
+
+    Estimates are best linear unbiased ones (least squares) from all levels, the missing cell and, if
+    `total_is_public`, the exact number of all records. Inside an interval of the finest level they are interpolated
+    linearly, and this is the variance of what is interpolated. Where missing records were not counted, a public total
+    tells nothing about the rows. Rows are alike; the answer is read-only.
+
+    Let ``v`` be the variance of an interval's estimate from its own subtree: the inverse-variance mean of its own
+    measurement and its children's sum. Given the total T of a node, its children are independent with variances v,
+    conditioned on their sum. If what lies below the edge in child j is ``a_j * x_j`` plus independent noise of
+    variance ``b_j``, then in the node it is ``a * T`` plus independent noise of variance ``b``, with
+    ``u = (1, ..., 1, a_j, 0, ...)``, ``a = sum(u v) / sum(v)`` and ``b = sum(u**2 v) - sum(u v)**2 / sum(v) + b_j``.
+    The node above all rows has the first level's intervals of every row and the missing cell as children; its total is
+    known, or nothing more is known than its children tell.
+
+    >>> from fractions import Fraction
+    >>> from dpcurves.release import Family, Noise
+    >>> noise = Noise(Family.GAUSSIAN, Fraction(2))
+    >>> prefix_variances(Measured(1, 2, (Level(range(2), noise),), noise), total_is_public=True).tolist()
+    [[0.0, 1.3333333333333335, 1.3333333333333335]]
+
+    Raises:
+        ValueError: an interval is not a union of intervals of the next level.
+    """
+    return np.broadcast_to(_one_row(law, total_is_public), (law.rows, law.cells + 1))
+
+
+def mean_prefix_variance(law: Measured, total_is_public: bool) -> float:
+    """Mean of `prefix_variances` over rows and inner edges; where there is one cell, its variance."""
+    row = _one_row(law, total_is_public)
+    return float(np.mean(row[1:-1] if law.cells > 1 else row[1:]))
+
+
+def _one_row(law: Measured, total_is_public: bool) -> FloatArray:
+    edges = np.arange(law.cells + 1)
+    variances = _combined_variances(law)
+    node, slope = _interpolated(law.levels[-1], edges, law.cells)
+    spread = np.zeros(law.cells + 1)
+    for level, finer, variance in zip(law.levels[-2::-1], law.levels[:0:-1], variances[:0:-1], strict=True):
+        parent = _containing(level, edges)
+        first = np.append(_first_children(level, finer), len(finer.starts))
+        below, square = _below(variance, first[parent], node, slope)
+        total = np.add.reduceat(variance, first[:-1])[parent]
+        slope, spread = below / total, spread + square - below * (below / total)
+        node = parent
+    below, square = _below(variances[0], np.zeros_like(node), node, slope)
+    if not total_is_public or law.missing is None:
+        return square + spread
+    everything = law.rows * variances[0].sum() + max(law.missing.variance, _TINY)
+    pinned: FloatArray = np.maximum(square + spread - below * (below / everything), 0)
+    return pinned
+
+
+def _combined_variances(law: Measured) -> list[FloatArray]:
+    """Variance of each interval's estimate from its own subtree; from coarse to fine."""
+    combined = [_own_variance(law.levels[-1])]
+    for level, finer in reversed(list(pairwise(law.levels))):
+        of_children = np.add.reduceat(combined[0], _first_children(level, finer))
+        combined.insert(0, 1 / (1 / _own_variance(level) + 1 / of_children))
+    return combined
+
+
+def _own_variance(level: Level) -> FloatArray:
+    return np.full(len(level.starts), max(level.noise.variance, _TINY))
+
+
+def _first_children(level: Level, finer: Level) -> IndexArray:
+    """The numbers of the intervals of `finer` at which the intervals of `level` start."""
+    starts, inner = np.asarray(level.starts), np.asarray(finer.starts)
+    first = np.searchsorted(inner, starts)
+    if first[-1] == len(inner) or not np.array_equal(inner[first], starts):
+        raise ValueError("levels: every interval is a union of intervals of the next level")
+    return first.astype(np.int64)
+
+
+def _containing(level: Level, edges: IndexArray) -> IndexArray:
+    """The interval that each edge lies in: the one to its right, at the end the last one."""
+    return (np.searchsorted(np.asarray(level.starts), edges, side="right") - 1).astype(np.int64)
+
+
+def _interpolated(level: Level, edges: IndexArray, cells: int) -> tuple[IndexArray, FloatArray]:
+    """The interval that each edge lies in, and what part of it lies below the edge."""
+    node, bounds = _containing(level, edges), level.bounds(cells)
+    return node, (edges - bounds[node]) / np.diff(bounds)[node]
+
+
+def _below(
+    variance: FloatArray, first: IndexArray, node: IndexArray, slope: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """``sum(u v)`` and ``sum(u**2 v)`` over the intervals from `first` to `node`."""
+    running = np.concatenate(([0.0], np.cumsum(variance)))
+    whole = running[node] - running[first]
+    return whole + slope * variance[node], whole + slope**2 * variance[node]
