@@ -67,7 +67,8 @@ def cdf(
     >>> bool(abs(curve.cdf(6) - 2 / 3) < 0.05)
     True
     """
-    return _ask({label: _column(values, "values")}, CdfQuestion(label, grid), adjacency, epsilon, rho, randomness)
+    question = CdfQuestion(label, grid)
+    return _ask({label: _column(values, "values")}, question, loss_of(epsilon, rho), adjacency, randomness)
 
 
 def quantiles(
@@ -92,7 +93,7 @@ def quantiles(
     True
     """
     question = QuantilesQuestion(label, grid, tuple(float(share) for share in p))
-    return _ask({label: _column(values, "values")}, question, adjacency, epsilon, rho, randomness)
+    return _ask({label: _column(values, "values")}, question, loss_of(epsilon, rho), adjacency, randomness)
 
 
 def histogram(
@@ -115,7 +116,7 @@ def histogram(
     True
     """
     question = HistogramQuestion(label, grid)
-    return _ask({label: _column(values, "values")}, question, adjacency, epsilon, rho, randomness)
+    return _ask({label: _column(values, "values")}, question, loss_of(epsilon, rho), adjacency, randomness)
 
 
 def roc_curve(
@@ -149,7 +150,7 @@ def roc_curve(
     True
     """
     question = RocQuestion("y_true", "y_score", grid, pos_label, neg_label)
-    return _ask(_pair(y_true, y_score, "y_score"), question, adjacency, epsilon, rho, randomness)
+    return _ask(_pair(y_true, y_score, "y_score"), question, loss_of(epsilon, rho), adjacency, randomness)
 
 
 def calibration_curve(
@@ -176,7 +177,7 @@ def calibration_curve(
     True
     """
     question = CalibrationQuestion("y_true", "y_prob", groups, grid, pos_label, neg_label)
-    return _ask(_pair(y_true, y_prob, "y_prob"), question, adjacency, epsilon, rho, randomness)
+    return _ask(_pair(y_true, y_prob, "y_prob"), question, loss_of(epsilon, rho), adjacency, randomness)
 
 
 def hosmer_lemeshow(
@@ -202,7 +203,7 @@ def hosmer_lemeshow(
     True
     """
     question = HosmerLemeshowQuestion("y_true", "y_prob", groups, grid, pos_label, neg_label)
-    return _ask(_pair(y_true, y_prob, "y_prob"), question, adjacency, epsilon, rho, randomness)
+    return _ask(_pair(y_true, y_prob, "y_prob"), question, loss_of(epsilon, rho), adjacency, randomness)
 
 
 def loss_of(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:
@@ -219,12 +220,10 @@ def loss_of(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:
 def _ask(
     table: Mapping[str, NDArray[Any]],
     question: Question[Curve],
+    loss: PrivacyLoss,
     adjacency: Neighbours,
-    epsilon: Exact | None,
-    rho: Exact | None,
     randomness: Randomness | None,
 ) -> Curve:
-    loss = loss_of(epsilon, rho)
     with Session(table, budget=loss, adjacency=adjacency, randomness=randomness) as session:
         return session.ask(question, loss)
 

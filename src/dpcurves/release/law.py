@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from math import expm1, exp
+from math import exp, expm1
 
 import numpy as np
 from numpy.typing import NDArray
