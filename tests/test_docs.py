@@ -1,0 +1,76 @@
+"""The pages are true: their code runs, their links lead somewhere, and none is left out of the site."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+BLOCK = re.compile(r"^```python[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^(`{3,}).*?^\1", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)[^)]*\)")
+SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*:")
+
+
+def pages() -> list[Path]:
+    docs = sorted((ROOT / "docs").rglob("*.md"))
+    return [
+        page for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md") if page.exists()
+    ] + docs
+
+
+def name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def run(code: str, namespace: dict[str, object], page: str, line: int) -> None:
+    if not code.lstrip().startswith(">>>") and "\n>>>" not in code:
+        # Empty lines in front make a traceback name the line of the page.
+        exec(compile("\n" * line + code, page, "exec"), namespace)
+        return
+    plain, _, session = code.partition(">>>")
+    exec(compile("\n" * line + plain, page, "exec"), namespace)
+    test = doctest.DocTestParser().get_doctest(">>>" + session, namespace, page, page, line + plain.count("\n"))
+    said: list[str] = []
+    doctest.DocTestRunner().run(test, out=said.append, clear_globs=False)
+    assert not said, "".join(said)
+    namespace |= test.globs
+
+
+@pytest.mark.parametrize("page", pages(), ids=name)
+def test_the_code_of_a_page_runs_from_top_to_bottom(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    text = page.read_text(encoding="utf-8")
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for block in BLOCK.finditer(text):
+        run(block[1], namespace, name(page), text.count("\n", 0, block.start(1)))
+
+
+@pytest.mark.parametrize("page", pages(), ids=name)
+def test_a_link_to_a_file_finds_it(page: Path) -> None:
+    prose = FENCE.sub("", page.read_text(encoding="utf-8"))
+    targets = [target.partition("#")[0] for target in LINK.findall(prose) if not SCHEME.match(target)]
+    assert [target for target in targets if target and not (page.parent / target).exists()] == []
+
+
+def test_every_page_stands_in_the_table_of_contents() -> None:
+    contents = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    docs = [page.relative_to(ROOT / "docs").as_posix() for page in sorted((ROOT / "docs").rglob("*.md"))]
+    assert [page for page in docs if f" {page}\n" not in contents] == []
+
+
+def test_every_room_has_a_place_in_the_reference() -> None:
+    reference = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    rooms = {file.parent.name for file in (ROOT / "src" / "dpcurves").glob("*/__init__.py")}
+    assert sorted(room for room in rooms if f"::: dpcurves.{room}\n" not in reference) == []
+
+
+def test_no_page_names_a_download_host() -> None:
+    fetched = re.compile(r"https?://\S+\.(whl|tgz|tar\.gz|deb)|index-url")
+    assert [name(page) for page in pages() if fetched.search(page.read_text(encoding="utf-8"))] == []
