@@ -1,0 +1,135 @@
+"""Calibration curves and Hosmer-Lemeshow groups as pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..release import Face
+from .canvas import LANDSCAPE, SQUARE, canvas
+from .ink import GREY, Ink, explain, is_blank, next_ink
+from .lettering import legend_lettering
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FLOOR = -0.16
+TALLEST = 0.12
+FEW = 12
+
+
+def draw_calibration(
+    prob_pred: ArrayLike,
+    prob_true: ArrayLike,
+    count: ArrayLike,
+    face: Face,
+    *,
+    errors: ArrayLike | None = None,
+    ax: Axes | None = None,
+    name: str | None = None,
+) -> Axes:
+    """Draw observed against predicted shares of positives, the diagonal of honest scores, and group sizes as bars.
+
+    Args:
+        prob_pred: Mean score of each group.
+        prob_true: Share of positives in each group.
+        count: Records in each group.
+        face: What is written below the picture.
+        errors: Length of each error bar: one number per group, or a row downwards and a row upwards.
+        ax: Where to draw; None: in a new figure.
+        name: What the legend calls the curve.
+    """
+    from .footnote import sign
+
+    ax = canvas(ax, SQUARE)
+    ink = next_ink(ax)
+    if is_blank(ax):
+        _draw_frame(ax)
+    predicted, observed = np.asarray(prob_pred, dtype=float), np.asarray(prob_true, dtype=float)
+    _draw_sizes(ax, predicted, np.asarray(count, dtype=float), ink)
+    title = "groups" if name is None else legend_lettering(name)
+    ax.errorbar(
+        predicted, observed, yerr=errors, color=ink.color, linestyle=ink.dash, linewidth=1.4, marker="o", markersize=5,
+        elinewidth=1.2, capsize=2.5, label=title,
+    )  # fmt: skip
+    explain(ax, "upper left")
+    sign(ax, face, name)
+    return ax
+
+
+def _draw_frame(ax: Axes) -> None:
+    ax.plot([0, 1], [0, 1], color=GREY, linestyle=(0, (1, 2)), linewidth=1.2)
+    ax.axhline(0, color=GREY, linewidth=0.6)
+    ax.set_xlim(-0.02, 1.02)
+    ax.set_ylim(FLOOR, 1.02)
+    ax.set_yticks(np.linspace(0, 1, 6))
+    ax.set_aspect("equal")
+    ax.set_xlabel("mean predicted probability")
+    ax.set_ylabel("share of positives")
+
+
+def _draw_sizes(ax: Axes, predicted: NDArray[np.float64], count: NDArray[np.float64], ink: Ink) -> None:
+    largest = np.nanmax(count, initial=1.0)
+    tops = FLOOR + TALLEST * np.clip(count, 0, None) / largest
+    words = f"records per group, up to {largest:,.0f}"
+    ax.vlines(predicted, FLOOR, tops, color=ink.color, alpha=0.35, linewidth=5, label=words)
+
+
+def draw_hosmer_lemeshow(
+    groups: Sequence[Mapping[str, float]],
+    statistic: float,
+    p_value: float,
+    face: Face,
+    *,
+    errors: ArrayLike | None = None,
+    ax: Axes | None = None,
+    name: str | None = None,
+) -> Axes:
+    """Draw observed and expected positives, group by group.
+
+    Args:
+        groups: Of each: ``lower`` and ``upper`` score, ``count``, ``positives`` and ``expected`` positives.
+        statistic: Of the test.
+        p_value: Of the test.
+        face: What is written below the picture.
+        errors: Length of each error bar: one number per group, or a row downwards and a row upwards.
+        ax: Where to draw; None: in a new figure.
+        name: What the legend calls the model.
+    """
+    from .footnote import sign
+
+    ax = canvas(ax, LANDSCAPE)
+    ink = next_ink(ax)
+    middles = np.arange(len(groups)) + 0.5
+    if is_blank(ax):
+        _mark_groups(ax, groups)
+    expected = [group["expected"] for group in groups]
+    ax.hlines(expected, middles - 0.35, middles + 0.35, color=ink.color, linewidth=2.5, alpha=0.45,
+              label="expected by the model")  # fmt: skip
+    title = "" if name is None else f"{legend_lettering(name)}: "
+    ax.errorbar(
+        middles, [group["positives"] for group in groups], yerr=errors, color=ink.color, linestyle="none", marker="o",
+        markersize=5, elinewidth=1.2, capsize=2.5, label=f"{title}observed",
+    )  # fmt: skip
+    ax.plot([], [], " ", label=f"{title}Hosmer-Lemeshow {statistic:.4g}, {_chance(p_value)}")
+    explain(ax, "upper left")
+    sign(ax, face, name)
+    return ax
+
+
+def _mark_groups(ax: Axes, groups: Sequence[Mapping[str, float]]) -> None:
+    cuts = [group["lower"] for group in groups] + [group["upper"] for group in groups[-1:]]
+    every = -(-len(cuts) // FEW)
+    ax.set_xticks(range(0, len(cuts), every), [f"{cut:.2g}" for cut in cuts[::every]])
+    ax.set_xlim(-0.1, len(groups) + 0.1)
+    ax.margins(y=0.08)
+    ax.set_xlabel("score, cut into groups")
+    ax.set_ylabel("positives")
+    ax.axhline(0, color="0.4", linewidth=0.6)
+
+
+def _chance(p_value: float) -> str:
+    return "p < 0.0001" if p_value < 0.0001 else f"p = {p_value:.2g}"

@@ -1,0 +1,45 @@
+"""Where pictures are drawn. matplotlib is imported here, and only when something is drawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LANDSCAPE = (6.4, 4.4)
+SQUARE = (5.2, 5.8)
+
+
+def canvas(ax: Axes | None, size: tuple[float, float]) -> Axes:
+    """`ax`, or the axes of a new pyplot figure of `size` inches.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    if ax is not None:
+        return ax
+    _require_matplotlib()
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def headless_axes(size: tuple[float, float] = LANDSCAPE) -> Axes:
+    """Axes of a figure that no window and no pyplot state knows of: for files and pages.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    _require_matplotlib()
+    from matplotlib.figure import Figure
+
+    axes: Axes = Figure(figsize=size, layout="constrained").subplots()
+    return axes
+
+
+def _require_matplotlib() -> None:
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise ImportError("plot: matplotlib is needed for pictures; install dpcurves[plot]") from None

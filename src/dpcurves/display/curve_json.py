@@ -1,0 +1,169 @@
+"""Curves as JSON, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..release import MISSING_RULE, Face
+from .schema import check_document
+
+SCHEMA = 1
+ENVELOPE = ("kind", "schema", "privacy", "evidence")
+DIGITS = 40
+LENGTHS: dict[str, dict[str, int]] = {
+    "cdf": {"x": 0, "y": 0},
+    "roc": {"fpr": 0, "tpr": 0, "thresholds": 0},
+    "calibration": {"prob_pred": 0, "prob_true": 0, "count": 0},
+    "quantiles": {"p": 0, "x": 0},
+    "histogram": {"x": 1, "count": 0},
+}
+"""By how much arrays of one curve are longer than the shortest of them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opened:
+    """A curve that was read from JSON.
+
+    Attributes:
+        kind: Of the curve.
+        arrays: Lists of numbers as NumPy arrays (null as NaN), single numbers as floats, all else as it stands.
+        face: What stands on its face.
+        evidence: The question and the releases, as plain objects.
+    """
+
+    kind: str
+    arrays: Mapping[str, Any]
+    face: Face
+    evidence: Mapping[str, Any]
+
+
+def envelope(kind: str, arrays: Mapping[str, object], face: Face, evidence: Mapping[str, object]) -> str:
+    """One JSON text that holds all of a curve. Numbers are written so that they are read back exactly.
+
+    Args:
+        kind: ``cdf``, ``roc``, ``calibration``, ``hosmer-lemeshow``, ``quantiles``, ``histogram`` or ``curves``.
+        arrays: By name: arrays, numbers, or nested objects of them. What is not finite is written as null.
+        face: What stands on the curve's face.
+        evidence: ``question`` and ``releases``.
+
+    Raises:
+        TypeError: something has no form in JSON.
+        ValueError: the document would not fit the schema.
+    """
+    document = {
+        "kind": kind, "schema": SCHEMA, **_mapped(arrays), "privacy": privacy_object(face), "evidence": _plain(evidence)
+    }  # fmt: skip
+    check_document(document)
+    _check_lengths(document)
+    return json.dumps(document, allow_nan=False)
+
+
+def opened(text: str, kind: str) -> Opened:
+    """The curve in `text`.
+
+    Raises:
+        ValueError: the text is no curve of this kind, or is damaged; one line says where.
+    """
+    document = _parsed(text)
+    _check_kind(document, kind)
+    check_document(document)
+    _check_lengths(document)
+    arrays = {name: _array(value) for name, value in document.items() if name not in ENVELOPE}
+    return Opened(kind, arrays, _face(document["privacy"]), document["evidence"])
+
+
+def privacy_object(face: Face) -> dict[str, object]:
+    """The ``privacy`` object of a curve."""
+    return {
+        "epsilon": face.epsilon, "rho": face.rho, "adjacency": face.adjacency, "unit": face.unit or None,
+        "rows_per_unit": face.rows_per_unit, "units": face.units, "trust": face.trust, "mechanism": face.mechanism,
+        "seeded": face.seeded, "grant": face.grant, "missing_rule": MISSING_RULE, "model": face.model,
+    }  # fmt: skip
+
+
+def _face(stored: Mapping[str, Any]) -> Face:
+    known = {name: value for name, value in stored.items() if name in Face.__slots__}
+    epsilon = None if stored["epsilon"] is None else float(stored["epsilon"])
+    return Face(**{**known, "epsilon": epsilon, "rho": float(stored["rho"]), "unit": stored["unit"] or ""})
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text, parse_constant=_refused, parse_float=_bounded, parse_int=_whole)
+    except json.JSONDecodeError as damage:
+        raise ValueError(f"curve: this is not JSON (line {damage.lineno}, column {damage.colno})") from None
+    except (ValueError, RecursionError):
+        raise ValueError("curve: this is not JSON, or holds numbers or nesting beyond all measure") from None
+    if not isinstance(document, dict):
+        raise ValueError("curve: an object is needed")
+    return document
+
+
+def _refused(_: str) -> NoReturn:
+    raise ValueError
+
+
+def _bounded(text: str) -> float:
+    """A double. What is beyond their range would be read as infinity."""
+    return number if isfinite(number := float(text)) else _refused(text)
+
+
+def _whole(text: str) -> int:
+    return int(text) if len(text) <= DIGITS else _refused(text)
+
+
+def _check_kind(document: Mapping[str, Any], kind: str) -> None:
+    found, schema = document.get("kind"), document.get("schema")
+    if found != kind:
+        raise ValueError(
+            f"curve.kind: {kind!r} is needed" + (f", got {found[:40]!r}" if isinstance(found, str) else "")
+        )
+    if type(schema) is int and schema > SCHEMA:
+        raise ValueError(f"curve.schema: {schema} is newer than {SCHEMA}, which this version reads; update dpcurves")
+
+
+def _check_lengths(document: Mapping[str, Any]) -> None:
+    for curve in document["curves"].values() if document["kind"] == "curves" else ():
+        _check_lengths(curve)
+    lengths = {len(document[name]) - more for name, more in LENGTHS.get(document["kind"], {}).items()}
+    if len(lengths) > 1:
+        raise ValueError(f"curve: {', '.join(LENGTHS[document['kind']])} do not fit together in length")
+
+
+def _array(value: Any) -> Any:
+    if isinstance(value, list) and not any(isinstance(entry, (dict, list, str)) for entry in value):
+        return _numbers(value)
+    return float("nan") if value is None else value
+
+
+def _numbers(entries: list[int | float | None]) -> NDArray[Any]:
+    array = np.array([np.nan if entry is None else entry for entry in entries])
+    return array if array.dtype.kind in "if" else array.astype(np.float64)
+
+
+def _plain(value: object) -> object:
+    """`value` out of JSON's own types: what is not finite is null."""
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, Mapping):
+        return _mapped(value)
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if value is None or isinstance(value, (str, int)):
+        return value
+    raise TypeError(f"curve: {type(value).__name__} has no form in JSON")
+
+
+def _mapped(value: Mapping[Any, object]) -> dict[str, object]:
+    return {str(name): _plain(entry) for name, entry in value.items()}

@@ -1,0 +1,182 @@
+"""Distribution functions, quantiles and histograms as pictures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..release import Face
+from .canvas import LANDSCAPE, canvas
+from .ink import Ink, explain, is_blank, next_ink
+from .lettering import legend_lettering, lettering
+from .outline import hull_in_blocks, visible
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SHARE = "share of records below"
+FEW = 12
+FILLED = 512
+
+
+def draw_cdf(
+    x: ArrayLike,
+    y: ArrayLike,
+    face: Face,
+    *,
+    label: str,
+    band: tuple[ArrayLike, ArrayLike] | None = None,
+    level: float | None = None,
+    ax: Axes | None = None,
+    name: str | None = None,
+) -> Axes:
+    """Draw a distribution function: straight inside cells, for that is how it is read.
+
+    Args:
+        x: Edges of the cells.
+        y: Share of records below each edge.
+        face: What is written below the picture.
+        label: The column and its measuring unit, as in ``arr_delay (minutes)``.
+        band: Lower and upper ends at each edge.
+        level: Of the band, for the legend.
+        ax: Where to draw; None: in a new figure.
+        name: What the legend calls the curve.
+    """
+    from .footnote import sign
+
+    ax = canvas(ax, LANDSCAPE)
+    ink = next_ink(ax)
+    edges, shares = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    if band is not None:
+        _draw_band(ax, edges, band, level, ink)
+    seen = visible(edges, shares)
+    title = None if name is None else legend_lettering(name)
+    ax.plot(edges[seen], shares[seen], color=ink.color, linestyle=ink.dash, linewidth=1.6, label=title)
+    if is_blank(ax):
+        ax.set_ylim(-0.02, 1.02)
+        ax.margins(x=0.01)
+    _name_axes(ax, label, SHARE)
+    explain(ax, "lower right")
+    sign(ax, face, name)
+    return ax
+
+
+def _draw_band(
+    ax: Axes, edges: NDArray[np.float64], band: tuple[ArrayLike, ArrayLike], level: float | None, ink: Ink
+) -> None:
+    low, high = (np.asarray(end, dtype=float) for end in band)
+    seen = np.union1d(visible(edges, low), visible(edges, high))
+    words = "band" if level is None else f"{100 * level:.4g}% band for the whole curve"
+    ax.fill_between(edges[seen], low[seen], high[seen], color=ink.color, alpha=0.22, linewidth=0, label=words)
+
+
+def draw_quantiles(
+    p: ArrayLike,
+    x: ArrayLike,
+    face: Face,
+    *,
+    label: str,
+    intervals: tuple[ArrayLike, ArrayLike] | None = None,
+    level: float | None = None,
+    ax: Axes | None = None,
+    name: str | None = None,
+) -> Axes:
+    """Draw quantiles as points of the distribution function.
+
+    Args:
+        p: Share of records below each quantile.
+        x: The quantiles.
+        face: What is written below the picture.
+        label: The column and its measuring unit.
+        intervals: Lower and upper ends of each quantile.
+        level: Of each interval, for the legend.
+        ax: Where to draw; None: in a new figure.
+        name: What the legend calls the quantiles.
+    """
+    from .footnote import sign
+
+    ax = canvas(ax, LANDSCAPE)
+    ink = next_ink(ax)
+    shares, points = np.atleast_1d(np.asarray(p, dtype=float)), np.atleast_1d(np.asarray(x, dtype=float))
+    if intervals is not None:
+        low, high = (np.atleast_1d(np.asarray(end, dtype=float)) for end in intervals)
+        words = "interval" if level is None else f"{100 * level:.4g}% interval, each"
+        ax.hlines(shares, low, high, color=ink.color, alpha=0.45, linewidth=4, label=words)
+    title = None if name is None else legend_lettering(name)
+    ax.plot(points, shares, "o", color=ink.color, markersize=6, label=title)
+    if is_blank(ax):
+        _mark_shares(ax, shares)
+    if len(points) <= FEW:
+        _write_beside(ax, points, shares)
+    _name_axes(ax, label, SHARE)
+    explain(ax, "lower right")
+    sign(ax, face, name)
+    return ax
+
+
+def _mark_shares(ax: Axes, shares: NDArray[np.float64]) -> None:
+    ax.set_ylim(-0.02, 1.02)
+    ax.margins(x=0.12)
+    if len(shares) <= FEW and (len(shares) < 2 or np.diff(np.sort(shares)).min() >= 0.04):
+        ax.set_yticks(shares, [f"{share:g}" for share in shares])
+    ax.grid(axis="y", alpha=0.25, linewidth=0.6)
+
+
+def _write_beside(ax: Axes, points: NDArray[np.float64], shares: NDArray[np.float64]) -> None:
+    for point, share in zip(points, shares, strict=True):
+        ax.annotate(f"{point:.4g}", (point, share), (0, 7), textcoords="offset points", ha="center", fontsize=8)
+
+
+def draw_histogram(
+    edges: ArrayLike,
+    count: ArrayLike,
+    face: Face,
+    *,
+    label: str,
+    errors: ArrayLike | None = None,
+    ax: Axes | None = None,
+    name: str | None = None,
+) -> Axes:
+    """Draw counts as stairs.
+
+    Args:
+        edges: Of the cells: one more than there are counts.
+        count: Records in each cell.
+        face: What is written below the picture.
+        label: The column and its measuring unit.
+        errors: Standard deviation of each count, shaded around it.
+        ax: Where to draw; None: in a new figure.
+        name: What the legend calls the histogram.
+    """
+    from .footnote import sign
+
+    ax = canvas(ax, LANDSCAPE)
+    ink = next_ink(ax)
+    bounds, heights = np.asarray(edges, dtype=float), np.asarray(count, dtype=float)
+    if is_blank(ax) and len(heights) <= FILLED:
+        ax.stairs(heights, bounds, fill=True, color=ink.color, alpha=0.22)
+    if errors is not None:
+        _draw_errors(ax, bounds, heights, np.asarray(errors, dtype=float), ink)
+    title = None if name is None else legend_lettering(name)
+    ax.stairs(heights, bounds, baseline=None, color=ink.color, linestyle=ink.dash, linewidth=1.4, label=title)
+    if is_blank(ax):
+        ax.axhline(0, color="0.4", linewidth=0.6)
+        ax.margins(x=0.01)
+    _name_axes(ax, label, "records per cell")
+    explain(ax, "upper right")
+    sign(ax, face, name)
+    return ax
+
+
+def _draw_errors(
+    ax: Axes, bounds: NDArray[np.float64], heights: NDArray[np.float64], errors: NDArray[np.float64], ink: Ink
+) -> None:
+    cells, low, high = hull_in_blocks(bounds, heights - errors, heights + errors)
+    ax.stairs(high, cells, baseline=low, fill=True, color=ink.color, alpha=0.4, linewidth=0, label="± 1 standard error")
+
+
+def _name_axes(ax: Axes, across: str, upwards: str) -> None:
+    ax.set_xlabel(lettering(across), parse_math=False)
+    ax.set_ylabel(upwards)

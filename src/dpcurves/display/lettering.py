@@ -1,0 +1,33 @@
+"""Names from outside, made fit to stand on a picture, a page or a terminal."""
+
+from __future__ import annotations
+
+MOST = 60
+
+
+def lettering(text: object, most: int = MOST) -> str:
+    """`text` on one line, without control characters, and no longer than `most`.
+
+    >>> lettering("fare\\n\\x1b[31m($)")
+    'fare \\ufffd[31m($)'
+    """
+    line = "".join(sign if sign.isprintable() else "\ufffd" for sign in " ".join(str(text).split()))
+    return line if len(line) <= most else line[: most - 3].rstrip() + "..."
+
+
+def legend_lettering(text: object) -> str:
+    """The same for a legend, which would leave out what begins with an underscore."""
+    line = lettering(text)
+    return f" {line}" if line.startswith("_") else line
+
+
+def decimals(*numbers: float) -> int:
+    """How many decimals tell these numbers apart: at least 2, at most 6.
+
+    >>> decimals(0.7, 0.72), decimals(0.7131, 0.7139)
+    (2, 4)
+    """
+    for digits in range(2, 6):
+        if len({round(number, digits) for number in numbers}) == len(set(numbers)):
+            return digits
+    return 6

@@ -1,0 +1,117 @@
+"""All curves of a session as one page that needs nothing but itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from .balance import Balance, Refusal
+from .card import STYLE as CARD_STYLE
+from .card import WARNING
+from .lettering import lettering
+from .picture_file import renamed
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+STYLE = """<style>
+:root{color-scheme:light dark;--ground:#fff;--ink:#1c1c21;--soft:#55555f;--line:#c9c9d1;--box:#f5f5f8;--alarm:#b3261e}
+@media (prefers-color-scheme:dark){:root{--ground:#16171b;--ink:#e9e9ee;--soft:#b2b2bd;--line:#44444e;--box:#212229;
+ --alarm:#f2867e}}
+*{box-sizing:border-box}
+body{margin:0 auto;padding:1.5rem 1rem 3rem;max-width:72rem;background:var(--ground);color:var(--ink);
+ font:16px/1.55 system-ui,sans-serif;overflow-wrap:break-word}
+h1{font-size:1.7rem;line-height:1.25;margin:0 0 .75rem}
+h2{font-size:1.25rem;margin:2rem 0 .75rem}
+header p{max-width:46rem}
+.scroll{overflow-x:auto;margin:0 0 1.25rem}
+.account{border-collapse:collapse;width:100%;font-size:.93rem}
+.account caption{text-align:left;font-weight:600;padding:0 0 .35rem}
+.account caption span{font-weight:400;color:var(--soft)}
+.account th,.account td{text-align:left;vertical-align:top;
+ padding:.35rem .9rem .35rem 0;border-top:1px solid var(--line)}
+.account thead th{color:var(--soft);font-weight:500;border-top:0}
+.account tbody th{font-weight:400;min-width:11rem}
+.account .price{white-space:nowrap;font-variant-numeric:tabular-nums}
+.account .request{font-family:ui-monospace,monospace;font-size:.85em;overflow-wrap:anywhere;min-width:8rem}
+.account tfoot th,.account tfoot td{font-weight:600}
+.refused{border-left:4px solid var(--alarm);background:var(--box);padding:.75rem 1rem;border-radius:0 6px 6px 0}
+.refused h2{margin:0 0 .5rem;color:var(--alarm)}
+.refused dt{font-weight:600}
+.refused dd{margin:0 0 .5rem}
+.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,31rem),1fr));gap:1rem;align-items:start}
+.cards .dpcurves{margin:0;min-width:0;max-width:none}
+.seeded{background:#b3261e;color:#fff;font-weight:700;padding:.35rem .75rem;border-radius:4px}
+@media print{:root{color-scheme:light;--ground:#fff;--ink:#000;--soft:#333;--line:#999;--box:#fff;--alarm:#b3261e}
+ body{max-width:none;padding:0;font-size:11pt}
+ .cards{display:block}.cards .dpcurves{margin-bottom:1rem}.scroll{overflow:visible}}
+</style>"""
+
+
+def report(
+    title: str, introduction: str, cards: Sequence[str], balances: Sequence[Balance], refusals: Sequence[Refusal] = ()
+) -> str:
+    """An HTML page: what was released at which price, what is left, what was refused, and all curves.
+
+    It makes no request, runs no script, and can be printed.
+
+    Args:
+        title: Of the page.
+        introduction: Text; an empty line begins a paragraph.
+        cards: From `card`.
+        balances: One per account of the ledger.
+        refusals: Questions that were not answered.
+    """
+    name = escape(lettering(title, 160))
+    return "\n".join(
+        [
+            '<!DOCTYPE html>', '<html lang="en">', "<head>", '<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">', f"<title>{name}</title>",
+            CARD_STYLE, STYLE, "</head>", "<body>", f"<header><h1>{name}</h1>", _banner(cards),
+            _paragraphs(introduction), "</header>", "<main>", _accounts(balances), _refused(refusals), _curves(cards),
+            "</main>", "</body>", "</html>", "",
+        ]
+    )  # fmt: skip
+
+
+def _banner(cards: Sequence[str]) -> str:
+    return WARNING if any(WARNING in text for text in cards) else ""
+
+
+def _paragraphs(text: str) -> str:
+    return "\n".join(f"<p>{escape(' '.join(part.split()))}</p>" for part in text.split("\n\n") if part.strip())
+
+
+def _accounts(balances: Sequence[Balance]) -> str:
+    tables = "\n".join(f'<div class="scroll" tabindex="0">{_account(balance)}</div>' for balance in balances)
+    return f'<section aria-label="Privacy budget"><h2>What was released, and its price</h2>\n{tables}\n</section>'
+
+
+def _account(balance: Balance) -> str:
+    summary = f"budget {balance.budget}, spent {balance.spent}, left {balance.left}"
+    rows = "\n".join(
+        f'<tr><th scope="row">{_cell(charge.question)}</th><td class="price">{_cell(charge.price)}</td>'
+        f'<td class="request">{_cell(charge.request)}</td><td>{_cell(charge.when)}</td></tr>'
+        for charge in balance.charges
+    )
+    heads = "".join(f'<th scope="col">{word}</th>' for word in ("question", "price", "request", "when"))
+    return (
+        f'<table class="account"><caption>{_cell(balance.dataset)} <span>({_cell(summary)})</span></caption>\n'
+        f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n<tfoot>"
+        f'<tr><th scope="row">left</th><td class="price" colspan="3">{_cell(balance.left)}</td></tr></tfoot></table>'
+    )
+
+
+def _refused(refusals: Sequence[Refusal]) -> str:
+    if not refusals:
+        return ""
+    rows = "\n".join(f"<dt>{_cell(each.question)}</dt><dd>{_cell(each.reason)}</dd>" for each in refusals)
+    return f'<section class="refused" aria-label="Refused questions"><h2>Refused</h2>\n<dl>\n{rows}\n</dl></section>'
+
+
+def _curves(cards: Sequence[str]) -> str:
+    parts = [renamed(text.replace(CARD_STYLE, ""), f"c{number}") for number, text in enumerate(cards, 1)]
+    return f'<section aria-label="Curves"><h2>Curves</h2>\n<div class="cards">{"".join(parts)}</div></section>'
+
+
+def _cell(text: str) -> str:
+    return escape(lettering(text, 400))

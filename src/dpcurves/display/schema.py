@@ -1,0 +1,104 @@
+"""The published schema of curves, and a reader that holds documents to it.
+
+It knows the words of JSON Schema 2020-12 that our schema uses, and tells the first fault in one line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,), "array": (list,), "string": (str,), "number": (int, float), "integer": (int,),
+    "boolean": (bool,), "null": (type(None),),
+}  # fmt: skip
+NAMES = {dict: "an object", list: "a list", str: "a string", int: "an integer", float: "a number",
+         bool: "true or false", type(None): "null"}  # fmt: skip
+
+Rule = Mapping[str, Any]
+
+
+@cache
+def curve_schema() -> Rule:
+    """The JSON Schema (draft 2020-12) of all curves.
+
+    >>> curve_schema()["$id"]
+    'urn:dpcurves:curve:1'
+    """
+    rule: Rule = json.loads(files(__package__).joinpath("curve.schema.json").read_text(encoding="utf-8"))
+    return rule
+
+
+def check_document(document: object) -> None:
+    """Hold a parsed document to the schema.
+
+    Raises:
+        ValueError: the first fault, with its place.
+    """
+    for fault in faults(document, curve_schema(), "curve"):
+        raise ValueError(fault)
+
+
+def faults(value: Any, rule: Rule, place: str) -> Iterator[str]:
+    """What is wrong with `value` at `place`, in the order of `rule`."""
+    if "$ref" in rule:
+        yield from faults(value, curve_schema()["$defs"][rule["$ref"].rpartition("/")[2]], place)
+    yield from _faults_of_value(value, rule, place)
+    if isinstance(value, dict):
+        yield from _faults_of_object(value, rule, place)
+    if isinstance(value, list):
+        yield from _faults_of_list(value, rule, place)
+    for part in rule.get("allOf", ()):
+        yield from faults(value, part, place)
+    if "if" in rule:
+        holds = next(faults(value, rule["if"], place), None) is None
+        yield from faults(value, rule.get("then" if holds else "else", {}), place)
+
+
+def _faults_of_value(value: Any, rule: Rule, place: str) -> Iterator[str]:
+    if "type" in rule and type(value) not in _types(rule["type"]):
+        yield f"{place}: {_words(rule['type'])} is needed, got {NAMES[type(value)]}"
+    if "const" in rule and (type(value), value) != (type(rule["const"]), rule["const"]):
+        yield f"{place}: {json.dumps(rule['const'])} is needed"
+    if "enum" in rule and value not in rule["enum"]:
+        yield f"{place}: one of {', '.join(rule['enum'])} is needed"
+    if "minimum" in rule and isinstance(value, (int, float)) and value < rule["minimum"]:
+        yield f"{place}: at least {rule['minimum']} is needed"
+    if "pattern" in rule and isinstance(value, str) and not re.search(rule["pattern"], value):
+        yield f"{place}: text of the form {rule['pattern']} is needed"
+
+
+def _faults_of_object(value: dict[str, Any], rule: Rule, place: str) -> Iterator[str]:
+    for name in rule.get("required", ()):
+        if name not in value:
+            yield f"{place}: {name!r} is missing"
+    known = rule.get("properties", {})
+    for name, part in known.items():
+        if name in value:
+            yield from faults(value[name], part, f"{place}.{name}")
+    if "additionalProperties" in rule:
+        for number, name in enumerate(value.keys() - known.keys()):
+            yield from faults(value[name], rule["additionalProperties"], f"{place}[{number}]")
+
+
+def _faults_of_list(value: list[Any], rule: Rule, place: str) -> Iterator[str]:
+    if not rule.get("minItems", 0) <= len(value) <= rule.get("maxItems", len(value)):
+        yield f"{place}: {rule['minItems']} entries are needed, got {len(value)}"
+    items = rule.get("items", {})
+    if items.keys() == {"type"} and {type(entry) for entry in value} <= set(_types(items["type"])):
+        return  # long arrays of numbers, in one look
+    for number, entry in enumerate(value):
+        yield from faults(entry, items, f"{place}[{number}]")
+
+
+def _types(names: str | list[str]) -> tuple[type, ...]:
+    listed = [names] if isinstance(names, str) else names
+    return tuple(kind for name in listed for kind in TYPES[name])
+
+
+def _words(names: str | list[str]) -> str:
+    return names if isinstance(names, str) else " or ".join(names)

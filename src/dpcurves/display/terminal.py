@@ -1,0 +1,67 @@
+"""Curves and accounts as tables of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..release import Face
+from .balance import Balance
+from .footer import footer
+from .lettering import lettering
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def curve_table(columns: Mapping[str, ArrayLike], face: Face, *, most: int = 20) -> Table:
+    """A curve for the terminal: at most `most` rows, evenly chosen with both ends, and the footer below.
+
+    Raises:
+        ValueError: `most` is below 2.
+    """
+    if most < 2:
+        raise ValueError(f"most: at least 2 rows are shown, got {most}")
+    from rich.table import Table
+    from rich.text import Text
+
+    arrays = {name: np.asarray(column) for name, column in columns.items()}
+    rows = min((len(array) for array in arrays.values()), default=0)
+    table = Table(caption=Text(_caption(rows, most, face)), caption_justify="left")
+    for name in arrays:
+        table.add_column(Text(lettering(name)), justify="right")
+    for row in _even(rows, most):
+        table.add_row(*(Text(_cell(array[row])) for array in arrays.values()))
+    return table
+
+
+def _caption(rows: int, most: int, face: Face) -> str:
+    thinned = f"{most} of {rows} rows are shown\n" if rows > most else ""
+    return thinned + footer(face)
+
+
+def _even(rows: int, most: int) -> NDArray[np.int64]:
+    return np.unique(np.linspace(0, rows - 1, min(rows, most)).round().astype(np.int64))
+
+
+def _cell(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, (float, np.floating)) else lettering(value)
+
+
+def ledger_table(balance: Balance) -> Table:
+    """An account for the terminal: what was paid for, and what is left."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(lettering(balance.dataset)), show_footer=True, title_justify="left")
+    table.add_column("question", footer=Text(f"spent of {balance.budget}\nleft"))
+    table.add_column("price", footer=Text(f"{balance.spent}\n{balance.left}"), justify="right")
+    table.add_column("request")
+    table.add_column("when")
+    for charge in balance.charges:
+        question, price, request, when = (lettering(word, 120) for word in charge)
+        table.add_row(Text(question), Text(price), Text(request, overflow="ellipsis", no_wrap=True), Text(when))
+    return table
