@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from .curves import Question
 from .data.records import Records, open_records
-from .ledger import Account, Grant, Ledger, Purse, Statement
+from .ledger import Account, Currency, Grant, Ledger, Purse, Statement
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
 from .release import Plan, Release, Step
@@ -99,7 +99,10 @@ class Session:
     @property
     def left(self) -> PrivacyLoss:
         """What is left of the budget."""
-        return self.statement.left
+        left = self.statement.left
+        if left.currency is Currency.EPSILON:
+            return PrivacyLoss(left.exact, left.exact**2 / 2)
+        return PrivacyLoss(None, left.exact)
 
     @property
     def adjacency(self) -> Adjacency:

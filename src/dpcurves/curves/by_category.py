@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import narwhals
 import numpy as np
 
 from .. import display
 from ..data.axis import Category
-from ..release import Evidence, Face
+from ..release import Face
+from ..release.evidence import Evidence
+from .question import card_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class Drawable(Protocol):
-    """What each curve of a category can do."""
-
-    face: Face
-
-    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes: ...
-
-    def to_json(self) -> str: ...
-
-
-Curve = TypeVar("Curve", bound=Any)
+Curve = TypeVar("Curve", bound=Any)  # a curve with `face`, `plot`, `to_frame` and `to_json`
 
 
 class ByCategory(Mapping[Category, Curve]):
@@ -65,7 +59,21 @@ class ByCategory(Mapping[Category, Curve]):
 
     def to_json(self) -> str:
         """The curves under their categories (``kind`` is ``curves``)."""
-        return display.envelope_of_many(self.column, {str(name): c.to_json() for name, c in self._curves.items()})
+        curves = {str(category): json.loads(curve.to_json()) for category, curve in self._curves.items()}
+        evidence: dict[str, object] = {"question": {"by": self.column}, "releases": []}
+        return display.envelope("curves", {"curves": curves}, self.face, evidence)
+
+    def to_frame(self) -> Any:
+        """The columns of all curves, one below the other, with their category in the first column."""
+        frames = [narwhals.from_native(curve.to_frame()) for curve in self._curves.values()]
+        named = [
+            frame.with_columns(narwhals.lit(str(category)).alias(self.column)).select(self.column, *frame.columns)
+            for category, frame in zip(self._curves, frames, strict=True)
+        ]
+        return narwhals.concat(named).to_native()
+
+    def _repr_html_(self) -> str:
+        return card_of(f"By {self.column}", self.plot, [("categories", str(len(self)))], self.face)
 
 
 def rows_of(evidence: Evidence) -> list[Evidence]:

@@ -14,7 +14,7 @@ from ..data import Axis, Grid
 from ..data.axis import Category
 from ..release import Face, Release, Step
 from .labels import labels
-from .question import face_of
+from .question import card_of, face_of
 from .score_groups import SCORES, ScoreGroups, grouped, require_groups
 
 if TYPE_CHECKING:
@@ -46,17 +46,17 @@ class Calibration:
     @classmethod
     def read(cls, groups: ScoreGroups, face: Face) -> Calibration:
         """From released groups."""
-        count = groups.positive + groups.negative
-        true = np.clip(groups.positive / np.maximum(count, 1.0), 0.0, 1.0)
-        return cls(groups.mean_score, true, np.maximum(count, 0.0), groups.grid.edges, face, groups)
+        released = groups.released
+        true = np.clip(released.positive / np.maximum(released.count, 1.0), 0.0, 1.0)
+        return cls(released.mean, true, np.maximum(released.count, 0.0), groups.grid.edges, face, groups)
 
     def errors(self, *, generator: np.random.Generator | None = None) -> FloatArray:
         """Standard deviation of `prob_true` of each group: binomial spread and noise together."""
         positive, negative, _ = self.groups.deviations(generator)
-        count = np.maximum(self.groups.positive + self.groups.negative, 1.0)
+        count = np.maximum(self.count, 1.0)
         noise = ((1 - self.prob_true) * positive - self.prob_true * negative).std(axis=0) / count
         spread = self.prob_true * (1 - self.prob_true) / count
-        return np.minimum(np.sqrt(noise**2 + spread), 1.0)
+        return np.asarray(np.minimum(np.sqrt(noise**2 + spread), 1.0))
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
         """Draw the curve beside the diagonal, with error bars of one standard deviation."""
@@ -80,7 +80,10 @@ class Calibration:
         return cls.read(ScoreGroups.from_json(opened.evidence), opened.face)
 
     def _repr_html_(self) -> str:
-        return display.card_of("Calibration curve", self.plot, self.face)
+        return card_of("Calibration curve", self.plot, self._summary(), self.face, size=display.SQUARE)
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [("groups", str(len(self.count))), ("records", f"{self.count.sum():,.0f}")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import display
 from ..data import Axis, Categories, CountQuery, Grid, Outside, Read
-from ..postprocess import dvoretzky, inverse_at, simultaneous_band, value_at
+from ..postprocess import inverse_at, population_band, simultaneous_band, value_at
 from ..release import ALL, Evidence, Face, Release, Step
 from .by_category import ByCategory, rows_of
 from .prefixes import Prefixes
-from .question import face_of
+from .question import card_of, face_of, require_independent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,15 +75,12 @@ class CDF:
         Returns:
             Lower and upper shares, each of the shape of `x`.
         """
-        if not 0 < level < 1:
-            raise ValueError(f"level: a chance between 0 and 1 is needed, got {level}")
-        margin = self._sampling_margin(level) if population else 0.0
-        of_noise = (1 + level) / 2 if population else level
+        curve, known = self.prefixes.unbiased_shares, self.prefixes.measured
         deviations = self.prefixes.deviations(generator)
-        lower, upper = simultaneous_band(
-            self.prefixes.unbiased_shares, deviations, of_noise, known=self.prefixes.measured
-        )
-        return np.clip(lower - margin, 0.0, 1.0), np.clip(upper + margin, 0.0, 1.0)
+        if not population:
+            return simultaneous_band(curve, deviations, level, known)
+        require_independent(self.face)
+        return population_band(curve, deviations, level, self.count, known)
 
     def quantile_interval(
         self, p: float, level: float, *, population: bool = False, generator: np.random.Generator | None = None
@@ -92,15 +89,10 @@ class CDF:
         lower, upper = self.band(level, population=population, generator=generator)
         return float(inverse_at(self.x, upper, np.asarray(p))), float(inverse_at(self.x, lower, np.asarray(p)))
 
-    def _sampling_margin(self, level: float) -> float:
-        if self.face.rows_per_unit != 1:
-            raise ValueError("population: the band needs independent units of one record each (rows_per_unit=1)")
-        return dvoretzky(self.count, (1 + level) / 2)
-
     def plot(self, ax: Axes | None = None, *, level: float | None = None, name: str | None = None) -> Axes:
         """Draw the curve, with a band if a `level` is given. Spends nothing, however often it is called."""
         band = None if level is None else self.band(level)
-        return display.draw_cdf(self.x, self.y, self.face, label=self.label, band=band, ax=ax, name=name)
+        return display.draw_cdf(self.x, self.y, self.face, label=self.label, band=band, level=level, ax=ax, name=name)
 
     def to_frame(self) -> Any:
         """Columns ``x`` and ``y`` as a data frame."""
@@ -123,7 +115,10 @@ class CDF:
         return cls.read(Evidence.from_json(opened.evidence["releases"][0]), grid, question["label"], opened.face)
 
     def _repr_html_(self) -> str:
-        return display.card_of(f"Distribution of {self.label}", self.plot, self.face)
+        return card_of(f"Distribution of {self.label}", self.plot, self._summary(), self.face)
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [(f"{p:.0%} quantile", f"{self.quantile(p):.4g}") for p in (0.25, 0.5, 0.75)]
 
 
 @dataclass(frozen=True, slots=True)

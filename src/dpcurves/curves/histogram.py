@@ -16,7 +16,7 @@ from ..postprocess import least_squares
 from ..release import ALL, Evidence, Face, Release, Step
 from .by_category import ByCategory, rows_of
 from .cdf import axis_label
-from .question import face_of
+from .question import card_of, face_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,7 +86,10 @@ class Histogram:
         return cls.read(Evidence.from_json(opened.evidence["releases"][0]), grid, question["label"], opened.face)
 
     def _repr_html_(self) -> str:
-        return display.card_of(f"Histogram of {self.label}", self.plot, self.face)
+        return card_of(f"Histogram of {self.label}", self.plot, self._summary(), self.face)
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [("cells", str(len(self.count))), ("noise of one cell", f"{self.error:.3g} records")]
 
 
 @dataclass(frozen=True, slots=True)

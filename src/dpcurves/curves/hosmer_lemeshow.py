@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from .. import display
 from ..data import Axis, Grid
 from ..data.axis import Category
-from ..postprocess import DRAWS, hosmer_lemeshow_statistic, public_generator, simulated_statistics
+from ..postprocess import hosmer_lemeshow, simulated_p_value
+from ..postprocess.generator import public_generator
 from ..release import Face, Release, Step
 from .labels import labels
-from .question import face_of
+from .question import card_of, face_of
 from .score_groups import SCORES, ScoreGroups, grouped, require_groups
 
 if TYPE_CHECKING:
@@ -50,22 +51,25 @@ class HosmerLemeshow:
     @classmethod
     def read(cls, groups: ScoreGroups, face: Face, *, generator: np.random.Generator | None = None) -> HosmerLemeshow:
         """From released groups."""
-        count = groups.positive + groups.negative
-        statistic = float(hosmer_lemeshow_statistic(groups.positive, groups.negative, groups.mean_score))
-        null = simulated_statistics(
-            count, groups.mean_score, groups.deviations(generator), groups.means, DRAWS, public_generator(generator)
-        )
-        p_value = (1 + int((null >= statistic).sum())) / (len(null) + 1)
-        expected = groups.mean_score * count
-        return cls(statistic, p_value, groups.grid.edges, count, groups.positive, expected, face, groups)
+        released = groups.released
+        noise = groups.deviations(generator)
+        p_value = simulated_p_value(released, *noise, public_generator(generator))
+        statistic = float(hosmer_lemeshow(released))
+        edges = groups.grid.edges
+        return cls(statistic, p_value, edges, released.count, released.positive, released.expected, face, groups)
+
+    @property
+    def rows(self) -> list[dict[str, float]]:
+        """One row for each group: bounds, records, positives, expected positives."""
+        names = ("lower", "upper", "count", "positives", "expected")
+        columns = (self.edges[:-1], self.edges[1:], self.count, self.observed, self.expected)
+        return [dict(zip(names, row, strict=True)) for row in np.column_stack(columns).tolist()]
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw observed beside expected positives of each group."""
         positive, _, _ = self.groups.deviations(None)
-        return display.draw_hosmer_lemeshow(
-            self.edges, self.observed, self.expected, positive.std(axis=0), self.face,
-            statistic=self.statistic, p_value=self.p_value, ax=ax,
-        )  # fmt: skip
+        errors = positive.std(axis=0)
+        return display.draw_hosmer_lemeshow(self.rows, self.statistic, self.p_value, self.face, errors=errors, ax=ax)
 
     def to_frame(self) -> Any:
         """One row for each group as a data frame."""
@@ -76,18 +80,7 @@ class HosmerLemeshow:
 
     def to_json(self) -> str:
         """The published format (``kind`` is ``hosmer-lemeshow``)."""
-        columns = zip(self.edges[:-1], self.edges[1:], self.count, self.observed, self.expected, strict=True)
-        rows = [
-            {
-                "lower": float(lower),
-                "upper": float(upper),
-                "count": float(n),
-                "positives": float(o),
-                "expected": float(e),
-            }
-            for lower, upper, n, o, e in columns
-        ]
-        arrays = {"statistic": self.statistic, "p_value": self.p_value, "groups": rows}
+        arrays = {"statistic": self.statistic, "p_value": self.p_value, "groups": self.rows}
         return display.envelope("hosmer-lemeshow", arrays, self.face, self.groups.to_json())
 
     @classmethod
@@ -97,7 +90,10 @@ class HosmerLemeshow:
         return cls.read(ScoreGroups.from_json(opened.evidence), opened.face)
 
     def _repr_html_(self) -> str:
-        return display.card_of("Hosmer-Lemeshow test", self.plot, self.face)
+        return card_of("Hosmer-Lemeshow test", self.plot, self._summary(), self.face)
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [("statistic", f"{self.statistic:.4g}"), ("p-value", f"{self.p_value:.4g}")]
 
 
 @dataclass(frozen=True, slots=True)

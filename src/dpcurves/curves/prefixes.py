@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Grid, Outside
-from ..postprocess import DRAWS, least_squares, monotone_prefixes, noise_draws, public_generator, shrunken
+from ..postprocess import least_squares, measured_edges, monotone_prefixes, noise_draws, shrunken
+from ..postprocess.generator import DRAWS, public_generator
 from ..release import Evidence
 
 FloatArray = NDArray[np.float64]
@@ -38,9 +39,9 @@ class Prefixes:
         law, values, total = self.evidence.measured, self.evidence.values, self.evidence.total
         prefixes = monotone_prefixes(shrunken(law, values, total), self.total)[0] / self.total
         if self.grid.outside is Outside.APART:
-            return prefixes[1:-1]
+            return np.asarray(prefixes[1:-1])
         prefixes[-1] = 1.0  # nothing lies above the last edge
-        return prefixes
+        return np.asarray(prefixes)
 
     @cached_property
     def unbiased_shares(self) -> FloatArray:
@@ -50,10 +51,8 @@ class Prefixes:
     @cached_property
     def measured(self) -> NDArray[np.bool_]:
         """Which edges bound an interval that was counted: the others are interpolated."""
-        cells = self.evidence.measured.cells
-        bounds = np.zeros(cells + 1, dtype=bool)
-        bounds[self.evidence.measured.levels[-1].bounds(cells)] = True
-        return bounds[1:-1] if self.grid.outside is Outside.APART else bounds
+        edges = measured_edges(self.evidence.measured)
+        return edges[1:-1] if self.grid.outside is Outside.APART else edges
 
     def deviations(self, generator: np.random.Generator | None) -> FloatArray:
         """Simulated noise of `unbiased_shares`, of shape ``(draws, cells + 1)``."""
@@ -72,6 +71,6 @@ class Prefixes:
     def _at_edges(self, cumulated: FloatArray) -> FloatArray:
         """Of cumulated cells: what is below each edge of the grid."""
         if self.grid.outside is Outside.APART:
-            return cumulated[..., :-1]
+            return np.asarray(cumulated[..., :-1])
         zero = np.zeros((*cumulated.shape[:-1], 1))
         return np.concatenate([zero, cumulated], axis=-1)

@@ -13,7 +13,7 @@ from .. import display
 from ..data import Axis, CountQuery, Grid, Outside, Read
 from ..release import ALL, Evidence, Release, Step
 from .cdf import CDF, axis_label
-from .question import face_of
+from .question import card_of, face_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,8 +53,10 @@ class Quantiles:
 
     def plot(self, ax: Axes | None = None, *, level: float | None = None) -> Axes:
         """Draw the quantiles, with intervals if a `level` is given."""
-        intervals = None if level is None else self.intervals(level)
-        return display.draw_quantiles(self.p, self.x, self.face, label=self.curve.label, intervals=intervals, ax=ax)
+        intervals = None if level is None else tuple(self.intervals(level).T)
+        return display.draw_quantiles(
+            self.p, self.x, self.face, label=self.curve.label, intervals=intervals, level=level, ax=ax
+        )
 
     def to_frame(self) -> Any:
         """Columns ``p`` and ``x`` as a data frame."""
@@ -78,7 +80,10 @@ class Quantiles:
         return cls.read(np.array(opened.arrays["p"]), CDF.read(evidence, grid, question["label"], opened.face))
 
     def _repr_html_(self) -> str:
-        return display.card_of(f"Quantiles of {self.curve.label}", self.plot, self.face)
+        return card_of(f"Quantiles of {self.curve.label}", self.plot, self._summary(), self.face)
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [(f"{p:.4g} quantile", f"{x:.4g}") for p, x in zip(self.p.tolist(), self.x.tolist(), strict=True)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, Protocol, TypeVar
 
+from .. import display
 from ..privacy import PrivacyLoss
 from ..release import Face, Release, Step
 
@@ -40,3 +41,27 @@ def face_of(releases: Sequence[Release], model: str = "") -> Face:
         seeded=any(release.seeded for release in releases),
         grant="" if payment is None else payment.request, model=model,
     )  # fmt: skip
+
+
+def require_independent(face: Face) -> None:
+    """What is said of a population stands on independent units.
+
+    Raises:
+        ValueError: a unit has several records.
+    """
+    if face.rows_per_unit != 1:
+        raise ValueError("population: independent units of one record each are needed (rows_per_unit=1)")
+
+
+def card_of(
+    title: str,
+    plot: Callable[..., Any],
+    rows: Sequence[tuple[str, str]],
+    face: Face,
+    *,
+    size: tuple[float, float] = display.LANDSCAPE,
+) -> str:
+    """A picture with its facts as an HTML fragment."""
+    axes = display.headless_axes(size)
+    plot(ax=axes)
+    return display.card(title, display.svg_text(axes), rows, face)

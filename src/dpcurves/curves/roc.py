@@ -14,20 +14,11 @@ from numpy.typing import NDArray
 from .. import display
 from ..data import Axis, CountQuery, Grid, Outside, Read
 from ..data.axis import Category
-from ..postprocess import (
-    DRAWS,
-    area_under,
-    auc_of_counts,
-    interval,
-    least_squares,
-    noise_draws,
-    public_generator,
-    roc_points,
-    shrunken,
-)
+from ..postprocess import auc, auc_of_counts, interval, least_squares, noise_draws, roc_points, shrunken
+from ..postprocess.generator import DRAWS, public_generator
 from ..release import ALL, Evidence, Face, Release, Step
 from .labels import labels
-from .question import face_of
+from .question import card_of, face_of, require_independent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +57,7 @@ class ROC:
         cells = shrunken(evidence.measured, evidence.values, evidence.total)
         fpr, tpr = roc_points(positive=cells[1], negative=cells[0])
         thresholds = np.append(np.inf, _lower_ends(grid)[::-1])
-        return cls(fpr, tpr, thresholds, area_under(fpr, tpr), face, evidence, grid)
+        return cls(fpr, tpr, thresholds, float(auc(fpr, tpr)), face, evidence, grid)
 
     def auc_interval(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
@@ -75,8 +66,6 @@ class ROC:
         they were drawn from (independent units of one record; variance at most AUC (1 - AUC) over the smaller class,
         Birnbaum and Klose 1957).
         """
-        if not 0 < level < 1:
-            raise ValueError(f"level: a chance between 0 and 1 is needed, got {level}")
         deviations = self._deviations(generator)
         if population:
             deviations = deviations + self._sampling(len(deviations), generator)
@@ -101,8 +90,7 @@ class ROC:
         return np.concatenate(areas) - self._unbiased_auc
 
     def _sampling(self, draws: int, generator: np.random.Generator | None) -> FloatArray:
-        if self.face.rows_per_unit != 1:
-            raise ValueError("population: the interval needs independent units of one record each (rows_per_unit=1)")
+        require_independent(self.face)
         smaller = max(float(self._unbiased.sum(axis=1).min()), 1.0)
         spread = sqrt(self.auc * (1 - self.auc) / smaller)
         return public_generator(generator).normal(0.0, spread, draws)
@@ -110,7 +98,7 @@ class ROC:
     def plot(self, ax: Axes | None = None, *, level: float | None = None, name: str | None = None) -> Axes:
         """Draw the curve, with an interval of the AUC if a `level` is given."""
         ends = None if level is None else self.auc_interval(level)
-        return display.draw_roc(self.fpr, self.tpr, self.auc, self.face, interval=ends, ax=ax, name=name)
+        return display.draw_roc(self.fpr, self.tpr, self.auc, self.face, interval=ends, level=level, ax=ax, name=name)
 
     def to_frame(self) -> Any:
         """Columns ``fpr``, ``tpr`` and ``threshold`` as a data frame."""
@@ -131,7 +119,11 @@ class ROC:
         return cls.read(Evidence.from_json(opened.evidence["releases"][0]), grid, opened.face)
 
     def _repr_html_(self) -> str:
-        return display.card_of("ROC curve", self.plot, self.face)
+        return card_of("ROC curve", self.plot, self._summary(), self.face, size=display.SQUARE)
+
+    def _summary(self) -> list[tuple[str, str]]:
+        low, high = self.auc_interval(0.95)
+        return [("AUC", f"{self.auc:.4f}"), ("95% interval, noise only", f"{low:.4f} to {high:.4f}")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ their group summed. A record lies in one group, in one class, and its distance i
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Axis, Categories, CountQuery, CutQuery, Grid, Outside, Read, SumQuery
-from ..postprocess import DRAWS, least_squares, noise_draws, public_generator
+from ..postprocess import Groups, least_squares, noise_draws
+from ..postprocess.generator import DRAWS, public_generator
 from ..release import Evidence, Release, Step
 
 FloatArray = NDArray[np.float64]
@@ -40,49 +41,17 @@ class ScoreGroups:
     sums: Evidence
 
     @cached_property
-    def negative(self) -> FloatArray:
-        """Records of the negative class, of shape ``(groups,)``."""
-        return self._cells[0]
-
-    @cached_property
-    def positive(self) -> FloatArray:
-        """Records of the positive class, of shape ``(groups,)``."""
-        return self._cells[1]
-
-    @cached_property
-    def mean_score(self) -> FloatArray:
-        """Mean score of each group, inside the group; its middle where the group may be empty."""
-        return self.means(self.positive + self.negative, self._distance)
-
-    def means(self, count: FloatArray, distance: FloatArray) -> FloatArray:
-        """Mean scores from counts and summed distances, of any leading shape."""
-        middle, edges = self._middle, self.grid.edges
-        return np.clip(middle + distance / np.maximum(count, 1.0), edges[:-1], edges[1:])
+    def released(self) -> Groups:
+        """Unbiased counts and sums of the groups."""
+        negative, positive = least_squares(self.counts.measured, self.counts.values, self.counts.total).cells
+        distances = least_squares(self.sums.measured, self.sums.values, None).cells.sum(axis=0) * self._step
+        return Groups(positive, negative, distances, self.grid.edges[:-1], self.grid.edges[1:])
 
     def deviations(self, generator: np.random.Generator | None) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Simulated noise of positives, negatives and summed distances, each of shape ``(draws, groups)``."""
         chance = public_generator(generator)
-        counts = _drawn(self.counts, chance)
-        sums = _drawn(self.sums, chance)
+        counts, sums = _drawn(self.counts, chance), _drawn(self.sums, chance)
         return counts[:, 1], counts[:, 0], sums.sum(axis=1) * self._step
-
-    @property
-    def distance(self) -> FloatArray:
-        """Summed distances of scores from the middle of their group, in units of the score."""
-        return self._distance
-
-    @cached_property
-    def _cells(self) -> FloatArray:
-        return least_squares(self.counts.measured, self.counts.values, self.counts.total).cells
-
-    @cached_property
-    def _distance(self) -> FloatArray:
-        return least_squares(self.sums.measured, self.sums.values, None).cells.sum(axis=0) * self._step
-
-    @property
-    def _middle(self) -> FloatArray:
-        edges = self.grid.edges
-        return (edges[:-1] + edges[1:]) / 2
 
     @property
     def _step(self) -> FloatArray:
@@ -94,7 +63,7 @@ class ScoreGroups:
         return {"question": question, "releases": [self.counts.to_json(), self.sums.to_json()]}
 
     @classmethod
-    def from_json(cls, evidence: dict[str, Any]) -> ScoreGroups:
+    def from_json(cls, evidence: Mapping[str, Any]) -> ScoreGroups:
         """The inverse of `to_json`."""
         counts, sums = (Evidence.from_json(release) for release in evidence["releases"])
         return cls(Grid.from_edges(evidence["question"]["edges"]), counts, sums)
