@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..data import Grid, Outside
 from ..postprocess import least_squares, measured_edges, monotone_prefixes, noise_draws, shrunken
-from ..postprocess.generator import DRAWS, public_generator
+from ..postprocess.generator import draws_for, public_generator
 from ..release import Evidence
 
 FloatArray = NDArray[np.float64]
@@ -58,7 +58,7 @@ class Prefixes:
         """Simulated noise of `unbiased_shares`, of shape ``(draws, cells + 1)``."""
         law, total = self.evidence.measured, self.evidence.total
         chunks = []
-        for cells, _ in noise_draws(law, total, DRAWS, public_generator(generator)):
+        for cells, _ in noise_draws(law, total, draws_for(law.cells), public_generator(generator)):
             noisy = np.cumsum(self._unbiased + cells[:, 0], axis=-1)
             chunks.append(self._at_edges(noisy / np.maximum(noisy[:, -1:], 1.0)))
         return np.concatenate(chunks) - self.unbiased_shares
@@ -66,7 +66,7 @@ class Prefixes:
     @cached_property
     def _unbiased(self) -> FloatArray:
         law, values, total = self.evidence.measured, self.evidence.values, self.evidence.total
-        return least_squares(law, values, total).cells[0]
+        return np.asarray(least_squares(law, values, total).cells[0])
 
     def _at_edges(self, cumulated: FloatArray) -> FloatArray:
         """Of cumulated cells: what is below each edge of the grid."""

@@ -15,7 +15,7 @@ from .. import display
 from ..data import Axis, CountQuery, Grid, Outside, Read
 from ..data.axis import Category
 from ..postprocess import auc, auc_of_counts, interval, least_squares, noise_draws, roc_points, shrunken
-from ..postprocess.generator import DRAWS, public_generator
+from ..postprocess.generator import draws_for, public_generator
 from ..release import ALL, Evidence, Face, Release, Step
 from .labels import labels
 from .question import card_of, face_of, require_independent
@@ -85,7 +85,7 @@ class ROC:
         law, total = self.evidence.measured, self.evidence.total
         areas = [
             auc_of_counts(positive=self._unbiased[1] + cells[:, 1], negative=self._unbiased[0] + cells[:, 0])
-            for cells, _ in noise_draws(law, total, DRAWS, public_generator(generator))
+            for cells, _ in noise_draws(law, total, draws_for(law.cells), public_generator(generator))
         ]
         return np.concatenate(areas) - self._unbiased_auc
 
