@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from math import isfinite
+
+from .composition import composed_epsilon
+from .conversion import epsilon_of_zcdp
 
 Exact = Fraction | Decimal | int | float | str
 
@@ -20,6 +23,12 @@ class PrivacyLoss:
     Formal guarantees: losses of releases on the same records, each chosen after seeing those before it, add up by
     ``+`` in either currency (basic composition; Bun and Steinke 2016, Lemma 2.3). Pure converts to rho, never back.
 
+    Attributes:
+        epsilon: Of pure differential privacy; None where there is none.
+        rho: Of zero-concentrated differential privacy.
+        parts: The losses that this one was added up from, for accountants that can do better than a sum. They count
+            neither in comparisons nor in print. Empty: it is one of a piece.
+
     >>> third = PrivacyLoss.pure(0.3) * Fraction(1, 3)
     >>> third + third + third == PrivacyLoss.pure("0.3")
     True
@@ -27,6 +36,7 @@ class PrivacyLoss:
 
     epsilon: Fraction | None
     rho: Fraction
+    parts: tuple[PrivacyLoss, ...] = field(default=(), repr=False, compare=False)
 
     @classmethod
     def pure(cls, epsilon: Exact) -> PrivacyLoss:
@@ -44,18 +54,53 @@ class PrivacyLoss:
             raise ValueError(f"epsilon, rho: a privacy loss is never negative, got {self}")
 
     def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
-        if self.epsilon is None or other.epsilon is None:
-            return PrivacyLoss(None, self.rho + other.rho)
-        return PrivacyLoss(self.epsilon + other.epsilon, self.rho + other.rho)
+        pure = None if self.epsilon is None or other.epsilon is None else self.epsilon + other.epsilon
+        return PrivacyLoss(pure, self.rho + other.rho, self._pieces + other._pieces)
 
     def __mul__(self, share: Fraction) -> PrivacyLoss:
         """A part of this loss; parts whose shares add up to 1 add up to this loss."""
-        return PrivacyLoss(None if self.epsilon is None else self.epsilon * share, self.rho * share)
+        pure = None if self.epsilon is None else self.epsilon * share
+        return PrivacyLoss(pure, self.rho * share, tuple(part * share for part in self.parts))
+
+    @property
+    def _pieces(self) -> tuple[PrivacyLoss, ...]:
+        return self.parts or (self,)
 
     @property
     def is_pure(self) -> bool:
         """Whether the loss has an epsilon."""
         return self.epsilon is not None
+
+    def epsilon_at(self, delta: float, *, accountant: str = "zcdp") -> float:
+        """An epsilon for which all that was released under this loss together is (epsilon, delta)-private.
+
+        Args:
+            delta: The chance with which the bound may fail: strictly between 0 and 1, and far below one over the
+                number of units.
+            accountant: ``zcdp`` converts the sum of rho, or gives epsilon where that is smaller. ``pld`` also composes
+                the loss distributions of the pure parts, and is never worse. It needs dp-accounting.
+
+        Formal guarantees: an upper bound, for the neighbours that the loss was stated for (see `epsilon_of_zcdp` and
+        `composed_epsilon`). Sizes of parts must have been fixed before the first answer. Where they are chosen on the
+        way under a cap, ``zcdp`` bounds what the cap allows, and ``pld`` says nothing (Feldman and Zrnic 2021).
+
+        Raises:
+            ValueError: `delta` is not strictly between 0 and 1, or the accountant is another.
+            ImportError: dp-accounting is not installed.
+
+        >>> hundred = sum([PrivacyLoss.pure(0.1)] * 99, start=PrivacyLoss.pure(0.1))
+        >>> hundred.epsilon, round(hundred.epsilon_at(1e-6), 2)
+        (Fraction(10, 1), 5.22)
+        """
+        converted = epsilon_of_zcdp(self.rho, delta)
+        known = converted if self.epsilon is None else min(converted, float(self.epsilon))
+        if accountant == "zcdp":
+            return known
+        if accountant != "pld":
+            raise ValueError(f"accountant: write 'zcdp' or 'pld', not {accountant!r}")
+        pure = [part.epsilon for part in self._pieces if part.epsilon is not None]
+        rest = sum((part.rho for part in self._pieces if part.epsilon is None), Fraction(0))
+        return min(known, composed_epsilon(pure, rest, delta))
 
     def __str__(self) -> str:
         return f"rho {float(self.rho):g}" if self.epsilon is None else f"epsilon {float(self.epsilon):g}"
