@@ -11,7 +11,7 @@ from .frame import to_frame
 from .picture_file import save_figure, svg_text
 from .report import report
 from .roc_picture import draw_roc
-from .schema import check_document, curve_schema
+from .published_schema import check_document, curve_schema
 from .terminal import curve_table, ledger_table
 
 __all__ = [

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..release import Face
 from .canvas import LANDSCAPE, SQUARE, canvas
-from .ink import GREY, Ink, explain, is_blank, next_ink
+from .ink import GREY, Ink, certainty, explain, is_blank, next_ink
 from .lettering import legend_lettering
+from .outline import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,6 +29,7 @@ def draw_calibration(
     face: Face,
     *,
     errors: ArrayLike | None = None,
+    level: float | None = None,
     ax: Axes | None = None,
     name: str | None = None,
 ) -> Axes:
@@ -39,6 +41,7 @@ def draw_calibration(
         count: Records in each group.
         face: What is written below the picture.
         errors: Length of each error bar: one number per group, or a row downwards and a row upwards.
+        level: Of each interval; None: errors are standard errors.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the curve.
     """
@@ -49,13 +52,10 @@ def draw_calibration(
     if is_blank(ax):
         _draw_frame(ax)
     predicted, observed = np.asarray(prob_pred, dtype=float), np.asarray(prob_true, dtype=float)
+    ax.plot(predicted, observed, color=ink.color, linestyle=ink.dash, linewidth=1.4)
+    _draw_observed(ax, predicted, observed, ink, errors=errors, level=level, name=name)
     _draw_sizes(ax, predicted, np.asarray(count, dtype=float), ink)
-    title = "groups" if name is None else legend_lettering(name)
-    ax.errorbar(
-        predicted, observed, yerr=errors, color=ink.color, linestyle=ink.dash, linewidth=1.4, marker="o", markersize=5,
-        elinewidth=1.2, capsize=2.5, label=title,
-    )  # fmt: skip
-    explain(ax, "upper left")
+    explain(ax, "best")
     sign(ax, face, name)
     return ax
 
@@ -71,8 +71,25 @@ def _draw_frame(ax: Axes) -> None:
     ax.set_ylabel("share of positives")
 
 
-def _draw_sizes(ax: Axes, predicted: NDArray[np.float64], count: NDArray[np.float64], ink: Ink) -> None:
-    largest = np.nanmax(count, initial=1.0)
+def _draw_observed(
+    ax: Axes,
+    x: Floats,
+    y: Floats,
+    ink: Ink,
+    *,
+    errors: ArrayLike | None,
+    level: float | None,
+    name: str | None,
+) -> None:
+    words = "observed" if name is None else f"{legend_lettering(name)}: observed"
+    if errors is not None:
+        ax.errorbar(x, y, yerr=errors, fmt="none", ecolor=ink.color, elinewidth=1.2, capsize=2.5)
+        words += f", {certainty(level)}"
+    ax.plot(x, y, "o", color=ink.color, markersize=5, label=words)
+
+
+def _draw_sizes(ax: Axes, predicted: Floats, count: Floats, ink: Ink) -> None:
+    largest = np.fmax.reduce(count, initial=1.0)
     tops = FLOOR + TALLEST * np.clip(count, 0, None) / largest
     words = f"records per group, up to {largest:,.0f}"
     ax.vlines(predicted, FLOOR, tops, color=ink.color, alpha=0.35, linewidth=5, label=words)
@@ -85,6 +102,7 @@ def draw_hosmer_lemeshow(
     face: Face,
     *,
     errors: ArrayLike | None = None,
+    level: float | None = None,
     ax: Axes | None = None,
     name: str | None = None,
 ) -> Axes:
@@ -96,6 +114,7 @@ def draw_hosmer_lemeshow(
         p_value: Of the test.
         face: What is written below the picture.
         errors: Length of each error bar: one number per group, or a row downwards and a row upwards.
+        level: Of each interval; None: errors are standard errors.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the model.
     """
@@ -103,26 +122,27 @@ def draw_hosmer_lemeshow(
 
     ax = canvas(ax, LANDSCAPE)
     ink = next_ink(ax)
-    middles = np.arange(len(groups)) + 0.5
+    middles = np.arange(0.5, len(groups))
     if is_blank(ax):
         _mark_groups(ax, groups)
-    expected = [group["expected"] for group in groups]
-    ax.hlines(expected, middles - 0.35, middles + 0.35, color=ink.color, linewidth=2.5, alpha=0.45,
-              label="expected by the model")  # fmt: skip
-    title = "" if name is None else f"{legend_lettering(name)}: "
-    ax.errorbar(
-        middles, [group["positives"] for group in groups], yerr=errors, color=ink.color, linestyle="none", marker="o",
-        markersize=5, elinewidth=1.2, capsize=2.5, label=f"{title}observed",
-    )  # fmt: skip
-    ax.plot([], [], " ", label=f"{title}Hosmer-Lemeshow {statistic:.4g}, {_chance(p_value)}")
-    explain(ax, "upper left")
+    observed = np.array([group["positives"] for group in groups], dtype=float)
+    _draw_observed(ax, middles, observed, ink, errors=errors, level=level, name=name)
+    _draw_expected(ax, middles, groups, ink)
+    ax.plot([], [], " ", label=f"Hosmer-Lemeshow {statistic:.4g}, {_chance(p_value)}")
+    explain(ax, "best")
     sign(ax, face, name)
     return ax
 
 
+def _draw_expected(ax: Axes, middles: Floats, groups: Sequence[Mapping[str, float]], ink: Ink) -> None:
+    expected = [group["expected"] for group in groups]
+    left, right = middles - 0.35, middles + 0.35
+    ax.hlines(expected, left, right, color=ink.color, linewidth=2.5, alpha=0.45, label="expected by the model")
+
+
 def _mark_groups(ax: Axes, groups: Sequence[Mapping[str, float]]) -> None:
     cuts = [group["lower"] for group in groups] + [group["upper"] for group in groups[-1:]]
-    every = -(-len(cuts) // FEW)
+    every = max(1, -(-len(cuts) // FEW))
     ax.set_xticks(range(0, len(cuts), every), [f"{cut:.2g}" for cut in cuts[::every]])
     ax.set_xlim(-0.1, len(groups) + 0.1)
     ax.margins(y=0.08)

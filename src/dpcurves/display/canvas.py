@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LANDSCAPE = (6.4, 4.4)
-SQUARE = (5.2, 5.8)
+LANDSCAPE = (5.6, 4.0)
+SQUARE = (4.8, 5.4)
 
 
 def canvas(ax: Axes | None, size: tuple[float, float]) -> Axes:

@@ -13,8 +13,8 @@ STYLE = """<style>
 .dpcurves{margin:0 0 1rem;padding:1rem;border:1px solid rgba(128,128,128,.4);border-radius:8px;max-width:46rem;
  box-sizing:border-box;color:inherit;font:15px/1.5 system-ui,sans-serif;break-inside:avoid}
 .dpcurves figcaption{font-size:1.15em;font-weight:600;margin:0 0 .5rem;overflow-wrap:anywhere}
-.dpcurves .picture{background:#fff;border-radius:4px;overflow-x:auto}
-.dpcurves .picture svg{display:block;width:100%;min-width:25rem;height:auto;max-height:40rem}
+.dpcurves .picture{background:#fff;border-radius:4px}
+.dpcurves .picture svg{display:block;max-width:100%;height:auto;margin:0 auto}
 .dpcurves table{border-collapse:collapse;margin:.75rem 0 0;width:100%;background:none;color:inherit;font-size:.93em}
 .dpcurves th,.dpcurves td{text-align:left;vertical-align:top;padding:.25rem .75rem .25rem 0;background:none;
  border:0;border-top:1px solid rgba(128,128,128,.25);overflow-wrap:anywhere}
@@ -23,7 +23,6 @@ STYLE = """<style>
 .dpcurves summary{cursor:pointer;margin-top:.75rem;font-size:.87em;overflow-wrap:anywhere}
 .dpcurves .seeded{background:#b3261e;color:#fff;font-weight:700;padding:.35rem .75rem;border-radius:4px;
  margin:0 0 .75rem}
-@media print{.dpcurves .picture svg{min-width:0}}
 </style>"""
 WARNING = f'<p class="seeded" role="alert">{escape(SEEDED)}</p>'
 
@@ -43,7 +42,7 @@ def card(title: str, svg: str, rows: Sequence[tuple[str, str]], face: Face) -> s
             None,
             [
                 STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{name}</figcaption>",
-                WARNING if face.seeded else "", f'<div class="picture" tabindex="0">{svg}</div>', _table(rows),
+                WARNING if face.seeded else "", f'<div class="picture">{svg}</div>', _table(rows),
                 f"<details><summary>{_summary(face)}</summary>{_table(_facts(face))}</details>", "</figure>",
             ],
         )

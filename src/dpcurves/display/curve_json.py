@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..release import MISSING_RULE, Face
-from .schema import check_document
+from .published_schema import check_document
 
 SCHEMA = 1
 ENVELOPE = ("kind", "schema", "privacy", "evidence")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..release import Face
 from .canvas import LANDSCAPE, canvas
-from .ink import Ink, explain, is_blank, next_ink
-from .lettering import legend_lettering, lettering
-from .outline import hull_in_blocks, visible
+from .ink import Ink, certainty, explain, is_blank, next_ink
+from .lettering import legend_lettering, lettering, reading
+from .outline import FINEST, Floats, hull_in_blocks, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SHARE = "share of records below"
 FEW = 12
 FILLED = 512
+COARSE = 400
 
 
 def draw_cdf(
@@ -49,25 +50,23 @@ def draw_cdf(
     ax = canvas(ax, LANDSCAPE)
     ink = next_ink(ax)
     edges, shares = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    if band is not None:
-        _draw_band(ax, edges, band, level, ink)
     seen = visible(edges, shares)
     title = None if name is None else legend_lettering(name)
     ax.plot(edges[seen], shares[seen], color=ink.color, linestyle=ink.dash, linewidth=1.6, label=title)
+    if band is not None:
+        _draw_band(ax, edges, band, level, ink)
     if is_blank(ax):
         ax.set_ylim(-0.02, 1.02)
         ax.margins(x=0.01)
     _name_axes(ax, label, SHARE)
-    explain(ax, "lower right")
+    explain(ax, "best")
     sign(ax, face, name)
     return ax
 
 
-def _draw_band(
-    ax: Axes, edges: NDArray[np.float64], band: tuple[ArrayLike, ArrayLike], level: float | None, ink: Ink
-) -> None:
+def _draw_band(ax: Axes, edges: Floats, band: tuple[ArrayLike, ArrayLike], level: float | None, ink: Ink) -> None:
     low, high = (np.asarray(end, dtype=float) for end in band)
-    seen = np.union1d(visible(edges, low), visible(edges, high))
+    seen = np.union1d(visible(edges, low, COARSE), visible(edges, high, COARSE))
     words = "band" if level is None else f"{100 * level:.4g}% band for the whole curve"
     ax.fill_between(edges[seen], low[seen], high[seen], color=ink.color, alpha=0.22, linewidth=0, label=words)
 
@@ -102,7 +101,7 @@ def draw_quantiles(
     shares, points = np.atleast_1d(np.asarray(p, dtype=float)), np.atleast_1d(np.asarray(x, dtype=float))
     if intervals is not None:
         low, high = (np.atleast_1d(np.asarray(end, dtype=float)) for end in intervals)
-        words = "interval" if level is None else f"{100 * level:.4g}% interval, each"
+        words = "interval" if level is None else certainty(level)
         ax.hlines(shares, low, high, color=ink.color, alpha=0.45, linewidth=4, label=words)
     title = None if name is None else legend_lettering(name)
     ax.plot(points, shares, "o", color=ink.color, markersize=6, label=title)
@@ -111,12 +110,12 @@ def draw_quantiles(
     if len(points) <= FEW:
         _write_beside(ax, points, shares)
     _name_axes(ax, label, SHARE)
-    explain(ax, "lower right")
+    explain(ax, "best")
     sign(ax, face, name)
     return ax
 
 
-def _mark_shares(ax: Axes, shares: NDArray[np.float64]) -> None:
+def _mark_shares(ax: Axes, shares: Floats) -> None:
     ax.set_ylim(-0.02, 1.02)
     ax.margins(x=0.12)
     if len(shares) <= FEW and (len(shares) < 2 or np.diff(np.sort(shares)).min() >= 0.04):
@@ -124,9 +123,9 @@ def _mark_shares(ax: Axes, shares: NDArray[np.float64]) -> None:
     ax.grid(axis="y", alpha=0.25, linewidth=0.6)
 
 
-def _write_beside(ax: Axes, points: NDArray[np.float64], shares: NDArray[np.float64]) -> None:
+def _write_beside(ax: Axes, points: Floats, shares: Floats) -> None:
     for point, share in zip(points, shares, strict=True):
-        ax.annotate(f"{point:.4g}", (point, share), (0, 7), textcoords="offset points", ha="center", fontsize=8)
+        ax.annotate(reading(point), (point, share), (0, 7), textcoords="offset points", ha="center", fontsize=8)
 
 
 def draw_histogram(
@@ -136,6 +135,7 @@ def draw_histogram(
     *,
     label: str,
     errors: ArrayLike | None = None,
+    level: float | None = None,
     ax: Axes | None = None,
     name: str | None = None,
 ) -> Axes:
@@ -146,7 +146,8 @@ def draw_histogram(
         count: Records in each cell.
         face: What is written below the picture.
         label: The column and its measuring unit.
-        errors: Standard deviation of each count, shaded around it.
+        errors: Half the length of each count's interval, shaded around it.
+        level: Of each interval; None: errors are standard errors.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the histogram.
     """
@@ -155,26 +156,32 @@ def draw_histogram(
     ax = canvas(ax, LANDSCAPE)
     ink = next_ink(ax)
     bounds, heights = np.asarray(edges, dtype=float), np.asarray(count, dtype=float)
-    if is_blank(ax) and len(heights) <= FILLED:
-        ax.stairs(heights, bounds, fill=True, color=ink.color, alpha=0.22)
     if errors is not None:
-        _draw_errors(ax, bounds, heights, np.asarray(errors, dtype=float), ink)
-    title = None if name is None else legend_lettering(name)
-    ax.stairs(heights, bounds, baseline=None, color=ink.color, linestyle=ink.dash, linewidth=1.4, label=title)
+        spread = np.broadcast_to(np.asarray(errors, dtype=float), heights.shape)
+        _draw_between(ax, bounds, heights, spread, ink=ink, alpha=0.35, title=certainty(level))
+    _draw_stairs(ax, bounds, heights, ink, None if name is None else legend_lettering(name))
     if is_blank(ax):
         ax.axhline(0, color="0.4", linewidth=0.6)
         ax.margins(x=0.01)
     _name_axes(ax, label, "records per cell")
-    explain(ax, "upper right")
+    explain(ax, "best")
     sign(ax, face, name)
     return ax
 
 
-def _draw_errors(
-    ax: Axes, bounds: NDArray[np.float64], heights: NDArray[np.float64], errors: NDArray[np.float64], ink: Ink
+def _draw_stairs(ax: Axes, bounds: Floats, heights: Floats, ink: Ink, title: str | None) -> None:
+    if len(heights) > 2 * FINEST:
+        return _draw_between(ax, bounds, heights, np.zeros_like(heights), ink=ink, alpha=0.9, title=title)
+    if is_blank(ax) and len(heights) <= FILLED:
+        ax.stairs(heights, bounds, fill=True, color=ink.color, alpha=0.2)
+    ax.stairs(heights, bounds, baseline=None, color=ink.color, linestyle=ink.dash, linewidth=1.4, label=title)
+
+
+def _draw_between(
+    ax: Axes, bounds: Floats, heights: Floats, errors: Floats, *, ink: Ink, alpha: float, title: str | None
 ) -> None:
     cells, low, high = hull_in_blocks(bounds, heights - errors, heights + errors)
-    ax.stairs(high, cells, baseline=low, fill=True, color=ink.color, alpha=0.4, linewidth=0, label="± 1 standard error")
+    ax.stairs(high, cells, baseline=low, fill=True, color=ink.color, alpha=alpha, linewidth=0, label=title)
 
 
 def _name_axes(ax: Axes, across: str, upwards: str) -> None:

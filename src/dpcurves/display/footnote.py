@@ -15,7 +15,7 @@ from .lettering import lettering
 SIZE = 7.0
 GAP = 4.0
 LINE = 1.25 * SIZE
-LETTER = 0.58 * SIZE
+LETTER = 0.5 * SIZE
 GREY = "#6b6b6b"
 WARNING = "#b3261e"
 

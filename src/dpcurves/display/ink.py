@@ -12,7 +12,7 @@ PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6
 """Okabe and Ito 2008, without the yellow, which is too pale for lines."""
 DASHES = ("-", "--", "-.", ":")
 CROWD = 8
-Place = Literal["upper left", "upper right", "lower right"]
+Place = Literal["best", "lower right"]
 
 
 class Ink(NamedTuple):
@@ -36,6 +36,15 @@ def is_blank(ax: Axes) -> bool:
     from .footnote import Footnote
 
     return Footnote.of(ax) is None
+
+
+def certainty(level: float | None) -> str:
+    """What a legend says of error bars.
+
+    >>> certainty(None), certainty(0.95)
+    ('± 1 standard error', '95% interval, each')
+    """
+    return "± 1 standard error" if level is None else f"{100 * level:.4g}% interval, each"
 
 
 def explain(ax: Axes, place: Place) -> None:

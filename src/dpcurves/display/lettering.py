@@ -31,3 +31,12 @@ def decimals(*numbers: float) -> int:
         if len({round(number, digits) for number in numbers}) == len(set(numbers)):
             return digits
     return 6
+
+
+def reading(value: float) -> str:
+    """A number as it is read off a picture.
+
+    >>> reading(-16.9312), reading(123456.78)
+    ('-16.93', '123,457')
+    """
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

@@ -24,8 +24,9 @@ def visible(x: Floats, y: Floats, finest: int = FINEST) -> NDArray[np.int64]:
 
 
 def _pixels(values: Floats, finest: int) -> Floats:
-    low, high = np.nanmin(values), np.nanmax(values)
-    return np.floor((values - low) / (high - low or 1.0) * finest)
+    known = values[np.isfinite(values)]
+    low, high = known.min(initial=np.inf), known.max(initial=-np.inf)
+    return np.floor((values - low) / (high - low if high > low else 1.0) * finest)
 
 
 def hull_in_blocks(edges: Floats, low: Floats, high: Floats, finest: int = FINEST) -> tuple[Floats, Floats, Floats]:

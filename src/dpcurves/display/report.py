@@ -24,8 +24,8 @@ h2{font-size:1.25rem;margin:2rem 0 .75rem}
 header p{max-width:46rem}
 .scroll{overflow-x:auto;margin:0 0 1.25rem}
 .account{border-collapse:collapse;width:100%;font-size:.93rem}
-.account caption{text-align:left;font-weight:600;padding:0 0 .35rem}
-.account caption span{font-weight:400;color:var(--soft)}
+.budget{margin:1.25rem 0 .35rem;font-size:1rem}
+.budget span{font-weight:400;color:var(--soft)}
 .account th,.account td{text-align:left;vertical-align:top;
  padding:.35rem .9rem .35rem 0;border-top:1px solid var(--line)}
 .account thead th{color:var(--soft);font-weight:500;border-top:0}
@@ -36,8 +36,9 @@ header p{max-width:46rem}
 .refused{border-left:4px solid var(--alarm);background:var(--box);padding:.75rem 1rem;border-radius:0 6px 6px 0}
 .refused h2{margin:0 0 .5rem;color:var(--alarm)}
 .refused dt{font-weight:600}
+.refused dl{margin:0}
 .refused dd{margin:0 0 .5rem}
-.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,31rem),1fr));gap:1rem;align-items:start}
+.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,27rem),1fr));gap:1rem;align-items:start}
 .cards .dpcurves{margin:0;min-width:0;max-width:none}
 .seeded{background:#b3261e;color:#fff;font-weight:700;padding:.35rem .75rem;border-radius:4px}
 @media print{:root{color-scheme:light;--ground:#fff;--ink:#000;--soft:#333;--line:#999;--box:#fff;--alarm:#b3261e}
@@ -82,22 +83,30 @@ def _paragraphs(text: str) -> str:
 
 
 def _accounts(balances: Sequence[Balance]) -> str:
-    tables = "\n".join(f'<div class="scroll" tabindex="0">{_account(balance)}</div>' for balance in balances)
-    return f'<section aria-label="Privacy budget"><h2>What was released, and its price</h2>\n{tables}\n</section>'
+    accounts = "\n".join(_account(balance) for balance in balances)
+    return f'<section aria-label="Privacy budget"><h2>What was released, and its price</h2>\n{accounts}\n</section>'
 
 
 def _account(balance: Balance) -> str:
-    summary = f"budget {balance.budget}, spent {balance.spent}, left {balance.left}"
+    name = _cell(balance.dataset)
+    summary = _cell(f"budget {balance.budget}, spent {balance.spent}, left {balance.left}")
+    return (
+        f'<h3 class="budget">{name} <span>({summary})</span></h3>\n'
+        f'<div class="scroll" role="region" tabindex="0" aria-label="Account of {name}">\n{_charges(balance)}\n</div>'
+    )
+
+
+def _charges(balance: Balance) -> str:
     rows = "\n".join(
         f'<tr><th scope="row">{_cell(charge.question)}</th><td class="price">{_cell(charge.price)}</td>'
         f'<td class="request">{_cell(charge.request)}</td><td>{_cell(charge.when)}</td></tr>'
         for charge in balance.charges
     )
     heads = "".join(f'<th scope="col">{word}</th>' for word in ("question", "price", "request", "when"))
+    left = f'<tr><th scope="row">left</th><td class="price" colspan="3">{_cell(balance.left)}</td></tr>'
     return (
-        f'<table class="account"><caption>{_cell(balance.dataset)} <span>({_cell(summary)})</span></caption>\n'
-        f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n<tfoot>"
-        f'<tr><th scope="row">left</th><td class="price" colspan="3">{_cell(balance.left)}</td></tr></tfoot></table>'
+        f'<table class="account">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n'
+        f"<tfoot>{left}</tfoot>\n</table>"
     )
 
 

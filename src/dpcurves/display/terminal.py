@@ -14,10 +14,11 @@ from .footer import footer
 from .lettering import lettering
 
 if TYPE_CHECKING:
+    from rich.console import Group
     from rich.table import Table
 
 
-def curve_table(columns: Mapping[str, ArrayLike], face: Face, *, most: int = 20) -> Table:
+def curve_table(columns: Mapping[str, ArrayLike], face: Face, *, most: int = 20) -> Group:
     """A curve for the terminal: at most `most` rows, evenly chosen with both ends, and the footer below.
 
     Raises:
@@ -25,17 +26,18 @@ def curve_table(columns: Mapping[str, ArrayLike], face: Face, *, most: int = 20)
     """
     if most < 2:
         raise ValueError(f"most: at least 2 rows are shown, got {most}")
+    from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
     arrays = {name: np.asarray(column) for name, column in columns.items()}
     rows = min((len(array) for array in arrays.values()), default=0)
-    table = Table(caption=Text(_caption(rows, most, face)), caption_justify="left")
+    table = Table()
     for name in arrays:
         table.add_column(Text(lettering(name)), justify="right")
     for row in _even(rows, most):
         table.add_row(*(Text(_cell(array[row])) for array in arrays.values()))
-    return table
+    return Group(table, Text(_caption(rows, most, face)))
 
 
 def _caption(rows: int, most: int, face: Face) -> str:
@@ -63,5 +65,5 @@ def ledger_table(balance: Balance) -> Table:
     table.add_column("when")
     for charge in balance.charges:
         question, price, request, when = (lettering(word, 120) for word in charge)
-        table.add_row(Text(question), Text(price), Text(request, overflow="ellipsis", no_wrap=True), Text(when))
+        table.add_row(Text(question), Text(price), Text(request, overflow="fold"), Text(when))
     return table

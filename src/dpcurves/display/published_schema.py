@@ -12,6 +12,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from .lettering import lettering
+
 TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "number": (int, float), "integer": (int,),
     "boolean": (bool,), "null": (type(None),),
@@ -81,8 +83,9 @@ def _faults_of_object(value: dict[str, Any], rule: Rule, place: str) -> Iterator
         if name in value:
             yield from faults(value[name], part, f"{place}.{name}")
     if "additionalProperties" in rule:
-        for number, name in enumerate(value.keys() - known.keys()):
-            yield from faults(value[name], rule["additionalProperties"], f"{place}[{number}]")
+        for name in value:
+            if name not in known:
+                yield from faults(value[name], rule["additionalProperties"], f"{place}.{lettering(name)}")
 
 
 def _faults_of_list(value: list[Any], rule: Rule, place: str) -> Iterator[str]:
