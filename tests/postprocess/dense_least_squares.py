@@ -1,0 +1,91 @@
+"""Least squares written down as in a textbook, with dense matrices; and small random laws to try it on."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from dpcurves.release import Family, Level, Measured, Noise
+
+FloatArray = NDArray[np.float64]
+
+
+class Dense(NamedTuple):
+    """The best linear unbiased estimate of all cells, row by row, and of the missing count behind them."""
+
+    estimate: FloatArray
+    covariance: FloatArray
+
+
+def value_variances(law: Measured) -> FloatArray:
+    parts = [np.full(law.rows * len(level.starts), level.noise.variance) for level in law.levels]
+    return np.concatenate([*parts, [] if law.missing is None else [law.missing.variance]])
+
+
+def dense_least_squares(law: Measured, values: FloatArray, total: int | None) -> Dense:
+    design, spread = _design(law)
+    precision = design.T / value_variances(law)
+    covariance = np.linalg.inv(precision @ design)
+    estimate = covariance @ precision @ values
+    if total is not None:
+        everything = np.ones(design.shape[1])  # Lagrange: condition on the sum of all unknowns
+        gain = covariance @ everything / (everything @ covariance @ everything)
+        estimate = estimate + gain * (total - everything @ estimate)
+        covariance = covariance - np.outer(gain, everything @ covariance)
+    return Dense(spread @ estimate, spread @ covariance @ spread.T)
+
+
+def _design(law: Measured) -> tuple[FloatArray, FloatArray]:
+    """Unknowns (finest intervals of each row, the missing count) to values; and unknowns to cells."""
+    finest = law.levels[-1].bounds(law.cells)
+    pieces, apart = len(finest) - 1, law.missing is not None
+    blocks = [np.kron(np.eye(law.rows), _covers(level.bounds(law.cells), finest)) for level in law.levels]
+    design = np.zeros((law.size, law.rows * pieces + apart))
+    design[: law.size - apart, : law.rows * pieces] = np.concatenate(blocks)
+    spread = np.zeros((law.rows * law.cells + apart, law.rows * pieces + apart))
+    share = (_covers(finest, np.arange(law.cells + 1)) / np.diff(finest)[:, None]).T
+    spread[: law.rows * law.cells, : law.rows * pieces] = np.kron(np.eye(law.rows), share)
+    if apart:
+        design[-1, -1] = spread[-1, -1] = 1
+    return design, spread
+
+
+def _covers(coarse: NDArray[np.int64], fine: NDArray[np.int64]) -> FloatArray:
+    inside = (coarse[:-1, None] <= fine[:-1]) & (fine[1:] <= coarse[1:, None])
+    return inside.astype(np.float64)
+
+
+noises = st.builds(Noise, st.sampled_from(Family), st.fractions(Fraction(1, 4), Fraction(60), max_denominator=4))
+
+
+@st.composite
+def regular_levels(draw: st.DrawFn, cells: int) -> tuple[Level, ...]:
+    """Widths that divide each other; the last interval is shorter where they do not divide the cells."""
+    width, levels = draw(st.integers(1, 3)), list[Level]()
+    while width < cells or not levels:
+        levels.append(Level(range(0, cells, width), draw(noises)))
+        width *= draw(st.integers(2, 4))
+    return tuple(reversed(levels))
+
+
+@st.composite
+def irregular_levels(draw: st.DrawFn, cells: int) -> tuple[Level, ...]:
+    starts, levels = list(range(cells)), list[Level]()
+    for _ in range(draw(st.integers(1, 4))):
+        starts = [0] + [start for start in starts[1:] if draw(st.booleans())]
+        levels.append(Level(tuple(starts), draw(noises)))
+    return tuple(reversed(levels))
+
+
+@st.composite
+def laws(draw: st.DrawFn) -> Measured:
+    cells = draw(st.integers(1, 14))
+    levels = draw(st.one_of(regular_levels(cells), irregular_levels(cells)))
+    return Measured(draw(st.integers(1, 3)), cells, levels, draw(st.none() | noises))
+
+
+totals = st.none() | st.integers(0, 1000)

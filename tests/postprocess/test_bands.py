@@ -1,0 +1,143 @@
+"""Seeds are fixed. Coverage is compared with its level less 4 sigma: a false alarm has chance 3e-5."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from dpcurves.postprocess import (
+    counts_to_prefixes,
+    dvoretzky,
+    interval,
+    least_squares,
+    measured_edges,
+    monotone_hull,
+    noise_draws,
+    population_band,
+    simultaneous_band,
+    upper_quantile,
+)
+from dpcurves.postprocess.simulate import raw_noise
+from dpcurves.release import Family, Level, Measured, Noise
+
+TRUTH = np.array([3, 0, 0, 14, 20, 31, 0, 2, 2, 8, 0, 20])
+TOTAL = int(TRUTH.sum())
+NOISE = Noise(Family.LAPLACE, Fraction(4))
+FINE = Measured(1, 12, (Level(range(0, 12, 4), NOISE), Level(range(12), NOISE)), missing=None)
+MERGED = Measured(1, 12, (Level(range(0, 12, 6), NOISE), Level(range(0, 12, 3), NOISE)), missing=None)
+RELEASES = 400
+
+
+def curve_of(law: Measured, values: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.asarray(counts_to_prefixes(least_squares(law, values, TOTAL).cells)[0] / TOTAL)
+
+
+def deviations_of(law: Measured, draws: int) -> NDArray[np.float64]:
+    ((cells, _),) = noise_draws(law, TOTAL, draws, np.random.default_rng(2))
+    return counts_to_prefixes(cells)[:, 0] / TOTAL
+
+
+def releases_of(law: Measured) -> NDArray[np.int64]:
+    exact = np.concatenate([np.add.reduceat(TRUTH, np.asarray(level.starts)) for level in law.levels])
+    return exact + raw_noise(law, RELEASES, np.random.default_rng(3)).astype(np.int64)
+
+
+@pytest.mark.parametrize("law", [FINE, MERGED])
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_a_band_holds_the_whole_curve_as_often_as_it_says(law: Measured, level: float) -> None:
+    exact = counts_to_prefixes(TRUTH[None].astype(np.float64))[0] / TOTAL
+    deviations, held = deviations_of(law, 999), 0
+    for values in releases_of(law):
+        lower, upper = simultaneous_band(curve_of(law, values), deviations, level, measured_edges(law))
+        held += bool(np.all((lower <= exact + 1e-9) & (exact <= upper + 1e-9)))
+    assert held / RELEASES >= level - 4 * sqrt(level * (1 - level) / RELEASES)
+
+
+def test_an_interval_holds_the_truth_as_often_as_it_says() -> None:
+    exact, deviations, held = TRUTH[:5].sum() / TOTAL, deviations_of(FINE, 999)[:, 5], 0
+    for values in releases_of(FINE):
+        lower, upper = interval(float(curve_of(FINE, values)[5]), deviations, 0.9)
+        held += bool(lower <= exact <= upper)
+    assert abs(held / RELEASES - 0.9) <= 4 * sqrt(0.09 / RELEASES)
+
+
+def test_a_band_is_exact_where_there_is_no_noise() -> None:
+    law = Measured(1, 12, (Level(range(12), NOISE),), missing=None)
+    lower, upper = simultaneous_band(curve_of(law, releases_of(law)[0]), deviations_of(law, 99), 0.9)
+    assert (lower[0], upper[0]) == (0, 0)
+    assert lower[-1] == upper[-1] == pytest.approx(1)
+
+
+def test_without_any_noise_the_band_is_the_curve() -> None:
+    curve = np.array([0.0, 0.25, 1.0])
+    lower, upper = simultaneous_band(curve, np.zeros((99, 3)), 0.95)
+    assert lower.tolist() == upper.tolist() == curve.tolist()
+
+
+def test_edges_inside_merged_cells_span_both_neighbours() -> None:
+    known = measured_edges(MERGED)
+    lower, upper = simultaneous_band(curve_of(MERGED, releases_of(MERGED)[0]), deviations_of(MERGED, 99), 0.9, known)
+    for start in range(0, 12, 3):
+        assert np.all(lower[start + 1 : start + 3] == lower[start])
+        assert np.all(upper[start + 1 : start + 3] == upper[start + 3])
+
+
+@given(st.lists(st.tuples(st.floats(-0.5, 1.5), st.floats(0, 0.5)), min_size=1, max_size=8))
+def test_a_hull_rises_stays_in_order_and_loses_no_curve(points: list[tuple[float, float]]) -> None:
+    centre, half = np.array(points).T
+    lower, upper = monotone_hull(centre - half, centre + half)
+    assert np.all(np.diff(lower) >= 0)
+    assert np.all(np.diff(upper) >= 0)
+    assert np.all((lower >= 0) & (lower <= upper) & (upper <= 1))
+    inside = np.maximum.accumulate(np.clip(centre - half, 0, 1))  # the lowest rising curve above the lower side
+    if np.all(inside <= centre + half):
+        assert np.all((lower <= inside) & (inside <= upper))
+
+
+@given(st.integers(1, 300), st.floats(0.01, 0.99))
+def test_a_quantile_is_passed_by_one_more_draw_as_rarely_as_it_says(draws: int, level: float) -> None:
+    if level * (draws + 1) > draws:
+        with pytest.raises(ValueError, match="needs more than"):
+            upper_quantile(np.arange(1.0, draws + 1), level)
+    else:
+        rank = upper_quantile(np.arange(1.0, draws + 1), level)  # a new draw is above it with chance 1 - rank/(draws+1)
+        assert rank / (draws + 1) >= level - 1e-9
+        assert (rank - 1) / (draws + 1) < level
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -1.0, 1.5, float("nan")])
+def test_levels_outside_zero_and_one_are_refused(level: float) -> None:
+    with pytest.raises(ValueError, match="level: a number between 0 and 1"):
+        upper_quantile(np.arange(9.0), level)
+    with pytest.raises(ValueError, match="level: a number between 0 and 1"):
+        dvoretzky(10, level)
+
+
+@pytest.mark.parametrize("units", [0, -3, float("inf"), float("nan")])
+def test_sampling_needs_units(units: float) -> None:
+    with pytest.raises(ValueError, match="units: a number above zero"):
+        dvoretzky(units, 0.9)
+
+
+def test_the_band_of_the_population_is_wider_by_what_sampling_may_do() -> None:
+    curve, deviations = curve_of(FINE, releases_of(FINE)[0]), deviations_of(FINE, 999)
+    lower, upper = population_band(curve, deviations, 0.9, TOTAL)
+    inner_lower, inner_upper = simultaneous_band(curve, deviations, 0.95)
+    np.testing.assert_allclose(lower, np.clip(inner_lower - dvoretzky(TOTAL, 0.95), 0, 1))
+    np.testing.assert_allclose(upper, np.clip(inner_upper + dvoretzky(TOTAL, 0.95), 0, 1))
+
+
+def test_the_sampling_bound_holds_for_the_uniform_law() -> None:
+    generator, held = np.random.default_rng(4), 0
+    for _ in range(RELEASES):
+        sample = np.sort(generator.random(50))
+        ranks = np.arange(51) / 50
+        distance = max(np.max(ranks[1:] - sample), np.max(sample - ranks[:-1]))
+        held += bool(distance <= dvoretzky(50, 0.9))
+    assert held / RELEASES >= 0.9 - 4 * sqrt(0.09 / RELEASES)

@@ -1,0 +1,115 @@
+"""Seeds are fixed. Error rates are compared with their bound plus 4 sigma: a false alarm has chance 3e-5."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import chi2
+
+from dpcurves.postprocess import Groups, hosmer_lemeshow, simulated_p_value
+from dpcurves.postprocess.simulate import draw
+from dpcurves.release import Family, Noise
+
+FloatArray = NDArray[np.float64]
+EDGES = np.array([0.0, 0.1, 0.3, 0.35, 0.6, 1.0])
+COUNT = Noise(Family.LAPLACE, Fraction(4))
+LATTICE = 2**20
+RUNS = 400
+
+
+def exact_groups(score: FloatArray, label: NDArray[np.bool_]) -> Groups:
+    inside = np.digitize(score, EDGES[1:-1])
+    middle: FloatArray = (EDGES[:-1] + EDGES[1:]) / 2
+
+    def count(weights: FloatArray) -> FloatArray:
+        return np.bincount(inside, weights, minlength=5).astype(np.float64)
+
+    return Groups(
+        count(label.astype(np.float64)),
+        count((~label).astype(np.float64)),
+        count(score - middle[inside]),
+        EDGES[:-1],
+        EDGES[1:],
+    )
+
+
+def noises(draws: int, generator: np.random.Generator) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Noise of positives, negatives, and centred sums, whose lattice steps are in proportion to the width."""
+    sums = draw(Noise(Family.LAPLACE, Fraction(4 * LATTICE)), (draws, 5), generator) * np.diff(EDGES) / (2 * LATTICE)
+    return draw(COUNT, (draws, 5), generator), draw(COUNT, (draws, 5), generator), sums
+
+
+def with_noise(groups: Groups, generator: np.random.Generator) -> Groups:
+    positive, negative, sums = (noise[0] for noise in noises(1, generator))
+    return Groups(
+        groups.positive + positive, groups.negative + negative, groups.centred_sum + sums, groups.lower, groups.upper
+    )
+
+
+def p_values(records: int, shift: float) -> FloatArray:
+    generator, found = np.random.default_rng(5), []
+    for _ in range(RUNS):
+        score = generator.beta(1, 2, records)
+        label = generator.random(records) < np.clip(score + shift, 0, 1)
+        released = with_noise(exact_groups(score, label), generator)
+        found.append(simulated_p_value(released, *noises(199, generator), generator))
+    return np.array(found)
+
+
+def test_the_statistic_is_that_of_the_textbook() -> None:
+    generator = np.random.default_rng(1)
+    score = generator.random(4000)
+    label = generator.random(4000) < score
+    inside = np.digitize(score, EDGES[1:-1])
+    exact = 0.0
+    for group in range(5):
+        outcome, chance = label[inside == group], score[inside == group]
+        for observed, expected in (((outcome).sum(), chance.sum()), ((~outcome).sum(), (1 - chance).sum())):
+            exact += (observed - expected) ** 2 / expected
+    assert hosmer_lemeshow(exact_groups(score, label)) == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.parametrize("records", [40, 1000, 20_000])
+@pytest.mark.parametrize("alpha", [0.05, 0.2])
+def test_honest_predictions_are_rarely_called_dishonest(records: int, alpha: float) -> None:
+    rate = np.mean(p_values(records, shift=0.0) <= alpha)
+    assert rate <= alpha + 4 * sqrt(alpha * (1 - alpha) / RUNS)
+
+
+def test_dishonest_predictions_are_found_in_spite_of_the_noise() -> None:
+    assert np.mean(p_values(5000, shift=0.08) <= 0.05) > 0.95
+
+
+def test_without_noise_the_value_is_near_that_of_the_chi_square_law() -> None:
+    generator = np.random.default_rng(2)
+    score = np.repeat([0.05, 0.2, 0.32, 0.5, 0.8], 5000)  # one score per group: outcomes are binomial
+    groups = exact_groups(score, generator.random(len(score)) < score)
+    none = np.zeros((3999, 5))
+    expected = chi2.sf(float(hosmer_lemeshow(groups)), df=5)
+    found = simulated_p_value(groups, none, none, none, generator)
+    assert found == pytest.approx(expected, abs=4 * sqrt(expected * (1 - expected) / 3999) + 0.01)
+
+
+def test_the_statistic_takes_all_draws_at_once() -> None:
+    generator = np.random.default_rng(3)
+    positive, negative, sums = noises(7, generator)
+    many = hosmer_lemeshow(Groups(positive, negative, sums, EDGES[:-1], EDGES[1:]))
+    assert many.shape == (7,)
+    assert many[3] == pytest.approx(hosmer_lemeshow(Groups(positive[3], negative[3], sums[3], EDGES[:-1], EDGES[1:])))
+
+
+def test_empty_and_negative_groups_give_a_finite_statistic_and_a_chance() -> None:
+    generator = np.random.default_rng(4)
+    for counts in (np.zeros(5), np.full(5, -7.0)):
+        groups = Groups(counts, counts, np.full(5, -0.3), EDGES[:-1], EDGES[1:])
+        assert np.isfinite(hosmer_lemeshow(groups))
+        assert 0 < simulated_p_value(groups, *noises(99, generator), generator) <= 1
+
+
+def test_a_mean_prediction_lies_in_its_group() -> None:
+    groups = Groups(np.full(5, 2.0), np.full(5, 1.0), np.full(5, 9.0), EDGES[:-1], EDGES[1:])
+    assert groups.mean.tolist() == EDGES[1:].tolist()

@@ -1,0 +1,102 @@
+"""Seeds are fixed. Each comparison with a law raises a false alarm with the chance of 4 sigma, 6e-5."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+import pytest
+from dense_least_squares import dense_least_squares
+from numpy.typing import NDArray
+from scipy.stats import chi2, norm
+
+from dpcurves.postprocess import counts_to_prefixes, noise_draws
+from dpcurves.postprocess import simulate as simulation
+from dpcurves.postprocess.simulate import WIDE_GAUSSIAN, WIDE_LAPLACE, draw
+from dpcurves.release import Family, Level, Measured, Noise
+from dpcurves.release.prefix_error import prefix_variances
+
+LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(7, 2)), Noise(Family.GAUSSIAN, Fraction(9, 2))
+TREE = Measured(2, 7, (Level((0, 4), LAPLACE), Level((0, 2, 4, 6), GAUSSIAN), Level(range(7), LAPLACE)), LAPLACE)
+MERGED = Measured(1, 9, (Level(range(0, 9, 4), GAUSSIAN), Level(range(0, 9, 2), LAPLACE)), missing=None)
+ALARM = 2 * norm.sf(4)
+
+
+def exact_chances(noise: Noise, support: NDArray[np.int64]) -> NDArray[np.float64]:
+    size, parameter = np.abs(support).astype(np.float64), float(noise.parameter)
+    weights = np.exp(-size / parameter) if noise.family is Family.LAPLACE else np.exp(-(size**2) / (2 * parameter))
+    return np.asarray(weights / weights.sum())
+
+
+@pytest.mark.parametrize("family", Family)
+@pytest.mark.parametrize("parameter", [Fraction(1, 3), Fraction(2), Fraction(40)])
+def test_draws_follow_the_exact_law(family: Family, parameter: Fraction) -> None:
+    noise = Noise(family, parameter)
+    support = np.arange(-3000, 3001)
+    expected = 200_000 * exact_chances(noise, support)
+    found = draw(noise, (200_000,), np.random.default_rng(5))
+    seen = np.bincount(found.astype(np.int64) + 3000, minlength=len(support))
+    common = expected >= 20
+    expected = np.append(expected[common], expected[~common].sum() + 1e-9)
+    seen = np.append(seen[common], seen[~common].sum())
+    statistic = ((seen - expected) ** 2 / np.maximum(expected, 1)).sum()
+    assert chi2.sf(statistic, len(expected) - 1) > ALARM
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        Noise(Family.GAUSSIAN, Fraction(int(WIDE_GAUSSIAN) - 1)),
+        Noise(Family.GAUSSIAN, Fraction(int(WIDE_GAUSSIAN) + 1)),
+        Noise(Family.LAPLACE, Fraction(int(WIDE_LAPLACE) - 1)),
+        Noise(Family.LAPLACE, Fraction(int(WIDE_LAPLACE) + 1)),
+        Noise(Family.LAPLACE, Fraction(2**51)),
+    ],
+)
+def test_wide_laws_have_their_variance_on_both_sides_of_the_border(noise: Noise) -> None:
+    found = draw(noise, (100_000,), np.random.default_rng(6))
+    assert np.array_equal(found, np.rint(found))
+    sigma = sqrt(5 / 100_000)  # relative, for a Laplace law; a Gaussian one has less
+    assert np.mean((found / sqrt(noise.variance)) ** 2) == pytest.approx(1, abs=4 * sigma)
+
+
+@pytest.mark.parametrize("family", Family)
+def test_noise_too_small_to_see_is_none(family: Family) -> None:
+    assert not draw(Noise(family, Fraction(1, 10**6)), (1000,), np.random.default_rng(7)).any()
+
+
+@pytest.mark.parametrize("law", [TREE, MERGED])
+@pytest.mark.parametrize("total", [None, 100])
+def test_errors_have_the_covariance_of_least_squares(law: Measured, total: int | None) -> None:
+    chunks = list(noise_draws(law, total, 40_000, np.random.default_rng(8)))
+    cells = np.concatenate([chunk.reshape(len(chunk), -1) for chunk, _ in chunks])
+    missing = np.concatenate([part for _, part in chunks])
+    draws = np.column_stack([cells, missing]) if law.missing is not None else cells
+    exact = dense_least_squares(law, np.zeros(law.size), None if total is None else 0).covariance
+    spread = np.sqrt(np.outer(exact.diagonal(), exact.diagonal()))
+    sigma = np.sqrt(6 / 40_000) * spread  # E x^4 is at most 6 sigma^4 for sums of Laplace and Gaussian noise
+    assert np.all(np.abs(draws.T @ draws / 40_000 - exact) <= 4 * sigma + 1e-9)
+
+
+def test_simulated_prefixes_agree_with_the_variances_that_plans_promise() -> None:
+    ((cells, _),) = noise_draws(TREE, 100, 40_000, np.random.default_rng(9))
+    found = np.mean(counts_to_prefixes(cells) ** 2, axis=0)
+    promised = prefix_variances(TREE, total_is_public=True)
+    np.testing.assert_allclose(found, promised, rtol=4 * sqrt(5 / 40_000), atol=1e-9)
+
+
+def test_a_public_total_leaves_no_error_in_the_sum() -> None:
+    ((cells, missing),) = noise_draws(TREE, 100, 50, np.random.default_rng(10))
+    np.testing.assert_allclose(cells.sum(axis=(1, 2)) + missing, 0, atol=1e-9)
+
+
+def test_draws_come_in_chunks_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation, "VALUES_AT_ONCE", 10 * TREE.size)
+    sizes = [len(missing) for _, missing in noise_draws(TREE, None, 25, np.random.default_rng(11))]
+    assert sizes == [10, 10, 5]
+
+
+def test_a_seed_draws_the_same_again() -> None:
+    one, other = (next(noise_draws(TREE, None, 5, np.random.default_rng(12)))[0] for _ in range(2))
+    np.testing.assert_array_equal(one, other)
