@@ -52,8 +52,8 @@ class HosmerLemeshow:
     def read(cls, groups: ScoreGroups, face: Face, *, generator: np.random.Generator | None = None) -> HosmerLemeshow:
         """From released groups."""
         released = groups.released
-        noise = groups.deviations(generator)
-        p_value = simulated_p_value(released, *noise, public_generator(generator))
+        chance = public_generator(generator)
+        p_value = simulated_p_value(released, *groups.deviations(chance), chance)
         statistic = float(hosmer_lemeshow(released))
         edges = groups.grid.edges
         return cls(statistic, p_value, edges, released.count, released.positive, released.expected, face, groups)

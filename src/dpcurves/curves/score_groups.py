@@ -44,7 +44,7 @@ class ScoreGroups:
     def released(self) -> Groups:
         """Unbiased counts and sums of the groups."""
         negative, positive = least_squares(self.counts.measured, self.counts.values, self.counts.total).cells
-        distances = least_squares(self.sums.measured, self.sums.values, None).cells.sum(axis=0) * self._step
+        distances = least_squares(self.sums.measured, self.sums.values, self.sums.total).cells.sum(axis=0) * self._step
         return Groups(positive, negative, distances, self.grid.edges[:-1], self.grid.edges[1:])
 
     def deviations(self, generator: np.random.Generator | None) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -27,8 +27,10 @@ class Evidence:
 
     @classmethod
     def of(cls, release: Release) -> Evidence:
-        """Of one release."""
-        return cls(release.plan.law, release.values, release.plan.adjacency.total)
+        """Of one release. Sums over records do not add up to a number of records, public or not."""
+        law = release.plan.law
+        counted = isinstance(law, Measured) and law.missing is not None
+        return cls(law, release.values, release.plan.adjacency.total if counted else None)
 
     @property
     def measured(self) -> Measured:
