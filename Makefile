@@ -10,7 +10,7 @@ PYTEST  := $(BIN)/pytest -n 2 --dist loadfile
 .PHONY: demo test lint types contracts docs unit bench papers format constraints clean
 
 demo: $(READY)
-	$(BIN)/python demo/run.py
+	$(BIN)/python demo/flights.py
 
 # Quick checks first; the test run prints its verdict last.
 test: lint types contracts docs unit
