@@ -9,9 +9,9 @@ from .distribution_picture import draw_cdf, draw_histogram, draw_quantiles
 from .footer import SEEDED, footer
 from .frame import to_frame
 from .picture_file import save_figure, svg_text
+from .published_schema import check_document, curve_schema
 from .report import report
 from .roc_picture import draw_roc
-from .published_schema import check_document, curve_schema
 from .terminal import curve_table, ledger_table
 
 __all__ = [

@@ -25,7 +25,7 @@ def decimals(*numbers: float) -> int:
     """How many decimals tell these numbers apart: at least 2, at most 6.
 
     >>> decimals(0.7, 0.72), decimals(0.7131, 0.7139)
-    (2, 4)
+    (2, 3)
     """
     for digits in range(2, 6):
         if len({round(number, digits) for number in numbers}) == len(set(numbers)):

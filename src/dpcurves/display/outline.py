@@ -25,8 +25,9 @@ def visible(x: Floats, y: Floats, finest: int = FINEST) -> NDArray[np.int64]:
 
 def _pixels(values: Floats, finest: int) -> Floats:
     known = values[np.isfinite(values)]
-    low, high = known.min(initial=np.inf), known.max(initial=-np.inf)
-    return np.floor((values - low) / (high - low if high > low else 1.0) * finest)
+    low, high = (known.min(), known.max()) if len(known) else (0.0, 1.0)
+    rows: Floats = np.floor((values - low) / (high - low or 1.0) * finest)
+    return rows
 
 
 def hull_in_blocks(edges: Floats, low: Floats, high: Floats, finest: int = FINEST) -> tuple[Floats, Floats, Floats]:

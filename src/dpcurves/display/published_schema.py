@@ -78,14 +78,9 @@ def _faults_of_object(value: dict[str, Any], rule: Rule, place: str) -> Iterator
     for name in rule.get("required", ()):
         if name not in value:
             yield f"{place}: {name!r} is missing"
-    known = rule.get("properties", {})
-    for name, part in known.items():
-        if name in value:
-            yield from faults(value[name], part, f"{place}.{name}")
-    if "additionalProperties" in rule:
-        for name in value:
-            if name not in known:
-                yield from faults(value[name], rule["additionalProperties"], f"{place}.{lettering(name)}")
+    for name, entry in value.items():
+        part = rule.get("properties", {}).get(name, rule.get("additionalProperties", {}))
+        yield from faults(entry, part, f"{place}.{lettering(name)}")
 
 
 def _faults_of_list(value: list[Any], rule: Rule, place: str) -> Iterator[str]:

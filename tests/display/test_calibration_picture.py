@@ -1,0 +1,86 @@
+"""Calibration curves and Hosmer-Lemeshow groups: the right data on the axes that were given."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+
+from dpcurves.display import draw_calibration, draw_hosmer_lemeshow, headless_axes
+from dpcurves.display.calibration_picture import FLOOR, TALLEST
+from dpcurves.release import Face
+
+FACE = Face(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
+PREDICTED = np.array([0.1, 0.5, 0.9])
+OBSERVED = np.array([0.2, 0.4, 0.8])
+COUNT = np.array([50.0, 100.0, 0.0])
+GROUPS = [
+    {"lower": 0.0, "upper": 0.2, "count": 100.0, "positives": 12.0, "expected": 10.0},
+    {"lower": 0.2, "upper": 1.0, "count": 100.0, "positives": 55.0, "expected": 60.0},
+]
+
+
+def legend_of(ax: Axes) -> list[str]:
+    legend = ax.get_legend()
+    assert legend is not None
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def segments_of(ax: Axes, label: str) -> list[list[list[float]]]:
+    (lines,) = (each for each in ax.collections if isinstance(each, LineCollection) and each.get_label() == label)
+    return [np.asarray(path.vertices).tolist() for path in lines.get_paths()]
+
+
+def test_groups_are_drawn_over_the_diagonal() -> None:
+    for array in (PREDICTED, OBSERVED, COUNT):
+        array.setflags(write=False)
+    ax = headless_axes()
+    assert draw_calibration(PREDICTED, OBSERVED, COUNT, FACE, errors=[0.1, 0.1, 0.1], ax=ax) is ax
+    (points,) = (line for line in ax.lines if line.get_label() == "observed, ± 1 standard error")
+    np.testing.assert_array_equal(points.get_xydata(), np.column_stack([PREDICTED, OBSERVED]))
+    np.testing.assert_array_equal(ax.lines[0].get_xydata(), [[0, 0], [1, 1]])
+    assert ax.get_aspect() == 1
+
+
+def test_bars_below_tell_the_sizes_of_groups() -> None:
+    ax = draw_calibration(PREDICTED, OBSERVED, COUNT, FACE, ax=headless_axes())
+    bars = segments_of(ax, "records per group, up to 100")
+    assert [bar[0][0] for bar in bars] == PREDICTED.tolist()
+    heights = [(bar[1][1] - FLOOR) / TALLEST for bar in bars]
+    assert heights == pytest.approx([0.5, 1.0, 0.0])
+    assert all(bar[1][1] < 0 for bar in bars)
+
+
+def test_intervals_say_their_level() -> None:
+    ax = draw_calibration(PREDICTED, OBSERVED, COUNT, FACE, errors=OBSERVED / 9, level=0.9, ax=headless_axes())
+    assert legend_of(ax)[0] == "observed, 90% interval, each"
+
+
+def test_groups_without_a_single_number_are_no_error() -> None:
+    nothing = np.full(2, np.nan)
+    ax = draw_calibration(nothing, nothing, nothing, FACE, ax=headless_axes())
+    ax.figure.canvas.figure.draw_without_rendering()
+
+
+def test_observed_and_expected_positives_stand_side_by_side() -> None:
+    ax = headless_axes()
+    assert draw_hosmer_lemeshow(GROUPS, 12.345, 0.1367, FACE, errors=[3.0, 4.0], ax=ax) is ax
+    (points,) = (line for line in ax.lines if line.get_label() == "observed, ± 1 standard error")
+    assert np.asarray(points.get_xydata()).tolist() == [[0.5, 12.0], [1.5, 55.0]]
+    assert [segment[0][1] for segment in segments_of(ax, "expected by the model")] == [10.0, 60.0]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["0", "0.2", "1"]
+
+
+def test_the_legend_states_the_test() -> None:
+    ax = draw_hosmer_lemeshow(GROUPS, 12.345, 0.1367, FACE, ax=headless_axes())
+    assert "Hosmer-Lemeshow 12.35, p = 0.14" in legend_of(ax)
+    ax = draw_hosmer_lemeshow(GROUPS, 99.0, 1e-9, FACE, ax=headless_axes())
+    assert "Hosmer-Lemeshow 99, p < 0.0001" in legend_of(ax)
+
+
+def test_no_group_and_very_many_groups_are_no_error() -> None:
+    for groups in ([], GROUPS * 40):
+        ax = draw_hosmer_lemeshow(groups, 0.0, 1.0, FACE, ax=headless_axes())
+        ax.figure.canvas.figure.draw_without_rendering()
+        assert len(ax.get_xticks()) <= 12

@@ -1,0 +1,62 @@
+"""One curve as a fragment of HTML."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html.parser import HTMLParser
+
+from dpcurves.display import SEEDED, card
+from dpcurves.release import MISSING_RULE, Face
+
+FACE = Face(0.5, 0.125, "replace-one", "tailnum", 5, 1000, "one curator", "flat", False, "request 1", "taken as public")
+NASTY = '"><script>alert(1)</script><img src=x onerror="alert(1)">'
+
+
+class Page(HTMLParser):
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.words: list[str] = []
+        self.feed(markup)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes.extend(attrs)
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def test_a_card_tells_title_picture_rows_and_face() -> None:
+    page = Page(card("ROC curve", '<svg role="img"></svg>', [("AUC", "0.71")], FACE))
+    text = " ".join(page.words)
+    for word in (
+        "ROC curve", "AUC", "0.71", "epsilon 0.5", "replace-one", "tailnum", "1,000, public", "one curator", "flat",
+        MISSING_RULE, "taken as public", "request 1",
+    ):  # fmt: skip
+        assert word in text
+    assert "svg" in page.tags
+    assert ("aria-label", "ROC curve") in page.attributes
+
+
+def test_a_private_number_of_units_is_called_private() -> None:
+    text = card("a", "", [], replace(FACE, adjacency="add-remove", units=None))
+    assert "<td>private</td>" in text
+
+
+def test_a_seeded_card_says_so_on_top() -> None:
+    assert f'role="alert">{SEEDED}' in card("a", "", [], replace(FACE, seeded=True))
+    assert SEEDED not in card("a", "", [], FACE)
+
+
+def test_everything_from_outside_is_escaped() -> None:
+    face = replace(FACE, unit=NASTY, trust=NASTY, mechanism=NASTY, grant=NASTY, model=NASTY, adjacency=NASTY)
+    page = Page(card(NASTY, "", [(NASTY, NASTY)], face))
+    assert not {"script", "img"} & set(page.tags)
+    assert not any(name == "src" or name.startswith("on") for name, _ in page.attributes)
+    assert NASTY in "".join(page.words)
+
+
+def test_rows_are_headed_for_those_who_listen() -> None:
+    assert '<th scope="row">AUC</th><td>0.71</td>' in card("a", "", [("AUC", "0.71")], FACE)

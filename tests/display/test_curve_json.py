@@ -1,0 +1,152 @@
+"""Curves go to JSON and come back the same; what is damaged is refused in one line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+from dpcurves.display import curve_schema, envelope, opened
+from dpcurves.release import MISSING_RULE, Face
+
+FACE = Face(0.1, 0.005, "replace-one", "tailnum", 5, 1000, "one curator", "tree", True, "request 1", "taken as public")
+EVIDENCE: dict[str, object] = {"question": {"column": "delay"}, "releases": [{"chosen": [1, 2]}]}
+GROUP = {"lower": 0.0, "upper": 0.5, "count": 10, "positives": 3.0, "expected": 2.5}
+THIRDS = np.arange(1, 4) / 3
+BODIES: dict[str, dict[str, Any]] = {
+    "cdf": {"x": THIRDS, "y": THIRDS**2},
+    "roc": {"fpr": THIRDS, "tpr": THIRDS, "thresholds": np.array([np.inf, 0.5, 0.1]), "auc": np.float64(1) / 3},
+    "calibration": {"prob_pred": THIRDS, "prob_true": THIRDS, "count": np.array([3, 2, 1])},
+    "hosmer-lemeshow": {"statistic": 3.5, "p_value": 0.25, "groups": [GROUP, GROUP]},
+    "quantiles": {"p": THIRDS, "x": -THIRDS},
+    "histogram": {"x": np.append(0, THIRDS), "count": np.array([2**40, -1, 0])},
+}
+NESTED = {"curves": {name: {"kind": "cdf", **BODIES["cdf"]} for name in ("AA", "UA")}}
+
+
+@pytest.mark.parametrize("kind", BODIES)
+def test_every_kind_comes_back_the_same_and_fits_the_schema(kind: str) -> None:
+    text = envelope(kind, BODIES[kind], FACE, EVIDENCE)
+    jsonschema.validate(json.loads(text), dict(curve_schema()), cls=jsonschema.Draft202012Validator)
+    curve = opened(text, kind)
+    assert (curve.kind, curve.face, curve.evidence) == (kind, FACE, EVIDENCE)
+    assert curve.arrays.keys() == BODIES[kind].keys()
+    for name, array in BODIES[kind].items():
+        expected = np.where(np.isfinite(array), array, np.nan) if isinstance(array, np.ndarray) else array
+        np.testing.assert_array_equal(curve.arrays[name], expected)
+
+
+def test_curves_by_category_come_back_as_objects() -> None:
+    text = envelope("curves", NESTED, FACE, EVIDENCE)
+    jsonschema.validate(json.loads(text), dict(curve_schema()), cls=jsonschema.Draft202012Validator)
+    curves = opened(text, "curves").arrays["curves"]
+    assert curves["AA"] == {"kind": "cdf", "x": THIRDS.tolist(), "y": (THIRDS**2).tolist()}
+
+
+def test_whole_curves_may_stand_inside_curves() -> None:
+    inner = json.loads(envelope("cdf", BODIES["cdf"], FACE, EVIDENCE))
+    text = envelope("curves", {"curves": {"AA": inner}}, FACE, EVIDENCE)
+    again = json.dumps(opened(text, "curves").arrays["curves"]["AA"])
+    np.testing.assert_array_equal(opened(again, "cdf").arrays["x"], THIRDS)
+
+
+@pytest.mark.parametrize(
+    "face",
+    [
+        replace(FACE, epsilon=None),
+        replace(FACE, unit="", rows_per_unit=1),
+        replace(FACE, adjacency="add-remove", units=None),
+        replace(FACE, seeded=False, model="", grant=""),
+    ],
+)
+def test_every_face_comes_back_the_same(face: Face) -> None:
+    assert opened(envelope("cdf", BODIES["cdf"], face, EVIDENCE), "cdf").face == face
+
+
+def test_the_privacy_object_has_all_that_was_promised() -> None:
+    privacy = json.loads(envelope("cdf", BODIES["cdf"], FACE, EVIDENCE))["privacy"]
+    assert privacy == {
+        "epsilon": 0.1, "rho": 0.005, "adjacency": "replace-one", "unit": "tailnum", "rows_per_unit": 5, "units": 1000,
+        "trust": "one curator", "mechanism": "tree", "seeded": True, "grant": "request 1",
+        "missing_rule": MISSING_RULE, "model": "taken as public",
+    }  # fmt: skip
+
+
+def test_what_is_not_finite_is_null() -> None:
+    text = envelope("cdf", {"x": [np.nan, np.inf, 1.0], "y": np.array([-np.inf, np.nan, 0.5])}, FACE, EVIDENCE)
+    assert json.loads(text)["x"] == [None, None, 1.0]
+    assert json.loads(text)["y"] == [None, None, 0.5]
+    np.testing.assert_array_equal(opened(text, "cdf").arrays["y"], [np.nan, np.nan, 0.5])
+
+
+def test_integers_stay_integers() -> None:
+    assert opened(envelope("histogram", BODIES["histogram"], FACE, EVIDENCE), "histogram").arrays["count"].dtype == int
+
+
+def test_what_has_no_form_in_json_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"^curve: complex has no form in JSON$"):
+        envelope("cdf", {"x": [1j], "y": [0]}, FACE, EVIDENCE)
+
+
+@pytest.mark.parametrize(
+    ("kind", "arrays"),
+    [
+        ("cdf", {"x": [1.0], "y": [0.5, 1.0]}),
+        ("cdf", {"x": [1.0]}),
+        ("histogram", {"x": [0.0, 1.0], "count": [1, 2]}),
+        ("pie", {"x": [1.0]}),
+        ("curves", {"curves": {"AA": {"kind": "cdf", "x": [1.0], "y": []}}}),
+    ],
+)
+def test_what_would_not_fit_the_schema_is_not_written(kind: str, arrays: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=r"^curve"):
+        envelope(kind, arrays, FACE, EVIDENCE)
+
+
+def edited(**changes: Any) -> str:
+    return json.dumps({**json.loads(envelope("cdf", BODIES["cdf"], FACE, EVIDENCE)), **changes})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "not JSON"),
+        ("{", "not JSON"),
+        ("[]", "an object is needed"),
+        ("null", "an object is needed"),
+        ('{"x": NaN}', "not JSON"),
+        ("[" * 200_000, "not JSON"),
+        ('{"x": ' + "9" * 5000 + "}", "not JSON"),
+        ("{}", "'cdf' is needed"),
+        (edited(kind=7), "'cdf' is needed"),
+        (edited(kind="roc"), "'cdf' is needed, got 'roc'"),
+        (edited(schema=2), "2 is newer than 1"),
+        (edited(schema="1"), "1 is needed"),
+        (edited(schema=True), "1 is needed"),
+        (edited(x="0.5"), r"curve\.x: array is needed, got a string"),
+        (edited(x=["0.5", 1, 2]), r"curve\.x\[0\]"),
+        (edited(x=[0.5, True, 2]), r"curve\.x\[1\]"),
+        (edited(x=[0.5]), "do not fit together in length"),
+        (edited(privacy={}), r"curve\.privacy: 'epsilon' is missing"),
+        (edited(evidence={"question": {}}), r"curve\.evidence: 'releases' is missing"),
+        (edited().replace("0.005", "1e999"), "not JSON"),
+    ],
+    ids=range(20),
+)
+def test_every_kind_of_damage_is_refused_in_one_line(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as refusal:
+        opened(text, "cdf")
+    assert str(refusal.value).startswith("curve")
+    assert len(str(refusal.value).splitlines()) == 1
+    assert refusal.value.__cause__ is None
+
+
+def test_a_text_cut_anywhere_is_refused() -> None:
+    text = edited()
+    for end in range(0, len(text), 7):
+        with pytest.raises(ValueError, match=r"^curve: "):
+            opened(text[:end], "cdf")

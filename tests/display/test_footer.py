@@ -1,0 +1,33 @@
+"""The footer tells all that a reader must know."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dpcurves.display import SEEDED, footer
+from dpcurves.release import Face
+
+FACE = Face(0.5, 0.125, "add-remove", "tailnum", 5, None, "one curator", "flat", False, "a")
+
+
+def test_the_footer_states_loss_adjacency_unit_and_trust() -> None:
+    assert footer(FACE) == "epsilon 0.5, add-remove; protects each tailnum (at most 5 records); trust: one curator"
+
+
+def test_a_loss_without_epsilon_is_stated_in_rho() -> None:
+    assert footer(replace(FACE, epsilon=None)).startswith("rho 0.125, ")
+
+
+def test_a_seeded_release_says_so() -> None:
+    assert SEEDED not in footer(FACE)
+    assert footer(replace(FACE, seeded=True)).splitlines()[1] == SEEDED
+
+
+def test_what_is_said_of_the_model_follows() -> None:
+    face = replace(FACE, seeded=True, model="taken as public")
+    assert footer(face).splitlines()[1] == f"{SEEDED}. Model: taken as public"
+
+
+def test_names_cannot_add_lines() -> None:
+    face = replace(FACE, unit="a\nb", trust="c\nd", model="e\nf")
+    assert len(footer(face).splitlines()) == 2

@@ -1,0 +1,56 @@
+"""Colours, dashes and legends."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpcurves.display import draw_cdf, headless_axes
+from dpcurves.display.ink import CROWD, next_ink
+from dpcurves.release import Face
+
+FACE = Face(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
+LINE = np.linspace(0.0, 1.0, 5)
+
+
+def test_curves_on_one_picture_differ_in_colour_and_dash() -> None:
+    ax = headless_axes()
+    inks = []
+    for name in "ABCD":
+        inks.append(next_ink(ax))
+        draw_cdf(LINE, LINE, FACE, label="x", ax=ax, name=name)
+    assert len({ink.color for ink in inks}) == len({ink.dash for ink in inks}) == 4
+    assert [line.get_color() for line in ax.lines] == [ink.color for ink in inks]
+
+
+def test_no_two_of_the_first_28_curves_look_the_same() -> None:
+    ax = headless_axes()
+    inks = []
+    for _ in range(28):
+        inks.append(next_ink(ax))
+        draw_cdf(LINE, LINE, FACE, label="x", ax=ax)
+    assert len(set(inks)) == 28
+
+
+def test_a_curve_without_a_name_needs_no_legend() -> None:
+    assert draw_cdf(LINE, LINE, FACE, label="x", ax=headless_axes()).get_legend() is None
+
+
+def test_a_crowded_legend_stands_beside_the_picture() -> None:
+    ax = headless_axes()
+    for number in range(CROWD + 1):
+        draw_cdf(LINE, LINE, FACE, label="x", ax=ax, name=f"carrier {number}")
+    ax.figure.canvas.figure.draw_without_rendering()
+    legend = ax.get_legend()
+    assert legend is not None
+    assert legend.get_window_extent().x0 > ax.get_window_extent().x1
+    assert len(legend.get_texts()) == CROWD + 1
+
+
+def test_legends_keep_odd_names_as_they_are() -> None:
+    ax = headless_axes()
+    for name in ("_hidden", "$x_{$"):
+        draw_cdf(LINE, LINE, FACE, label="x", ax=ax, name=name)
+    ax.figure.canvas.figure.draw_without_rendering()
+    legend = ax.get_legend()
+    assert legend is not None
+    assert [text.get_text().strip() for text in legend.get_texts()] == ["_hidden", "$x_{$"]

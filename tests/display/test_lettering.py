@@ -1,0 +1,33 @@
+"""Names from outside on one line, without control characters."""
+
+from __future__ import annotations
+
+from dpcurves.display.lettering import decimals, legend_lettering, lettering, reading
+
+
+def test_control_characters_are_replaced_and_lines_are_joined() -> None:
+    assert lettering("a\tb\nc\x1b[0m\x00") == "a b c\ufffd[0m\ufffd"
+
+
+def test_right_to_left_overrides_cannot_turn_a_name_round() -> None:
+    assert "\u202e" not in lettering("delay\u202eyaled")
+
+
+def test_long_names_are_cut() -> None:
+    assert lettering("x" * 61) == "x" * 57 + "..."
+    assert lettering("x" * 60) == "x" * 60
+
+
+def test_a_legend_does_not_lose_names_with_an_underscore() -> None:
+    assert legend_lettering("_late") == " _late"
+
+
+def test_decimals_tell_the_ends_of_an_interval_apart() -> None:
+    assert decimals(0.70, 0.71, 0.72) == 2
+    assert decimals(0.7101, 0.7103) == 4
+    assert decimals(0.7, 0.7) == 2
+    assert decimals(0.1, 0.1 + 1e-9) == 6
+
+
+def test_readings_are_short() -> None:
+    assert [reading(value) for value in (14.0, 0.123456, -1234567.8)] == ["14", "0.1235", "-1,234,568"]

@@ -1,0 +1,76 @@
+"""The schema is a JSON Schema, and our reader agrees with a full validator of it."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import pytest
+
+from dpcurves.display import check_document, curve_schema, envelope
+from dpcurves.display.published_schema import faults
+from dpcurves.release import Face
+
+FACE = Face(0.5, 0.125, "add-remove", "tailnum", 5, None, "one curator", "flat", False, "a", "public")
+LEVELS = [
+    {"starts": {"range": [0, 4, 2]}, "family": "discrete Laplace", "parameter": "20/3"},
+    {"starts": {"list": [0, 1, 3]}, "family": "discrete Gaussian", "parameter": "7"},
+]
+MEASURED = {
+    "rows": 1, "cells": 4, "levels": LEVELS, "missing": {"family": "discrete Laplace", "parameter": "2"},
+    "values": [1, -2, 3, 4, 5, 6], "total": None,
+}  # fmt: skip
+EVIDENCE = {"question": {"column": "delay"}, "releases": [{"chosen": [1, 2]}, MEASURED]}
+DOCUMENT = json.loads(envelope("cdf", {"x": [0.0, 1.0], "y": [None, 1.0]}, FACE, EVIDENCE))
+VALIDATOR = jsonschema.Draft202012Validator(curve_schema())
+OTHERS: list[Any] = [None, True, 0, -1, 1.5, "", "text", [], [1], {}, {"a": 1}]
+
+
+def test_the_schema_is_a_valid_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(curve_schema())
+
+
+def test_a_whole_document_passes_both() -> None:
+    VALIDATOR.validate(DOCUMENT)
+    check_document(DOCUMENT)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, entry in inside:
+        yield (*path, key)
+        yield from places(entry, (*path, key))
+
+
+def changed(path: tuple[Any, ...], value: Any = None, *, gone: bool = False) -> Any:
+    document = copy.deepcopy(DOCUMENT)
+    spot = document
+    for key in path[:-1]:
+        spot = spot[key]
+    if gone:
+        del spot[path[-1]]
+    else:
+        spot[path[-1]] = value
+    return document
+
+
+def passes(document: Any) -> bool:
+    return next(faults(document, curve_schema(), "curve"), None) is None
+
+
+@pytest.mark.parametrize("path", list(places(DOCUMENT)), ids=str)
+def test_our_reader_agrees_with_the_validator_on_every_damage_of_every_place(path: tuple[Any, ...]) -> None:
+    damaged = [changed(path, value) for value in OTHERS] + [changed(path, gone=True)]
+    assert [passes(document) for document in damaged] == [VALIDATOR.is_valid(document) for document in damaged]
+
+
+def test_the_first_fault_is_told_with_its_place() -> None:
+    with pytest.raises(ValueError, match=r"^curve\.y\[1\]: number or null is needed, got a string$"):
+        check_document(changed(("y", 1), "0.5"))
+    with pytest.raises(ValueError, match=r"^curve\.privacy: 'seeded' is missing$"):
+        check_document(changed(("privacy", "seeded"), gone=True))
+    with pytest.raises(ValueError, match=r"^curve\.privacy\.units: null is needed, got an integer$"):
+        check_document(changed(("privacy", "units"), 7))

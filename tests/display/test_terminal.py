@@ -1,0 +1,77 @@
+"""Curves and accounts as tables of the command line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from io import StringIO
+
+import numpy as np
+import pytest
+from rich.console import Console, RenderableType
+
+from dpcurves.display import SEEDED, Balance, Charge, curve_table, ledger_table
+from dpcurves.release import Face
+
+FACE = Face(0.5, 0.125, "add-remove", "tailnum", 5, None, "one curator", "flat", False, "a")
+
+
+def printed(table: RenderableType, width: int = 120) -> str:
+    console = Console(file=StringIO(), width=width)
+    console.print(table)
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+def body(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("│")]
+
+
+def test_short_curves_are_shown_whole_with_their_footer() -> None:
+    text = printed(curve_table({"x": [0.0, 1.5], "y": [0.25, 1.0]}, replace(FACE, seeded=True)))
+    assert [line.split("│")[1:3] for line in body(text)] == [["   0 ", " 0.25 "], [" 1.5 ", "    1 "]]
+    for word in ("epsilon 0.5", "add-remove", "tailnum", "one curator", SEEDED):
+        assert word in text
+    assert "rows are shown" not in text
+
+
+def test_long_curves_are_thinned_evenly_and_say_so() -> None:
+    text = printed(curve_table({"x": np.arange(1001), "y": np.arange(1001) / 1000}, FACE, most=5))
+    assert [line.split("│")[1].strip() for line in body(text)] == ["0", "250", "500", "750", "1000"]
+    assert "5 of 1001 rows are shown" in text
+
+
+def test_no_rows_and_no_columns_are_no_error() -> None:
+    assert body(printed(curve_table({"x": []}, FACE))) == []
+    assert "epsilon 0.5" in printed(curve_table({}, FACE))
+
+
+def test_fewer_than_two_rows_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"^most: at least 2 rows are shown, got 1$"):
+        curve_table({"x": [1.0]}, FACE, most=1)
+
+
+def test_names_are_neither_markup_nor_control_sequences() -> None:
+    text = printed(curve_table({"[red]x[/]": [1.0], "\x1b[31my": [1.0]}, FACE))
+    assert "[red]x[/]" in text
+    assert "\x1b" not in text
+
+
+def test_an_account_shows_charges_and_what_is_left() -> None:
+    charges = [Charge("cdf of [bold]delay", "epsilon 1", "f" * 32, "monday")]
+    text = printed(ledger_table(Balance("flights", "epsilon 2", "epsilon 1", "epsilon 0.75", charges)))
+    for word in (
+        "flights",
+        "cdf of [bold]delay",
+        "epsilon 1",
+        "f" * 32,
+        "monday",
+        "spent of epsilon 2",
+        "epsilon 0.75",
+    ):
+        assert word in text
+
+
+def test_a_request_is_shown_whole_on_a_narrow_terminal() -> None:
+    charges = [Charge("cdf", "epsilon 1", "0123456789abcdef" * 2, "monday")]
+    text = printed(ledger_table(Balance("flights", "epsilon 2", "epsilon 1", "epsilon 1", charges)), width=60)
+    assert "".join(line.split("│")[3].strip() for line in body(text)).startswith("0123456789abcdef" * 2)
