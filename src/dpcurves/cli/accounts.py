@@ -1,0 +1,80 @@
+"""Which account of which ledger pays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .literals import whole
+from .promise_options import Payer, Promise
+from .refusal import Misuse
+
+if TYPE_CHECKING:
+    from ..ledger import Account, Ledger
+    from ..privacy import Unit
+
+SCHEMES = ("sqlite:", "sqlite+pysqlite:", "postgresql:", "postgresql+psycopg:")
+CREATE = "make one with: dpcurves ledger create URL --dataset NAME --epsilon CAP --adjacency KIND"
+
+
+def ledger_at(url: str) -> Ledger:
+    """A ledger that was made before.
+
+    Raises:
+        Misuse: there is none, or the text is no URL of a lasting ledger.
+        ValueError: it is damaged, or its key is missing.
+    """
+    from ..ledger import Ledger
+    from ..ledger.place import place_of
+
+    require_lasting(url)
+    if not place_of(url).is_there():
+        raise Misuse(f"ledger: there is none at this URL; {CREATE}")
+    return Ledger.existing(url)
+
+
+def require_lasting(url: str) -> None:
+    """Refuse a URL of another kind, and one of a ledger that forgets.
+
+    Raises:
+        Misuse: the URL is not repeated, it may hold a password.
+    """
+    if not url.startswith(SCHEMES):
+        raise Misuse("ledger: a URL is needed: sqlite:///budget.db, or postgresql+psycopg://user@host/database")
+    if url.partition(":")[2].strip("/") in ("", ":memory:"):
+        raise Misuse("ledger: one in memory forgets when the command ends; name a file, as in sqlite:///budget.db")
+
+
+def account_of(ledger: Ledger, payer: Payer) -> Account:
+    """The account that was named, or the only one.
+
+    Raises:
+        Misuse: there is none of that name, or it is not clear which one is meant.
+    """
+    accounts = {account.dataset: account for account in ledger.accounts()}
+    if payer.dataset is not None and payer.dataset not in accounts:
+        raise Misuse(f"dataset: this ledger has no account {payer.dataset!r}; {CREATE}")
+    if not accounts:
+        raise Misuse(f"dataset: this ledger has no account; {CREATE}")
+    if payer.dataset is None and len(accounts) > 1:
+        raise Misuse(f"dataset: say which account pays, with --dataset: {', '.join(accounts)}")
+    return accounts[payer.dataset] if payer.dataset is not None else next(iter(accounts.values()))
+
+
+def require_kept(promise: Promise, account: Account) -> None:
+    """Refuse a promise that is not the account's. What was left out is taken from the account.
+
+    Raises:
+        Misuse, ValueError: names the first option that differs.
+    """
+    from ..ledger import Account
+
+    neighbours = account.neighbours if promise.adjacency is None else promise.neighbours()
+    account.require_same(Account(account.dataset, neighbours, _unit(promise, account.unit), account.cap))
+
+
+def _unit(promise: Promise, of_account: Unit) -> Unit:
+    from ..privacy import Unit
+
+    column = of_account.column if promise.unit is None else promise.unit
+    rows = of_account.records if promise.rows_per_unit is None else whole("rows-per-unit", promise.rows_per_unit)
+    return Unit(column, rows)

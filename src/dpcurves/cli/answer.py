@@ -1,0 +1,139 @@
+"""One question, asked of one file: checked, paid for, answered, delivered."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .accounts import account_of, ledger_at, require_kept
+from .output import Output
+from .promise_options import Payer, Price, Promise, Units
+from .refusal import Kept, Misuse
+from .table_options import Source
+from .views import View
+from .waiting import waiting
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..curves import Question
+    from ..ledger import Statement
+    from ..privacy import PrivacyLoss
+    from ..release import Face
+    from ..session import Session
+
+FORGETFUL = "dpcurves: no --ledger was given: nothing remembers this loss, and it does not add up with other calls"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Of what a question is asked, and at what price."""
+
+    source: Source
+    price: Price
+    promise: Promise
+    units: Units
+    payer: Payer
+
+
+def answer(question: Question[Any], view: View[Any], terms: Terms, output: Output) -> None:
+    """Ask `question`, write what `output` names, and say what it cost.
+
+    Raises:
+        Misuse, ValueError, BudgetExceeded, UnsupportedQuery: nothing was spent.
+        Kept: something failed after the charge; the answer can be had again for nothing.
+    """
+    output.require_writable()
+    loss, request = terms.price.loss(), terms.payer.request_id or secrets.token_hex(16)
+    with _session(terms, loss) as session, _kept(session, terms.payer, request):
+        with waiting("counting"):
+            curve = session.ask(question, loss, request)
+        output.write_json(curve.to_json())
+        terminal = output.terminal()
+        if output.json is None:
+            _show(terminal, str(question), view, curve)
+        with waiting("drawing"):
+            output.write_plot(lambda: view.draw(curve))
+        _say(terminal, curve.face, output)
+        _settle(terminal, session.statement, terms.payer, request)
+
+
+def _session(terms: Terms, loss: PrivacyLoss) -> Session:
+    return _forgetful(terms, loss) if terms.payer.ledger is None else _of_account(terms, terms.payer.ledger)
+
+
+def _forgetful(terms: Terms, loss: PrivacyLoss) -> Session:
+    from ..session import Session
+
+    for option in ("dataset", "request_id"):
+        if getattr(terms.payer, option) is not None:
+            raise Misuse(f"{option}: it means something in a ledger only; name one with --ledger")
+    neighbours, unit = terms.promise.neighbours(), terms.promise.protected()
+    return Session(
+        terms.source.data, budget=loss, adjacency=neighbours, unit=unit.column or None,
+        rows_per_unit=unit.records if unit.column else None, units=terms.units.number(neighbours),
+        delimiter=terms.source.delimiter,
+    )  # fmt: skip
+
+
+def _of_account(terms: Terms, url: str) -> Session:
+    from ..session import Session
+
+    ledger = ledger_at(url)
+    account = account_of(ledger, terms.payer)
+    require_kept(terms.promise, account)
+    unit = account.unit
+    return Session(
+        terms.source.data, budget=account.cap, adjacency=account.neighbours, unit=unit.column or None,
+        rows_per_unit=unit.records if unit.column else None, units=terms.units.number(account.neighbours),
+        delimiter=terms.source.delimiter, ledger=ledger, dataset=account.dataset,
+    )  # fmt: skip
+
+
+@contextmanager
+def _kept(session: Session, payer: Payer, request: str) -> Iterator[None]:
+    """Whatever fails after a new charge is told together with the request that it was charged under."""
+    known = payer.ledger is None or _is_charged(session, request)
+    try:
+        yield
+    except (Exception, KeyboardInterrupt) as error:
+        if known or not _is_charged(session, request):
+            raise
+        raise Kept(error, request) from None
+
+
+def _is_charged(session: Session, request: str) -> bool:
+    with suppress(ValueError):
+        return any(grant.request == request for grant in session.statement.grants)
+    return False
+
+
+def _show(terminal: Console, title: str, view: View[Any], curve: Any) -> None:
+    from ..display import curve_table
+
+    with waiting("simulating the noise"):
+        tables = view.tables(curve)
+    terminal.print(title)
+    for headline, columns in tables:
+        if headline:
+            terminal.print(headline)
+        terminal.print(curve_table(columns, curve.face))
+
+
+def _say(terminal: Console, face: Face, output: Output) -> None:
+    terminal.print(f"mechanism: {face.mechanism}", soft_wrap=True)
+    for name in output.files:
+        terminal.print(f"written: {name}", soft_wrap=True)
+
+
+def _settle(terminal: Console, statement: Statement, payer: Payer, request: str) -> None:
+    if payer.ledger is None:
+        print(FORGETFUL, file=sys.stderr)
+        return
+    terminal.print(f"request: {request} (the same question under this --request-id is free)", soft_wrap=True)
+    left, limit = statement.left, statement.account.limit
+    terminal.print(f"left: {left} of {limit.digits} in {statement.account.dataset!r}", soft_wrap=True)

@@ -1,0 +1,60 @@
+"""The command line as a whole: which commands there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from .columns import COLUMN_COMMANDS
+from .commands import Commands
+from .ledgers import LEDGER_COMMANDS
+from .option_groups import Command, with_options
+from .plans import PLAN_COMMANDS
+from .scores import SCORE_COMMANDS
+
+SETTINGS = {"help_option_names": ["-h", "--help"]}
+EXIT_STATUS = "Exit status: 0 done; 2 wrong usage; 3 budget exceeded; 4 unusable data or ledger."
+
+
+def build() -> typer.Typer:
+    """All commands. Nothing heavy is imported before one of them is run."""
+    app = _group({**COLUMN_COMMANDS, **SCORE_COMMANDS}, epilog=EXIT_STATUS)
+    app.add_typer(_group(PLAN_COMMANDS), name="plan", help="What a curve is worth; opens no data.")
+    app.add_typer(_group(LEDGER_COMMANDS), name="ledger", help="Budgets and what was spent.")
+    app.callback(invoke_without_command=True)(dpcurves)
+    return app
+
+
+def main() -> None:
+    """Run the command that was typed, and leave with its exit status."""
+    build()()
+
+
+def dpcurves(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version, and do nothing else.")] = False,
+) -> None:
+    """Differentially private curves from a CSV or Parquet file."""
+    if version:
+        from importlib.metadata import version as installed
+
+        print(f"dpcurves {installed('dpcurves')}")
+    else:
+        show_help(context)
+
+
+def show_help(context: typer.Context) -> None:
+    """Show what there is, if no command was named."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def _group(commands: Mapping[str, Command], **settings: Any) -> typer.Typer:
+    # Help in boxes would import twice as much before it answers.
+    app = typer.Typer(cls=Commands, context_settings=SETTINGS, rich_markup_mode=None, **settings)
+    app.callback(invoke_without_command=True)(show_help)
+    for name, command in commands.items():
+        app.command(name)(with_options(command))
+    return app

@@ -1,0 +1,32 @@
+"""The group of all commands: whatever goes wrong in one of them ends in one line and an exit status."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from .refusal import STOPPED, refusal_of
+
+
+class Commands(TyperGroup):
+    """A group that shows no traceback and no box."""
+
+    def main(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
+    ) -> NoReturn:
+        """Run the command that `args` name, and leave with its status."""
+        sys.exit(self._status(args, {**extra, "standalone_mode": False}))
+
+    def _status(self, args: Sequence[str] | None, extra: dict[str, Any]) -> int:
+        try:
+            status = super().main(args, "dpcurves", **extra)
+        except typer.Abort:
+            return STOPPED
+        except Exception as error:
+            line, status = refusal_of(error)
+            print(f"dpcurves: {line}", file=sys.stderr)
+        return status or 0

@@ -1,0 +1,125 @@
+"""Accounts of privacy loss: opened, shown, verified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
+
+from .accounts import account_of, ledger_at, require_lasting
+from .output import Output
+from .promise_options import Payer, Price, Promise
+
+if TYPE_CHECKING:
+    from ..display import Balance, Charge
+    from ..ledger import Line, Statement
+    from .option_groups import Command
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the ledger is."""
+
+    url: Annotated[
+        str, Argument(metavar="URL", help="sqlite:///budget.db, or postgresql+psycopg://user@host/database.")
+    ]
+
+
+@dataclass(frozen=True)
+class NewAccount:
+    """The name of a new account."""
+
+    dataset: Annotated[str, Option(help="The name of the dataset, one for the same records.", metavar="NAME")]
+
+
+@dataclass(frozen=True)
+class OneAccount:
+    """The name of an account, or all of them."""
+
+    dataset: Annotated[str | None, Option(help="Show this account only.", metavar="NAME")] = None
+
+
+@dataclass(frozen=True)
+class KeptHead:
+    """An earlier end of the chain."""
+
+    head: Annotated[
+        str | None, Option(help="What `dpcurves ledger head` once printed: finds an older copy too.", metavar="HEAD")
+    ] = None
+
+
+def create(place: Place, account: NewAccount, cap: Price, promise: Promise) -> None:
+    """Open an account.
+
+    Its cap and its promise never change. The ledger is made if there is none.
+
+    Example: dpcurves ledger create sqlite:///budget.db --dataset flights --epsilon 2 --adjacency replace-one
+    """
+    from ..ledger import Account, Ledger
+
+    require_lasting(place.url)
+    facts = Account(account.dataset, promise.neighbours(), promise.protected(), cap.loss())
+    ledger = Ledger.open(place.url)
+    ledger.create(facts)
+    _show(ledger.statement(facts.dataset))
+
+
+def show(place: Place, account: OneAccount) -> None:
+    """What was spent, and what is left.
+
+    Example: dpcurves ledger show sqlite:///budget.db
+    """
+    ledger = ledger_at(place.url)
+    accounts = ledger.accounts() if account.dataset is None else (account_of(ledger, Payer(dataset=account.dataset)),)
+    if not accounts:
+        print("there is no account in this ledger")
+    for found in accounts:
+        _show(ledger.statement(found.dataset))
+
+
+def verify(place: Place, kept: KeptHead) -> None:
+    """Find any edit made without the key.
+
+    Example: dpcurves ledger verify sqlite:///budget.db
+    """
+    verified = ledger_at(place.url).verify(kept.head)
+    print(f"verified: {verified.entries} entries, none was changed without the key; head {verified.head}")
+
+
+def head(place: Place) -> None:
+    """Print the end of the chain.
+
+    Kept elsewhere and given to `verify` later, it finds an older copy that was put back.
+
+    Example: dpcurves ledger head sqlite:///budget.db
+    """
+    print(ledger_at(place.url).head())
+
+
+LEDGER_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
+    {"create": create, "show": show, "verify": verify, "head": head}
+)
+
+
+def _show(statement: Statement) -> None:
+    from ..display import ledger_table
+
+    terminal, account = Output().terminal(), statement.account
+    terminal.print(ledger_table(_balance(statement)))
+    terminal.print(f"{account.neighbours.value}, protects {account.unit}", soft_wrap=True)
+
+
+def _balance(statement: Statement) -> Balance:
+    from ..display import Balance
+
+    charges = [_charge(line) for line in statement.grants]
+    account = statement.account
+    return Balance(account.dataset, str(account.limit), str(statement.spent), str(statement.left), charges)
+
+
+def _charge(line: Line) -> Charge:
+    from ..display import Charge
+
+    return Charge(line.purpose, str(line.price), line.request, line.when)

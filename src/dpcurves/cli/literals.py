@@ -1,0 +1,119 @@
+"""Text that was typed, as the value that it stands for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from math import isfinite
+from typing import TypeVar
+
+from .refusal import Misuse
+
+Choice = TypeVar("Choice")
+TRUTH = {"true": True, "false": False}
+ITEM = re.compile(r'\s*("(?:[^"]|"")*"|[^,"]*)\s*(?:,|$)')
+LONGEST_NUMBER = 60
+
+
+def whole(argument: str, text: str, least: int = 1) -> int:
+    """A whole number.
+
+    Raises:
+        Misuse: it is none, or is below `least`.
+    """
+    if re.fullmatch(r"[+-]?\d{1,18}", text) is None or int(text) < least:
+        raise Misuse(f"{argument}: a whole number of at least {least} is needed, got {text!r}")
+    return int(text)
+
+
+def amount(argument: str, text: str) -> str:
+    """A finite number above zero, exactly as it was typed: ``0.1``, ``1e-3`` or ``1/3``.
+
+    Raises:
+        Misuse: it is none.
+    """
+    decimal, quotient = _decimal(text), re.fullmatch(r"\d{1,18}/\d{1,18}", text)
+    if (decimal is None and quotient is None) or len(text) > LONGEST_NUMBER:
+        raise Misuse(f"{argument}: a number above zero is needed, got {text!r}")
+    if decimal is not None and not (isfinite(decimal) and decimal > 0):
+        raise Misuse(f"{argument}: a finite number above zero is needed, got {text}")
+    return text
+
+
+def chance(argument: str, text: str) -> float:
+    """A number between 0 and 1, both left out.
+
+    Raises:
+        Misuse: it is none.
+    """
+    number = _decimal(text)
+    if number is None or not 0 < number < 1:
+        raise Misuse(f"{argument}: a number between 0 and 1 is needed, as in 0.95, got {text!r}")
+    return number
+
+
+def numbers(argument: str, text: str) -> tuple[float, ...]:
+    """Numbers with commas between them.
+
+    Raises:
+        Misuse: one of them is none.
+    """
+    found = [_decimal(item) for item in text.split(",")]
+    exact = tuple(number for number in found if number is not None and isfinite(number))
+    if len(exact) < len(found):
+        raise Misuse(f"{argument}: numbers with commas between them are needed, got {text!r}")
+    return exact
+
+
+def chosen(argument: str, text: str, choices: Mapping[str, Choice]) -> Choice:
+    """What one of a few words stands for.
+
+    Raises:
+        Misuse: it is none of them.
+    """
+    if text not in choices:
+        raise Misuse(f"{argument}: {' or '.join(choices)} is needed, got {text!r}")
+    return choices[text]
+
+
+def category(text: str) -> str | int | float | bool:
+    """A label: a number or a truth value if it looks like one, else text. Quotes make it text.
+
+    >>> category("1"), category("true"), category("late"), category('"1"')
+    (1, True, 'late', '1')
+    """
+    if len(text) > 1 and text[0] == text[-1] == '"':
+        return text[1:-1].replace('""', '"')
+    if re.fullmatch(r"[+-]?\d{1,18}", text):
+        return int(text)
+    number = _decimal(text)
+    if number is not None and isfinite(number):
+        return number
+    return TRUTH.get(text.lower(), text)
+
+
+def categories(argument: str, text: str) -> tuple[str | int | float | bool, ...]:
+    """Labels with commas between them; one that holds a comma stands in quotes.
+
+    >>> categories("categories", 'UA, "a,b",3')
+    ('UA', 'a,b', 3)
+
+    Raises:
+        Misuse: one is empty, or a quote is left open.
+    """
+    found: list[str | int | float | bool] = []
+    place = 0
+    while place <= len(text):
+        item = ITEM.match(text, place)
+        if item is None or not item[1].strip():
+            raise Misuse(f"{argument}: labels with commas between them are needed, got {text!r}")
+        found.append(category(item[1].strip()))
+        place = item.end() + (0 if item[0].endswith(",") else 1)
+    return tuple(found)
+
+
+def _decimal(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -1,0 +1,48 @@
+"""Options that come in groups: a command takes dataclasses, and their fields become options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature
+from typing import Any, get_type_hints
+
+Command = Callable[..., None]
+Group = type[Any]
+
+
+def with_options(command: Command) -> Command:
+    """The same command, taking the fields of its dataclasses one by one.
+
+    Every parameter of `command` is a dataclass. Its fields are annotated as options, or are groups of options again;
+    together they are what is shown by ``--help``, in this order.
+    """
+    groups: dict[str, Group] = {name: hint for name, hint in get_type_hints(command).items() if name != "return"}
+    parameters = [parameter for group in groups.values() for parameter in _parameters(group)]
+
+    @wraps(command)
+    def flat(**values: Any) -> None:
+        command(**{name: _filled(group, values) for name, group in groups.items()})
+
+    flat.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return flat
+
+
+def _parameters(group: Group) -> Iterator[Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    for field in fields(group):
+        if is_dataclass(hints[field.name]):
+            yield from _parameters(hints[field.name])
+        else:
+            default = Parameter.empty if field.default is MISSING else field.default
+            yield Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name])
+
+
+def _filled(group: Group, values: Mapping[str, Any]) -> Any:
+    hints = get_type_hints(group)
+    names = [field.name for field in fields(group)]
+    return group(
+        **{name: _filled(hints[name], values) if is_dataclass(hints[name]) else values[name] for name in names}
+    )

@@ -1,0 +1,128 @@
+"""Where a curve goes: a file or standard output as JSON, a picture, and the terminal."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from .literals import chance
+from .refusal import Misuse
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from rich.console import Console
+
+ENDINGS = (".svg", ".png", ".pdf")
+STANDARD_OUTPUT = "-"
+WIDTH_OF_A_FILE = 120
+
+
+@dataclass(frozen=True)
+class Output:
+    """Files that are written, and how sure their bands are. All is found out before anything is spent."""
+
+    json: Annotated[
+        str | None,
+        Option(
+            help="Write the curve as JSON; - is standard output, and nothing else is.",
+            metavar="FILE",
+        ),
+    ] = None
+    plot: Annotated[
+        str | None,
+        Option(help="Draw the curve: a file that ends in .svg, .png or .pdf.", metavar="FILE"),
+    ] = None
+    level: Annotated[str, Option(help="Chance that a band or an interval covers.", metavar="P")] = "0.95"
+
+    def certainty(self) -> float:
+        """The chance that bands and intervals cover."""
+        return chance("level", self.level)
+
+    def require_writable(self) -> None:
+        """Refuse files that could not be written.
+
+        Raises:
+            Misuse: a folder is missing or takes no file, an ending is of no picture, or matplotlib is missing.
+        """
+        self.certainty()
+        if self.plot is not None:
+            _require_picture(self.plot)
+            _require_place("plot", Path(self.plot))
+        if self.json is not None and self.json != STANDARD_OUTPUT:
+            _require_place("json", Path(self.json))
+
+    def terminal(self) -> Console:
+        """Where people read: standard output, unless JSON goes there."""
+        from rich.console import Console
+
+        console = Console(stderr=self.json == STANDARD_OUTPUT, highlight=False, markup=False, emoji=False)
+        if not console.is_terminal and "COLUMNS" not in os.environ:
+            console.width = WIDTH_OF_A_FILE
+        return console
+
+    def write_json(self, text: str) -> None:
+        """Write the curve, whole or not at all."""
+        if self.json == STANDARD_OUTPUT:
+            print(text, flush=True)
+        elif self.json is not None:
+            _write("json", Path(self.json), lambda draft: draft.write_text(text + "\n", encoding="utf-8"))
+
+    def write_plot(self, draw: Callable[[], Axes]) -> None:
+        """Draw the picture and write it, whole or not at all."""
+        if self.plot is not None:
+            from ..display import save_figure
+
+            axes = draw()
+            _write("plot", Path(self.plot), lambda draft: save_figure(axes, draft))
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """What is written."""
+        return tuple(name for name in (self.json, self.plot) if name is not None and name != STANDARD_OUTPUT)
+
+
+def _require_picture(name: str) -> None:
+    if Path(name).suffix.lower() not in ENDINGS:
+        raise Misuse(f"plot: a file that ends in {', '.join(ENDINGS)} is needed, got {Path(name).name!r}")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise Misuse("plot: matplotlib is needed for pictures; install dpcurves[plot]") from None
+
+
+def _require_place(argument: str, path: Path) -> None:
+    if path.is_dir():
+        raise Misuse(f"{argument}: {str(path)!r} is a folder; a file is needed")
+    if not path.parent.is_dir():
+        raise Misuse(f"{argument}: the folder of {str(path)!r} is not there")
+    try:
+        if _is_device(path):
+            os.close(os.open(path, os.O_WRONLY))
+        else:
+            tempfile.TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise Misuse(f"{argument}: {str(path)!r} cannot be written ({error.strerror})") from None
+
+
+def _write(argument: str, path: Path, fill: Callable[[Path], object]) -> None:
+    """Fill a draft beside `path`, then give it the name: nobody ever reads half a file."""
+    try:
+        if _is_device(path):
+            fill(path)
+            return
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as folder:
+            draft = Path(folder) / path.name
+            fill(draft)
+            os.replace(draft, path)
+    except OSError as error:
+        raise Misuse(f"{argument}: {str(path)!r} could not be written ({error.strerror})") from None
+
+
+def _is_device(path: Path) -> bool:
+    return path.exists() and not path.is_file()

@@ -1,0 +1,135 @@
+"""Options that say what is promised, to whom, and from which budget it is paid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from .literals import amount, chosen, whole
+from .refusal import Misuse
+
+if TYPE_CHECKING:
+    from ..privacy import Neighbours, PrivacyLoss, Unit
+
+
+@dataclass(frozen=True)
+class Price:
+    """A privacy loss. There is no default."""
+
+    epsilon: Annotated[str | None, Option(help="The loss, pure: a number above zero.", metavar="E")] = None
+    rho: Annotated[str | None, Option(help="The loss, zCDP, instead of --epsilon.", metavar="R")] = None
+
+    def loss(self) -> PrivacyLoss:
+        """The one that was given.
+
+        Raises:
+            Misuse: both were given, or neither, or it is no number above zero.
+        """
+        from ..privacy import PrivacyLoss
+
+        if self.epsilon is not None and self.rho is not None:
+            raise Misuse("epsilon, rho: give --epsilon (pure) or --rho (zCDP), not both")
+        if self.epsilon is not None:
+            return PrivacyLoss.pure(amount("epsilon", self.epsilon))
+        if self.rho is not None:
+            return PrivacyLoss.zcdp(amount("rho", self.rho))
+        raise Misuse("epsilon: give --epsilon (pure) or --rho (zCDP); there is no default")
+
+
+@dataclass(frozen=True)
+class Promise:
+    """Who is protected, and against whom."""
+
+    adjacency: Annotated[
+        str | None,
+        Option(
+            help="replace-one: the number of units is public; add-remove: it is private.",
+            metavar="KIND",
+        ),
+    ] = None
+    unit: Annotated[
+        str | None,
+        Option(
+            help="The column that says whose record it is; left out: each record.",
+            metavar="NAME",
+        ),
+    ] = None
+    rows_per_unit: Annotated[
+        str | None,
+        Option(
+            help="How many records of one unit are used at most; needed with --unit.",
+            metavar="K",
+        ),
+    ] = None
+
+    def neighbours(self) -> Neighbours:
+        """The kind of adjacency.
+
+        Raises:
+            Misuse: it was not given, or is none.
+        """
+        from ..privacy import Neighbours
+
+        if self.adjacency is None:
+            raise Misuse(
+                "adjacency: give --adjacency replace-one (the number of units is public) or add-remove (it is private)"
+            )
+        return chosen("adjacency", self.adjacency, {kind.value: kind for kind in Neighbours})
+
+    def protected(self) -> Unit:
+        """Who is protected.
+
+        Raises:
+            Misuse: only one of the two options was given.
+        """
+        from ..privacy import EACH_RECORD, Unit
+
+        if self.unit is None and self.rows_per_unit is None:
+            return EACH_RECORD
+        if not self.unit:
+            raise Misuse("unit: say with --unit which column tells whose record it is")
+        if self.rows_per_unit is None:
+            raise Misuse("rows-per-unit: say with --rows-per-unit how many records of one unit are used at most")
+        return Unit(self.unit, whole("rows-per-unit", self.rows_per_unit))
+
+
+@dataclass(frozen=True)
+class Units:
+    """The public number of units."""
+
+    units: Annotated[str | None, Option(help="Under replace-one: the public number of units.", metavar="N")] = None
+
+    def number(self, neighbours: Neighbours) -> int | None:
+        """How many; None: it was not said, or is private.
+
+        Raises:
+            Misuse: it was said, and is private.
+        """
+        if self.units is None:
+            return None
+        if not neighbours.knows_units:
+            raise Misuse("units: their number is private under add-remove; leave it out")
+        return whole("units", self.units)
+
+
+@dataclass(frozen=True)
+class Payer:
+    """From which budget a question is paid, and under which name it is asked."""
+
+    ledger: Annotated[
+        str | None,
+        Option(
+            help="The ledger that pays, as in sqlite:///budget.db; it fixes the promise.",
+            metavar="URL",
+        ),
+    ] = None
+    dataset: Annotated[
+        str | None,
+        Option(help="The account in the ledger; needed if there are several.", metavar="NAME"),
+    ] = None
+    request_id: Annotated[
+        str | None,
+        Option(help="Asked again under the same id, the same curve comes for nothing.", metavar="ID"),
+    ] = None

@@ -1,0 +1,126 @@
+"""What goes wrong, as one line and an exit status."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+import typer
+
+FAULT = 1
+USAGE = 2
+BUDGET = 3
+DATA = 4
+STOPPED = 130
+
+NAMED = re.compile(r"([a-z_]+(?:, [a-z_]+)*): (.*)", re.DOTALL)
+"""An error of ours names its argument first. What does not is the word of some engine, and may quote a record."""
+OPTIONS = {"request": "request-id", "rows_per_unit": "rows-per-unit", "pos_label": "pos-label",
+           "neg_label": "neg-label"}  # fmt: skip
+REWORDED = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (r"^No such option: (\S+)", r"\1: there is no such option"),
+        (r"^No such command '(.*?)'", r"\1: there is no such command"),
+        (r" \(Possible options: (.*)\)$", r"; did you mean \1?"),
+        (r"\. Did you mean (.*)\?$", r"; did you mean \1?"),
+        (r"^Option '(.*?)' requires an argument$", r"\1: a value is needed"),
+        (r"^Got unexpected extra argument\S* \((.*)\)$", r"\1: nothing is expected here"),
+    )
+)
+OF_DATA = frozenset({"data", "column", "label", "score", "by", "ledger", "key"})
+
+
+class Refusal(NamedTuple):
+    """Why nothing came of it."""
+
+    line: str
+    status: int
+
+
+class Misuse(ValueError):
+    """The command line contradicts itself, or something is missing from it. Nothing was opened."""
+
+
+class Kept(Exception):
+    """Something went wrong after the charge: the answer is kept, and can be had again for nothing."""
+
+    def __init__(self, cause: BaseException, request: str) -> None:
+        super().__init__(request)
+        self.cause = cause
+        self.request = request
+
+
+def refusal_of(error: BaseException) -> Refusal:
+    """One line that names the argument and the rule. It holds no value of a record.
+
+    Only words of this package are passed on; of any other error just its type and its place are told.
+    """
+    if isinstance(error, Kept):
+        line, status = refusal_of(error.cause)
+        return Refusal(f"{line}; it is paid for: --request-id {error.request} gives it again, for nothing", status)
+    if isinstance(error, KeyboardInterrupt):
+        return Refusal("stopped", STOPPED)
+    if isinstance(error, typer.TyperException):
+        return Refusal(_on_one_line(_usage(error)), USAGE)
+    return _of_rooms(error)
+
+
+def _of_rooms(error: BaseException) -> Refusal:
+    from ..ledger import BudgetExceeded
+    from ..release import UnsupportedQuery
+
+    if isinstance(error, BudgetExceeded):
+        return Refusal(_on_one_line(f"budget: {error}"), BUDGET)
+    if isinstance(error, UnsupportedQuery):
+        return Refusal(_on_one_line(f"question: {error}"), USAGE)
+    named = NAMED.fullmatch(str(error))
+    if named is None or not isinstance(error, (ValueError, TypeError, ImportError, OSError)):
+        return Refusal(f"{_fault(error)}: this should not be; please report it", FAULT)
+    return Refusal(_on_one_line(f"{_options(named[1])}: {named[2]}"), _status(error, named[1]))
+
+
+def _status(error: BaseException, argument: str) -> int:
+    return DATA if argument in OF_DATA and not isinstance(error, Misuse) else USAGE
+
+
+def _options(arguments: str) -> str:
+    return ", ".join(OPTIONS.get(name, name) for name in arguments.split(", "))
+
+
+def _fault(error: BaseException) -> str:
+    return f"{type(error).__name__} in {_place(error.__traceback__)}"
+
+
+def _place(traceback: TracebackType | None) -> str:
+    """The file of this package, and the line, where it happened: no message, no value."""
+    package = Path(__file__).parents[1]
+    place = "dpcurves"
+    while traceback is not None:
+        file = Path(traceback.tb_frame.f_code.co_filename)
+        if file.is_relative_to(package):
+            place = f"{file.relative_to(package).as_posix()}, line {traceback.tb_lineno}"
+        traceback = traceback.tb_next
+    return place
+
+
+def _usage(error: typer.TyperException) -> str:
+    """The parser's words, in our order: the argument first."""
+    message = error.format_message().rstrip(".")
+    parameter = getattr(error, "param", None)
+    if parameter is not None and message.startswith("Missing"):
+        name = parameter.opts[-1] if parameter.param_type_name == "option" else parameter.metavar
+        return f"{parameter.name.replace('_', '-')}: {name} is missing; {_lower(parameter.help)}"
+    for pattern, words in REWORDED:
+        message = pattern.sub(words, message)
+    return message
+
+
+def _lower(sentence: str) -> str:
+    return (sentence[:1].lower() + sentence[1:]).rstrip(".")
+
+
+def _on_one_line(text: str) -> str:
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in " ".join(text.split()))

@@ -1,0 +1,68 @@
+"""Questions about the scores of a model: ROC curve, calibration curve, Hosmer-Lemeshow test."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from .answer import Terms, answer
+from .output import Output
+from .table_options import Cells, Groups, Scored
+from .views import CalibrationView, HosmerLemeshowView, RocView
+
+if TYPE_CHECKING:
+    from .option_groups import Command
+
+
+def roc(scored: Scored, cells: Cells, terms: Terms, output: Output) -> None:
+    """The ROC curve of a score, and its area.
+
+    Scores lie in [0, 1] unless a grid is given.
+
+    Example: dpcurves roc scored.parquet --label late --score p_late --epsilon 1 --adjacency replace-one
+    """
+    from ..curves import RocQuestion
+    from ..curves.roc import UNIT_INTERVAL
+
+    grid = cells.declared_or(UNIT_INTERVAL)
+    question = RocQuestion(scored.label, scored.score, grid, scored.positive, scored.negative, scored.model)
+    answer(question, RocView(output.certainty()), terms, output)
+
+
+def calibration(scored: Scored, groups: Groups, cells: Cells, terms: Terms, output: Output) -> None:
+    """The calibration curve of a score.
+
+    How often the positive label comes true among records of like score. Scores lie in [0, 1] unless a grid is given.
+
+    Example: dpcurves calibration scored.parquet --label late --score p_late --epsilon 1 --adjacency replace-one
+    """
+    from ..curves import CalibrationQuestion
+    from ..curves.score_groups import SCORES
+
+    question = CalibrationQuestion(
+        scored.label, scored.score, groups.number, cells.declared_or(SCORES), scored.positive, scored.negative,
+        scored.model,
+    )  # fmt: skip
+    answer(question, CalibrationView(), terms, output)
+
+
+def hosmer_lemeshow(scored: Scored, groups: Groups, cells: Cells, terms: Terms, output: Output) -> None:
+    """The Hosmer-Lemeshow test of a score.
+
+    Do predicted probabilities agree with the labels? The p-value knows the noise.
+
+    Example: dpcurves hosmer-lemeshow scored.parquet --label late --score p_late --epsilon 1 --adjacency replace-one
+    """
+    from ..curves import HosmerLemeshowQuestion
+    from ..curves.score_groups import SCORES
+
+    question = HosmerLemeshowQuestion(
+        scored.label, scored.score, groups.number, cells.declared_or(SCORES), scored.positive, scored.negative,
+        scored.model,
+    )  # fmt: skip
+    answer(question, HosmerLemeshowView(), terms, output)
+
+
+SCORE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
+    {"roc": roc, "calibration": calibration, "hosmer-lemeshow": hosmer_lemeshow}
+)

@@ -1,0 +1,180 @@
+"""Options that say what is asked: of which table, column, cells and labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
+
+from .literals import categories, category, chosen, numbers, whole
+from .refusal import Misuse
+
+if TYPE_CHECKING:
+    from ..data import Categories, Grid, Outside
+    from ..data.axis import Category
+
+MOST_CELLS = 2**24
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table in a file."""
+
+    data: Annotated[str, Argument(metavar="DATA", help="A CSV file with a header, or a Parquet file.")]
+    delimiter: Annotated[str, Option(help="What separates the fields of a CSV file.", metavar="SIGN")] = ","
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of numbers."""
+
+    column: Annotated[str, Option(help="A column of numbers.", metavar="NAME")]
+    measured_in: Annotated[str, Option(help="Its measuring unit, for the picture.", metavar="UNIT")] = ""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Public cells."""
+
+    grid: Annotated[
+        str | None,
+        Option(
+            help="Public cells: lower:upper:cells, or geometric:lower:upper:cells.",
+            metavar="L:U:N",
+        ),
+    ] = None
+    edges: Annotated[
+        str | None,
+        Option(help="Public cells by their rising edges, instead of --grid.", metavar="A,B,C"),
+    ] = None
+    outside: Annotated[
+        str,
+        Option(help="Values outside: clamped into the end cells, or counted apart.", metavar="WHERE"),
+    ] = "clamped"
+
+    def declared(self) -> Grid:
+        """The grid that was given.
+
+        Raises:
+            Misuse: there is none.
+        """
+        grid = self._given()
+        if grid is None:
+            raise Misuse("grid: give --grid lower:upper:cells (or --edges); bounds are declared, never read off data")
+        return _with_outside(grid, self._outside())
+
+    def declared_or(self, usual: Grid) -> Grid:
+        """The grid that was given, or else `usual`."""
+        return _with_outside(self._given() or usual, self._outside())
+
+    def _given(self) -> Grid | None:
+        from ..data import Grid
+
+        if self.edges is None:
+            return None if self.grid is None else Grid.parse(self.grid)
+        if self.grid is not None:
+            raise Misuse("edges: give --grid or --edges, not both")
+        return Grid.from_edges(numbers("edges", self.edges))
+
+    def _outside(self) -> Outside:
+        from ..data import Outside
+
+        return Outside[chosen("outside", self.outside, {"clamped": "CLAMPED", "apart": "APART"})]
+
+
+@dataclass(frozen=True)
+class Split:
+    """One curve for each category."""
+
+    by: Annotated[str | None, Option(help="A column of categories: one curve for each.", metavar="NAME")] = None
+    categories: Annotated[
+        str | None,
+        Option(help="The categories, declared in public; others are missing.", metavar="A,B,C"),
+    ] = None
+
+    def declared(self) -> Categories | None:
+        """The column and its categories; None: no split.
+
+        Raises:
+            Misuse: only one of the two is given.
+        """
+        if self.by is None and self.categories is None:
+            return None
+        if self.categories is None:
+            raise Misuse("categories: declare them with --categories A,B,C; they are never read off data")
+        if self.by is None:
+            raise Misuse("by: say with --by which column the categories are of")
+        return self._made(self.by, categories("categories", self.categories))
+
+    def _made(self, column: str, values: tuple[Category, ...]) -> Categories:
+        from ..data import Categories
+
+        if len(set(values)) < len(values):
+            raise Misuse("categories: each is declared once")
+        return Categories(column, values)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Labels of two classes, and the scores that a model gave."""
+
+    label: Annotated[str, Option(help="The column of true labels.", metavar="NAME")]
+    score: Annotated[str, Option(help="The column of scores; high scores are positive.", metavar="NAME")]
+
+    pos_label: Annotated[str, Option(help="The positive label; others are missing.", metavar="LABEL")] = "1"
+    neg_label: Annotated[
+        str | None,
+        Option(
+            help="The negative label; goes without saying for 1, 0, -1, true, false.",
+            metavar="LABEL",
+        ),
+    ] = None
+    model: Annotated[str, Option(help="What is said about the model on the curve's face.", metavar="TEXT")] = (
+        "the model is taken as public"
+    )
+
+    @property
+    def positive(self) -> Category:
+        """The positive label."""
+        return category(self.pos_label)
+
+    @property
+    def negative(self) -> Category | None:
+        """The negative label, if it was said."""
+        return None if self.neg_label is None else category(self.neg_label)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups of like scores."""
+
+    groups: Annotated[str, Option(help="Groups of about equal size, cut in private: at least 2.", metavar="N")] = "10"
+
+    @property
+    def number(self) -> int:
+        """How many."""
+        return whole("groups", self.groups, least=2)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Which quantiles."""
+
+    at: Annotated[str, Option(help="Shares of records between 0 and 1.", metavar="P,P,P")] = "0.25,0.5,0.75"
+
+    @property
+    def exact(self) -> tuple[float, ...]:
+        """The shares."""
+        return numbers("at", self.at)
+
+
+def _with_outside(grid: Grid, outside: Outside) -> Grid:
+    from ..data import Grid, Spacing
+
+    if grid.cells > MOST_CELLS:
+        raise Misuse(f"grid: at most {MOST_CELLS} cells are asked for here, got {grid.cells}")
+    if grid.spacing is Spacing.EXPLICIT:
+        return Grid.from_edges(grid.explicit, outside=outside)
+    make = Grid.geometric if grid.spacing is Spacing.GEOMETRIC else Grid
+    return make(grid.lower, grid.upper, cells=grid.cells, outside=outside)
