@@ -1,0 +1,75 @@
+"""Questions answered without a session: tables are counted by NumPy, noise is drawn by the chosen mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpcurves.curves import Question
+from dpcurves.data import Axis, Categories, Query, SumQuery
+from dpcurves.ledger import Grant, Purse
+from dpcurves.mechanisms import AUTO
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import EACH_RECORD, Adjacency, AddRemove, PrivacyLoss, ReplaceOne
+from dpcurves.release import Release, Step
+from dpcurves.session import converse
+
+Curve = TypeVar("Curve")
+Columns = Mapping[str, ArrayLike]
+
+
+def answer(question: Question[Curve], columns: Columns, loss: PrivacyLoss, adjacency: Adjacency, seed: int) -> Curve:
+    """The curve that a session would give, without its ledger and its database."""
+    purse, randomness = Purse(Grant("by hand", loss, "test", 1)), Randomness.from_seed(seed)
+
+    def reply(step: Step) -> Release:
+        payment = purse.pay(step.query.paid_as, step.share)
+        plan = AUTO.plan(step.query, payment.loss, adjacency)
+        return Release(plan, AUTO.run(table_of(columns, step.query), plan, randomness), payment, seeded=True)
+
+    return converse(question.steps(), reply)
+
+
+def both(units: int) -> tuple[Adjacency, Adjacency]:
+    """Both adjacencies, each record on its own."""
+    return AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, units)
+
+
+def table_of(columns: Columns, query: Query) -> NDArray[Any]:
+    """The exact table of a query."""
+    cells = [_cells(axis, np.asarray(columns[axis.column])) for axis in query.axes]
+    missing = np.any([cell >= axis.slots for cell, axis in zip(cells, query.axes, strict=True)], axis=0)
+    size = query.rows * query.cells
+    place = np.zeros(len(missing), dtype=np.int64)
+    for cell, axis in zip(cells, query.axes, strict=True):
+        place = place * axis.slots + np.minimum(cell, axis.slots - 1)
+    place[missing] = size
+    if isinstance(query, SumQuery):
+        return _sums(columns, query, place, size)
+    return np.bincount(place, minlength=size + 1).astype(np.int64)
+
+
+def _cells(axis: Axis | Categories, values: NDArray[Any]) -> NDArray[np.int64]:
+    if isinstance(axis, Axis):
+        return axis.grid.cell_of(values.astype(np.float64))
+    found = np.full(len(values), axis.slots)
+    for number, category in enumerate(axis.values):
+        found[values == category] = number
+    return found
+
+
+def _sums(columns: Columns, query: SumQuery, place: NDArray[np.int64], size: int) -> NDArray[Any]:
+    axis = query.axes[-1]
+    assert isinstance(axis, Axis)
+    values = np.clip(np.asarray(columns[axis.column], dtype=np.float64), axis.grid.lower, axis.grid.upper)
+    edges, sums = axis.grid.edges, np.zeros(size + 1, dtype=object)
+    cell = np.minimum(axis.grid.cell_of(values), axis.grid.cells - 1)
+    middle, width = (edges[cell] + edges[cell + 1]) / 2, edges[cell + 1] - edges[cell]
+    offsets = np.floor((values - middle) / width * (2 * query.half))
+    for where, offset in zip(place.tolist(), np.nan_to_num(offsets).tolist(), strict=True):
+        sums[where] += max(-query.half, min(query.half, int(offset)))
+    sums[size] = 0
+    return sums

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import pytest
+from by_hand import answer, both
+from sklearn.metrics import roc_auc_score
+from sklearn.metrics import roc_curve as sklearn_roc_curve
+
+from dpcurves.curves import ROC, RocQuestion
+from dpcurves.data import Grid
+from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
+
+DRAW = np.random.default_rng(5)
+SCORES = np.round(DRAW.beta(2, 2, size=1500), 2)
+LABELS = (DRAW.random(1500) < SCORES).astype(int)
+TABLE = {"y": LABELS, "s": SCORES}
+QUESTION = RocQuestion("y", "s", Grid(0, 1, cells=64))
+HUGE = PrivacyLoss.pure(10**9)
+TIED = np.floor(SCORES * 64)
+
+
+@pytest.mark.parametrize("adjacency", both(len(LABELS)))
+def test_at_a_huge_epsilon_the_curve_is_that_of_scikit_learn_on_the_same_cells(
+    adjacency: AddRemove | ReplaceOne,
+) -> None:
+    roc = answer(QUESTION, TABLE, HUGE, adjacency, seed=1)
+    fpr, tpr, _ = sklearn_roc_curve(LABELS, TIED, drop_intermediate=False)
+    assert roc.auc == pytest.approx(roc_auc_score(LABELS, TIED), abs=1e-9)
+    assert np.interp(fpr, roc.fpr, roc.tpr) == pytest.approx(np.interp(fpr, fpr, tpr), abs=1e-9)
+    used = np.searchsorted(roc.fpr + roc.tpr, fpr + tpr - 1e-9)
+    assert roc.fpr[used] == pytest.approx(fpr, abs=1e-9)
+    assert roc.tpr[used] == pytest.approx(tpr, abs=1e-9)
+
+
+@pytest.mark.parametrize("loss", [PrivacyLoss.pure(0.3), PrivacyLoss.zcdp(0.005)])
+@pytest.mark.parametrize("adjacency", both(len(LABELS)))
+def test_intervals_hold_the_area_as_often_as_they_say(loss: PrivacyLoss, adjacency: AddRemove | ReplaceOne) -> None:
+    level, releases = 0.9, 400
+    exact = roc_auc_score(LABELS, TIED)
+    held = 0
+    for seed in range(releases):
+        low, high = answer(QUESTION, TABLE, loss, adjacency, seed).auc_interval(level)
+        held += low <= exact <= high
+    assert held / releases >= level - 4 * sqrt(level * (1 - level) / releases)  # 4 sigma
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_the_noise_the_curve_goes_from_corner_to_corner(seed: int) -> None:
+    for columns in (TABLE, {"y": np.ones(4), "s": np.zeros(4)}, {"y": np.zeros(2), "s": np.full(2, np.nan)}):
+        roc = answer(QUESTION, columns, PrivacyLoss.pure(0.05), AddRemove(EACH_RECORD), seed)
+        assert (roc.fpr[0], roc.tpr[0], roc.fpr[-1], roc.tpr[-1]) == (0, 0, 1, 1)
+        assert (np.diff(roc.fpr) >= 0).all()
+        assert (np.diff(roc.tpr) >= 0).all()
+        assert 0 <= roc.auc <= 1
+        low, high = roc.auc_interval(0.9)
+        assert 0 <= low <= high <= 1
+
+
+def test_labels_that_were_not_declared_are_missing() -> None:
+    labels = LABELS.astype(float)
+    labels[:100] = 7
+    labels[100:200] = np.nan
+    roc = answer(QUESTION, {"y": labels, "s": SCORES}, HUGE, both(len(LABELS))[1], seed=1)
+    assert roc.auc == pytest.approx(roc_auc_score(LABELS[200:], TIED[200:]), abs=1e-9)
+
+
+def test_a_text_label_needs_its_opposite() -> None:
+    with pytest.raises(ValueError, match="^neg_label: "):
+        RocQuestion("y", "s", pos_label="late")
+    with pytest.raises(ValueError, match="^pos_label: "):
+        RocQuestion("y", "s", pos_label="late", neg_label="late")
+    words = np.where(LABELS == 1, "late", "early")
+    question = RocQuestion("y", "s", Grid(0, 1, cells=64), pos_label="late", neg_label="early")
+    assert answer(question, {"y": words, "s": SCORES}, HUGE, both(1500)[0], seed=1).auc == pytest.approx(
+        roc_auc_score(LABELS, TIED), abs=1e-9
+    )
+
+
+def test_thresholds_fall_from_infinity() -> None:
+    roc = answer(QUESTION, TABLE, HUGE, both(1500)[0], seed=1)
+    assert roc.thresholds[0] == np.inf
+    assert roc.thresholds[1:] == pytest.approx(np.linspace(0, 1, 65)[:-1][::-1])
+    assert len(roc.thresholds) == len(roc.fpr) == 65
+
+
+def test_a_curve_is_written_and_read_with_its_interval() -> None:
+    roc = answer(QUESTION, TABLE, PrivacyLoss.pure(1), both(1500)[1], seed=2)
+    again = ROC.from_json(roc.to_json())
+    assert again.auc_interval(0.95) == roc.auc_interval(0.95)
+    assert (again.tpr == roc.tpr).all()
+    narrow, wide = roc.auc_interval(0.95), roc.auc_interval(0.95, population=True)
+    assert wide[0] < narrow[0] < narrow[1] < wide[1]

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import pytest
+from by_hand import answer, both
+from sklearn.calibration import calibration_curve as sklearn_calibration_curve
+
+from dpcurves.curves import Calibration, CalibrationQuestion, HosmerLemeshow, HosmerLemeshowQuestion
+from dpcurves.data import Grid, Outside
+from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
+
+DRAW = np.random.default_rng(5)
+SCORES = DRAW.beta(2, 2, size=3000)
+LABELS = (DRAW.random(3000) < SCORES).astype(int)
+TABLE = {"y": LABELS, "s": SCORES}
+HUGE = PrivacyLoss.pure(10**9)
+COARSE = Grid(0, 1, cells=8)
+
+
+@pytest.mark.parametrize("adjacency", both(len(LABELS)))
+def test_at_a_huge_epsilon_calibration_is_that_of_scikit_learn_on_the_same_groups(
+    adjacency: AddRemove | ReplaceOne,
+) -> None:
+    # eight groups of a grid of eight cells: each group is a cell, as in scikit-learn's uniform bins
+    uniform = {"y": np.tile(LABELS[:1000], 2), "s": np.concatenate([np.arange(1000) / 1000 + 0.0004] * 2)}
+    if isinstance(adjacency, ReplaceOne):
+        adjacency = ReplaceOne(adjacency.unit, 2000)
+    curve = answer(CalibrationQuestion("y", "s", 8, COARSE), uniform, HUGE, adjacency, seed=1)
+    true, predicted = sklearn_calibration_curve(uniform["y"], uniform["s"], n_bins=8)
+    assert curve.edges == pytest.approx(np.linspace(0, 1, 9))
+    assert curve.prob_true == pytest.approx(true, abs=1e-9)
+    assert curve.prob_pred == pytest.approx(predicted, abs=1e-9)
+
+
+@pytest.mark.parametrize("loss", [PrivacyLoss.pure(1), PrivacyLoss.zcdp(0.1)])
+@pytest.mark.parametrize("adjacency", both(len(LABELS)))
+def test_groups_are_of_about_equal_size(loss: PrivacyLoss, adjacency: AddRemove | ReplaceOne) -> None:
+    curve = answer(CalibrationQuestion("y", "s", groups=6), TABLE, loss, adjacency, seed=4)
+    assert len(curve.count) == 6
+    assert np.abs(curve.count - 500).max() < 150
+    assert np.abs(curve.prob_true - curve.prob_pred).max() < 0.12
+
+
+@pytest.mark.parametrize("columns", [{"y": [], "s": []}, {"y": [1], "s": [0.5]}, {"y": [0, 0], "s": [1, 1]}])
+@pytest.mark.parametrize("seed", range(4))
+def test_tiny_tables_give_defined_answers(columns: dict[str, list[float]], seed: int) -> None:
+    columns = {name: list(map(float, values)) for name, values in columns.items()}
+    for loss in (PrivacyLoss.pure(0.1), HUGE):
+        curve = answer(CalibrationQuestion("y", "s"), columns, loss, AddRemove(EACH_RECORD), seed)
+        assert ((curve.prob_true >= 0) & (curve.prob_true <= 1)).all()
+        assert (curve.prob_pred >= curve.edges[:-1]).all()
+        assert (curve.prob_pred <= curve.edges[1:]).all()
+        test = answer(HosmerLemeshowQuestion("y", "s"), columns, loss, AddRemove(EACH_RECORD), seed)
+        assert np.isfinite(test.statistic)
+        assert 0 < test.p_value <= 1
+
+
+@pytest.mark.parametrize("adjacency", both(len(LABELS)))
+def test_the_p_value_of_an_honest_model_is_rarely_small(adjacency: AddRemove | ReplaceOne) -> None:
+    level, releases, small = 0.1, 200, 0
+    for seed in range(releases):
+        labels = (np.random.default_rng(seed).random(3000) < SCORES).astype(int)
+        question = HosmerLemeshowQuestion("y", "s", groups=5)
+        small += answer(question, {"y": labels, "s": SCORES}, PrivacyLoss.pure(0.5), adjacency, seed).p_value <= level
+    assert small / releases <= level + 4 * sqrt(level * (1 - level) / releases)  # 4 sigma
+
+
+def test_the_p_value_of_a_wrong_model_is_small() -> None:
+    wrong = {"y": LABELS, "s": SCORES**2}
+    found = answer(HosmerLemeshowQuestion("y", "s"), wrong, PrivacyLoss.pure(2), both(3000)[1], seed=1)
+    assert found.p_value < 0.01
+
+
+def test_both_are_written_and_read() -> None:
+    curve = answer(CalibrationQuestion("y", "s"), TABLE, PrivacyLoss.pure(1), both(3000)[1], seed=2)
+    assert (Calibration.from_json(curve.to_json()).prob_true == curve.prob_true).all()
+    found = answer(HosmerLemeshowQuestion("y", "s"), TABLE, PrivacyLoss.pure(1), both(3000)[1], seed=2)
+    again = HosmerLemeshow.from_json(found.to_json())
+    assert (again.p_value, again.statistic) == (found.p_value, found.statistic)
+
+
+def test_bad_groups_and_grids_are_refused() -> None:
+    with pytest.raises(ValueError, match="^groups: at least 2"):
+        CalibrationQuestion("y", "s", groups=1)
+    with pytest.raises(ValueError, match="^grid: "):
+        CalibrationQuestion("y", "s", grid=Grid(0, 1, cells=4, outside=Outside.APART))
+    with pytest.raises(ValueError, match="^grid: predicted probabilities"):
+        HosmerLemeshowQuestion("y", "s", grid=Grid(-1, 1, cells=4))
