@@ -112,11 +112,13 @@ def _random_law(dice: np.random.Generator) -> Measured:
     return Measured(int(dice.integers(1, 4)), cells, tuple(levels), gaussian(int(dice.integers(1, 50))))
 
 
-def test_the_mean_is_over_inner_edges_and_over_the_cell_where_there_is_one() -> None:
-    for law in LAWS:
-        dense = prefix_variances(law, total_is_public=True)
-        inner = dense[:, 1:-1] if law.cells > 1 else dense[:, 1:]
-        assert mean_prefix_variance(law, total_is_public=True) == pytest.approx(float(inner.mean()))
+@pytest.mark.parametrize("total_is_public", [True, False])
+def test_the_mean_is_over_inner_edges_and_over_the_cell_where_there_is_one(total_is_public: bool) -> None:
+    dice = np.random.default_rng(6)
+    for law in (*LAWS, *(_random_law(dice) for _ in range(60))):
+        every = prefix_variances(law, total_is_public)
+        inner = every[:, 1:-1] if law.cells > 1 else every[:, 1:]
+        assert mean_prefix_variance(law, total_is_public) == pytest.approx(float(inner.mean()), abs=1e-12)
 
 
 def test_without_a_missing_count_a_public_total_tells_nothing() -> None:
@@ -129,6 +131,7 @@ def test_noise_too_small_for_a_double_gives_no_error_and_no_warning() -> None:
     law = Measured(2, 64, (Level(range(0, 64, 8), nothing), Level(range(64), nothing)), nothing)
     assert nothing.variance == 0
     assert prefix_variances(law, total_is_public=True).max() < 1e-200
+    assert 0 <= mean_prefix_variance(law, total_is_public=True) < 1e-200
 
 
 def test_levels_that_are_not_nested_are_refused() -> None:
