@@ -1,0 +1,119 @@
+"""The chooser: the mechanism with the least predicted error. It sees public facts only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import inf
+
+from ..data import Axis, CountQuery, CutQuery, Outside, Query, Read
+from ..noise.randomness import Randomness
+from ..privacy import Adjacency, PrivacyLoss, ReplaceOne
+from ..release import Chosen, Plan
+from .base import ExactTable, Mechanism
+from .flat import Flat
+from .linear import Linear
+from .recursive_cuts import RecursiveCuts
+from .tree import Tree
+
+SPREAD = 1 / 64
+"""The part of the grid that records are assumed to cover at least, where it is chosen how wide cells are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinearChoice(Linear):
+    """`Flat` where cells or sums are read; where prefixes are read, the better of `Flat` and `Tree`.
+
+    For prefixes it also chooses how many cells are counted together: 1, or, where the number of units is public, the
+    power of two with the least sum of two mean squared errors, that of the noise (exact) and `resolution_error`.
+    Values that are counted outside the grid are no neighbours to interpolate to, nor are categories: there it is 1.
+
+    Formal guarantees: those of the mechanism that it chooses, from query, loss and adjacency alone.
+    """
+
+    def choose(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Linear:
+        """The mechanism that makes the plan."""
+        if isinstance(query, CountQuery) and query.read is Read.PREFIXES:
+            return _best_for_prefixes(query, loss, adjacency)
+        return Flat()
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """The plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data."""
+        return self.choose(query, loss, adjacency).plan(query, loss, adjacency)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`RecursiveCuts` for cuts, and `LinearChoice` for all else.
+
+    Formal guarantees: those of the mechanism that it chooses, from query, loss and adjacency alone.
+    """
+
+    def choose(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Mechanism:
+        """The mechanism that makes the plan."""
+        return RecursiveCuts() if isinstance(query, CutQuery) else LINEAR.choose(query, loss, adjacency)
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """The plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data."""
+        return self.choose(query, loss, adjacency).plan(query, loss, adjacency)
+
+    def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
+        """What the plan says: its law is all that sums need to know, its query and loss all that cuts do."""
+        mechanism: Mechanism = RecursiveCuts() if isinstance(plan.law, Chosen) else LINEAR
+        return mechanism.run(table, plan, randomness)
+
+
+LINEAR = LinearChoice()
+AUTO = Choice()
+
+
+def resolution_error(query: CountQuery, adjacency: ReplaceOne, width: int) -> float:
+    """Mean squared error of prefixes inside intervals of `width` cells, predicted from the number of records.
+
+    Say that records cover at least the part `SPREAD` of the grid (or one interval, if that is more) evenly enough that
+    no interval there has more than its share, m records. Inside an interval a prefix grows from 0 to m, and is read
+    from the straight line between; if it may lie anywhere up to m / 2 away, its mean square is ``m**2 / 12`` there, and
+    0 elsewhere. Rows share the records; the mean over rows is largest if one row has them all.
+
+    >>> from dpcurves.data import Axis, Grid
+    >>> from dpcurves.privacy import EACH_RECORD
+    >>> query = CountQuery((Axis("age", Grid(0, 1, cells=4096)),), Read.PREFIXES)
+    >>> resolution_error(query, ReplaceOne(EACH_RECORD, 6400), width=4)
+    208.33333333333334
+    """
+    if width == 1:
+        return 0.0
+    part = width / query.cells
+    covered = max(SPREAD, part)
+    share = adjacency.units * adjacency.unit.records * part / covered
+    return share**2 / 12 * covered / query.rows
+
+
+@lru_cache(maxsize=1024)
+def _best_for_prefixes(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Linear:
+    """Flat histograms, which are quickly judged, then trees from wide to narrow as long as one can still be better.
+
+    What is counted more narrowly has more noise: a tree without its last level, and with its share, has less.
+    """
+    best: Linear = Flat()
+    least = inf
+    widths = _widths(query, adjacency)
+    for kind in (Flat, Tree):
+        for width, blur in reversed(widths):
+            if blur >= least:
+                continue
+            noise = kind(width).plan(query, loss, adjacency).error ** 2
+            if noise >= least:
+                break
+            if noise + blur < least:
+                best, least = kind(width), noise + blur
+    return best
+
+
+def _widths(query: CountQuery, adjacency: Adjacency) -> list[tuple[int, float]]:
+    """How many cells may be counted together, and the error of resolution that this costs; both rise."""
+    axis = query.axes[-1]
+    if not isinstance(adjacency, ReplaceOne) or not isinstance(axis, Axis) or axis.grid.outside is Outside.APART:
+        return [(1, 0.0)]
+    widths = [2**power for power in range(query.cells.bit_length())]
+    return [(width, resolution_error(query, adjacency, width)) for width in widths]

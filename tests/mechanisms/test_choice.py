@@ -1,0 +1,113 @@
+"""What is chosen, and from what."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from tiny_tables import axes, counts, cuts, sums
+
+from dpcurves.data import Axis, Categories, CountQuery, Grid, Outside, Read
+from dpcurves.mechanisms import AUTO, LINEAR, Flat, Linear, Mechanism, RecursiveCuts, Tree
+from dpcurves.mechanisms.choice import resolution_error
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
+from dpcurves.release import Measured, UnsupportedQuery
+
+PURE = PrivacyLoss.pure(1)
+WEAK = PrivacyLoss.pure("0.01")
+PRIVATE = AddRemove(EACH_RECORD)
+
+
+def public(units: int) -> ReplaceOne:
+    return ReplaceOne(EACH_RECORD, units)
+
+
+def test_both_choosers_are_mechanisms() -> None:
+    mechanism: Mechanism = AUTO
+    linear: Linear = LINEAR
+    assert mechanism.plan(sums(1, 4, 2), PURE, PRIVATE) == linear.plan(sums(1, 4, 2), PURE, PRIVATE)
+
+
+def test_cuts_are_chosen_and_single_cells_and_sums_are_flat() -> None:
+    assert AUTO.choose(cuts(8, 3), PURE, PRIVATE) == RecursiveCuts()
+    assert AUTO.choose(sums(1, 8, 5), PURE, PRIVATE) == Flat()
+    assert AUTO.choose(counts(1, 4096, Read.CELLS), PURE, public(10)) == Flat()
+
+
+def test_prefixes_of_few_cells_are_flat_and_of_many_a_tree() -> None:
+    assert LINEAR.choose(counts(1, 8), PURE, PRIVATE) == Flat()
+    assert LINEAR.choose(counts(1, 4096), PURE, PRIVATE) == Tree()
+
+
+def test_next_to_no_noise_needs_no_tree() -> None:
+    assert LINEAR.choose(counts(1, 1024), PrivacyLoss.pure(100), PRIVATE) == Flat()
+
+
+def test_resolution_is_bought_where_it_can_be_afforded() -> None:
+    many = LINEAR.choose(counts(1, 4096), PURE, public(10**6))
+    few = LINEAR.choose(counts(1, 4096), WEAK, public(100))
+    assert many == Tree()
+    assert isinstance(few, Tree | Flat)
+    assert few.width >= 64
+
+
+def test_the_choice_has_the_least_predicted_error_of_all_widths() -> None:
+    query, who = counts(1, 1024), public(5000)
+    totals = {
+        mechanism: mechanism.plan(query, WEAK, who).error ** 2 + resolution_error(query, who, mechanism.width)
+        for width in (2**power for power in range(11))
+        for mechanism in (Flat(width), Tree(width))
+    }
+    chosen = LINEAR.choose(query, WEAK, who)
+    assert isinstance(chosen, Tree | Flat)
+    assert totals[chosen] == min(totals.values())
+
+
+def test_where_the_number_of_units_is_private_every_cell_is_counted() -> None:
+    for loss in (PURE, WEAK):
+        law = AUTO.plan(counts(1, 4096), loss, PRIVATE).law
+        assert isinstance(law, Measured)
+        assert law.levels[-1].starts == range(4096)
+
+
+def test_cells_apart_and_categories_are_never_merged() -> None:
+    apart = Axis("score", Grid(0, 1, cells=64, outside=Outside.APART))
+    names = Categories("name", tuple(range(66)))
+    for axis in (apart, names):
+        law = AUTO.plan(CountQuery((axis,), Read.PREFIXES), WEAK, public(3)).law
+        assert isinstance(law, Measured)
+        assert law.levels[-1].starts == range(66)
+
+
+def test_the_error_of_resolution_is_that_of_a_full_cell_on_the_part_that_is_covered() -> None:
+    query = counts(1, 4096)
+    full = 64 * 1000 * 8 / 4096
+    assert resolution_error(query, public(1000), 8) == pytest.approx(full**2 / 12 / 64)
+    assert resolution_error(query, public(1000), 1) == 0
+    assert resolution_error(query, public(1000), 4096) == pytest.approx(1000**2 / 12)
+    assert resolution_error(counts(2, 4096), public(1000), 8) == pytest.approx(full**2 / 12 / 64 / 2)
+    assert resolution_error(query, ReplaceOne(Unit("patient", 3), 1000), 8) == pytest.approx(9 * full**2 / 12 / 64)
+
+
+def test_run_needs_no_more_than_the_plan() -> None:
+    for query in (counts(2, 16), counts(2, 16, Read.CELLS), sums(2, 16, 3), cuts(32, 5)):
+        plan = AUTO.plan(query, PURE, public(40))
+        table = np.ones(33, dtype=np.int64)
+        values = AUTO.run(table, plan, Randomness.from_seed(5))
+        direct = AUTO.choose(query, PURE, public(40)).run(table, plan, Randomness.from_seed(5))
+        assert values == direct
+        assert len(values) == plan.law.size
+
+
+def test_plans_are_the_same_when_made_again() -> None:
+    first = AUTO.plan(counts(1, 300), WEAK, public(50))
+    assert AUTO.plan(counts(1, 300), WEAK, public(50)).fingerprint == first.fingerprint
+
+
+def test_what_no_mechanism_can_do_is_refused() -> None:
+    with pytest.raises(UnsupportedQuery):
+        LINEAR.plan(cuts(8, 2), PURE, PRIVATE)
+    with pytest.raises(UnsupportedQuery, match="loss above zero"):
+        AUTO.plan(CountQuery(axes(1, 4), Read.CELLS), PURE * Fraction(0), PRIVATE)

@@ -1,0 +1,110 @@
+"""The loss of noisy sums in closed form, exactly, on all tiny neighbouring data sets."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tiny_tables import ADJACENCIES, counts, data_sets, kinds, neighbours, sums
+
+from dpcurves.data import CountQuery, SumQuery
+from dpcurves.mechanisms.linear import exact_sums
+from dpcurves.mechanisms.noise_level import law_of, noise_of
+from dpcurves.mechanisms.tree_shape import Shape, best_shape
+from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
+from dpcurves.release import Family, Measured, Noise, UnsupportedQuery
+
+PURE = PrivacyLoss.pure("0.7")
+CONCENTRATED = PrivacyLoss.zcdp("0.3")
+FLAT = Shape((1,), (Fraction(1),))
+SHAPES = {
+    1: [FLAT, Shape((1, 1), (Fraction(1, 3), Fraction(2, 3)))],
+    2: [FLAT, Shape((2, 1), (Fraction(1, 4), Fraction(3, 4)))],
+    3: [FLAT, Shape((2, 1), (Fraction(1, 2), Fraction(1, 2))), Shape((2,), (Fraction(1),))],
+    4: [
+        FLAT,
+        Shape((4, 2, 1), (Fraction(1, 7), Fraction(2, 7), Fraction(4, 7))),
+        Shape((3, 1), (Fraction(1, 10), Fraction(9, 10))),
+        best_shape(1, 4, 1, Family.GAUSSIAN, total_is_public=False),
+    ],
+}
+
+
+def worst_loss(query: CountQuery | SumQuery, law: Measured, adjacency: Adjacency) -> Fraction:
+    """The largest loss over all pairs of neighbours with up to 3 records, exactly.
+
+    Of discrete Laplace noise the log ratio of two shifted laws has the supremum ``|shift| / scale``, of independent
+    ones their sum; discrete Gaussian noise has rho ``shift**2 / (2 * variance)``.
+    """
+    contributions = kinds(query)
+    sets = data_sets(len(contributions), 3)
+    pairs = neighbours(sets, adjacency)
+    noises = [noise for _, noise in exact_sums(np.zeros(contributions.shape[1], dtype=np.int64), law)]
+    released = [[part for part, _ in exact_sums(table, law)] for table in sets @ contributions]
+    norms = np.stack([_norm(np.array(part), pairs, law) for part in zip(*released, strict=True)], axis=1)
+    return max(
+        sum((price(noise) * int(norm) for noise, norm in zip(noises, row, strict=True)), start=Fraction(0))
+        for row in np.unique(norms, axis=0)
+    )
+
+
+def _norm(part: NDArray[np.int64], pairs: NDArray[np.int64], law: Measured) -> NDArray[np.int64]:
+    shift: NDArray[np.int64] = part[pairs[:, 0]] - part[pairs[:, 1]]
+    pure = law.levels[0].noise.family is Family.LAPLACE
+    norms: NDArray[np.int64] = (abs(shift) if pure else shift**2).sum(axis=1)
+    return norms
+
+
+def price(noise: Noise) -> Fraction:
+    return 1 / noise.parameter if noise.family is Family.LAPLACE else 1 / (2 * noise.parameter)
+
+
+def test_neighbours_are_told_apart_by_adjacency() -> None:
+    sets = data_sets(2, 1)
+    assert sets.tolist() == [[0, 0], [0, 1], [1, 0]]
+    assert neighbours(sets, ADJACENCIES[0]).tolist() == [[0, 1], [0, 2], [1, 0], [2, 0]]
+    assert neighbours(sets, ADJACENCIES[2]).tolist() == [[1, 2], [2, 1]]
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("cells", [1, 2, 3, 4])
+def test_counts_lose_exactly_what_is_claimed(cells: int, rows: int, adjacency: Adjacency) -> None:
+    query = counts(rows, cells)
+    for shape in SHAPES[cells]:
+        pure, concentrated = (law_of(query, shape, loss, adjacency) for loss in (PURE, CONCENTRATED))
+        assert worst_loss(query, pure, adjacency) == PURE.epsilon
+        assert worst_loss(query, concentrated, adjacency) == CONCENTRATED.rho
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
+@pytest.mark.parametrize(("cells", "half"), [(1, 1), (1, 2), (2, 1)])
+def test_sums_with_signs_lose_exactly_what_is_claimed(cells: int, half: int, adjacency: Adjacency) -> None:
+    """A record that adds -half may be replaced by one that adds +half to the same cell."""
+    query = sums(1, cells, half)
+    pure, concentrated = (law_of(query, FLAT, loss, adjacency) for loss in (PURE, CONCENTRATED))
+    assert worst_loss(query, pure, adjacency) == PURE.epsilon
+    assert worst_loss(query, concentrated, adjacency) == CONCENTRATED.rho
+
+
+def test_missing_records_add_nothing_to_sums_and_are_not_counted_there() -> None:
+    assert law_of(sums(1, 2, 3), FLAT, PURE, AddRemove(EACH_RECORD)).missing is None
+
+
+def test_a_level_has_the_noise_of_its_share_and_the_missing_cell_that_of_all() -> None:
+    law = law_of(counts(2, 4), Shape((2, 1), (Fraction(1, 4), Fraction(3, 4))), PURE, ReplaceOne(EACH_RECORD, 9))
+    assert [level.noise.parameter for level in law.levels] == [Fraction(80, 7), Fraction(80, 21)]
+    assert law.missing == Noise(Family.LAPLACE, Fraction(20, 7))
+
+
+def test_what_cannot_be_drawn_or_sold_is_refused_before_any_data() -> None:
+    with pytest.raises(UnsupportedQuery, match="more noise than can be drawn"):
+        noise_of(sums(1, 2, 2**39), PrivacyLoss.pure("0.000001"), AddRemove(EACH_RECORD))
+    with pytest.raises(UnsupportedQuery, match="more noise than can be drawn"):
+        noise_of(sums(1, 2, 2**50), PrivacyLoss.zcdp("0.000001"), AddRemove(EACH_RECORD))
+    with pytest.raises(UnsupportedQuery, match="loss above zero"):
+        noise_of(counts(1, 2), PURE * Fraction(0), AddRemove(EACH_RECORD))
+    with pytest.raises(UnsupportedQuery, match="at least 1"):
+        noise_of(sums(1, 2, 0), PURE, AddRemove(EACH_RECORD))

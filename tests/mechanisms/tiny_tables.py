@@ -1,0 +1,67 @@
+"""All tiny data sets and their neighbours, so that privacy can be tested on each."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcurves.data import Axis, Categories, CountQuery, CutQuery, Grid, Read, SumQuery
+from dpcurves.privacy import AddRemove, Adjacency, ReplaceOne, Unit
+
+IntArray = NDArray[np.int64]
+
+ADJACENCIES: tuple[Adjacency, ...] = (
+    AddRemove(Unit("patient", 1)),
+    AddRemove(Unit("patient", 2)),
+    ReplaceOne(Unit("patient", 1), 3),
+    ReplaceOne(Unit("patient", 2), 3),
+)
+
+
+def axes(rows: int, cells: int) -> tuple[Axis | Categories, ...]:
+    score = Axis("score", Grid(0, 1, cells=cells))
+    return (score,) if rows == 1 else (Categories("label", tuple(range(rows))), score)
+
+
+def counts(rows: int, cells: int, read: Read = Read.PREFIXES) -> CountQuery:
+    return CountQuery(axes(rows, cells), read)
+
+
+def sums(rows: int, cells: int, half: int) -> SumQuery:
+    return SumQuery(axes(rows, cells), half)
+
+
+def cuts(cells: int, pieces: int) -> CutQuery:
+    return CutQuery(axes(1, cells), pieces)
+
+
+def kinds(query: CountQuery | SumQuery | CutQuery) -> IntArray:
+    """What one record of each kind adds to the table, of shape ``(kinds, table)``; the last kind is missing."""
+    size = query.rows * query.cells + 1
+    if not isinstance(query, SumQuery):
+        return np.eye(size, dtype=np.int64)
+    signed = [value * row for row in np.eye(size, dtype=np.int64)[:-1] for value in range(-query.half, query.half + 1)]
+    return np.array([*signed, np.zeros(size, dtype=np.int64)])
+
+
+def data_sets(kinds: int, records: int) -> IntArray:
+    """How many records of each kind there are, in all data sets of at most so many records."""
+    return np.array(list(_with_sum_up_to(kinds, records)), dtype=np.int64)
+
+
+def _with_sum_up_to(length: int, most: int) -> list[tuple[int, ...]]:
+    if length == 0:
+        return [()]
+    return [(first, *rest) for first in range(most + 1) for rest in _with_sum_up_to(length - 1, most - first)]
+
+
+def neighbours(sets: IntArray, adjacency: Adjacency) -> IntArray:
+    """Numbers of all pairs of neighbours, of shape ``(pairs, 2)``: one unit brings and takes `records` at most."""
+    change = sets[:, None] - sets
+    came, went = np.maximum(change, 0).sum(axis=-1), np.maximum(-change, 0).sum(axis=-1)
+    near = (came + went > 0) & (np.maximum(came, went) <= adjacency.unit.records)
+    if isinstance(adjacency, AddRemove):
+        near &= (came == 0) | (went == 0)
+    elif adjacency.unit.records == 1:
+        near &= came == went
+    return np.argwhere(near)
