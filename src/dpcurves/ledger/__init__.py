@@ -1,5 +1,13 @@
 """What was spent, and what was answered for it."""
 
+from .account import Account, BudgetExceeded
+from .amount import Amount, Currency
+from .ledger import Ledger
 from .purse import Grant, Payment, Purse
+from .statement import Line, Statement
+from .verification import Verified
 
-__all__ = ["Grant", "Payment", "Purse"]
+__all__ = [
+    "Account", "Amount", "BudgetExceeded", "Currency", "Grant", "Ledger", "Line", "Payment", "Purse", "Statement",
+    "Verified",
+]  # fmt: skip

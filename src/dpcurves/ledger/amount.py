@@ -1,0 +1,83 @@
+"""Privacy loss in whole billionths: what a ledger adds up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from math import ceil, floor
+
+from ..privacy import PrivacyLoss
+
+BILLION = 10**9
+MOST = BILLION * BILLION  # fits a signed integer of 64 bits, with room for one more of the same size
+
+
+class Currency(Enum):
+    """What an account is kept in.
+
+    >>> str(Currency.EPSILON.price(PrivacyLoss.pure("0.70000000001")))
+    'epsilon 0.700000001'
+    >>> str(Currency.RHO.price(PrivacyLoss.pure(1)))
+    'rho 0.5'
+    """
+
+    EPSILON = "epsilon"
+    RHO = "rho"
+
+    @classmethod
+    def of(cls, cap: PrivacyLoss) -> Currency:
+        """A pure cap is kept in epsilon, a cap of zero-concentrated differential privacy in rho."""
+        return cls.EPSILON if cap.is_pure else cls.RHO
+
+    def price(self, loss: PrivacyLoss) -> Amount:
+        """What `loss` costs, rounded up to a whole billionth.
+
+        Raises:
+            ValueError: the loss is zero, or has no epsilon and this is epsilon.
+        """
+        exact = self._measure(loss)
+        if exact is None:
+            raise ValueError(
+                "rho: this account is kept in epsilon, and a zCDP loss has none (pure converts to rho, never back)"
+            )
+        if exact <= 0:
+            raise ValueError(f"{self.value}: a number above zero is needed, got {loss}")
+        return Amount(self, ceil(exact * BILLION))
+
+    def limit(self, cap: PrivacyLoss) -> Amount:
+        """What `cap` allows, rounded down to a whole billionth."""
+        return Amount(self, floor((self._measure(cap) or Fraction(0)) * BILLION))
+
+    def loss(self, exact: Fraction) -> PrivacyLoss:
+        """The privacy loss of that many of this currency."""
+        return PrivacyLoss.pure(exact) if self is Currency.EPSILON else PrivacyLoss.zcdp(exact)
+
+    def _measure(self, loss: PrivacyLoss) -> Fraction | None:
+        return loss.epsilon if self is Currency.EPSILON else loss.rho
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """So many billionths of epsilon or of rho.
+
+    >>> print(Amount(Currency.EPSILON, 300_000_000))
+    epsilon 0.3
+    """
+
+    currency: Currency
+    billionths: int
+
+    @property
+    def exact(self) -> Fraction:
+        """The amount as a number of its currency."""
+        return Fraction(self.billionths, BILLION)
+
+    @property
+    def digits(self) -> str:
+        """The amount as an exact decimal, without its currency."""
+        return f"{Decimal(self.billionths).scaleb(-9).normalize():f}"
+
+    def __str__(self) -> str:
+        return f"{self.currency.value} {self.digits}"

@@ -1,0 +1,42 @@
+"""The answer to one turn of a question, as it was stored before anybody saw it."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+
+from .chain import Chain
+from .charge import require_grant
+from .purse import Grant
+from .schema import ANSWERS
+from .words import require_text
+
+
+def find_answer(chain: Chain, grant: Grant, turn: int, part: int) -> str | None:
+    """What was stored for this turn, if anything was.
+
+    Raises:
+        ValueError: this ledger did not give the grant, or the answer was changed without the key.
+    """
+    require_grant(chain, grant)
+    place = (ANSWERS.c.grant == grant.id, ANSWERS.c.turn == turn, ANSWERS.c.part == part)
+    row = chain.connection.execute(select(ANSWERS).where(*place)).mappings().first()
+    if row is None:
+        return None
+    chain.require(ANSWERS, row)
+    return str(row["answer"])
+
+
+def keep_answer(chain: Chain, grant: Grant, turn: int, part: int, answer: str) -> str:
+    """Store an answer unless there is one. Returns the one that is stored now.
+
+    Raises:
+        ValueError: this ledger did not give the grant, the turn or part is negative, or the answer cannot be stored.
+    """
+    require_text("answer", answer)
+    if turn < 0 or part < 0:
+        raise ValueError(f"turn, part: they are counted from 0, got {turn} and {part}")
+    first = find_answer(chain, grant, turn, part)
+    if first is not None:
+        return first
+    chain.append(ANSWERS, {"grant": grant.id, "turn": turn, "part": part, "answer": answer})
+    return answer

@@ -1,0 +1,109 @@
+"""The first page: which ledger this is, how many entries it has, and how the last one is sealed."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, RowMapping, Select, insert, select, update
+
+from .key import Fact, Key
+from .schema import BOOK, METADATA, VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """One row, under a seal of its own.
+
+    Attributes:
+        version: Of the schema.
+        name: What tells this ledger from others under the same key.
+        key: What tells the ledger's key from other keys.
+        entries: How many entries there are.
+        head: The seal of the last entry.
+    """
+
+    version: int
+    name: str
+    key: str
+    entries: int
+    head: str
+
+    @classmethod
+    def of(cls, key: Key) -> Book:
+        """The book of a new ledger."""
+        name = secrets.token_hex(16)
+        return cls(VERSION, name, key.identity, entries=0, head=key.seal("beginning", name))
+
+    def beginning(self, key: Key) -> str:
+        """What the first entry is sealed together with."""
+        return key.seal("beginning", self.name)
+
+    def facts(self) -> dict[str, Fact]:
+        """The row without its seal."""
+        return {
+            "version": self.version,
+            "name": self.name,
+            "key": self.key,
+            "entries": self.entries,
+            "head": self.head,
+        }
+
+    def write(self, connection: Connection, key: Key) -> None:
+        """Write this page over the one before."""
+        connection.execute(update(BOOK).where(BOOK.c.id == 1), {**self.facts(), "seal": self._seal(key)})
+
+    def found(self, connection: Connection, key: Key) -> None:
+        """Make the tables, and write the first page."""
+        METADATA.create_all(connection)
+        connection.execute(insert(BOOK), {"id": 1, **self.facts(), "seal": self._seal(key)})
+
+    def _seal(self, key: Key) -> str:
+        return key.seal("book", *self.facts().values())
+
+
+def read_book(connection: Connection, key: Key) -> Book:
+    """The book as it is at this moment.
+
+    Raises:
+        ValueError: it is missing, under another key, or was changed.
+    """
+    return _only(connection, select(BOOK), key)
+
+
+def lock_book(connection: Connection, key: Key) -> Book:
+    """The book, held until this transaction ends. Every transaction that writes begins here.
+
+    Raises:
+        ValueError: it is missing, under another key, or was changed.
+    """
+    # On PostgreSQL whoever comes second waits here, and then reads what the first one wrote. SQLite has no such
+    # clause, and leaves it out: BEGIN IMMEDIATE has locked the file already.
+    return _only(connection, select(BOOK).with_for_update(), key)
+
+
+def require_version(connection: Connection) -> None:
+    """Refuse a ledger of another schema, before its columns are read.
+
+    Raises:
+        ValueError: names both versions.
+    """
+    version = connection.execute(select(BOOK.c.version)).scalars().first()
+    if version is not None and version != VERSION:
+        raise ValueError(f"ledger: it has schema {version}, and this dpcurves reads schema {VERSION}: upgrade dpcurves")
+
+
+def _only(connection: Connection, query: Select[tuple[object, ...]], key: Key) -> Book:
+    rows = connection.execute(query).mappings().all()
+    if len(rows) != 1:
+        raise ValueError(f"ledger: its book has {len(rows)} pages, not one: it was changed without the key")
+    return _checked(rows[0], key)
+
+
+def _checked(row: RowMapping, key: Key) -> Book:
+    book = Book(row["version"], row["name"], row["key"], row["entries"], row["head"])
+    if book.key != key.identity:
+        raise ValueError("key: it is not the key of this ledger, or the ledger's book was changed without the key")
+    if row["id"] != 1 or not key.fits(row["seal"], "book", *book.facts().values()):
+        raise ValueError("ledger: its book was changed without the key")
+    return book

@@ -1,0 +1,65 @@
+"""Entries in a row, each sealed together with the one before it.
+
+Whoever may write to the database can delete entries, but can make them only with the key. The seal of an entry covers
+its ledger, its number, what it says and the seal of its predecessor. What an account has spent changes, and is sealed
+apart, together with the seal of the account's entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sqlalchemy import Connection, RowMapping, Table, insert
+
+from .book import Book
+from .key import Fact, Key
+from .schema import SEALED_APART
+
+
+class Chain:
+    """The chain of one ledger, inside one transaction. To append, the transaction must have locked the book."""
+
+    def __init__(self, connection: Connection, key: Key, book: Book) -> None:
+        self.connection = connection
+        self.book = book
+        self._key = key
+
+    @property
+    def beginning(self) -> str:
+        """What the first entry is sealed together with."""
+        return self.book.beginning(self._key)
+
+    def append(self, table: Table, row: Mapping[str, Fact]) -> int:
+        """Write an entry, and its place in the book. Returns its number."""
+        entry: dict[str, Fact] = {**row, "entry": self.book.entries + 1, "previous": self.book.head}
+        mac = self._key.seal(*self._said(table, entry))
+        self.connection.execute(insert(table), {**entry, "mac": mac})
+        self.book = replace(self.book, entries=self.book.entries + 1, head=mac)
+        self.book.write(self.connection, self._key)
+        return self.book.entries
+
+    def is_sealed(self, table: Table, entry: RowMapping) -> bool:
+        """Whether the entry says what it said when it was written."""
+        return self._key.fits(entry["mac"], *self._said(table, entry))
+
+    def require(self, table: Table, entry: RowMapping) -> None:
+        """Refuse an entry that was not sealed with this key for this ledger.
+
+        Raises:
+            ValueError: names its number.
+        """
+        if not self.is_sealed(table, entry):
+            raise ValueError(f"ledger: row {entry['entry']} was changed without the key")
+
+    def seal_spent(self, dataset: str, spent: int) -> str:
+        """The seal of what an account has spent."""
+        return self._key.seal("spent", self.book.name, dataset, spent)
+
+    def is_spent(self, account: RowMapping) -> bool:
+        """Whether the account has spent what it had when it was sealed."""
+        return self._key.fits(account["seal"], "spent", self.book.name, account["dataset"], account["spent"])
+
+    def _said(self, table: Table, entry: Mapping[str, Fact] | RowMapping) -> tuple[Fact, ...]:
+        said = (entry[column.name] for column in table.columns if column.name not in SEALED_APART)
+        return (table.name, self.book.name, entry["previous"], *said)

@@ -1,0 +1,83 @@
+"""A database as a ledger needs it: reads see one moment, writes are alone and last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+Result = TypeVar("Result")
+
+WAIT_SECONDS = 60
+"""How long a charge waits for others that charge."""
+
+_BUSY = f"others held it for {WAIT_SECONDS} seconds; nothing was written"
+_NO_LEDGER = "it is no ledger"
+_TROUBLES = {
+    "SQLITE_NOTADB": "it is no SQLite database",
+    "SQLITE_ERROR": _NO_LEDGER,
+    "SQLITE_BUSY": _BUSY,
+    "SQLITE_LOCKED": _BUSY,
+    "SQLITE_PROTOCOL": _BUSY,
+    "SQLITE_READONLY": "it may not be written",
+    "SQLITE_CANTOPEN": "it cannot be opened",
+    "SQLITE_FULL": "the disk is full; nothing was written",
+    "SQLITE_CORRUPT": "its file is damaged",
+    "SQLITE_CONSTRAINT": "it refused a row that breaks its rules; nothing was written",
+    "42P01": _NO_LEDGER,
+    "42703": _NO_LEDGER,
+    "42501": "this user may not write there",
+    "23505": "it refused a row that breaks its rules; nothing was written",
+    "23514": "it refused a row that breaks its rules; nothing was written",
+    "55P03": _BUSY,
+}
+_UNKNOWN = "it did not answer as a ledger does; asking again under the same request is never charged twice"
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class Database:
+    """Two ways into one database, each a transaction per call.
+
+    Attributes:
+        place: What to call it in an error: no password, nothing that is stored there.
+        reading: Transactions that see one moment of the database.
+        writing: Transactions that come one after the other, and are on disk when they end.
+    """
+
+    place: str
+    reading: Engine
+    writing: Engine
+
+    def read(self, work: Callable[[Connection], Result]) -> Result:
+        """What `work` makes of one moment of the database."""
+        return self._run(self.reading, work)
+
+    def write(self, work: Callable[[Connection], Result]) -> Result:
+        """Do all of `work`, durably, or nothing."""
+        return self._run(self.writing, work)
+
+    def _run(self, engine: Engine, work: Callable[[Connection], Result]) -> Result:
+        try:
+            with engine.begin() as connection:
+                return work(connection)
+        except SQLAlchemyError as error:
+            trouble = _trouble(error)
+        # Raised out here, so that the engine's exception, which quotes statements and values, hangs on nothing.
+        raise ValueError(f"ledger: {self.place}: {trouble}")
+
+
+def _trouble(error: SQLAlchemyError) -> str:
+    if isinstance(error, PoolTimeout):
+        return _BUSY
+    cause = getattr(error, "orig", None)
+    code = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""
+    return _TROUBLES.get(_primary(code), _UNKNOWN)
+
+
+def _primary(code: str) -> str:
+    """SQLITE_BUSY_SNAPSHOT is a kind of SQLITE_BUSY; states of PostgreSQL have no underscores."""
+    return "_".join(code.split("_")[:2])

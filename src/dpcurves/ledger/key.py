@@ -1,0 +1,117 @@
+"""The secret that seals a ledger, and ranks the records of a unit."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+from .new_file import publish
+
+VARIABLE = "DPCURVES_LEDGER_KEY"
+SIZE = 32
+
+Fact = str | int | float | bytes | None
+
+
+class Key:
+    """A secret of at least 32 bytes. It seals facts with HMAC-SHA256 and is never shown.
+
+    Raises:
+        ValueError: the secret is shorter.
+
+    >>> key = Key(bytes(32))
+    >>> key, key.seal("grant", 1) == key.seal("grant", "1")
+    (Key(...), False)
+    """
+
+    __slots__ = ("_secret",)
+
+    def __init__(self, secret: bytes) -> None:
+        if len(secret) < SIZE:
+            raise ValueError(f"key: at least {SIZE} bytes are needed, got {len(secret)}")
+        self._secret = bytes(secret)
+
+    @classmethod
+    def fresh(cls) -> Key:
+        """A new key that nobody has seen."""
+        return cls(secrets.token_bytes(SIZE))
+
+    @classmethod
+    def from_hex(cls, text: str, place: str) -> Key:
+        """The key that is written at `place`.
+
+        Raises:
+            ValueError: it is no key. What is written there is not shown.
+        """
+        try:
+            return cls(bytes.fromhex(text.strip()))
+        except ValueError:
+            trouble = f"key: at least {2 * SIZE} hexadecimal digits are needed in {place}"
+        raise ValueError(trouble)
+
+    @property
+    def identity(self) -> str:
+        """What tells this key from others, and nothing else about it."""
+        return self.seal("key")
+
+    def seal(self, *facts: Fact) -> str:
+        """A message authentication code of the facts, their order and their types."""
+        return hmac.digest(self._secret, _canonical(facts), "sha256").hex()
+
+    def of_dataset(self, dataset: str) -> bytes:
+        """The 32 bytes that belong to one dataset: they tell nothing about the key, or about those of others."""
+        return bytes.fromhex(self.seal("key of dataset", dataset))
+
+    def fits(self, seal: object, *facts: Fact) -> bool:
+        """Whether `seal` was made of these facts under this key."""
+        return isinstance(seal, str) and hmac.compare_digest(seal.encode(errors="replace"), self.seal(*facts).encode())
+
+    def __repr__(self) -> str:
+        return "Key(...)"
+
+
+def find_key(given: bytes | None, otherwise: Callable[[], Key]) -> Key:
+    """The key that was given, else the one in the environment, else the one that the ledger's place provides."""
+    if given is not None:
+        return Key(given)
+    text = os.environ.get(VARIABLE)
+    return Key.from_hex(text, VARIABLE) if text else otherwise()
+
+
+def read_key(path: Path) -> Key:
+    """The key that was written beside a ledger.
+
+    Raises:
+        ValueError: it is not there, or is no key.
+    """
+    try:
+        text = path.read_bytes().decode(errors="replace")
+    except OSError as error:
+        raise ValueError(f"key: {str(path)!r} cannot be read ({error.strerror}); give the key of the ledger") from None
+    return Key.from_hex(text, repr(str(path)))
+
+
+def make_key(path: Path) -> Key:
+    """A new key, written where nobody but its owner may read it; if there is one already, that one.
+
+    Raises:
+        ValueError: the folder takes no file.
+    """
+    try:
+        publish(path, lambda draft: _write(draft, secrets.token_hex(SIZE)))
+    except OSError as error:
+        raise ValueError(f"key: {str(path)!r} cannot be written ({error.strerror})") from None
+    return read_key(path)
+
+
+def _write(draft: Path, text: str) -> None:
+    draft.write_text(text + "\n")
+
+
+def _canonical(facts: tuple[Fact, ...]) -> bytes:
+    """One text for one list of facts: no two lists share it, whatever types an editor has put into a column."""
+    return json.dumps(facts, separators=(",", ":"), default=lambda raw: {"bytes": raw.hex()}).encode()

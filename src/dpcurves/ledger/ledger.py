@@ -1,0 +1,199 @@
+"""An account of privacy loss, and of what was answered for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from ..privacy import PrivacyLoss
+from .account import Account
+from .answer import find_answer, keep_answer
+from .balance import all_balances, find_balance, open_balance, require_balance, write_balance
+from .book import lock_book, read_book, require_version
+from .chain import Chain
+from .charge import Charge
+from .database import Database
+from .key import Key, find_key
+from .place import place_of
+from .purse import Grant
+from .statement import Statement, statement_of
+from .verification import Head, Verified, head_of, verify
+
+Result = TypeVar("Result")
+
+
+class Ledger:
+    """Charges that are on disk before data is read, and answers that are stored before they are shown.
+
+    Formal guarantees: the sum of all grants of a dataset never exceeds its cap, whatever number of processes and
+    machines charge at once and whenever they are killed; a request is charged once; nothing is ever refunded. A crash
+    may cost budget, and never privacy.
+
+    >>> from dpcurves.privacy import EACH_RECORD, Neighbours
+    >>> ledger = Ledger.open("sqlite://")
+    >>> ledger.create(Account("flights", Neighbours.ADD_REMOVE, EACH_RECORD, PrivacyLoss.pure(1)))
+    >>> cdf = {"purpose": "a CDF", "binding": "0" * 64, "units": None}
+    >>> grant = ledger.charge("flights", PrivacyLoss.pure(0.7), request="1", **cdf)
+    >>> grant == ledger.charge("flights", PrivacyLoss.pure(0.7), request="1", **cdf)  # a retry costs nothing
+    True
+    """
+
+    def __init__(self, database: Database, key: Key) -> None:
+        self._database = database
+        self._key = key
+
+    @classmethod
+    def open(cls, url: str, key: bytes | None = None) -> Ledger:
+        """Open a ledger, or make one if there is none.
+
+        Arguments:
+            url: ``sqlite:///budget.db`` for a file, ``postgresql+psycopg://user@host/database`` for a server, or
+                ``sqlite://`` for a ledger in the memory of this process. The last one forgets: charges made in
+                two of them do not add up, and neither do their promises.
+            key: At least 32 secret bytes that seal the rows. Else they are read as hexadecimal digits from the
+                environment variable DPCURVES_LEDGER_KEY, else from a file beside an SQLite ledger (``budget.db.key``,
+                made with it, readable by its owner alone). Whoever has the key can write what passes `verify`.
+
+        Raises:
+            ValueError: the URL, the key or what is stored there is not usable. Names which.
+        """
+        place = place_of(url)
+        secret = find_key(key, place.key)
+        if not place.is_there():
+            place.found(secret)
+        database = place.database()
+        database.read(require_version)
+        database.read(partial(read_book, key=secret))
+        return cls(database, secret)
+
+    @classmethod
+    def existing(cls, url: str, key: bytes | None = None) -> Ledger:
+        """Open a ledger that was made before.
+
+        Raises:
+            ValueError: as `open`, or there is no ledger.
+        """
+        if not place_of(url).is_there():
+            raise ValueError("ledger: there is none at this URL")
+        return cls.open(url, key)
+
+    def create(self, account: Account) -> None:
+        """Open an account. If it is open under the same facts, nothing happens.
+
+        Raises:
+            ValueError: it was opened under other facts. Names the first that differs.
+        """
+
+        def work(chain: Chain) -> None:
+            balance = find_balance(chain, account.dataset)
+            if balance is None:
+                open_balance(chain, account)
+            else:
+                balance.account.require_same(account)
+
+        self._write(work)
+
+    def account(self, dataset: str) -> Account:
+        """The facts of one dataset.
+
+        Raises:
+            ValueError: it has no account.
+        """
+        return self._read(lambda chain: require_balance(chain, dataset)).account
+
+    def accounts(self) -> tuple[Account, ...]:
+        """The facts of all datasets, in the order in which they were opened."""
+        return tuple(balance.account for balance in self._read(all_balances))
+
+    def charge(
+        self, dataset: str, loss: PrivacyLoss, *, purpose: str, request: str, binding: str, units: int | None
+    ) -> Grant:
+        """Spend `loss` once per `request`; a retry gets the grant of the first time. Durable once it returns.
+
+        Arguments:
+            dataset: Whose budget pays.
+            loss: What the question may lose. Under an account kept in rho, a pure loss is converted.
+            purpose: The question in words, for statements and errors.
+            request: An id of the question, unique in the ledger.
+            binding: 64 hexadecimal digits: a hash of question, loss and the facts of the dataset.
+            units: The number of units under replace-one, where it is public; else None.
+
+        Raises:
+            BudgetExceeded: more is asked than is left. Nothing was written.
+            ValueError: `request` was used for another question, the dataset has another number of units than before,
+                the loss has no epsilon and the account is kept in it, or a row was changed without the key.
+        """
+
+        def work(chain: Chain) -> Grant:
+            balance = require_balance(chain, dataset)
+            charge = Charge(balance.account, loss, purpose, request, binding, units)
+            price = charge.price
+            charge.require_same_units(chain)
+            earlier = charge.earlier(chain)
+            if earlier is not None:
+                return earlier
+            write_balance(chain, balance.after(price, purpose))
+            return charge.enter(chain)
+
+        return self._write(work)
+
+    def store(self, grant: Grant, turn: int, part: int, answer: str) -> str:
+        """Store the answer to one turn of a question, durably, unless there is one: the first writer wins.
+
+        Returns:
+            The answer that is stored now: the only one that may be shown.
+
+        Raises:
+            ValueError: this ledger did not give the grant.
+        """
+        return self._write(lambda chain: keep_answer(chain, grant, turn, part, answer))
+
+    def stored(self, grant: Grant, turn: int, part: int) -> str | None:
+        """The answer that was stored for one turn of a question, if there is one.
+
+        Raises:
+            ValueError: this ledger did not give the grant, or the answer was changed without the key.
+        """
+        return self._read(lambda chain: find_answer(chain, grant, turn, part))
+
+    def statement(self, dataset: str) -> Statement:
+        """All charges of one dataset, and what is left.
+
+        Raises:
+            ValueError: it has no account, or a row was changed without the key.
+        """
+        return self._read(lambda chain: statement_of(chain, dataset))
+
+    def head(self) -> str:
+        """The end of the chain, to be kept elsewhere and given to `verify` later."""
+        return str(self._read(head_of))
+
+    def verify(self, head: str | None = None) -> Verified:
+        """Recompute every seal.
+
+        Arguments:
+            head: What `head` returned at an earlier time. With it, an older copy that was put back is found too.
+
+        Raises:
+            ValueError: something was changed without the key. Names the first row.
+        """
+        kept = None if head is None else Head.parse(head)
+        return self._read(lambda chain: verify(chain, kept))
+
+    def dataset_key(self, dataset: str) -> bytes:
+        """32 secret bytes of one dataset: the same ones as long as the ledger's key is."""
+        return self._key.of_dataset(dataset)
+
+    def __repr__(self) -> str:
+        return f"Ledger({self._database.place})"
+
+    def _read(self, work: Callable[[Chain], Result]) -> Result:
+        return self._database.read(
+            lambda connection: work(Chain(connection, self._key, read_book(connection, self._key)))
+        )
+
+    def _write(self, work: Callable[[Chain], Result]) -> Result:
+        return self._database.write(
+            lambda connection: work(Chain(connection, self._key, lock_book(connection, self._key)))
+        )

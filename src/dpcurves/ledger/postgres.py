@@ -1,0 +1,80 @@
+"""Ledgers on a PostgreSQL server, shared by many machines."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, inspect, text
+
+from .book import Book
+from .database import WAIT_SECONDS, Database
+from .key import VARIABLE, Key
+from .schema import BOOK
+
+_FOUNDING = int.from_bytes(b"dpcurves")
+_PREPARE = text(
+    "SELECT set_config('lock_timeout', :wait, true),"
+    # A server may be set to answer before a commit is on disk; a charge may not.
+    " CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END"
+).bindparams(wait=f"{WAIT_SECONDS}s")
+
+
+class ServerPlace:
+    """A database of a PostgreSQL server.
+
+    Raises:
+        ValueError: the driver is not installed.
+    """
+
+    def __init__(self, url: URL) -> None:
+        reading = _engine(url, "REPEATABLE READ")  # one moment for all statements of a transaction
+        # Whoever writes locks the book first. At this level the statements that follow see all that was committed
+        # while it waited for the lock; at a stricter one it would be thrown out instead.
+        writing = _engine(url, "READ COMMITTED")
+        event.listen(writing, "begin", _prepare)
+        self._database = Database(f"PostgreSQL database {url.database!r}", reading, writing)
+
+    def is_there(self) -> bool:
+        """Whether the database holds the tables of a ledger."""
+        return self._database.read(_is_founded)
+
+    def key(self) -> Key:
+        """None: a server has no safe place for the key of what it stores."""
+        raise ValueError(f"key: a ledger on PostgreSQL needs one: set {VARIABLE} to 64 random hexadecimal digits")
+
+    def found(self, key: Key) -> None:
+        """Make the tables; if another process was first, its tables stay."""
+        self._database.write(partial(_found_once, key=key))
+
+    def database(self) -> Database:
+        """The database, with a new connection for every transaction."""
+        return self._database
+
+
+def _engine(url: URL, isolation: str) -> Engine:
+    try:
+        return create_engine(
+            url.set(drivername="postgresql+psycopg"),
+            poolclass=NullPool,  # no connection is carried into a forked process, where two would talk at once
+            isolation_level=isolation,
+            use_native_hstore=False,  # else every connection begins by asking for a type that is not used here
+            connect_args={"connect_timeout": 10},
+        )
+    except ImportError:
+        trouble = "ledger: PostgreSQL needs an extra: pip install 'dpcurves[postgres]'"
+    raise ValueError(trouble)
+
+
+def _prepare(connection: Connection) -> None:
+    connection.execute(_PREPARE)
+
+
+def _found_once(connection: Connection, key: Key) -> None:
+    # CREATE TABLE IF NOT EXISTS fails if two try at once. This lock ends with the transaction.
+    connection.execute(text("SELECT pg_advisory_xact_lock(:number)").bindparams(number=_FOUNDING))
+    if not _is_founded(connection):
+        Book.of(key).found(connection, key)
+
+
+def _is_founded(connection: Connection) -> bool:
+    return inspect(connection).has_table(BOOK.name)

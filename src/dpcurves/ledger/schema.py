@@ -1,0 +1,81 @@
+"""The tables of a ledger.
+
+Three tables hold entries: facts that are written once, numbered 1, 2, 3, ... across all three, each sealed together
+with the one before it. Two things change, and are sealed on their own: what an account has spent, and the book, which
+says how many entries there are and how the last one is sealed.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, MetaData, Table, Text, UniqueConstraint
+from sqlalchemy.schema import SchemaItem
+
+VERSION = 1
+
+METADATA = MetaData()
+
+BOOK = Table(
+    "dpcurves_book",
+    METADATA,
+    Column("id", Integer, CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
+    Column("version", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("entries", BigInteger, nullable=False),
+    Column("head", Text, nullable=False),
+    Column("seal", Text, nullable=False),
+)
+
+
+def _entries(kind: str, *columns: SchemaItem) -> Table:
+    """A table of entries: its own columns, and their place in the chain."""
+    return Table(
+        f"dpcurves_{kind}",
+        METADATA,
+        Column("entry", BigInteger, primary_key=True, autoincrement=False),
+        *columns,
+        Column("previous", Text, nullable=False),
+        Column("mac", Text, nullable=False),
+    )
+
+
+ACCOUNTS = _entries(
+    "accounts",
+    Column("dataset", Text, nullable=False, unique=True),
+    Column("neighbours", Text, nullable=False),
+    Column("unit_column", Text, nullable=False),
+    Column("unit_records", BigInteger, nullable=False),
+    Column("currency", Text, nullable=False),
+    Column("cap", BigInteger, nullable=False),
+    Column("spent", BigInteger, nullable=False),
+    Column("seal", Text, nullable=False),
+    # The second wall: whatever a program does, the database itself lets no account spend more than its cap.
+    CheckConstraint("spent >= 0 AND spent <= cap", name="dpcurves_spent_within_cap"),
+)
+
+GRANTS = _entries(
+    "grants",
+    Column("request", Text, nullable=False, unique=True),
+    Column("dataset", Text, nullable=False),
+    Column("purpose", Text, nullable=False),
+    Column("binding", Text, nullable=False),
+    Column("epsilon", Text),
+    Column("rho", Text, nullable=False),
+    Column("amount", BigInteger, CheckConstraint("amount > 0", name="dpcurves_amount_above_zero"), nullable=False),
+    Column("units", BigInteger),
+    Column("charged_at", Text, nullable=False),
+    Index("dpcurves_grants_of_dataset", "dataset"),
+)
+
+ANSWERS = _entries(
+    "answers",
+    Column("grant", BigInteger, nullable=False),
+    Column("turn", BigInteger, nullable=False),
+    Column("part", BigInteger, nullable=False),
+    Column("answer", Text, nullable=False),
+    UniqueConstraint("grant", "turn", "part", name="dpcurves_first_answer_stays"),
+)
+
+ENTRIES = (ACCOUNTS, GRANTS, ANSWERS)
+SEALED_APART = frozenset({"spent", "seal", "previous", "mac"})
+"""Columns of entries that are not what an entry says: they change, or they are the seal itself."""

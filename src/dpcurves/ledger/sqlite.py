@@ -1,0 +1,123 @@
+"""Ledgers in a file, and ledgers that forget."""
+
+from __future__ import annotations
+
+import sqlite3
+import weakref
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, NullPool, Pool, QueuePool, create_engine, event
+
+from .book import Book
+from .database import WAIT_SECONDS, Database
+from .key import Key, make_key, read_key
+from .new_file import publish
+
+
+class FilePlace:
+    """An SQLite file, and its key in a file beside it.
+
+    Raises:
+        ValueError: the folder is not there, or what is there is no file.
+    """
+
+    def __init__(self, name: str) -> None:
+        # Resolved now: a link elsewhere finds the same key, and a later change of folder changes nothing.
+        self._path = Path(name).resolve()
+        self._key_path = self._path.with_name(self._path.name + ".key")
+        self._label = repr(name)
+        if not self._path.parent.is_dir():
+            raise ValueError(f"ledger: {self._label}: its folder is not there")
+        if self._path.exists() and not self._path.is_file():
+            raise ValueError(f"ledger: {self._label}: it is no file")
+
+    def is_there(self) -> bool:
+        """Whether the file exists."""
+        return self._path.exists()
+
+    def key(self) -> Key:
+        """The key beside the file. It is made for a new ledger only: a new key fits no ledger that was made before."""
+        return read_key(self._key_path) if self.is_there() else make_key(self._key_path)
+
+    def found(self, key: Key) -> None:
+        """Make the file, whole and at once; if another process was first, its file stays."""
+        try:
+            publish(self._path, lambda draft: self._write(draft, key))
+        except (OSError, sqlite3.Error) as error:
+            trouble = getattr(error, "strerror", type(error).__name__)
+        else:
+            return
+        raise ValueError(f"ledger: {self._label}: it cannot be made ({trouble})")
+
+    def database(self) -> Database:
+        """The file, opened anew for every transaction."""
+        return self._database(self._path)
+
+    def _database(self, path: Path) -> Database:
+        uri = _uri(path)
+        # No connection outlives its transaction: one that is carried into a forked process loses the file's locks.
+        return Database(self._label, _engine(uri, NullPool, "BEGIN"), _engine(uri, NullPool, "BEGIN IMMEDIATE"))
+
+    def _write(self, draft: Path, key: Key) -> None:
+        self._database(draft).write(partial(Book.of(key).found, key=key))
+        with closing(_connect(_uri(draft))) as connection:
+            # The file keeps this mode. In it readers never wait for the one who writes, nor the writer for them. It
+            # comes second: the tables are then in the file itself, not in a log beside it that has the draft's name.
+            connection.execute("PRAGMA journal_mode = WAL")
+
+
+class MemoryPlace:
+    """A database in the memory of this process."""
+
+    def __init__(self) -> None:
+        # One connection, handed from thread to thread: a second one would see another, empty database.
+        engine = _engine("file::memory:", QueuePool, "BEGIN IMMEDIATE")
+        self._database = Database("in memory", engine, engine)
+        weakref.finalize(self._database, engine.dispose)
+
+    def is_there(self) -> bool:
+        """Never: it is always new."""
+        return False
+
+    def key(self) -> Key:
+        """A key that is forgotten together with the ledger."""
+        return Key.fresh()
+
+    def found(self, key: Key) -> None:
+        """Make the tables."""
+        self._database.write(partial(Book.of(key).found, key=key))
+
+    def database(self) -> Database:
+        """The one database."""
+        return self._database
+
+
+def _uri(path: Path) -> str:
+    return f"{path.as_uri()}?mode=rw"  # never makes a file: a ledger that was moved away is not begun again
+
+
+def _engine(uri: str, pool: type[Pool], begin: str) -> Engine:
+    sizes = {"pool_size": 1, "max_overflow": 0, "pool_timeout": WAIT_SECONDS} if pool is QueuePool else {}
+    engine = create_engine("sqlite://", creator=partial(_connect, uri), poolclass=pool, **sizes)
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        # IMMEDIATE takes the right to write before the first read. A transaction that reads first and then wants to
+        # write is thrown out if another wrote in between, however long it would have waited.
+        connection.exec_driver_sql(begin)
+
+    return engine
+
+
+def _connect(uri: str) -> sqlite3.Connection:
+    # isolation_level=None: the driver begins no transactions of its own, DEFERRED ones that is.
+    connection = sqlite3.connect(uri, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
+    try:
+        # In WAL mode FULL alone makes a commit wait for the disk; with NORMAL a power failure forgets the last charges.
+        connection.execute("PRAGMA synchronous = FULL")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection

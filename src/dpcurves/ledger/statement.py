@@ -1,0 +1,72 @@
+"""What an account holder is shown: all charges, what they sum to, and what is left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from ..privacy import PrivacyLoss
+from .account import Account
+from .amount import Amount
+from .balance import require_balance
+from .chain import Chain
+from .charge import grant_of
+from .schema import GRANTS
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One charge.
+
+    Attributes:
+        id: The number of its row in the ledger.
+        request: The id under which the question was asked.
+        purpose: The question in words.
+        loss: What was charged, exactly.
+        price: The same in the account's currency, rounded up to a whole billionth.
+        units: The number of units, where it is public.
+        when: The time of the charge, in UTC and ISO 8601.
+    """
+
+    id: int
+    request: str
+    purpose: str
+    loss: PrivacyLoss
+    price: Amount
+    units: int | None
+    when: str
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One account at one moment.
+
+    Attributes:
+        account: The facts of the dataset.
+        spent: What all its grants sum to.
+        left: What may still be spent.
+        grants: The charges, from first to last.
+    """
+
+    account: Account
+    spent: Amount
+    left: Amount
+    grants: tuple[Line, ...]
+
+
+def statement_of(chain: Chain, dataset: str) -> Statement:
+    """Read the statement of one account.
+
+    Raises:
+        ValueError: there is no such account, or a row was changed without the key.
+    """
+    balance = require_balance(chain, dataset)
+    query = select(GRANTS).where(GRANTS.c.dataset == dataset).order_by(GRANTS.c.entry)
+    lines = []
+    for row in chain.connection.execute(query).mappings():
+        chain.require(GRANTS, row)
+        grant = grant_of(row)
+        price = Amount(balance.account.currency, row["amount"])
+        lines.append(Line(grant.id, grant.request, row["purpose"], grant.loss, price, row["units"], row["charged_at"]))
+    return Statement(balance.account, balance.spent, balance.left, tuple(lines))

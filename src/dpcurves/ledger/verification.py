@@ -1,0 +1,153 @@
+"""Reading a whole ledger again, from its first entry: does it say what was written?"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sqlalchemy import RowMapping, Table, func, select
+
+from .balance import all_balances
+from .chain import Chain
+from .schema import ENTRIES, GRANTS
+
+_ROWS_AT_ONCE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The end of a chain: how many entries there are, and the seal of the last one.
+
+    >>> Head.parse("3-" + "0" * 64).entries
+    3
+    """
+
+    entries: int
+    seal: str
+
+    @classmethod
+    def parse(cls, text: str) -> Head:
+        """The head that was printed.
+
+        Raises:
+            ValueError: it is none.
+        """
+        parts = re.fullmatch("([0-9]{1,18})-([0-9a-f]{64})", text.strip())
+        if parts is None:
+            raise ValueError("head: a number, a dash and 64 hexadecimal digits are needed, as `head` printed them")
+        return cls(int(parts[1]), parts[2])
+
+    def __str__(self) -> str:
+        return f"{self.entries}-{self.seal}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A ledger in which every row says what was written under its key.
+
+    Attributes:
+        entries: How many rows that are.
+        head: The end of the chain, to be kept elsewhere.
+    """
+
+    entries: int
+    head: str
+
+
+class _Entry(NamedTuple):
+    table: Table
+    row: RowMapping
+
+
+def head_of(chain: Chain) -> Head:
+    """The end of the chain, as the book has it."""
+    return Head(chain.book.entries, chain.book.head)
+
+
+def verify(chain: Chain, kept: Head | None) -> Verified:
+    """Read everything, and find the first row that is not as it was written.
+
+    Formal guarantees: who does not have the key cannot change, insert, delete or reorder rows, nor change what an
+    account may spend or has spent, without being found. An older copy of the whole database is found with a head that
+    was kept from a later time: the chain no longer reaches it.
+
+    Raises:
+        ValueError: names what was changed.
+    """
+    walk = _Walk(chain, kept)
+    for entry in _in_order(chain):
+        walk.step(entry)
+    walk.end()
+    for balance in all_balances(chain):
+        dataset = balance.account.dataset
+        if walk.spent[dataset] != balance.spent.billionths:
+            raise ValueError(f"ledger: what {dataset!r} has spent is not what its grants sum to")
+    return Verified(walk.here.entries, str(walk.here))
+
+
+class _Walk:
+    """The way from the first entry to the last one."""
+
+    def __init__(self, chain: Chain, kept: Head | None) -> None:
+        self.here = Head(0, chain.beginning)
+        self.spent: Counter[str] = Counter()
+        self._chain = chain
+        self._kept = kept
+        self._compare()
+
+    def step(self, entry: _Entry) -> None:
+        """Go on to the next entry."""
+        number, row = self.here.entries + 1, entry.row
+        if row["entry"] > number:
+            raise ValueError(f"ledger: row {number} was removed or renumbered without the key")
+        if row["entry"] < number:
+            raise ValueError(f"ledger: row {row['entry']} stands twice: one was inserted without the key")
+        if row["previous"] != self.here.seal or not self._chain.is_sealed(entry.table, row):
+            raise ValueError(f"ledger: row {number} was changed without the key")
+        if entry.table is GRANTS:
+            self.spent[row["dataset"]] += row["amount"]
+        self.here = Head(number, row["mac"])
+        self._compare()
+
+    def end(self) -> None:
+        """Find out whether this is the end of the chain."""
+        end = head_of(self._chain)
+        if self.here.entries < end.entries:
+            raise ValueError(f"ledger: row {self.here.entries + 1} was removed without the key")
+        if self.here != end or _count(self._chain) != end.entries:
+            raise ValueError(f"ledger: row {end.entries + 1} was inserted without the key")
+        if self._kept is not None and self._kept.entries > end.entries:
+            raise ValueError(
+                f"ledger: it ends at row {end.entries}, but had {self._kept.entries} rows when the head was kept:"
+                " an older copy was put back"
+            )
+
+    def _compare(self) -> None:
+        if self._kept is not None and self._kept.entries == self.here.entries and self._kept != self.here:
+            raise ValueError(f"ledger: row {self.here.entries} is not the one whose head was kept")
+
+
+def _count(chain: Chain) -> int:
+    """How many entries the tables hold, seen from another side than by their numbers."""
+    counts = (chain.connection.execute(select(func.count()).select_from(table)).scalar_one() for table in ENTRIES)
+    return sum(counts)
+
+
+def _in_order(chain: Chain) -> Iterator[_Entry]:
+    """All entries by number, a few of each table at a time."""
+    return heapq.merge(*(_of_table(chain, table) for table in ENTRIES), key=lambda entry: int(entry.row["entry"]))
+
+
+def _of_table(chain: Chain, table: Table) -> Iterator[_Entry]:
+    first = select(table).order_by(table.c.entry).limit(_ROWS_AT_ONCE)
+    rows = chain.connection.execute(first).mappings().all()
+    while rows:
+        for row in rows:
+            if not isinstance(row["entry"], int):
+                raise ValueError(f"ledger: a row of {table.name} has lost its number: it was changed without the key")
+            yield _Entry(table, row)
+        rows = chain.connection.execute(first.where(table.c.entry > rows[-1]["entry"])).mappings().all()

@@ -1,0 +1,111 @@
+"""Many processes at work on one ledger. Run as a program: it imports once, and then becomes as many as it is told."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Callable
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+from dpcurves.ledger import Account, BudgetExceeded, Grant, Ledger
+from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
+
+QUESTION = "ab" * 32
+WAIT = 60
+
+Work = Callable[[str, int, Barrier, Path], object]
+
+
+def account(cap: int) -> Account:
+    return Account("flights", Neighbours.ADD_REMOVE, EACH_RECORD, PrivacyLoss.pure(cap))
+
+
+def charge(ledger: Ledger, request: str, binding: str = QUESTION) -> Grant:
+    loss = PrivacyLoss.pure(1)
+    return ledger.charge("flights", loss, purpose="a CDF", request=request, binding=binding, units=None)
+
+
+def spend_a_hundred(url: str, number: int, start: Barrier, folder: Path) -> dict[str, float]:
+    """How many of 100 charges were granted and refused, and how many seconds that took."""
+    ledger, granted, refused = Ledger.open(url), 0, 0
+    start.wait(WAIT)
+    begun = time.perf_counter()
+    for i in range(100):
+        try:
+            charge(ledger, f"{number}-{i}")
+            granted += 1
+        except BudgetExceeded:
+            refused += 1
+    return {"granted": granted, "refused": refused, "seconds": time.perf_counter() - begun}
+
+
+def ask_the_same(url: str, number: int, start: Barrier, folder: Path) -> list[object]:
+    """The grant that this process got, and the answer that it may show."""
+    ledger = Ledger.open(url)
+    start.wait(WAIT)
+    grant = charge(ledger, "same")
+    return [grant.id, ledger.store(grant, 0, 0, f"[{number}]")]
+
+
+def ask_something_else(url: str, number: int, start: Barrier, folder: Path) -> str:
+    """How another question under the same request was received."""
+    ledger = Ledger.open(url)
+    start.wait(WAIT)
+    try:
+        charge(ledger, "same", binding=f"{number}" * 64)
+    except ValueError as error:
+        return str(error)
+    return "granted"
+
+
+def open_and_create(url: str, number: int, start: Barrier, folder: Path) -> str:
+    """What follows from the key that this process found or made."""
+    start.wait(WAIT)
+    ledger = Ledger.open(url)
+    ledger.create(account(cap=8))
+    return ledger.dataset_key("flights").hex()
+
+
+def reveal_until_killed(url: str, number: int, start: Barrier, folder: Path) -> None:
+    """Charge, store, and only then tell: as a session does."""
+    ledger = Ledger.open(url)
+    with (folder / f"revealed-{number}").open("a") as file:
+        for i in range(100_000):
+            request = f"{number}-{i}"
+            answer = ledger.store(charge(ledger, request), 0, 0, f"[{number}, {i}]")
+            file.write(json.dumps([request, answer]) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+WORKS: dict[str, Work] = {
+    work.__name__: work
+    for work in (spend_a_hundred, ask_the_same, ask_something_else, open_and_create, reveal_until_killed)
+}
+
+
+def report(work: Work, url: str, number: int, start: Barrier, folder: Path) -> None:
+    (folder / f"report-{number}").write_text(json.dumps(work(url, number, start, folder)))
+
+
+def main(name: str, url: str, count: int, folder: Path) -> None:
+    # Forked from here, where no ledger was opened yet: the processes share nothing but the code.
+    processes = multiprocessing.get_context("fork")
+    start = processes.Barrier(count)
+    crowd = [
+        processes.Process(target=report, args=(WORKS[name], url, number, start, folder)) for number in range(count)
+    ]
+    for process in crowd:
+        process.start()
+    print(json.dumps([process.pid for process in crowd]), flush=True)
+    for process in crowd:
+        process.join()
+    print(json.dumps([process.exitcode for process in crowd]), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]))

@@ -1,0 +1,163 @@
+"""Many real processes on one ledger: charging at once, asking the same at once, killed at any moment."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+from ledger_crowd import WAIT, account, charge
+
+import dpcurves
+from dpcurves.ledger import Ledger
+
+SOURCE = Path(dpcurves.__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Processes that are running."""
+
+    pids: list[int]
+    output: IO[str]
+
+    def exits(self) -> list[int]:
+        """How each of them ended, once all have."""
+        exits: list[int] = json.loads(self.output.readline())
+        return exits
+
+
+@contextmanager
+def crowd(work: str, count: int, url: str, folder: Path) -> Iterator[Crowd]:
+    program = [sys.executable, str(Path(__file__).with_name("ledger_crowd.py")), work, url, str(count), str(folder)]
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True, env=environment) as started:
+        assert started.stdout is not None
+        yield Crowd(json.loads(started.stdout.readline()), started.stdout)
+
+
+def together(work: str, count: int, url: str, folder: Path) -> list[Any]:
+    """What each of the processes reported, after all began at the same time."""
+    with crowd(work, count, url, folder) as running:
+        assert running.exits() == [0] * count
+    return [json.loads((folder / f"report-{number}").read_text()) for number in range(count)]
+
+
+def test_eight_processes_are_granted_exactly_the_cap(url: str, tmp_path: Path) -> None:
+    ledger = Ledger.open(url)
+    ledger.create(account(cap=500))
+    reports = together("spend_a_hundred", 8, url, tmp_path)
+    assert [sum(report[kind] for report in reports) for kind in ("granted", "refused")] == [500, 300]
+    assert ledger.statement("flights").left.exact == 0
+    assert ledger.verify().entries == 501
+    rate = 800 / max(report["seconds"] for report in reports)
+    print(f"\n{url.split(':', maxsplit=1)[0]}: 800 charges (500 granted) by 8 processes: {rate:.0f} per second")
+
+
+def test_the_same_request_from_eight_processes_is_charged_once_and_answered_alike(url: str, tmp_path: Path) -> None:
+    ledger = Ledger.open(url)
+    ledger.create(account(cap=8))
+    replies = together("ask_the_same", 8, url, tmp_path)
+    assert replies == [replies[0]] * 8
+    assert ledger.statement("flights").spent.exact == 1
+    assert ledger.verify().entries == 3  # the account, one grant, one answer
+
+
+def test_of_two_questions_under_one_request_one_is_refused(url: str, tmp_path: Path) -> None:
+    ledger = Ledger.open(url)
+    ledger.create(account(cap=8))
+    refusal = "request: 'same' was used for another question; give a new one or leave it out"
+    assert sorted(together("ask_something_else", 2, url, tmp_path)) == ["granted", refusal]
+    assert ledger.statement("flights").spent.exact == 1
+
+
+def test_eight_processes_make_one_ledger(url: str, tmp_path: Path) -> None:
+    keys = together("open_and_create", 8, url, tmp_path)
+    assert keys == [keys[0]] * 8
+    assert Ledger.open(url).verify().entries == 1
+
+
+@pytest.mark.usefixtures("no_environment_key")
+def test_eight_processes_make_one_ledger_with_one_key_file(tmp_path: Path) -> None:
+    (tmp_path / "ledger").mkdir()
+    url = f"sqlite:///{tmp_path}/ledger/budget.db"
+    keys = together("open_and_create", 8, url, tmp_path)
+    assert keys == [keys[0]] * 8
+    assert Ledger.open(url).verify().entries == 1
+    assert sorted(path.name for path in (tmp_path / "ledger").iterdir()) == ["budget.db", "budget.db.key"]
+
+
+def lines(folder: Path) -> list[str]:
+    """What was revealed in whole lines; the last line of a killed process may be a part of one."""
+    texts = [file.read_text() for file in folder.glob("revealed-*")]
+    return [line for text in texts for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+
+def wait_for_lines(folder: Path, count: int) -> None:
+    end = time.monotonic() + WAIT
+    while len(lines(folder)) < count:
+        assert time.monotonic() < end, "the processes reveal nothing"
+        time.sleep(0.005)
+
+
+def kill_one_after_the_other(pids: Sequence[int], folder: Path) -> None:
+    """Each dies after some more answers of all: at a moment of its own, in the middle of something."""
+    for pid in pids:
+        wait_for_lines(folder, len(lines(folder)) + 2)
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_what_sixteen_killed_processes_revealed_is_recorded(url: str, tmp_path: Path) -> None:
+    ledger = Ledger.open(url)
+    ledger.create(account(cap=10**6))
+    with crowd("reveal_until_killed", 16, url, tmp_path) as running:
+        wait_for_lines(tmp_path, 32)
+        kill_one_after_the_other(running.pids, tmp_path)
+        assert running.exits() == [-signal.SIGKILL] * 16
+    revealed = dict(json.loads(line) for line in lines(tmp_path))
+    recorded = {line.request: line for line in ledger.statement("flights").grants}
+    assert len(revealed) >= 64
+    assert revealed.keys() <= recorded.keys()
+    again = {request: charge(ledger, request) for request in revealed}  # costs nothing
+    assert {request: ledger.stored(grant, 0, 0) for request, grant in again.items()} == revealed
+    assert ledger.statement("flights").spent.exact == len(recorded)
+    assert ledger.verify().entries >= 1 + 2 * len(revealed)
+    print(f"\n{url.split(':', maxsplit=1)[0]}: {len(recorded)} recorded, {len(revealed)} revealed")
+
+
+def in_a_fork(work: Callable[[], object]) -> int:
+    """The process that does `work` with all that this one had open."""
+    process = os.fork()
+    if process == 0:
+        status = 1
+        try:
+            work()
+            status = 0
+        finally:
+            os._exit(status)
+    return process
+
+
+def test_a_ledger_that_is_open_survives_a_fork(url: str) -> None:
+    ledger = Ledger.open(url)
+    ledger.create(account(cap=100))
+    charge(ledger, "before")
+
+    def spend(number: int) -> None:
+        for i in range(5):
+            charge(ledger, f"{number}-{i}")
+
+    children = [in_a_fork(lambda number=number: spend(number)) for number in range(4)]  # type: ignore[misc]
+    spend(4)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
+    assert ledger.statement("flights").spent.exact == 26
+    assert ledger.verify().entries == 27

@@ -1,0 +1,219 @@
+"""Opening: what is made, what is found again, and what is refused in one clear line."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from dpcurves.ledger import Account, Ledger
+
+pytestmark = pytest.mark.usefixtures("no_environment_key")
+
+KEY = bytes(range(32))
+OTHER_KEY = bytes(32)
+
+
+def refusal(url: str, key: bytes | None = None) -> str:
+    """The one line with which opening is refused."""
+    with pytest.raises(ValueError, match=r".") as caught:
+        Ledger.open(url, key)
+    error = caught.value
+    assert "\n" not in str(error)
+    assert error.__cause__ is None
+    assert error.__context__ is None or error.__suppress_context__
+    assert "sqlalchemy" not in repr(error.__context__).lower()
+    return str(error)
+
+
+def edit(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement)
+
+
+def test_a_new_ledger_and_its_key_belong_to_their_owner_alone(tmp_path: Path, flights: Account) -> None:
+    mask = os.umask(0)
+    try:
+        Ledger.open(f"sqlite:///{tmp_path}/budget.db").create(flights)
+    finally:
+        os.umask(mask)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes == {"budget.db": 0o600, "budget.db.key": 0o600}
+
+
+def test_a_ledger_file_is_durable_and_lets_others_read(tmp_path: Path) -> None:
+    Ledger.open(f"sqlite:///{tmp_path}/budget.db")
+    with closing(sqlite3.connect(tmp_path / "budget.db")) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_every_connection_waits_for_the_disk(tmp_path: Path) -> None:
+    ledger = Ledger.open(f"sqlite:///{tmp_path}/budget.db")
+    for engine in (ledger._database.reading, ledger._database.writing):
+        with engine.begin() as connection:
+            assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+            assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 60_000
+
+
+def test_a_server_that_answers_before_the_disk_is_told_to_wait(new_database: Callable[[], str]) -> None:
+    url = new_database() + "%20-csynchronous_commit%3Doff%20-cdefault_transaction_isolation%3Dserializable"
+    database = Ledger.open(url, KEY)._database
+    shown = {
+        name: database.write(lambda connection, name=name: connection.exec_driver_sql(f"SHOW {name}").scalar())  # type: ignore[misc]
+        for name in ("synchronous_commit", "transaction_isolation", "lock_timeout")
+    }
+    assert shown == {"synchronous_commit": "on", "transaction_isolation": "read committed", "lock_timeout": "1min"}
+
+
+def test_a_path_with_odd_characters_is_a_path(tmp_path: Path, flights: Account) -> None:
+    url = f"sqlite:///{tmp_path}/a b#cä.db"
+    Ledger.open(url).create(flights)
+    assert Ledger.existing(url).accounts() == (flights,)
+    assert {path.name for path in tmp_path.iterdir()} == {"a b#cä.db", "a b#cä.db.key"}
+
+
+def test_a_relative_path_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flights: Account) -> None:
+    monkeypatch.chdir(tmp_path)
+    ledger = Ledger.open("sqlite:///budget.db")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    ledger.create(flights)
+    assert ledger.accounts() == (flights,)
+
+
+def test_a_link_finds_the_ledger_and_its_key(tmp_path: Path, flights: Account) -> None:
+    Ledger.open(f"sqlite:///{tmp_path}/budget.db").create(flights)
+    (tmp_path / "link.db").symlink_to(tmp_path / "budget.db")
+    assert Ledger.open(f"sqlite:///{tmp_path}/link.db").accounts() == (flights,)
+
+
+def test_a_key_that_was_given_is_written_nowhere(tmp_path: Path) -> None:
+    Ledger.open(f"sqlite:///{tmp_path}/budget.db", KEY)
+    assert [path.name for path in tmp_path.iterdir()] == ["budget.db"]
+    assert KEY.hex().encode() not in (tmp_path / "budget.db").read_bytes()
+
+
+def test_a_ledger_opens_under_its_own_key_only(url: str) -> None:
+    Ledger.open(url, KEY)
+    assert refusal(url, OTHER_KEY).startswith("key: it is not the key of this ledger")
+    assert Ledger.open(url, KEY).verify().entries == 0
+
+
+def test_a_ledger_whose_key_file_is_gone_gets_no_new_key(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/budget.db"
+    Ledger.open(url)
+    (tmp_path / "budget.db.key").unlink()
+    assert "budget.db.key' cannot be read (No such file or directory); give the key of the ledger" in refusal(url)
+    assert not (tmp_path / "budget.db.key").exists()
+
+
+def test_only_a_ledger_that_is_there_can_be_read(tmp_path: Path, new_database: Callable[[], str]) -> None:
+    for url in (f"sqlite:///{tmp_path}/budget.db", new_database(), "sqlite://"):
+        with pytest.raises(ValueError, match="ledger: there is none at this URL"):
+            Ledger.existing(url, KEY)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_ledger_that_was_moved_away_is_not_begun_again(tmp_path: Path, flights: Account) -> None:
+    ledger = Ledger.open(f"sqlite:///{tmp_path}/budget.db")
+    (tmp_path / "budget.db").rename(tmp_path / "moved.db")
+    with pytest.raises(ValueError, match=r"budget.db': it cannot be opened$"):
+        ledger.create(flights)
+    assert not (tmp_path / "budget.db").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"date,delay\n2013-01-01,secret\n" * 100, b"SQLite format 3\0" + b"x" * 5000])
+def test_a_file_that_is_no_ledger_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "budget.db"
+    path.write_bytes(content)
+    assert refusal(f"sqlite:///{path}", KEY).startswith(f"ledger: '{path}': it is no ")
+    assert path.read_bytes() == content
+
+
+def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
+    edit(tmp_path / "other.db", "CREATE TABLE records (name)")
+    assert refusal(f"sqlite:///{tmp_path}/other.db", KEY) == f"ledger: '{tmp_path}/other.db': it is no ledger"
+
+
+def test_a_folder_is_no_ledger_and_its_absence_is_named(tmp_path: Path) -> None:
+    assert refusal(f"sqlite:///{tmp_path}") == f"ledger: '{tmp_path}': it is no file"
+    assert refusal(f"sqlite:///{tmp_path}/a/b.db") == f"ledger: '{tmp_path}/a/b.db': its folder is not there"
+
+
+def test_a_newer_schema_asks_for_a_newer_program(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/budget.db"
+    Ledger.open(url)
+    edit(tmp_path / "budget.db", "UPDATE dpcurves_book SET version = 2")
+    assert refusal(url) == "ledger: it has schema 2, and this dpcurves reads schema 1: upgrade dpcurves"
+
+
+@pytest.mark.parametrize(
+    ("url", "line"),
+    [
+        ("budget.db", "ledger: a URL like sqlite:///budget.db, "),
+        ("", "ledger: a URL like sqlite:///budget.db, "),
+        ("postgresql+psycopg://user:hunter2@host:port/db", "ledger: a URL like sqlite:///budget.db, "),
+        ("mysql://user:hunter2@host/db", "ledger: a URL like sqlite:///budget.db, "),
+        ("postgresql+pg8000://user:hunter2@host/db", "ledger: a URL like sqlite:///budget.db, "),
+        ("sqlite://host/budget.db", "ledger: an SQLite URL is sqlite:/// and the path of a file, "),
+        ("sqlite:///budget.db?mode=memory", "ledger: an SQLite URL is sqlite:/// and the path of a file, "),
+    ],
+)
+def test_a_url_that_names_no_place_is_refused_and_not_repeated(url: str, line: str) -> None:
+    message = refusal(url)
+    assert message.startswith(line)
+    assert "hunter2" not in message
+
+
+def test_a_server_without_a_key_says_how_to_give_one() -> None:
+    assert refusal("postgresql+psycopg://nobody@localhost:1/none") == (
+        "key: a ledger on PostgreSQL needs one: set DPCURVES_LEDGER_KEY to 64 random hexadecimal digits"
+    )
+
+
+def test_a_server_that_does_not_answer_is_named_without_its_password() -> None:
+    message = refusal("postgresql+psycopg://user:hunter2@127.0.0.1:1/none", KEY)
+    assert message.startswith("ledger: PostgreSQL database 'none': it did not answer")
+    assert "hunter2" not in message
+
+
+def test_a_plain_postgresql_url_is_understood(new_database: Callable[[], str], flights: Account) -> None:
+    url = new_database()
+    Ledger.open(url, KEY).create(flights)
+    assert Ledger.open(url.replace("+psycopg", ""), KEY).accounts() == (flights,)
+
+
+def test_a_missing_driver_says_which_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    import_module = builtins.__import__
+
+    def without_psycopg(name: str, *rest: object) -> ModuleType:
+        if name.startswith("psycopg"):
+            raise ModuleNotFoundError(name)
+        return import_module(name, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(builtins, "__import__", without_psycopg)
+    assert refusal("postgresql+psycopg://user@host/none", KEY) == (
+        "ledger: PostgreSQL needs an extra: pip install 'dpcurves[postgres]'"
+    )
+
+
+def test_a_damaged_ledger_says_nothing_of_what_it_holds(tmp_path: Path, flights: Account) -> None:
+    url = f"sqlite:///{tmp_path}/budget.db"
+    ledger = Ledger.open(url)
+    ledger.create(flights)
+    edit(tmp_path / "budget.db", "UPDATE dpcurves_accounts SET dataset = CAST(x'666c80ff' AS TEXT)")
+    with pytest.raises(ValueError, match=r"^ledger: .*: it did not answer as a ledger does") as caught:
+        ledger.accounts()
+    assert caught.value.__context__ is None
+
+
+def test_a_ledger_and_its_key_are_not_shown(tmp_path: Path) -> None:
+    ledger = Ledger.open(f"sqlite:///{tmp_path}/budget.db", KEY)
+    assert repr(ledger) == f"Ledger('{tmp_path}/budget.db')"
+    assert KEY.hex() not in repr(vars(ledger))

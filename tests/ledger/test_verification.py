@@ -1,0 +1,318 @@
+"""Any edit that is made without the key is found, and the first bad row is named."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import NullPool, create_engine
+
+from dpcurves.ledger import Account, Ledger, verification
+from dpcurves.ledger.schema import METADATA
+from dpcurves.ledger.verification import Head
+from dpcurves.privacy import PrivacyLoss
+
+KEY = bytes(range(32))
+COLUMNS = [(table.name, column.name) for table in METADATA.sorted_tables for column in table.columns]
+ENTRIES = 10
+
+
+@pytest.fixture
+def path(tmp_path: Path, flights: Account, patients: Account) -> Path:
+    """A ledger of two accounts, four grants and four answers, rows 1 to 10."""
+    path = tmp_path / "budget.db"
+    ledger = Ledger.open(f"sqlite:///{path}", KEY)
+    ledger.create(flights)
+    ledger.create(patients)
+    for i in range(4):
+        dataset, units = ("flights", None) if i % 2 == 0 else ("patients", 7)
+        loss = PrivacyLoss.pure(f"0.{i + 1}")
+        grant = ledger.charge(
+            dataset, loss, purpose=f"a CDF {i}", request=f"request {i}", binding=f"{i}" * 64, units=units
+        )
+        ledger.store(grant, i, i, f"[{i}]")
+    return path
+
+
+def opened(path: Path) -> Ledger:
+    return Ledger.open(f"sqlite:///{path}", KEY)
+
+
+def edit(path: Path, *statements: str) -> int:
+    """How many rows the statements changed."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        for statement in statements:
+            connection.execute(statement)
+        return connection.total_changes
+
+
+def trouble(path: Path, head: str | None = None) -> str:
+    """The one line that says what was changed."""
+    with pytest.raises(ValueError, match=r".") as caught:
+        opened(path).verify(head)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def edits(path: Path, table: str, column: str) -> Iterable[str]:
+    """Statements that change one value of one row, each to something else."""
+    others = [f"(SELECT max({column}) FROM {table})", f"(SELECT min({column}) FROM {table})"]
+    values = ["NULL", "7", "-1", "2.5", "'x'", "''", "x'00'", f"'{'0' * 64}'", f"{column} || 'x'", f"{column} + 1"]
+    with closing(sqlite3.connect(path)) as connection:
+        rows = [row for (row,) in connection.execute(f"SELECT rowid FROM {table}")]
+    for row in rows:
+        for value in [*others, *values]:
+            yield f"UPDATE {table} SET {column} = {value} WHERE rowid = {row} AND {column} IS NOT {value}"
+
+
+def dump(path: Path) -> list[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return list(connection.iterdump())
+
+
+def test_a_ledger_that_nobody_touched_verifies(path: Path) -> None:
+    ledger = opened(path)
+    verified = ledger.verify()
+    assert (verified.entries, verified.head) == (ENTRIES, ledger.head())
+    assert ledger.verify(ledger.head()) == verified
+
+
+def test_a_ledger_without_entries_verifies(url: str) -> None:
+    ledger = Ledger.open(url)
+    assert ledger.verify(ledger.head()).entries == 0
+
+
+@pytest.mark.parametrize(("table", "column"), COLUMNS)
+def test_an_edit_of_any_value_is_found(path: Path, tmp_path: Path, table: str, column: str) -> None:
+    untouched = Path(shutil.copy(path, tmp_path / "untouched.db"))
+    ledger, found = opened(path), 0
+    for statement in edits(untouched, table, f'"{column}"'):
+        shutil.copy(untouched, path)
+        try:
+            changed = edit(path, statement)
+        except sqlite3.IntegrityError:
+            continue  # the tables themselves refuse it
+        if changed:
+            found += 1
+            with pytest.raises(ValueError, match=r"^(ledger|key): .*without the key|not what its grants sum to"):
+                ledger.verify()
+    assert found > 0
+
+
+@pytest.mark.parametrize("number", range(1, ENTRIES + 1))
+def test_a_row_that_was_removed_is_named(path: Path, number: int) -> None:
+    tables = ("dpcurves_accounts", "dpcurves_grants", "dpcurves_answers")
+    edit(path, *(f"DELETE FROM {table} WHERE entry = {number}" for table in tables))
+    assert trouble(path).startswith(f"ledger: row {number} was removed")
+
+
+@pytest.mark.parametrize("kept", range(ENTRIES))
+def test_rows_that_were_cut_off_are_found(path: Path, kept: int) -> None:
+    tables = ("dpcurves_accounts", "dpcurves_grants", "dpcurves_answers")
+    edit(path, *(f"DELETE FROM {table} WHERE entry > {kept}" for table in tables))
+    assert trouble(path) == f"ledger: row {kept + 1} was removed without the key"
+
+
+def test_the_first_bad_row_is_named(path: Path) -> None:
+    edit(path, "UPDATE dpcurves_grants SET purpose = 'another' WHERE entry >= 5")
+    assert trouble(path) == "ledger: row 5 was changed without the key"
+
+
+@pytest.mark.parametrize(("first", "second"), [(3, 5), (7, 9), (3, 9)])
+def test_rows_that_changed_places_are_found(path: Path, first: int, second: int) -> None:
+    edit(
+        path,
+        f"UPDATE dpcurves_grants SET entry = -1 WHERE entry = {first}",
+        f"UPDATE dpcurves_grants SET entry = {first} WHERE entry = {second}",
+        f"UPDATE dpcurves_grants SET entry = {second} WHERE entry = -1",
+    )
+    assert trouble(path) == f"ledger: row {first} was changed without the key"
+
+
+def test_a_copied_row_is_found(path: Path) -> None:
+    edit(
+        path,
+        "INSERT INTO dpcurves_answers SELECT entry + 7, \"grant\", turn + 1, part, answer, previous, mac"
+        " FROM dpcurves_answers WHERE entry = 4",
+    )  # fmt: skip
+    assert trouble(path) == "ledger: row 11 was changed without the key"
+
+
+def test_a_row_that_stands_twice_is_found(path: Path) -> None:
+    edit(
+        path,
+        "UPDATE dpcurves_answers SET entry = 3 WHERE entry = 4",
+    )
+    assert trouble(path) == "ledger: row 3 stands twice: one was inserted without the key"
+
+
+def test_rows_after_the_last_one_are_found(path: Path, tmp_path: Path) -> None:
+    early = tmp_path / "early.db"
+    shutil.copy(path, early)
+    grant = opened(path).charge(
+        "flights", PrivacyLoss.pure("0.1"), purpose="more", request="r", binding="f" * 64, units=None
+    )
+    edit(early, f"ATTACH '{path}' AS late", f"INSERT INTO dpcurves_grants SELECT * FROM late.dpcurves_grants WHERE entry = {grant.id}")  # fmt: skip # noqa: E501
+    assert trouble(early) == "ledger: row 11 was inserted without the key"
+
+
+def test_a_second_page_of_the_book_is_found(path: Path) -> None:
+    edit(path, "INSERT INTO dpcurves_book SELECT 2, version, name, key, entries, head, seal FROM dpcurves_book")
+    assert trouble(path) == "ledger: its book has 2 pages, not one: it was changed without the key"
+
+
+def test_a_book_that_was_removed_is_found(path: Path) -> None:
+    edit(path, "DELETE FROM dpcurves_book")
+    assert trouble(path) == "ledger: its book has 0 pages, not one: it was changed without the key"
+
+
+def test_an_older_balance_that_was_put_back_is_found(path: Path, tmp_path: Path) -> None:
+    shutil.copy(path, tmp_path / "early.db")
+    opened(path).charge("flights", PrivacyLoss.pure("0.1"), purpose="more", request="r", binding="f" * 64, units=None)
+    edit(
+        path,
+        f"ATTACH '{tmp_path}/early.db' AS early",
+        "UPDATE dpcurves_accounts SET spent = early.spent, seal = early.seal"
+        " FROM early.dpcurves_accounts AS early WHERE early.dataset = dpcurves_accounts.dataset",
+    )
+    assert trouble(path) == "ledger: what 'flights' has spent is not what its grants sum to"
+
+
+def test_an_older_copy_is_found_with_a_head_that_was_kept(path: Path, tmp_path: Path) -> None:
+    shutil.copy(path, tmp_path / "early.db")
+    ledger = opened(path)
+    kept = {ledger.head()}
+    for request in ("a", "b"):
+        ledger.charge("flights", PrivacyLoss.pure("0.1"), purpose="x", request=request, binding="f" * 64, units=None)
+        kept.add(ledger.head())
+    assert all(ledger.verify(head).entries == ENTRIES + 2 for head in kept)
+    late = ledger.head()
+    shutil.copy(tmp_path / "early.db", path)
+    assert opened(path).verify().entries == ENTRIES  # without the head it is as good as it was
+    assert trouble(path, late) == (
+        f"ledger: it ends at row {ENTRIES}, but had {ENTRIES + 2} rows when the head was kept:"
+        " an older copy was put back"
+    )
+
+
+def test_an_older_copy_that_went_on_is_found_with_a_head_that_was_kept(path: Path, tmp_path: Path) -> None:
+    shutil.copy(path, tmp_path / "early.db")
+    question = {"purpose": "x", "binding": "f" * 64, "units": None}
+    opened(path).charge("flights", PrivacyLoss.pure("0.1"), request="a", **question)  # type: ignore[arg-type]
+    kept = opened(path).head()
+    shutil.copy(tmp_path / "early.db", path)
+    for request in ("b", "c"):
+        opened(path).charge("flights", PrivacyLoss.pure("0.1"), request=request, **question)  # type: ignore[arg-type]
+    assert trouble(path, kept) == f"ledger: row {ENTRIES + 1} is not the one whose head was kept"
+
+
+def test_a_ledger_that_was_begun_again_is_found_with_a_head_that_was_kept(path: Path, tmp_path: Path) -> None:
+    kept = Ledger.open(f"sqlite:///{tmp_path}/empty.db", KEY).head()
+    assert trouble(path, kept) == "ledger: row 0 is not the one whose head was kept"
+
+
+@pytest.mark.parametrize("text", ["", "7", "x-" + "0" * 64, "7-" + "0" * 63, "-7-" + "0" * 64, "7-" + "G" * 64])
+def test_what_is_no_head_is_refused(path: Path, text: str) -> None:
+    assert trouble(path, text).startswith("head: a number, a dash and 64 hexadecimal digits are needed")
+
+
+def test_a_head_reads_as_it_was_printed() -> None:
+    head = Head(12, "ab" * 32)
+    assert Head.parse(f" {head}\n") == head
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE dpcurves_accounts SET cap = cap * 2",
+        "UPDATE dpcurves_accounts SET spent = 0",
+        "UPDATE dpcurves_accounts SET neighbours = 'replace-one'",
+        "UPDATE dpcurves_accounts SET seal = mac",
+        "UPDATE dpcurves_book SET head = seal",
+        "UPDATE dpcurves_book SET entries = entries + 1",
+        "UPDATE dpcurves_book SET entries = 'many'",
+        "DELETE FROM dpcurves_book",
+    ],
+)
+def test_nothing_is_charged_on_a_changed_account_or_book(path: Path, statement: str) -> None:
+    ledger = opened(path)
+    edit(path, statement)
+    before = dump(path)
+    with pytest.raises(ValueError, match="without the key"):
+        ledger.charge("flights", PrivacyLoss.pure("0.1"), purpose="x", request="r", binding="f" * 64, units=None)
+    with pytest.raises(ValueError, match="without the key"):
+        ledger.statement("flights")
+    assert dump(path) == before
+
+
+def test_a_changed_answer_or_grant_is_not_shown_again(path: Path) -> None:
+    ledger = opened(path)
+    question = {"purpose": "a CDF 0", "request": "request 0", "binding": "0" * 64, "units": None}
+    grant = ledger.charge("flights", PrivacyLoss.pure("0.1"), **question)  # type: ignore[arg-type]
+    edit(path, "UPDATE dpcurves_answers SET answer = '[9]'")
+    with pytest.raises(ValueError, match="ledger: row 4 was changed without the key"):
+        ledger.stored(grant, 0, 0)
+    with pytest.raises(ValueError, match="ledger: row 4 was changed without the key"):
+        ledger.store(grant, 0, 0, "[1]")
+    edit(path, "UPDATE dpcurves_grants SET amount = 1")
+    with pytest.raises(ValueError, match="ledger: row 3 was changed without the key"):
+        ledger.charge("flights", PrivacyLoss.pure("0.1"), **question)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="ledger: row 3 was changed without the key"):
+        ledger.stored(grant, 0, 0)
+    with pytest.raises(ValueError, match="ledger: row 3 was changed without the key"):
+        ledger.statement("flights")
+
+
+def test_rows_of_another_ledger_under_the_same_key_are_refused(path: Path, tmp_path: Path, flights: Account) -> None:
+    rich = Ledger.open(f"sqlite:///{tmp_path}/rich.db", KEY)
+    rich.create(replace(flights, cap=PrivacyLoss.pure(100)))
+    ledger = opened(path)
+    edit(
+        path,
+        f"ATTACH '{tmp_path}/rich.db' AS rich",
+        "DELETE FROM main.dpcurves_accounts WHERE dataset = 'flights'",
+        "INSERT INTO main.dpcurves_accounts SELECT * FROM rich.dpcurves_accounts",
+    )
+    with pytest.raises(ValueError, match="ledger: row 1 was changed without the key"):
+        ledger.charge("flights", PrivacyLoss.pure(50), purpose="x", request="r", binding="f" * 64, units=None)
+    assert trouble(path) == "ledger: row 1 was changed without the key"
+
+
+def test_edits_on_a_server_are_found(new_database: Callable[[], str], flights: Account) -> None:
+    url = new_database()
+    ledger = Ledger.open(url, KEY)
+    ledger.create(flights)
+    for request in "abc":
+        ledger.charge("flights", PrivacyLoss.pure("0.1"), purpose="x", request=request, binding="f" * 64, units=None)
+    assert ledger.verify(ledger.head()).entries == 4
+    with create_engine(url, poolclass=NullPool).begin() as connection:
+        connection.exec_driver_sql("UPDATE dpcurves_grants SET amount = 1 WHERE entry = 3")
+    with pytest.raises(ValueError, match="ledger: row 3 was changed without the key"):
+        ledger.verify()
+    with create_engine(url, poolclass=NullPool).begin() as connection:
+        connection.exec_driver_sql("DROP TABLE dpcurves_answers")
+    with pytest.raises(ValueError, match=r"^ledger: PostgreSQL database 'postgres': it is no ledger$"):
+        ledger.verify()
+
+
+def test_a_ledger_is_read_in_order_however_few_rows_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for rows in (1, 2, 3, 4, 5):
+        monkeypatch.setattr(verification, "_ROWS_AT_ONCE", rows)
+        assert opened(path).verify().entries == ENTRIES
+
+
+def test_a_row_that_stands_twice_under_one_number_is_found(path: Path) -> None:
+    edit(
+        path,
+        "CREATE TABLE loose AS SELECT * FROM dpcurves_grants",
+        "DROP TABLE dpcurves_grants",
+        "ALTER TABLE loose RENAME TO dpcurves_grants",
+        "INSERT INTO dpcurves_grants SELECT * FROM dpcurves_grants WHERE entry = 9",
+    )
+    assert trouble(path) == "ledger: row 9 stands twice: one was inserted without the key"
