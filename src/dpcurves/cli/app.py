@@ -52,8 +52,10 @@ def show_help(context: typer.Context) -> None:
 
 
 def _group(commands: Mapping[str, Command], **settings: Any) -> typer.Typer:
-    # Help in boxes would import twice as much before it answers.
-    app = typer.Typer(cls=Commands, context_settings=SETTINGS, rich_markup_mode=None, **settings)
+    # Help in boxes and shell completion would each import twice as much before there is an answer.
+    app = typer.Typer(
+        cls=Commands, context_settings=SETTINGS, rich_markup_mode=None, add_completion=False, **settings
+    )  # fmt: skip
     app.callback(invoke_without_command=True)(show_help)
     for name, command in commands.items():
         app.command(name)(with_options(command))

@@ -15,6 +15,13 @@ from .refusal import STOPPED, refusal_of
 class Commands(TyperGroup):
     """A group that shows no traceback and no box."""
 
+    def get_help_option(self, ctx: Any) -> Any:
+        """The option that asks for help: False where it is not given, so that nothing is imported to read it."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.default = False
+        return option
+
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> NoReturn:

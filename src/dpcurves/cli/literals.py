@@ -21,7 +21,7 @@ def whole(argument: str, text: str, least: int = 1) -> int:
     Raises:
         Misuse: it is none, or is below `least`.
     """
-    if re.fullmatch(r"[+-]?\d{1,18}", text) is None or int(text) < least:
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", text) is None or int(text) < least:
         raise Misuse(f"{argument}: a whole number of at least {least} is needed, got {text!r}")
     return int(text)
 
@@ -32,7 +32,7 @@ def amount(argument: str, text: str) -> str:
     Raises:
         Misuse: it is none.
     """
-    decimal, quotient = _decimal(text), re.fullmatch(r"\d{1,18}/\d{1,18}", text)
+    decimal, quotient = _decimal(text), re.fullmatch(r"[0-9]{1,18}/[0-9]{1,18}", text)
     if (decimal is None and quotient is None) or len(text) > LONGEST_NUMBER:
         raise Misuse(f"{argument}: a number above zero is needed, got {text!r}")
     if decimal is not None and not (isfinite(decimal) and decimal > 0):
@@ -84,7 +84,7 @@ def category(text: str) -> str | int | float | bool:
     """
     if len(text) > 1 and text[0] == text[-1] == '"':
         return text[1:-1].replace('""', '"')
-    if re.fullmatch(r"[+-]?\d{1,18}", text):
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", text):
         return int(text)
     number = _decimal(text)
     if number is not None and isfinite(number):

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ..curves import Question
-    from ..privacy import Adjacency
     from ..release import Plan
     from .option_groups import Command
 
+LEGEND = "error: standard deviation of one reading, in records (of sums: in records that add as much as one can)"
 ASKED = MappingProxyType({"CountQuery": "counts", "SumQuery": "sums", "CutQuery": "cuts"})
 
 
@@ -96,25 +96,25 @@ def _rehearse(question: Question[Any], price: Price, promise: Promise, units: Un
     from ..session import rehearse
     from .output import Output
 
-    loss, adjacency = price.loss(), _adjacency(promise, units)
+    loss, neighbours = price.loss(), promise.neighbours()
+    number = units.number(neighbours)
+    adjacency = neighbours.among(promise.protected(), number)
     plans = rehearse(question, loss, adjacency)
     terminal = Output().terminal()
-    terminal.print(f"{question}: {loss}, {adjacency}, protects {adjacency.unit}")
-    terminal.print(_table(plans))
+    terminal.print(f"{question}: {loss}, {adjacency}, protects {adjacency.unit}", soft_wrap=True)
+    terminal.print(_table(plans, number))
 
 
-def _adjacency(promise: Promise, units: Units) -> Adjacency:
-    neighbours = promise.neighbours()
-    return neighbours.among(promise.protected(), units.number(neighbours))
-
-
-def _table(plans: Sequence[Plan]) -> Table:
+def _table(plans: Sequence[Plan], units: int | None) -> Table:
     from rich.table import Table
 
-    table = Table(caption="error: standard deviation of one reading, in records", caption_justify="left")
-    for name in ("turn", "asks for", "price", "error", "mechanism"):
-        table.add_column(name, justify="right" if name in ("turn", "error") else "left")
+    table = Table(caption=LEGEND, caption_justify="left")
+    for name in ("turn", "asks for", "price", "error", "of the units", "mechanism"):
+        table.add_column(name, justify="right" if name in ("turn", "error", "of the units") else "left")
     for turn, plan in enumerate(plans, start=1):
+        # A sum is kept in steps of a lattice; a record adds `reach` steps at most, and 1 to a count.
+        error = plan.error / plan.query.reach
+        share = f"{error / units:.4%}" if units and error else ""
         asked = ASKED[type(plan.query).__name__]
-        table.add_row(str(turn), asked, str(plan.loss), f"{plan.error:.4g}" if plan.error else "-", plan.made_by)
+        table.add_row(str(turn), asked, str(plan.loss), f"{error:.4g}" if error else "", share, plan.made_by)
     return table

@@ -15,10 +15,9 @@ BUDGET = 3
 DATA = 4
 STOPPED = 130
 
-NAMED = re.compile(r"([a-z_]+(?:, [a-z_]+)*): (.*)", re.DOTALL)
+NAMED = re.compile(r"([a-z_-]+(?:, [a-z_-]+)*): (.*)", re.DOTALL)
 """An error of ours names its argument first. What does not is the word of some engine, and may quote a record."""
-OPTIONS = {"request": "request-id", "rows_per_unit": "rows-per-unit", "pos_label": "pos-label",
-           "neg_label": "neg-label"}  # fmt: skip
+OPTIONS = {"request": "request-id"}
 REWORDED = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
@@ -87,7 +86,8 @@ def _status(error: BaseException, argument: str) -> int:
 
 
 def _options(arguments: str) -> str:
-    return ", ".join(OPTIONS.get(name, name) for name in arguments.split(", "))
+    names = (name.replace("_", "-") for name in arguments.split(", "))
+    return ", ".join(OPTIONS.get(name, name) for name in names)
 
 
 def _fault(error: BaseException) -> str:

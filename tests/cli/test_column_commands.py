@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import Result
+
+from dpcurves import CDF, Histogram, Quantiles
+from dpcurves.display import check_document
+
+Run = Callable[..., Result]
+
+ONE = ("--epsilon", "1", "--adjacency", "replace-one")
+SURE = ("--epsilon", "1e6", "--adjacency", "replace-one")
+DELAY = ("--column", "delay", "--grid=-100:300:64")
+STATED = {"epsilon", "rho", "adjacency", "unit", "trust", "mechanism", "seeded", "grant"}
+
+
+def document(run: Run, *arguments: object) -> dict[str, object]:
+    result = run(*arguments, "--json", "-")
+    assert result.exit_code == 0, result.output
+    found: dict[str, object] = json.loads(result.stdout)
+    check_document(found)
+    return found
+
+
+@pytest.mark.parametrize("source", ["csv", "parquet"])
+def test_a_distribution_function_comes_from_csv_and_from_parquet(
+    run: Run, source: str, request: pytest.FixtureRequest
+) -> None:
+    found = document(run, "cdf", request.getfixturevalue(source), *DELAY, *ONE)
+    assert found["kind"] == "cdf"
+    assert found["schema"] == 1
+    assert found["x"] == np.linspace(-100, 300, 65).tolist()
+    assert np.all(np.diff(np.array(found["y"])) >= 0)
+    privacy = found["privacy"]
+    assert isinstance(privacy, dict)
+    assert privacy.keys() >= STATED
+    assert (privacy["epsilon"], privacy["adjacency"], privacy["seeded"]) == (1.0, "replace-one", False)
+
+
+def test_json_on_standard_output_can_be_read_as_a_curve(run: Run, parquet: Path) -> None:
+    result = run("cdf", parquet, *DELAY, *SURE, "--json", "-")
+    curve = CDF.from_json(result.stdout)
+    assert curve.cdf(100.0) == pytest.approx(0.5, abs=1e-3)
+    assert "mechanism" in result.stderr
+
+
+def test_a_grid_may_begin_with_a_minus_after_a_space(run: Run, parquet: Path) -> None:
+    found = document(run, "cdf", parquet, "--column", "delay", "--grid", "-100:300:8", *ONE)
+    assert found["x"] == np.linspace(-100, 300, 9).tolist()
+
+
+def test_edges_and_geometric_grids_are_grids(run: Run, parquet: Path) -> None:
+    found = document(run, "histogram", parquet, "--column", "delay", "--edges", "-100,0,100,300", *SURE)
+    assert found["x"] == [-100.0, 0.0, 100.0, 300.0]
+    assert found["count"] == pytest.approx([500, 500, 1000], abs=1)
+    found = document(run, "cdf", parquet, "--column", "delay", "--grid", "geometric:1:256:8", *ONE)
+    assert found["x"] == [2.0**i for i in range(9)]
+
+
+def test_outside_values_may_be_counted_apart(run: Run, parquet: Path) -> None:
+    asked = ("histogram", parquet, "--column", "delay", "--grid", "0:100:2", *SURE)
+    assert document(run, *asked)["count"] == pytest.approx([750, 1250], abs=1)
+    assert document(run, *asked, "--outside", "apart")["count"] == pytest.approx([250, 250], abs=1)
+
+
+def test_quantiles_are_read_at_given_shares(run: Run, parquet: Path, tmp_path: Path) -> None:
+    file = tmp_path / "q.json"
+    result = run("quantiles", parquet, *DELAY, "--at", "0.25,0.5,0.75", *SURE, "--json", file)
+    assert result.exit_code == 0, result.output
+    found = Quantiles.from_json(file.read_text())
+    assert found.p.tolist() == [0.25, 0.5, 0.75]
+    assert found.x == pytest.approx(np.array([0, 100, 200]), abs=2)
+
+
+def test_quartiles_are_shown_with_intervals_on_the_terminal(run: Run, parquet: Path) -> None:
+    result = run("quantiles", parquet, *DELAY, *ONE)
+    assert result.exit_code == 0, result.output
+    assert all(word in result.stdout for word in ("0.25", "0.5", "0.75", "lower", "upper"))
+
+
+def test_a_histogram_is_shown_with_its_face_below(run: Run, parquet: Path) -> None:
+    result = run("histogram", parquet, "--column", "delay", "--grid", "-100:300:8", *ONE)
+    assert result.exit_code == 0, result.output
+    for words in ("left", "right", "count", "epsilon 1", "replace-one", "each record", "one curator", "mechanism: "):
+        assert words in result.stdout
+    assert "does not add up with other calls" in result.stderr
+
+
+def test_a_long_curve_is_thinned_on_the_terminal(run: Run, parquet: Path) -> None:
+    result = run("cdf", parquet, "--column", "delay", "--grid", "-100:300:1024", *ONE)
+    assert "20 of 1025 rows are shown" in result.stdout
+    assert len(result.stdout.splitlines()) < 40
+
+
+def test_every_declared_category_has_a_curve(run: Run, parquet: Path) -> None:
+    split = ("--by", "carrier", "--categories", "UA,AA,XX")
+    found = document(run, "cdf", parquet, *DELAY, *split, *ONE)
+    assert found["kind"] == "curves"
+    curves = found["curves"]
+    assert isinstance(curves, dict)
+    assert list(curves) == ["UA", "AA", "XX"]
+    shown = run("histogram", parquet, *DELAY, *split, *ONE).stdout
+    assert all(words in shown for words in ("carrier UA", "carrier AA", "carrier XX"))
+
+
+def test_rho_is_a_price_as_well(run: Run, parquet: Path) -> None:
+    found = document(run, "cdf", parquet, *DELAY, "--rho", "0.1", "--adjacency", "add-remove")
+    privacy = found["privacy"]
+    assert isinstance(privacy, dict)
+    assert (privacy["epsilon"], privacy["rho"], privacy["adjacency"]) == (None, 0.1, "add-remove")
+
+
+def test_units_may_have_several_records(run: Run, parquet: Path) -> None:
+    unit = ("--unit", "tail", "--rows-per-unit", "2", "--units", "500")
+    found = document(run, "histogram", parquet, *DELAY, *SURE, *unit)
+    privacy = found["privacy"]
+    assert isinstance(privacy, dict)
+    assert (privacy["unit"], privacy["units"]) == ("tail", 500)
+    count = found["count"]
+    assert isinstance(count, list)
+    assert sum(count) == pytest.approx(1000, abs=2)
+
+
+def test_fields_may_be_separated_by_semicolons(run: Run, semicolons: Path) -> None:
+    found = document(run, "cdf", semicolons, *DELAY, *ONE, "--delimiter", ";")
+    assert found["kind"] == "cdf"
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
+def test_a_picture_is_written_where_it_is_wanted(run: Run, parquet: Path, tmp_path: Path, ending: str) -> None:
+    file = tmp_path / f"a.{ending}"
+    result = run("cdf", parquet, *DELAY, *ONE, "--plot", file, "--measured-in", "minutes", "--level", "0.9")
+    assert result.exit_code == 0, result.output
+    assert file.stat().st_size > 1000
+    assert f"written: {file}" in result.stdout
+
+
+def test_the_measuring_unit_stands_on_the_curve(run: Run, parquet: Path, tmp_path: Path) -> None:
+    file = tmp_path / "h.json"
+    run("histogram", parquet, *DELAY, *ONE, "--measured-in", "minutes", "--json", file)
+    assert Histogram.from_json(file.read_text()).label == "delay (minutes)"

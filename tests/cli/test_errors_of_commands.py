@@ -1,0 +1,224 @@
+"""Every mistake ends in one line that names the argument and the rule, in an exit status, and in an unspent budget."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+Run = Callable[..., Result]
+
+DELAY = ("--column", "delay", "--grid", "-100:300:64")
+ONE = ("--epsilon", "1", "--adjacency", "replace-one")
+SCORES = ("--label", "late", "--score", "score")
+
+USAGE = [
+    ((*DELAY, "--adjacency", "replace-one"), "epsilon: give --epsilon (pure) or --rho (zCDP); there is no default"),
+    ((*DELAY, *ONE, "--rho", "1"), "epsilon, rho: give --epsilon (pure) or --rho (zCDP), not both"),
+    ((*DELAY, "--epsilon", "0"), "epsilon: a finite number above zero is needed, got 0"),
+    ((*DELAY, "--epsilon", "-1"), "epsilon: a finite number above zero is needed, got -1"),
+    ((*DELAY, "--epsilon", "nan"), "epsilon: a finite number above zero is needed, got nan"),
+    ((*DELAY, "--epsilon", "inf"), "epsilon: a finite number above zero is needed, got inf"),
+    ((*DELAY, "--epsilon", "1e999"), "epsilon: a finite number above zero is needed, got 1e999"),
+    ((*DELAY, "--epsilon", "1/0"), "epsilon: a number above zero is needed, got '1/0'"),
+    ((*DELAY, "--epsilon", "much"), "epsilon: a number above zero is needed, got 'much'"),
+    ((*DELAY, "--rho", "-inf"), "rho: a finite number above zero is needed, got -inf"),
+    (("--column", "delay", *ONE), "grid: give --grid lower:upper:cells (or --edges); bounds are declared"),
+    (("--column", "delay", "--grid", "300:-100:64", *ONE), "grid: finite bounds are needed, the lower below the upper"),
+    (("--column", "delay", "--grid", "0:0:64", *ONE), "grid: finite bounds are needed, the lower below the upper"),
+    (("--column", "delay", "--grid", "0:inf:64", *ONE), "grid: finite bounds are needed"),
+    (("--column", "delay", "--grid", "0:nan:64", *ONE), "grid: finite bounds are needed"),
+    (("--column", "delay", "--grid", "0:1:0", *ONE), "grid: at least 1 cell is needed, got 0"),
+    (("--column", "delay", "--grid", "0:100", *ONE), "grid: write lower:upper:cells, as in 0:100:1024, not '0:100'"),
+    (("--column", "delay", "--grid", "0:1:99999999999", *ONE), "grid: at most 16777216 cells are asked for here"),
+    (("--column", "delay", "--edges", "3,2,1", *ONE), "grid: at least two edges are needed, each above the one before"),
+    ((*DELAY, "--edges", "1,2", *ONE), "edges: give --grid or --edges, not both"),
+    ((*DELAY, "--outside", "away", *ONE), "outside: clamped or apart is needed, got 'away'"),
+    (("--grid", "0:1:4", *ONE), "column: --column is missing"),
+    ((*DELAY, "--adjacency", "neighbours", "--epsilon", "1"), "adjacency: add-remove or replace-one is needed"),
+    ((*DELAY, *ONE, "--unit", "tail"), "unit: the account of 'flights' was opened with each record, not with 'tail'"),
+    ((*DELAY, *ONE, "--unit", "tail", "--rows-per-unit", "0"), "rows-per-unit: a whole number of at least 1 is needed, got '0'"),
+    ((*DELAY, *ONE, "--rows-per-unit", "7"), "rows-per-unit: the account of 'flights' was opened with 1, not with 7"),
+    ((*DELAY, "--epsilon", "1", "--adjacency", "add-remove"),
+     "adjacency: the account of 'flights' was opened with replace-one, not with add-remove"),
+    ((*DELAY, *ONE, "--units", "3"), "units: 3 were promised in public; the table has another number of units"),
+    ((*DELAY, *ONE, "--units", "some"), "units: a whole number of at least 1 is needed"),
+    ((*DELAY, *ONE, "--dataset", "trains"), "dataset: this ledger has no account 'trains'; make one with: dpcurves"),
+    ((*DELAY, *ONE, "--by", "carrier"), "categories: declare them with --categories"),
+    ((*DELAY, *ONE, "--categories", "UA"), "by: say with --by which column the categories are of"),
+    ((*DELAY, *ONE, "--by", "carrier", "--categories", "UA,UA"), "categories: each is declared once"),
+    ((*DELAY, *ONE, "--by", "carrier", "--categories", "UA,,"), "categories: labels with commas between them"),
+    ((*DELAY, *ONE, "--level", "95"), "level: a number between 0 and 1 is needed, as in 0.95, got '95'"),
+    ((*DELAY, *ONE, "--plot", "a.jpg"), "plot: a file that ends in .svg, .png, .pdf is needed, got 'a.jpg'"),
+    ((*DELAY, *ONE, "--plot", "none/a.svg"), "plot: the folder of 'none/a.svg' is not there"),
+    ((*DELAY, *ONE, "--json", "none/a.json"), "json: the folder of 'none/a.json' is not there"),
+    ((*DELAY, *ONE, "--request-id", "a\tb"), "request-id: 1 to 200 printable characters are needed"),
+    ((*DELAY, *ONE, "--colum", "delay"), "--colum: there is no such option; did you mean --column?"),
+    ((*DELAY, *ONE, "more"), "more: nothing is expected here"),
+    ((*DELAY, "--epsilon"), "--epsilon: a value is needed"),
+]  # fmt: skip
+
+DATA = [
+    ("csv", ("--column", "dealy", "--grid", "0:1:4", *ONE), "dealy"),
+    ("parquet", ("--column", "dealy", "--grid", "0:1:4", *ONE), "dealy"),
+    ("parquet", ("--column", "words", "--grid", "0:1:4", *ONE), "words"),
+    ("csv", (*DELAY, *ONE, "--by", "nothing", "--categories", "UA"), "nothing"),
+]
+
+
+def refused(result: Result, status: int, line: str) -> None:
+    assert (result.exit_code, result.stdout) == (status, "")
+    assert result.stderr.startswith(f"dpcurves: {line}")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.fixture
+def spent(run: Run, ledger: str) -> Callable[[], str]:
+    """What the ledger says of itself."""
+    return lambda: run("ledger", "head", ledger).stdout + run("ledger", "show", ledger).stdout
+
+
+@pytest.mark.parametrize(("options", "line"), USAGE, ids=lambda value: value[:40] if isinstance(value, str) else "")
+def test_wrong_usage_is_named_and_costs_nothing(
+    *, run: Run, parquet: Path, ledger: str, spent: Callable[[], str], options: tuple[str, ...], line: str
+) -> None:
+    before = spent()
+    refused(run("cdf", parquet, "--ledger", ledger, *options), 2, line)
+    assert spent() == before
+
+
+@pytest.mark.parametrize(("source", "options", "word"), DATA)
+def test_a_wrong_or_a_text_column_is_named_and_costs_nothing(
+    *, run: Run, source: str, request: pytest.FixtureRequest, ledger: str, spent: Callable[[], str],
+    options: tuple[str, ...], word: str,
+) -> None:  # fmt: skip
+    before = spent()
+    result = run("cdf", request.getfixturevalue(source), *options, "--ledger", ledger)
+    refused(result, 4, "")
+    assert word in result.stderr
+    assert spent() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (("--label", "nothing", "--score", "score"), "nothing"),
+        (("--label", "late", "--score", "nothing"), "nothing"),
+        (("--label", "late", "--score", "words"), "words"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["roc", "calibration", "hosmer-lemeshow"])
+def test_a_wrong_column_of_labels_or_scores_is_named(
+    *, run: Run, kind: str, parquet: Path, ledger: str, spent: Callable[[], str], options: tuple[str, ...], word: str
+) -> None:
+    before = spent()
+    result = run(kind, parquet, *options, *ONE, "--ledger", ledger)
+    refused(result, 4, "")
+    assert word in result.stderr
+    assert spent() == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "line"),
+    [
+        ("roc", (*SCORES, "--pos-label", "yes"), "neg-label: say which label is negative"),
+        ("roc", (*SCORES, "--pos-label", "1", "--neg-label", "1"), "pos-label: the positive and the negative label"),
+        ("roc", ("--label", "late"), "score: --score is missing"),
+        ("calibration", (*SCORES, "--groups", "1"), "groups: a whole number of at least 2 is needed, got '1'"),
+        ("calibration", (*SCORES, "--outside", "apart"), "grid: groups need scores outside the grid clamped"),
+        ("hosmer-lemeshow", (*SCORES, "--grid", "0:2:64"), "grid: predicted probabilities lie in [0, 1]"),
+        ("quantiles", (*DELAY, "--at", "0.5,1.5"), "at: shares between 0 and 1 are needed"),
+        ("quantiles", (*DELAY, "--at", "half"), "at: numbers with commas between them are needed"),
+    ],
+)
+def test_wrong_usage_of_other_commands_is_named(
+    run: Run, parquet: Path, kind: str, options: tuple[str, ...], line: str
+) -> None:
+    refused(run(kind, parquet, *options, *ONE), 2, line)
+
+
+@pytest.mark.parametrize("name", ["missing.csv", "missing.parquet", "folder.csv", "words.parquet", "empty.parquet"])
+def test_an_unusable_file_is_named_and_costs_nothing(
+    run: Run, tmp_path: Path, ledger: str, spent: Callable[[], str], name: str
+) -> None:
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "words.parquet").write_text("zebrafinch,97531.25\n" * 50)
+    (tmp_path / "empty.parquet").touch()
+    before = spent()
+    refused(run("cdf", tmp_path / name, *DELAY, *ONE, "--ledger", ledger), 4, "data: ")
+    assert spent() == before
+
+
+def test_a_table_without_records_is_refused_where_the_number_of_units_is_public(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "empty.csv"
+    file.write_text("delay\n")
+    refused(run("cdf", file, *DELAY, *ONE), 4, "data: ")
+    assert run("cdf", file, *DELAY, "--epsilon", "1", "--adjacency", "add-remove").exit_code == 0
+
+
+def test_in_a_csv_file_what_is_no_number_is_missing(run: Run, csv: Path) -> None:
+    assert run("cdf", csv, "--column", "words", "--grid", "0:1:4", *ONE).exit_code == 0
+
+
+def test_without_a_ledger_the_adjacency_must_be_said(run: Run, parquet: Path) -> None:
+    refused(run("cdf", parquet, *DELAY, "--epsilon", "1"), 2, "adjacency: give --adjacency replace-one")
+
+
+@pytest.mark.parametrize("option", ["dataset", "request-id"])
+def test_what_means_something_in_a_ledger_only_is_refused_without_one(run: Run, parquet: Path, option: str) -> None:
+    refused(run("cdf", parquet, *DELAY, *ONE, f"--{option}", "a"), 2, f"{option}: it means something in a ledger only")
+
+
+@pytest.mark.parametrize(
+    ("unit", "line"),
+    [(("--unit", "tail"), "rows-per-unit: say with --rows-per-unit"), (("--rows-per-unit", "2"), "unit: say with")],
+)
+def test_a_unit_needs_its_column_and_its_number_of_rows(
+    run: Run, parquet: Path, unit: tuple[str, str], line: str
+) -> None:
+    refused(run("cdf", parquet, *DELAY, *ONE, *unit), 2, line)
+
+
+@pytest.mark.parametrize(
+    ("typed", "line"),
+    [
+        (("cfd",), "cfd: there is no such command; did you mean 'cdf'?"),
+        (("ledger", "sow"), "sow: there is no such command; did you mean 'show'?"),
+        (("plan", "ecdf"), "ecdf: there is no such command; did you mean 'cdf'?"),
+        (("cdf",), "data: DATA is missing"),
+        (("ledger", "show"), "url: URL is missing"),
+        (("--quiet",), "--quiet: there is no such option"),
+    ],
+)
+def test_a_command_that_is_not_there_is_named(run: Run, typed: tuple[str, ...], line: str) -> None:
+    refused(run(*typed), 2, line)
+
+
+def test_a_stopped_command_is_quiet(run: Run, parquet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dpcurves.session.Session.ask", stop)
+    result = run("cdf", parquet, *DELAY, *ONE)
+    assert (result.exit_code, result.output) == (130, "")
+
+
+def test_an_error_that_should_not_be_shows_no_value(run: Run, parquet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ValueError("could not convert string to float: 'zebrafinch'")
+
+    monkeypatch.setattr("dpcurves.session.Session.ask", fail)
+    refused(run("cdf", parquet, *DELAY, *ONE), 1, "ValueError in ")
+
+
+def test_the_process_itself_leaves_with_the_status(parquet: Path) -> None:
+    from subprocess import run as run_process
+
+    done = run_process(
+        [sys.executable, "-m", "dpcurves.cli", "cdf", str(parquet), *DELAY], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "dpcurves: epsilon: give --epsilon (pure) or --rho (zCDP); there is no default\n"

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+
+import pytest
+from typer.testing import Result
+
+Run = Callable[..., Result]
+
+HEAVY = {
+    "numpy", "scipy", "numba", "duckdb", "pyarrow", "narwhals", "sqlalchemy", "cryptography", "rich", "matplotlib",
+    "pandas", "polars", "pydantic",
+}  # fmt: skip
+COMMANDS = [
+    *(("cdf",), ("quantiles",), ("histogram",), ("roc",), ("calibration",), ("hosmer-lemeshow",)),
+    *(("plan", kind) for kind in ("cdf", "quantiles", "histogram", "roc", "calibration", "hosmer-lemeshow")),
+    *(("ledger", kind) for kind in ("create", "show", "verify", "head")),
+]
+
+
+def imported(*arguments: str) -> set[str]:
+    """What a fresh process has imported once it has answered."""
+    ask = f"""
+import sys
+from dpcurves.cli import main
+sys.argv = ["dpcurves", *{arguments!r}]
+try:
+    main()
+finally:
+    print(*{{name.partition(".")[0] for name in sys.modules}}, file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=False)
+    assert done.stdout
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("cdf", "--help"), ("--version",), ()])
+def test_help_imports_nothing_heavy(arguments: tuple[str, ...]) -> None:
+    assert imported(*arguments) & HEAVY == set()
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_explains_itself_with_an_example(run: Run, command: tuple[str, ...]) -> None:
+    for option in ("--help", "-h"):
+        result = run(*command, option)
+        assert result.exit_code == 0
+        assert f"Example: dpcurves {' '.join(command)}" in result.stdout
+        assert "default: None" not in result.stdout
+
+
+@pytest.mark.parametrize("group", [(), ("plan",), ("ledger",)])
+def test_without_a_command_the_commands_are_shown(run: Run, group: tuple[str, ...]) -> None:
+    result = run(*group)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.strip() == run(*group, "--help").stdout.strip()
+
+
+def test_the_version_is_that_of_the_package(run: Run) -> None:
+    assert run("--version").stdout == f"dpcurves {version('dpcurves')}\n"

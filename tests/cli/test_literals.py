@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+
+from dpcurves.cli.literals import amount, categories, category, chance, chosen, numbers, whole
+from dpcurves.cli.refusal import Misuse
+
+
+@pytest.mark.parametrize("text", ["1", "0.1", "1e-3", ".5", "1/3", "+2"])
+def test_an_amount_stays_as_it_was_typed(text: str) -> None:
+    assert amount("epsilon", text) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "-1", "nan", "inf", "-inf", "1e999", "1e-999", "one", "", "1/0x", "1e999999999", "9" * 400, "1:2"]
+)
+def test_what_is_no_finite_number_above_zero_is_no_amount(text: str) -> None:
+    with pytest.raises(Misuse, match=r"^epsilon: a (finite )?number above zero is needed"):
+        amount("epsilon", text)
+
+
+@pytest.mark.parametrize("text", ["1", "+0", "-2", "1.5", "ten", "", "1e3", "٣", "9" * 30])
+def test_a_whole_number_has_digits_only_and_is_large_enough(text: str) -> None:
+    with pytest.raises(Misuse, match=r"^groups: a whole number of at least 2 is needed"):
+        whole("groups", text, least=2)
+
+
+@pytest.mark.parametrize("text", ["0", "1", "95", "nan", "x"])
+def test_a_chance_lies_between_0_and_1(text: str) -> None:
+    with pytest.raises(Misuse, match=r"^level: a number between 0 and 1 is needed"):
+        chance("level", text)
+
+
+def test_numbers_stand_between_commas() -> None:
+    assert numbers("at", "0.25, .5,0.75") == (0.25, 0.5, 0.75)
+
+
+@pytest.mark.parametrize("text", ["", "1,,2", "1,two", "nan", "1;2"])
+def test_a_list_with_a_gap_or_a_word_is_no_list_of_numbers(text: str) -> None:
+    with pytest.raises(Misuse, match=r"^at: numbers with commas between them are needed"):
+        numbers("at", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1), ("-1", -1), ("0.5", 0.5), ("true", True), ("False", False), ("UA", "UA"), ('"1"', "1"),
+        ('"say ""a"""', 'say "a"'), ("nan", "nan"), ("1 2", "1 2"),
+    ],
+)  # fmt: skip
+def test_a_label_is_what_it_looks_like_and_quotes_make_it_text(text: str, value: object) -> None:
+    found = category(text)
+    assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("UA,AA", ("UA", "AA")), ("UA", ("UA",)), (' 1 , "1" ', (1, "1")), ('"a,b",c', ("a,b", "c")),
+        ("New York,Oslo", ("New York", "Oslo")), ('""', ("",)),
+    ],
+)  # fmt: skip
+def test_labels_stand_between_commas_and_may_stand_in_quotes(text: str, values: tuple[object, ...]) -> None:
+    assert categories("categories", text) == values
+
+
+@pytest.mark.parametrize("text", ["", "UA,", ",UA", "UA,,AA", '"UA', 'UA"'])
+def test_an_empty_label_or_an_open_quote_is_refused(text: str) -> None:
+    with pytest.raises(Misuse, match=r"^categories: labels with commas between them are needed"):
+        categories("categories", text)
+
+
+def test_a_choice_names_all_that_may_be_chosen() -> None:
+    assert chosen("outside", "apart", {"clamped": 1, "apart": 2}) == 2
+    with pytest.raises(Misuse, match=r"^outside: clamped or apart is needed, got 'away'$"):
+        chosen("outside", "away", {"clamped": 1, "apart": 2})

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import builtins
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from dpcurves.cli.output import Output
+from dpcurves.cli.refusal import Misuse
+
+
+@pytest.mark.parametrize("ending", [".svg", ".png", ".pdf", ".SVG"])
+def test_pictures_have_one_of_three_endings(tmp_path: Path, ending: str) -> None:
+    Output(plot=str(tmp_path / f"a{ending}")).require_writable()
+
+
+@pytest.mark.parametrize("name", ["a.jpg", "a", ".svg", "a.svg.gz"])
+def test_another_ending_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Misuse, match=r"^plot: a file that ends in \.svg, \.png, \.pdf is needed"):
+        Output(plot=str(tmp_path / name)).require_writable()
+
+
+@pytest.mark.parametrize("argument", ["json", "plot"])
+def test_a_folder_that_is_not_there_is_found_out_first(tmp_path: Path, argument: str) -> None:
+    with pytest.raises(Misuse, match=f"^{argument}: the folder of .* is not there$"):
+        Output(**{argument: str(tmp_path / "none" / "a.svg")}).require_writable()
+
+
+@pytest.mark.parametrize("argument", ["json", "plot"])
+def test_a_folder_is_no_file(tmp_path: Path, argument: str) -> None:
+    (tmp_path / "a.svg").mkdir()
+    with pytest.raises(Misuse, match=f"^{argument}: .* is a folder; a file is needed$"):
+        Output(**{argument: str(tmp_path / "a.svg")}).require_writable()
+
+
+def test_a_folder_that_takes_no_file_is_found_out_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    with pytest.raises(Misuse, match=r"^json: .* cannot be written \(Permission denied\)$"):
+        Output(json=str(tmp_path / "a.json")).require_writable()
+
+
+def test_a_missing_matplotlib_is_found_out_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = builtins.__import__
+
+    def without(
+        name: str,
+        globals: Mapping[str, object] | None = None,
+        locals: Mapping[str, object] | None = None,
+        fromlist: Sequence[str] = (),
+        level: int = 0,
+    ) -> ModuleType:
+        if name == "matplotlib":
+            raise ImportError(name)
+        return original(name, globals, locals, fromlist, level)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(Misuse, match=r"^plot: matplotlib is needed for pictures; install dpcurves\[plot\]$"):
+        Output(plot=str(tmp_path / "a.svg")).require_writable()
+
+
+def test_looking_for_a_place_leaves_nothing_behind(tmp_path: Path) -> None:
+    Output(json=str(tmp_path / "a.json"), plot=str(tmp_path / "a.svg")).require_writable()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("old" * 100)
+    Output(json=str(path)).write_json("{}")
+    assert path.read_text() == "{}\n"
+    assert [file.name for file in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_device_is_written_as_it_is() -> None:
+    output = Output(json=os.devnull)
+    output.require_writable()
+    output.write_json("{}")
+    assert not Path(os.devnull).is_file()
+
+
+def test_a_dash_is_standard_output_and_people_read_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    output = Output(json="-")
+    output.require_writable()
+    output.write_json("{}")
+    output.terminal().print("words")
+    assert capsys.readouterr() == ("{}\n", "words\n")
+
+
+@pytest.mark.parametrize("level", ["0", "1", "95", "x"])
+def test_a_level_that_is_no_chance_is_found_out_first(level: str) -> None:
+    with pytest.raises(Misuse, match=r"^level: "):
+        Output(level=level).require_writable()

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from typer.testing import Result
+
+Run = Callable[..., Result]
+
+TERMS = ("--epsilon", "1", "--adjacency", "replace-one", "--units", "100000")
+GRID = ("--grid", "0:100:1024")
+KINDS = {
+    "cdf": GRID, "quantiles": GRID, "histogram": GRID, "roc": (), "calibration": (), "hosmer-lemeshow": (),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plan_names_price_error_and_mechanism_of_every_turn(run: Run, kind: str) -> None:
+    result = run("plan", kind, *KINDS[kind], *TERMS)
+    assert result.exit_code == 0, result.output
+    assert "replace-one, protects each record" in result.stdout
+    turns = 3 if kind in ("calibration", "hosmer-lemeshow") else 1
+    assert result.stdout.count("one curator: ") == turns
+
+
+def test_the_number_of_units_is_needed_where_it_is_public(run: Run) -> None:
+    result = run("plan", "cdf", *GRID, "--epsilon", "1", "--adjacency", "replace-one")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("dpcurves: units: ")
+
+
+def test_the_number_of_units_is_refused_where_it_is_private(run: Run) -> None:
+    asked = ("plan", "cdf", *GRID, "--epsilon", "1", "--adjacency", "add-remove")
+    assert run(*asked).exit_code == 0
+    refused = run(*asked, "--units", "10")
+    assert refused.exit_code == 2
+    assert refused.stderr == "dpcurves: units: their number is private under add-remove; leave it out\n"
+
+
+def test_a_larger_unit_costs_precision(run: Run) -> None:
+    result = run("plan", "cdf", *GRID, *TERMS, "--unit", "patient", "--rows-per-unit", "4")
+    assert result.exit_code == 0, result.output
+    assert "protects patient (at most 4 records each)" in result.stdout
+
+
+def test_categories_are_planned_for_together(run: Run) -> None:
+    result = run("plan", "cdf", *GRID, *TERMS, "--by", "carrier", "--categories", "UA,AA")
+    assert result.exit_code == 0, result.output
+    assert "by carrier" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "argument"),
+    [
+        (("--epsilon", "1", "--adjacency", "replace-one", "--units", "5"), "grid"),
+        ((*GRID, "--adjacency", "replace-one", "--units", "5"), "epsilon"),
+        ((*GRID, "--epsilon", "1", "--units", "5"), "adjacency"),
+        ((*GRID, *TERMS, "--rho", "1"), "epsilon, rho"),
+        ((*GRID, *TERMS[:-1], "many"), "units"),
+        ((*GRID, *TERMS, "--edges", "1,2"), "edges"),
+    ],
+)
+def test_what_is_missing_or_contradicts_is_named(run: Run, options: tuple[str, ...], argument: str) -> None:
+    result = run("plan", "cdf", *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"dpcurves: {argument}: ")
+    assert result.stderr.count("\n") == 1

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import Result
+
+from dpcurves import ROC
+from dpcurves.display import check_document
+
+Run = Callable[..., Result]
+
+ASKED = ("--label", "late", "--score", "score", "--adjacency", "replace-one")
+FIELDS = {
+    "roc": {"fpr", "tpr", "thresholds", "auc"},
+    "calibration": {"prob_pred", "prob_true", "count"},
+    "hosmer-lemeshow": {"statistic", "p_value", "groups"},
+}
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+def test_a_curve_of_scores_has_its_fields(run: Run, kind: str, csv: Path) -> None:
+    result = run(kind, csv, *ASKED, "--epsilon", "1", "--json", "-")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    check_document(found)
+    assert found["kind"] == kind
+    assert found.keys() >= FIELDS[kind] | {"schema", "privacy"}
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+def test_a_curve_of_scores_is_shown_and_drawn(run: Run, kind: str, parquet: Path, tmp_path: Path) -> None:
+    file = tmp_path / "a.svg"
+    result = run(kind, parquet, *ASKED, "--epsilon", "1", "--plot", file)
+    assert result.exit_code == 0, result.output
+    assert "the model is taken as public" in result.stdout
+    assert "the model is taken as public" in file.read_text() or file.stat().st_size > 1000
+
+
+def test_the_area_is_shown_with_its_interval(run: Run, parquet: Path) -> None:
+    assert "AUC 0." in run("roc", parquet, *ASKED, "--epsilon", "1").stdout
+
+
+def test_groups_are_as_many_as_were_asked_for(run: Run, parquet: Path) -> None:
+    found = json.loads(run("calibration", parquet, *ASKED, "--epsilon", "1000", "--groups", "4", "--json", "-").stdout)
+    assert len(found["prob_pred"]) == 4
+    assert found["count"] == pytest.approx([500] * 4, abs=30)
+
+
+def test_labels_may_be_words_and_either_may_be_positive(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "words.csv"
+    rows = [f"{'yes' if i % 2 else 'no'},{0.75 if i % 2 else 0.25}" for i in range(400)]
+    file.write_text("\n".join(["label,score", *rows]) + "\n")
+    asked = ("roc", file, "--label", "label", "--score", "score", "--epsilon", "100", "--adjacency", "add-remove")
+    straight = run(*asked, "--pos-label", "yes", "--neg-label", "no", "--json", "-")
+    turned = run(*asked, "--pos-label", "no", "--neg-label", "yes", "--json", "-")
+    assert ROC.from_json(straight.stdout).auc > 0.95
+    assert ROC.from_json(turned.stdout).auc < 0.05
+
+
+def test_scores_may_lie_on_another_grid(run: Run, parquet: Path) -> None:
+    result = run("roc", parquet, *ASKED, "--epsilon", "10", "--grid", "0:2:16", "--json", "-")
+    assert result.exit_code == 0, result.output
+    thresholds = json.loads(result.stdout)["thresholds"]
+    assert thresholds[0] is None
+    assert thresholds[1:] == np.linspace(0, 2, 17)[:-1][::-1].tolist()
+
+
+def test_the_origin_of_the_model_may_be_stated(run: Run, parquet: Path) -> None:
+    result = run("roc", parquet, *ASKED, "--epsilon", "1", "--model", "fitted on 2012")
+    assert "fitted on 2012" in result.stdout
