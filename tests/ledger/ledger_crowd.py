@@ -12,6 +12,7 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 from dpcurves.ledger import Account, BudgetExceeded, Grant, Ledger
+from dpcurves.ledger.place import place_of
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 
 QUESTION = "ab" * 32
@@ -93,6 +94,7 @@ def report(work: Work, url: str, number: int, start: Barrier, folder: Path) -> N
 
 
 def main(name: str, url: str, count: int, folder: Path) -> None:
+    place_of(url)  # imports the driver once for all
     # Forked from here, where no ledger was opened yet: the processes share nothing but the code.
     processes = multiprocessing.get_context("fork")
     start = processes.Barrier(count)

@@ -55,6 +55,6 @@ def test_units_are_taken_exactly_where_they_are_public(flights: Account, patient
     patients.require_units(1)
     with pytest.raises(ValueError, match="units: the number of units is private under add-remove"):
         flights.require_units(7)
-    for units in (None, 0):
+    for units in (None, 0, 2**63):
         with pytest.raises(ValueError, match="units: replace-one needs the public number of units"):
             patients.require_units(units)

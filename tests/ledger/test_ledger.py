@@ -180,6 +180,15 @@ def test_large_caps_and_many_tiny_charges_are_counted_exactly(ledger: Ledger, fl
         ask(ledger, PrivacyLoss.pure(10**40), "3", dataset="large")
 
 
+def test_a_cap_is_kept_rounded_down(ledger: Ledger, flights: Account) -> None:
+    third = replace(flights, dataset="third", cap=PrivacyLoss.zcdp(Fraction(1, 3)))
+    ledger.create(third)
+    ledger.create(third)
+    assert ledger.account("third").cap == PrivacyLoss.zcdp("0.333333333")
+    with pytest.raises(BudgetExceeded, match=r"asks for rho 0.333333334; 0.333333333 of 0.333333333 is left"):
+        ask(ledger, PrivacyLoss.zcdp(Fraction(1, 3)), "1", dataset="third")
+
+
 def test_the_first_answer_stays(ledger: Ledger, url: str) -> None:
     grant = ask(ledger, PrivacyLoss.pure(0.1), "1")
     assert ledger.stored(grant, 0, 0) is None

@@ -106,7 +106,7 @@ def wait_for_lines(folder: Path, count: int) -> None:
     end = time.monotonic() + WAIT
     while len(lines(folder)) < count:
         assert time.monotonic() < end, "the processes reveal nothing"
-        time.sleep(0.005)
+        time.sleep(0.02)
 
 
 def kill_one_after_the_other(pids: Sequence[int], folder: Path) -> None:

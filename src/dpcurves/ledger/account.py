@@ -75,8 +75,8 @@ class Account:
         if not self.neighbours.knows_units:
             if units is not None:
                 raise ValueError("units: the number of units is private under add-remove; leave it out")
-        elif units is None or units < 1:
-            raise ValueError(f"units: replace-one needs the public number of units, at least 1, got {units}")
+        elif units is None or not 1 <= units <= MOST:
+            raise ValueError(f"units: replace-one needs the public number of units, from 1 to {MOST:.0e}, got {units}")
 
     def _facts(self) -> dict[str, str]:
         return {

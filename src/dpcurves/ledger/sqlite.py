@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import weakref
 from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, NullPool, Pool, QueuePool, create_engine, event
+from sqlalchemy import Connection, Engine, NullPool, QueuePool, create_engine, event
 
 from .book import Book
 from .database import WAIT_SECONDS, Database
 from .key import Key, make_key, read_key
 from .new_file import publish
+
+_AT_ONE_MOMENT = "BEGIN"
+# IMMEDIATE takes the right to write before the first read. A transaction that reads first, and then wants to write, is
+# thrown out if another wrote in between, however long it would have waited.
+_ALONE = "BEGIN IMMEDIATE"
 
 
 class FilePlace:
@@ -25,17 +31,17 @@ class FilePlace:
 
     def __init__(self, name: str) -> None:
         # Resolved now: a link elsewhere finds the same key, and a later change of folder changes nothing.
-        self._path = Path(name).resolve()
+        self._path = Path(os.path.realpath(name))
         self._key_path = self._path.with_name(self._path.name + ".key")
         self._label = repr(name)
-        if not self._path.parent.is_dir():
+        if not os.path.isdir(self._path.parent):  # unlike its namesake in pathlib it never raises
             raise ValueError(f"ledger: {self._label}: its folder is not there")
-        if self._path.exists() and not self._path.is_file():
+        if self.is_there() and not os.path.isfile(self._path):
             raise ValueError(f"ledger: {self._label}: it is no file")
 
     def is_there(self) -> bool:
         """Whether the file exists."""
-        return self._path.exists()
+        return os.path.exists(self._path)
 
     def key(self) -> Key:
         """The key beside the file. It is made for a new ledger only: a new key fits no ledger that was made before."""
@@ -56,9 +62,11 @@ class FilePlace:
         return self._database(self._path)
 
     def _database(self, path: Path) -> Database:
-        uri = _uri(path)
         # No connection outlives its transaction: one that is carried into a forked process loses the file's locks.
-        return Database(self._label, _engine(uri, NullPool, "BEGIN"), _engine(uri, NullPool, "BEGIN IMMEDIATE"))
+        reading, writing = (
+            create_engine("sqlite://", creator=partial(_connect, _uri(path)), poolclass=NullPool) for _ in range(2)
+        )
+        return Database(self._label, _begin_with(_AT_ONE_MOMENT, reading), _begin_with(_ALONE, writing))
 
     def _write(self, draft: Path, key: Key) -> None:
         self._database(draft).write(partial(Book.of(key).found, key=key))
@@ -73,7 +81,16 @@ class MemoryPlace:
 
     def __init__(self) -> None:
         # One connection, handed from thread to thread: a second one would see another, empty database.
-        engine = _engine("file::memory:", QueuePool, "BEGIN IMMEDIATE")
+        connect = partial(_connect, "file::memory:")
+        engine = create_engine(
+            "sqlite://",
+            creator=connect,
+            poolclass=QueuePool,
+            pool_size=1,
+            max_overflow=0,
+            pool_timeout=WAIT_SECONDS,
+        )
+        _begin_with(_ALONE, engine)
         self._database = Database("in memory", engine, engine)
         weakref.finalize(self._database, engine.dispose)
 
@@ -98,15 +115,12 @@ def _uri(path: Path) -> str:
     return f"{path.as_uri()}?mode=rw"  # never makes a file: a ledger that was moved away is not begun again
 
 
-def _engine(uri: str, pool: type[Pool], begin: str) -> Engine:
-    sizes = {"pool_size": 1, "max_overflow": 0, "pool_timeout": WAIT_SECONDS} if pool is QueuePool else {}
-    engine = create_engine("sqlite://", creator=partial(_connect, uri), poolclass=pool, **sizes)
+def _begin_with(statement: str, engine: Engine) -> Engine:
+    """Let every transaction of the engine begin with this statement."""
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        # IMMEDIATE takes the right to write before the first read. A transaction that reads first and then wants to
-        # write is thrown out if another wrote in between, however long it would have waited.
-        connection.exec_driver_sql(begin)
+        connection.exec_driver_sql(statement)
 
     return engine
 
