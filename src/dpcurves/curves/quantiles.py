@@ -80,7 +80,7 @@ class Quantiles:
         return cls.read(np.array(opened.arrays["p"]), CDF.read(evidence, grid, question["label"], opened.face))
 
     def _repr_html_(self) -> str:
-        return card_of(f"Quantiles of {self.curve.label}", self.plot, self._summary(), self.face)
+        return card_of(f"Quantiles of {self.curve.label}", self.plot, self._summary(), self.face, level=0.95)
 
     def _summary(self) -> list[tuple[str, str]]:
         return [(f"{p:.4g} quantile", f"{x:.4g}") for p, x in zip(self.p.tolist(), self.x.tolist(), strict=True)]

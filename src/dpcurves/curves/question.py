@@ -60,8 +60,9 @@ def card_of(
     face: Face,
     *,
     size: tuple[float, float] = display.LANDSCAPE,
+    **drawn: float,
 ) -> str:
-    """A picture with its facts as an HTML fragment."""
+    """A picture with its facts as an HTML fragment; `drawn` goes on to `plot`."""
     axes = display.headless_axes(size)
-    plot(ax=axes)
+    plot(ax=axes, **drawn)
     return display.card(title, display.svg_text(axes), rows, face)

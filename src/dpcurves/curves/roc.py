@@ -119,7 +119,7 @@ class ROC:
         return cls.read(Evidence.from_json(opened.evidence["releases"][0]), grid, opened.face)
 
     def _repr_html_(self) -> str:
-        return card_of("ROC curve", self.plot, self._summary(), self.face, size=display.SQUARE)
+        return card_of("ROC curve", self.plot, self._summary(), self.face, size=display.SQUARE, level=0.95)
 
     def _summary(self) -> list[tuple[str, str]]:
         low, high = self.auc_interval(0.95)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ..ledger import Statement
 
 
 class Charge(NamedTuple):
@@ -23,6 +26,13 @@ class Balance(NamedTuple):
     spent: str
     left: str
     charges: Sequence[Charge]
+
+    @classmethod
+    def of(cls, statement: Statement) -> Balance:
+        """What a ledger's statement says."""
+        account = statement.account
+        charges = [Charge(line.purpose, str(line.price), line.request, line.when) for line in statement.grants]
+        return cls(account.dataset, str(account.limit), str(statement.spent), str(statement.left), charges)
 
 
 class Refusal(NamedTuple):
