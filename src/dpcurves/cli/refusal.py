@@ -9,15 +9,18 @@ from typing import NamedTuple
 
 import typer
 
+from .start import STOPPED
+
 FAULT = 1
 USAGE = 2
 BUDGET = 3
 DATA = 4
-STOPPED = 130
 
 NAMED = re.compile(r"([a-z_-]+(?:, [a-z_-]+)*): (.*)", re.DOTALL)
 """An error of ours names its argument first. What does not is the word of some engine, and may quote a record."""
 OPTIONS = {"request": "request-id"}
+OWN_ERRORS = {"BudgetExceeded": ("budget", BUDGET), "UnsupportedQuery": ("question", USAGE)}
+"""By name: to import them here would import half of the package before the first word of help."""
 REWORDED = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
@@ -29,7 +32,7 @@ REWORDED = tuple(
         (r"^Got unexpected extra argument\S* \((.*)\)$", r"\1: nothing is expected here"),
     )
 )
-OF_DATA = frozenset({"data", "column", "label", "score", "by", "ledger", "key"})
+OF_DATA = frozenset({"data", "column", "label", "score", "by", "unit", "ledger", "key"})
 
 
 class Refusal(NamedTuple):
@@ -68,13 +71,10 @@ def refusal_of(error: BaseException) -> Refusal:
 
 
 def _of_rooms(error: BaseException) -> Refusal:
-    from ..ledger import BudgetExceeded
-    from ..release import UnsupportedQuery
-
-    if isinstance(error, BudgetExceeded):
-        return Refusal(_on_one_line(f"budget: {error}"), BUDGET)
-    if isinstance(error, UnsupportedQuery):
-        return Refusal(_on_one_line(f"question: {error}"), USAGE)
+    name = type(error).__name__
+    if type(error).__module__.startswith("dpcurves.") and name in OWN_ERRORS:
+        argument, status = OWN_ERRORS[name]
+        return Refusal(_on_one_line(f"{argument}: {error}"), status)
     named = NAMED.fullmatch(str(error))
     if named is None or not isinstance(error, (ValueError, TypeError, ImportError, OSError)):
         return Refusal(f"{_fault(error)}: this should not be; please report it", FAULT)

@@ -1,0 +1,15 @@
+"""From the first moment on, Ctrl-C ends quietly: all else is imported where that is already true."""
+
+from __future__ import annotations
+
+STOPPED = 130
+
+
+def main() -> None:
+    """Run the command that was typed, and leave with its exit status."""
+    try:
+        from .app import build
+
+        build()()
+    except KeyboardInterrupt:
+        raise SystemExit(STOPPED) from None
