@@ -182,7 +182,7 @@ def rehearse(
     True
     """
     model: TrustModel[Any] = trust if trust is not None else Central()
-    purse = Purse(Grant("rehearsal", loss, "rehearsal", 0))
+    purse = Purse.rehearsing(loss)
     plans: list[Plan] = []
 
     def blank(step: Step) -> Release:

@@ -50,6 +50,11 @@ class Purse:
         self.left = Fraction(1)
         self._paid: dict[Hashable, Payment] = {}
 
+    @classmethod
+    def rehearsing(cls, loss: PrivacyLoss) -> Purse:
+        """A purse that nobody charged: to learn what a conversation would cost. No ledger knows its grant."""
+        return cls(Grant("rehearsal", loss, "rehearsal", 0))
+
     def pay(self, thing: Hashable, share: Fraction) -> Payment:
         """Pay for `thing`, or look up what was paid for it.
 
