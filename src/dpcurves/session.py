@@ -13,7 +13,7 @@ from .data.records import Records, open_records
 from .ledger import Account, Currency, Grant, Ledger, Purse, Statement
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
-from .release import Plan, Release, Step
+from .release import Plan, Release, Setting, Step
 from .trust import Central, TrustModel
 
 Curve = TypeVar("Curve")
@@ -157,7 +157,10 @@ class Session:
                 stored = self._ledger.store(grant, turn, payment.part, fresh.to_json())
             return Release.from_json(stored, plan, payment)
 
-        return converse(question.steps(), reply)
+        return converse(question.steps(self._setting(grant.loss)), reply)
+
+    def _setting(self, loss: PrivacyLoss) -> Setting:
+        return Setting(loss, self.adjacency, self._trust.adaptive)
 
     def _opened(self) -> Records:
         if self._records is None:
@@ -190,7 +193,7 @@ def rehearse(
         plans.append(model.plan(step.query, payment.loss, adjacency))
         return Release.rehearsed(plans[-1])
 
-    converse(question.steps(), blank)
+    converse(question.steps(Setting(loss, adjacency, model.adaptive)), blank)
     if purse.left != 0:
         raise ValueError(f"the shares of a question add up to 1; {purse.left} of this one is left")
     return tuple(plans)

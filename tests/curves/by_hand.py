@@ -14,7 +14,7 @@ from dpcurves.ledger import Grant, Purse
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, AddRemove, PrivacyLoss, ReplaceOne
-from dpcurves.release import Release, Step
+from dpcurves.release import Release, Setting, Step
 from dpcurves.session import converse
 
 Curve = TypeVar("Curve")
@@ -30,7 +30,7 @@ def answer(question: Question[Curve], columns: Columns, loss: PrivacyLoss, adjac
         plan = AUTO.plan(step.query, payment.loss, adjacency)
         return Release(plan, AUTO.run(table_of(columns, step.query), plan, randomness), payment, seeded=True)
 
-    return converse(question.steps(), reply)
+    return converse(question.steps(Setting(loss, adjacency, adaptive=True)), reply)
 
 
 def both(units: int) -> tuple[Adjacency, Adjacency]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .. import display
 from ..data import Axis, Grid
 from ..data.axis import Category
-from ..release import Face, Release, Step
+from ..release import Face, Release, Setting, Step
 from .labels import labels
 from .question import card_of, face_of
 from .score_groups import SCORES, ScoreGroups, grouped, require_groups
@@ -111,7 +111,7 @@ class CalibrationQuestion:
         labels(self.label, self.pos_label, self.neg_label)
         require_groups(self.groups, self.grid)
 
-    def steps(self) -> Generator[Step, Release, Calibration]:
+    def steps(self, setting: Setting) -> Generator[Step, Release, Calibration]:
         """Cuts, counts, sums."""
         classes = labels(self.label, self.pos_label, self.neg_label)
         groups, releases = yield from grouped(classes, Axis(self.score, self.grid), self.groups)

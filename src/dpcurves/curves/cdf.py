@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import display
 from ..data import Axis, Categories, CountQuery, Grid, Outside, Read
 from ..postprocess import inverse_at, population_band, simultaneous_band, value_at
-from ..release import ALL, Evidence, Face, Release, Step
+from ..release import ALL, Evidence, Face, Release, Setting, Step
 from .by_category import ByCategory, rows_of
 from .prefixes import Prefixes
 from .question import card_of, face_of, require_independent
@@ -137,7 +137,7 @@ class CdfQuestion:
     by: Categories | None = None
     measured_in: str = ""
 
-    def steps(self) -> Generator[Step, Release, Any]:
+    def steps(self, setting: Setting) -> Generator[Step, Release, Any]:
         """One table of counts, read along the grid."""
         axis = Axis(self.column, self.grid)
         axes = (axis,) if self.by is None else (self.by, axis)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .. import display
 from ..data import Axis, Categories, CountQuery, Grid, Outside, Read
 from ..postprocess import least_squares
-from ..release import ALL, Evidence, Face, Release, Step
+from ..release import ALL, Evidence, Face, Release, Setting, Step
 from .by_category import ByCategory, rows_of
 from .cdf import axis_label
 from .question import card_of, face_of
@@ -108,7 +108,7 @@ class HistogramQuestion:
     by: Categories | None = None
     measured_in: str = ""
 
-    def steps(self) -> Generator[Step, Release, Any]:
+    def steps(self, setting: Setting) -> Generator[Step, Release, Any]:
         """One table of counts, read cell by cell."""
         axis = Axis(self.column, self.grid)
         axes = (axis,) if self.by is None else (self.by, axis)

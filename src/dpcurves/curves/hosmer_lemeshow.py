@@ -14,7 +14,7 @@ from ..data import Axis, Grid
 from ..data.axis import Category
 from ..postprocess import hosmer_lemeshow, simulated_p_value
 from ..postprocess.generator import public_generator
-from ..release import Face, Release, Step
+from ..release import Face, Release, Setting, Step
 from .labels import labels
 from .question import card_of, face_of
 from .score_groups import SCORES, ScoreGroups, grouped, require_groups
@@ -123,7 +123,7 @@ class HosmerLemeshowQuestion:
         if self.grid.lower < 0 or self.grid.upper > 1:
             raise ValueError(f"grid: predicted probabilities lie in [0, 1], got {self.grid.lower} to {self.grid.upper}")
 
-    def steps(self) -> Generator[Step, Release, HosmerLemeshow]:
+    def steps(self, setting: Setting) -> Generator[Step, Release, HosmerLemeshow]:
         """Cuts, counts, sums."""
         classes = labels(self.label, self.pos_label, self.neg_label)
         groups, releases = yield from grouped(classes, Axis(self.score, self.grid), self.groups)

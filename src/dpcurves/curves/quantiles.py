@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import display
 from ..data import Axis, CountQuery, Grid, Outside, Read
-from ..release import ALL, Evidence, Release, Step
+from ..release import ALL, Evidence, Release, Setting, Step
 from .cdf import CDF, axis_label
 from .question import card_of, face_of
 
@@ -109,7 +109,7 @@ class QuantilesQuestion:
         if not self.at or any(not 0 <= p <= 1 for p in self.at):
             raise ValueError(f"at: shares between 0 and 1 are needed, as in 0.25,0.5,0.75, got {self.at}")
 
-    def steps(self) -> Generator[Step, Release, Quantiles]:
+    def steps(self, setting: Setting) -> Generator[Step, Release, Quantiles]:
         """One table of counts, read along the grid."""
         release = yield Step(CountQuery((Axis(self.column, self.grid),), Read.PREFIXES), share=ALL)
         label = axis_label(self.column, self.measured_in)

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 from .. import display
 from ..privacy import PrivacyLoss
-from ..release import Face, Release, Step
+from ..release import Face, Release, Setting, Step
 
 Curve = TypeVar("Curve", covariant=True)
 
@@ -15,11 +15,12 @@ Curve = TypeVar("Curve", covariant=True)
 class Question(Protocol[Curve]):
     """Fields are public; two questions that print the same ask the same.
 
-    Formal guarantees: `steps` is a pure function of the fields and of the releases that it is sent (it stands behind
-    the privacy wall, so it sees nothing else). It ends in a curve whatever is sent, for noise can send anything.
+    Formal guarantees: `steps` is a pure function of the fields, of the public setting and of the releases that it is
+    sent (it stands behind the privacy wall, so it sees nothing else). It ends in a curve whatever is sent, for noise
+    can send anything.
     """
 
-    def steps(self) -> Generator[Step, Release, Curve]:
+    def steps(self, setting: Setting) -> Generator[Step, Release, Curve]:
         """Ask turn by turn; return the curve."""
         ...
 

@@ -16,7 +16,7 @@ from ..data import Axis, CountQuery, Grid, Outside, Read
 from ..data.axis import Category
 from ..postprocess import auc, auc_of_counts, interval, least_squares, noise_draws, roc_points, shrunken
 from ..postprocess.generator import draws_for, public_generator
-from ..release import ALL, Evidence, Face, Release, Step
+from ..release import ALL, Evidence, Face, Release, Setting, Step
 from .labels import labels
 from .question import card_of, face_of, require_independent
 
@@ -152,7 +152,7 @@ class RocQuestion:
     def __post_init__(self) -> None:
         labels(self.label, self.pos_label, self.neg_label)
 
-    def steps(self) -> Generator[Step, Release, ROC]:
+    def steps(self, setting: Setting) -> Generator[Step, Release, ROC]:
         """One table of two rows."""
         axes = (labels(self.label, self.pos_label, self.neg_label), Axis(self.score, self.grid))
         release = yield Step(CountQuery(axes, Read.PREFIXES), share=ALL)

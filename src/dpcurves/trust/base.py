@@ -23,6 +23,11 @@ class TrustModel(Protocol[Holder]):
     loses at most ``plan.loss`` under ``plan.adjacency``.
     """
 
+    @property
+    def adaptive(self) -> bool:
+        """Whether a later turn may count on cells that depend on earlier answers."""
+        ...
+
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What would be done. Raises `UnsupportedQuery`; touches no data."""
         ...

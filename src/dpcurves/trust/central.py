@@ -25,6 +25,11 @@ class Central:
 
     mechanism: Mechanism = AUTO
 
+    @property
+    def adaptive(self) -> bool:
+        """A curator still has the records after each answer."""
+        return True
+
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What the curator would do."""
         plan = self.mechanism.plan(query, loss, adjacency)
