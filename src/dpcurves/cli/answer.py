@@ -14,6 +14,7 @@ from .output import Output
 from .promise_options import Payer, Price, Promise, Units
 from .refusal import Kept, Misuse
 from .table_options import Source
+from .terminal import say
 from .views import View
 from .waiting import waiting
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..curves import Question
-    from ..ledger import Statement
+    from ..ledger import Account, Ledger, Statement
     from ..privacy import PrivacyLoss
     from ..release import Face
     from ..session import Session
@@ -48,7 +49,7 @@ def answer(question: Question[Any], view: View[Any], terms: Terms, output: Outpu
         Kept: something failed after the charge; the answer can be had again for nothing.
     """
     output.require_writable()
-    loss, request = terms.price.loss(), terms.payer.request_id or secrets.token_hex(16)
+    loss, request = terms.price.loss(), terms.payer.request_id or secrets.token_hex(8)
     with _session(terms, loss) as session, _kept(session, terms.payer, request):
         with waiting("counting"):
             curve = session.ask(question, loss, request)
@@ -63,35 +64,31 @@ def answer(question: Question[Any], view: View[Any], terms: Terms, output: Outpu
 
 
 def _session(terms: Terms, loss: PrivacyLoss) -> Session:
-    return _forgetful(terms, loss) if terms.payer.ledger is None else _of_account(terms, terms.payer.ledger)
-
-
-def _forgetful(terms: Terms, loss: PrivacyLoss) -> Session:
     from ..session import Session
 
-    for option in ("dataset", "request_id"):
-        if getattr(terms.payer, option) is not None:
-            raise Misuse(f"{option}: it means something in a ledger only; name one with --ledger")
-    neighbours, unit = terms.promise.neighbours(), terms.promise.protected()
-    return Session(
-        terms.source.data, budget=loss, adjacency=neighbours, unit=unit.column or None,
-        rows_per_unit=unit.records if unit.column else None, units=terms.units.number(neighbours),
-        delimiter=terms.source.delimiter,
-    )  # fmt: skip
-
-
-def _of_account(terms: Terms, url: str) -> Session:
-    from ..session import Session
-
-    ledger = ledger_at(url)
-    account = account_of(ledger, terms.payer)
-    require_kept(terms.promise, account)
+    ledger, account = _lasting(terms) if terms.payer.ledger is not None else _forgetful(terms, loss)
     unit = account.unit
     return Session(
         terms.source.data, budget=account.cap, adjacency=account.neighbours, unit=unit.column or None,
         rows_per_unit=unit.records if unit.column else None, units=terms.units.number(account.neighbours),
         delimiter=terms.source.delimiter, ledger=ledger, dataset=account.dataset,
     )  # fmt: skip
+
+
+def _lasting(terms: Terms) -> tuple[Ledger, Account]:
+    ledger = ledger_at(terms.payer.ledger or "")
+    account = account_of(ledger, terms.payer)
+    require_kept(terms.promise, account)
+    return ledger, account
+
+
+def _forgetful(terms: Terms, loss: PrivacyLoss) -> tuple[str, Account]:
+    from ..ledger import Account
+
+    for option, value in (("dataset", terms.payer.dataset), ("request-id", terms.payer.request_id)):
+        if value is not None:
+            raise Misuse(f"{option}: it means something in a ledger only; name one with --ledger")
+    return "sqlite://", Account("data", terms.promise.neighbours(), terms.promise.protected(), loss)
 
 
 @contextmanager
@@ -117,23 +114,22 @@ def _show(terminal: Console, title: str, view: View[Any], curve: Any) -> None:
 
     with waiting("simulating the noise"):
         tables = view.tables(curve)
-    terminal.print(title)
+    say(terminal, title)
     for headline, columns in tables:
-        if headline:
-            terminal.print(headline)
-        terminal.print(curve_table(columns, curve.face))
+        say(terminal, *([headline] if headline else []), curve_table(columns, curve.face))
 
 
 def _say(terminal: Console, face: Face, output: Output) -> None:
-    terminal.print(f"mechanism: {face.mechanism}", soft_wrap=True)
-    for name in output.files:
-        terminal.print(f"written: {name}", soft_wrap=True)
+    say(terminal, f"mechanism: {face.mechanism}", *(f"written: {name}" for name in output.files))
 
 
 def _settle(terminal: Console, statement: Statement, payer: Payer, request: str) -> None:
     if payer.ledger is None:
         print(FORGETFUL, file=sys.stderr)
         return
-    terminal.print(f"request: {request} (the same question under this --request-id is free)", soft_wrap=True)
     left, limit = statement.left, statement.account.limit
-    terminal.print(f"left: {left} of {limit.digits} in {statement.account.dataset!r}", soft_wrap=True)
+    say(
+        terminal,
+        f"request: {request} (the same question under this --request-id is free)",
+        f"left: {left} of {limit.digits} in {statement.account.dataset!r}",
+    )

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from .accounts import account_of, ledger_at, require_lasting
-from .output import Output
 from .promise_options import Payer, Price, Promise
+from .terminal import say, terminal
 
 if TYPE_CHECKING:
     from ..display import Balance, Charge
@@ -74,7 +74,7 @@ def show(place: Place, account: OneAccount) -> None:
     ledger = ledger_at(place.url)
     accounts = ledger.accounts() if account.dataset is None else (account_of(ledger, Payer(dataset=account.dataset)),)
     if not accounts:
-        print("there is no account in this ledger")
+        say(terminal(), "there is no account in this ledger")
     for found in accounts:
         _show(ledger.statement(found.dataset))
 
@@ -85,7 +85,7 @@ def verify(place: Place, kept: KeptHead) -> None:
     Example: dpcurves ledger verify sqlite:///budget.db
     """
     verified = ledger_at(place.url).verify(kept.head)
-    print(f"verified: {verified.entries} entries, none was changed without the key; head {verified.head}")
+    say(terminal(), f"verified: no entry was changed without the key, entries {verified.entries}, head {verified.head}")
 
 
 def head(place: Place) -> None:
@@ -95,7 +95,7 @@ def head(place: Place) -> None:
 
     Example: dpcurves ledger head sqlite:///budget.db
     """
-    print(ledger_at(place.url).head())
+    say(terminal(), ledger_at(place.url).head())
 
 
 LEDGER_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
@@ -106,9 +106,8 @@ LEDGER_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
 def _show(statement: Statement) -> None:
     from ..display import ledger_table
 
-    terminal, account = Output().terminal(), statement.account
-    terminal.print(ledger_table(_balance(statement)))
-    terminal.print(f"{account.neighbours.value}, protects {account.unit}", soft_wrap=True)
+    account = statement.account
+    say(terminal(), ledger_table(_balance(statement)), f"{account.neighbours.value}, protects {account.unit}")
 
 
 def _balance(statement: Statement) -> Balance:

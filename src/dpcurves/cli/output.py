@@ -13,6 +13,7 @@ from typer import Option
 
 from .literals import chance
 from .refusal import Misuse
+from .terminal import spoken, terminal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 ENDINGS = (".svg", ".png", ".pdf")
 STANDARD_OUTPUT = "-"
-WIDTH_OF_A_FILE = 120
 
 
 @dataclass(frozen=True)
@@ -59,17 +59,13 @@ class Output:
 
     def terminal(self) -> Console:
         """Where people read: standard output, unless JSON goes there."""
-        from rich.console import Console
-
-        console = Console(stderr=self.json == STANDARD_OUTPUT, highlight=False, markup=False, emoji=False)
-        if not console.is_terminal and "COLUMNS" not in os.environ:
-            console.width = WIDTH_OF_A_FILE
-        return console
+        return terminal(stderr=self.json == STANDARD_OUTPUT)
 
     def write_json(self, text: str) -> None:
         """Write the curve, whole or not at all."""
         if self.json == STANDARD_OUTPUT:
-            print(text, flush=True)
+            with spoken():
+                print(text, flush=True)
         elif self.json is not None:
             _write("json", Path(self.json), lambda draft: draft.write_text(text + "\n", encoding="utf-8"))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .promise_options import Price, Promise, Units
 from .table_options import Cells, Groups, Shares, Split
+from .terminal import say, terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,15 +95,12 @@ PLAN_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
 
 def _rehearse(question: Question[Any], price: Price, promise: Promise, units: Units) -> None:
     from ..session import rehearse
-    from .output import Output
 
     loss, neighbours = price.loss(), promise.neighbours()
     number = units.number(neighbours)
     adjacency = neighbours.among(promise.protected(), number)
     plans = rehearse(question, loss, adjacency)
-    terminal = Output().terminal()
-    terminal.print(f"{question}: {loss}, {adjacency}, protects {adjacency.unit}", soft_wrap=True)
-    terminal.print(_table(plans, number))
+    say(terminal(), f"{question}: {loss}, {adjacency}, protects {adjacency.unit}", _table(plans, number))
 
 
 def _table(plans: Sequence[Plan], units: int | None) -> Table:
