@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isnan
 
 from .grid import Grid
 
@@ -26,18 +27,25 @@ class Axis:
 class Categories:
     """A column of categories that were declared in public, in this order. Any other value is missing.
 
+    A category that is a number, or True (1) or False (0), stands for all that reads as this number, as the text "1.0"
+    does for 1; a category that is text stands for the same text, and in a column of numbers for the number it spells.
+
     Raises:
-        ValueError: no category, or one twice.
+        ValueError: no category, or one twice, or one that equals nothing (NaN).
     """
 
     column: str
     values: tuple[Category, ...]
 
     def __post_init__(self) -> None:
-        if not self.values or len(set(self.values)) < len(self.values):
+        if not self.values or len(set(self.values)) < len(self.values) or any(map(_is_nan, self.values)):
             raise ValueError(f"{self.column}: declare at least one category, each once, got {self.values}")
 
     @property
     def slots(self) -> int:
         """How many cells are counted."""
         return len(self.values)
+
+
+def _is_nan(value: Category) -> bool:
+    return isinstance(value, float) and isnan(value)

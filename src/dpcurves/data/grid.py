@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 from math import isfinite
+from operator import index as whole_number
 
 import numpy as np
 from numpy.typing import NDArray
+
+MOST_LAID_OUT = 2**20
+"""Of a grid with a formula, not more edges than this are kept in memory at a time."""
 
 
 class Spacing(Enum):
@@ -40,7 +45,8 @@ class Grid:
     Grid(-100.0, 1300.0, cells=4096)
 
     Raises:
-        ValueError: the bounds cross or are not finite, or there is no cell.
+        ValueError: the bounds cross or are not finite, there is no cell, or doubles cannot tell the edges apart.
+        TypeError: the number of cells is no whole number.
     """
 
     lower: float
@@ -56,8 +62,8 @@ class Grid:
     @classmethod
     def geometric(cls, lower: float, upper: float, *, cells: int, outside: Outside = Outside.CLAMPED) -> Grid:
         """Edges in equal ratios, from `lower` above zero."""
-        if not lower > 0:
-            raise ValueError(f"grid: a geometric grid starts above zero, got {lower}")
+        if not (lower > 0 and isfinite(upper / lower)):
+            raise ValueError(f"grid: a geometric grid has bounds above zero of a finite ratio, got {lower} and {upper}")
         grid = cls.__new__(cls)
         grid._set(lower, upper, cells, Spacing.GEOMETRIC, (), outside)
         return grid
@@ -66,7 +72,7 @@ class Grid:
     def from_edges(cls, edges: Sequence[float], *, outside: Outside = Outside.CLAMPED) -> Grid:
         """These edges, which must rise."""
         exact = tuple(float(edge) for edge in edges)
-        if len(exact) < 2 or any(not left < right for left, right in zip(exact, exact[1:], strict=False)):
+        if len(exact) < 2 or any(not left < right for left, right in pairwise(exact)):
             raise ValueError("grid: at least two edges are needed, each above the one before")
         grid = cls.__new__(cls)
         grid._set(exact[0], exact[-1], len(exact) - 1, Spacing.EXPLICIT, exact, outside)
@@ -87,21 +93,27 @@ class Grid:
             raise ValueError(f"grid: write lower:upper:cells, as in 0:100:1024, not {text!r}") from None
         return make(lower, upper, cells=cells)
 
-    def _set(
+    def _set(  # noqa: PLR0917
         self, lower: float, upper: float, cells: int, spacing: Spacing, explicit: tuple[float, ...], outside: Outside
     ) -> None:
         lower, upper = float(lower), float(upper)
         if not (isfinite(lower) and isfinite(upper) and isfinite(upper - lower) and lower < upper):
             raise ValueError(f"grid: finite bounds are needed, the lower below the upper, got {lower} and {upper}")
-        if cells < 1:
+        if whole_number(cells) < 1:
             raise ValueError(f"grid: at least 1 cell is needed, got {cells}")
         for name, value in (
-            ("lower", lower), ("upper", upper), ("cells", int(cells)), ("spacing", spacing),
+            ("lower", lower), ("upper", upper), ("cells", whole_number(cells)), ("spacing", spacing),
             ("explicit", explicit), ("outside", outside),
         ):  # fmt: skip
             object.__setattr__(self, name, value)
-        if cells <= 2**24 and spacing is not Spacing.EXPLICIT and not np.all(np.diff(self.edges) > 0):
+        if spacing is not Spacing.EXPLICIT and not self._rises():
             raise ValueError(f"grid: {cells} cells between {lower} and {upper} are finer than doubles can tell apart")
+
+    def _rises(self) -> bool:
+        """Whether each edge is above the one before. Of very many, those at the ends and in the middle are tried."""
+        tried = np.arange(min(self.cells, MOST_LAID_OUT))
+        starts = {0, (self.cells - len(tried)) // 2, self.cells - len(tried)}
+        return all(bool(np.all(self.edge(tried + start) < self.edge(tried + start + 1))) for start in starts)
 
     @property
     def edges(self) -> NDArray[np.float64]:
@@ -114,17 +126,80 @@ class Grid:
         """Edge number `index`: the ends exactly, the others by the formula."""
         if self.spacing is Spacing.EXPLICIT:
             return np.array(self.explicit)[index]
-        share = index / self.cells
         if self.spacing is Spacing.LINEAR:
-            inner = self.lower + share * (self.upper - self.lower)
+            inner = self.lower + index / self.cells * (self.upper - self.lower)
         else:
-            inner = self.lower * (self.upper / self.lower) ** share
+            # More digits than a double has: else some edges that are doubles, as 4 between 1 and 8, would be missed.
+            ratio, share = np.longdouble(self.upper / self.lower), index.astype(np.longdouble) / self.cells
+            inner = (self.lower * ratio**share).astype(np.float64)
         return np.where(index == self.cells, self.upper, np.where(index == 0, self.lower, inner))
 
     @property
     def slots(self) -> int:
         """How many cells are counted: with `Outside.APART` one below and one above the grid come on top."""
         return self.cells + 2 if self.outside is Outside.APART else self.cells
+
+    @property
+    def _is_laid_out(self) -> bool:
+        """Whether all edges may be in memory at once."""
+        return self.spacing is Spacing.EXPLICIT or self.cells <= MOST_LAID_OUT
+
+    def cell_of(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The slot that each value is counted in, shape ``(n,) -> (n,)``: the definition all counting is held to.
+
+        A value on an edge lies in the cell above it, but `upper` in the last cell. Values outside, the infinities among
+        them, are clamped; with `Outside.APART` they are in the first and the last slot, and the cells between. NaN is
+        missing: in the slot number `slots`, which is one more than there are.
+
+        >>> Grid(0, 1, cells=4).cell_of(np.array([-3, 0.25, 1, np.inf, np.nan]))
+        array([0, 1, 3, 3, 4])
+        >>> Grid(0, 1, cells=4, outside=Outside.APART).cell_of(np.array([-3, 0.25, 1, np.inf, np.nan]))
+        array([0, 2, 4, 5, 6])
+        """
+        values = np.asarray(values, dtype=np.float64)
+        slot = self._inner_cell_of(values)
+        if self.outside is Outside.APART:
+            slot = np.where(values < self.lower, 0, np.where(values > self.upper, self.cells + 1, slot + 1))
+        return np.where(np.isnan(values), self.slots, slot)
+
+    def _inner_cell_of(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """How many inner edges are at or below each value."""
+        if self._is_laid_out:
+            return np.searchsorted(self.edges[1:-1], values, side="right").astype(np.int64)
+        lowest, highest = np.zeros(values.shape, dtype=np.int64), np.full(values.shape, self.cells - 1)
+        for _ in range(self.cells.bit_length()):
+            middle = (lowest + highest + 1) // 2
+            above = self.edge(middle) <= values
+            lowest, highest = np.where(above, middle, lowest), np.where(above, highest, np.maximum(middle - 1, lowest))
+        return lowest
+
+    def offset_of(self, values: NDArray[np.float64], half: int) -> NDArray[np.int64]:
+        """How far each value lies from the middle of its cell, in steps of the cell's width over ``2 * half``.
+
+        With ``[left, right)`` the cell of a value x, after clamping, this is
+        ``floor((x - (left + (right - left) / 2)) / (right - left) * (2 * half) + 1/2)`` in doubles, clamped to
+        ``-half, ..., half``. So x lies within half a step (and the rounding of doubles) of
+        ``middle + offset * (right - left) / (2 * half)``. Missing values, and values that are counted apart, have 0.
+
+        >>> Grid(0, 10, cells=2).offset_of(np.array([0, 1.25, 2.5, 99, np.nan]), half=100)
+        array([-100,  -50,    0,  100,    0])
+
+        Raises:
+            ValueError: `half` is below 1 or above 2**52.
+        """
+        if not 1 <= half <= 2**52:
+            raise ValueError(f"half: a whole number from 1 to 2**52 is needed, got {half}")
+        values = np.asarray(values, dtype=np.float64)
+        apart = np.isnan(values)
+        if self.outside is Outside.APART:
+            apart |= (values < self.lower) | (values > self.upper)
+        values = np.where(apart, self.lower, np.clip(values, self.lower, self.upper))
+        cell = self._inner_cell_of(values)
+        edges = self.edges if self._is_laid_out else None
+        left, right = (self.edge(at) if edges is None else edges[at] for at in (cell, cell + 1))
+        width = right - left
+        steps = np.floor((values - (left + width / 2)) / width * (2 * half) + 0.5)
+        return np.where(apart, 0, np.clip(steps, -half, half)).astype(np.int64)
 
     def cut(self, at: Sequence[int]) -> Grid:
         """The same range in fewer cells, with edges at the numbers `at` (any order, repeats are one).

@@ -1,0 +1,116 @@
+"""What Arrow types hold, and the plain types that DuckDB takes whatever the values. No value is looked at."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .column import NUMBER, NUMBER_IN_TEXT, Column, Kind, wide_numbers
+from .python_values import texts
+
+DIGITS_IN_DOUBLES = 15
+TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+SECONDS_A_DAY = 86400
+
+
+def column_of(name: str, declared: pa.DataType) -> Column:
+    """What an Arrow type says of a column. Dates and times are numbers: seconds since 1970 in UTC."""
+    held = _held(declared)
+    if pa.types.is_decimal(held) and not _fits_doubles(held):
+        return wide_numbers(name)
+    number = _number(held)
+    if number is None:
+        return Column(name, Kind.TEXT if _is_text(held) else Kind.OTHER, NUMBER_IN_TEXT)
+    kind = Kind.UNTYPED if pa.types.is_null(held) else Kind.NUMBERS
+    unit = "CASE WHEN NOT isnan({0}) THEN {0} END" if pa.types.is_floating(held) else "{0}"
+    return Column(name, kind, number, unit=unit)
+
+
+def plain_type(declared: pa.DataType) -> pa.DataType:
+    """The type that `plain_array` gives."""
+    if pa.types.is_union(_held(declared)):
+        return pa.large_binary()
+    return plain_array(pa.schema([("", declared)]).empty_table().column(0).combine_chunks()).type
+
+
+def plain_array(array: pa.Array) -> pa.Array:
+    """The same values in a type whose values DuckDB neither checks nor converts: text is bytes, times are integers.
+
+    (DuckDB refuses bytes that are no UTF-8, and times that overflow in microseconds, and shows them.)
+    """
+    array = _unwrapped(array)
+    types, held = pa.types, array.type
+    if types.is_temporal(held) and held.bit_width <= 64:
+        return array.view(pa.int32() if held.bit_width == 32 else pa.int64())
+    if types.is_null(held):
+        return pa.nulls(len(array), pa.float64())
+    if types.is_decimal(held) and not _fits_doubles(held):
+        return array.cast(pa.string()).cast(pa.binary())
+    target = _cast_target(held)
+    return texts(array) if target is None else array if target == held else array.cast(target)
+
+
+def _unwrapped(array: pa.Array) -> pa.Array:
+    if isinstance(array.type, pa.BaseExtensionType):
+        return _unwrapped(array.storage)
+    if pa.types.is_dictionary(array.type):
+        return _unwrapped(array.dictionary_decode())
+    if pa.types.is_run_end_encoded(array.type):
+        return _unwrapped(pc.run_end_decode(array))
+    return array
+
+
+def _held(declared: pa.DataType) -> pa.DataType:
+    """The type of the values, however they are wrapped."""
+    if isinstance(declared, pa.BaseExtensionType):
+        return _held(declared.storage_type)
+    if pa.types.is_dictionary(declared) or pa.types.is_run_end_encoded(declared):
+        return _held(declared.value_type)
+    return declared
+
+
+def _number(held: pa.DataType) -> str | None:
+    """SQL of the number that a value is; None where it is none."""
+    types = pa.types
+    if _is_number(held) or types.is_decimal(held) or types.is_null(held):
+        return NUMBER
+    if types.is_date32(held):
+        return f"{NUMBER} * {SECONDS_A_DAY}::DOUBLE"
+    if types.is_date64(held) or types.is_timestamp(held):
+        return f"{NUMBER} / {TICKS['ms' if types.is_date64(held) else held.unit]}::DOUBLE"
+    return None
+
+
+def _cast_target(held: pa.DataType) -> pa.DataType | None:
+    """The type for what is neither time nor wide; None for what only has a text of its own."""
+    types = pa.types
+    if types.is_decimal(held):
+        return pa.decimal128(held.precision, held.scale)
+    casts = (
+        (types.is_float16, pa.float32()),
+        (types.is_string, pa.binary()),
+        (types.is_large_string, pa.large_binary()),
+        (types.is_string_view, pa.binary_view()),
+    )
+    kept = held if _is_number(held) or _is_text(held) else None
+    return next((target for test, target in casts if test(held)), kept)
+
+
+def _is_number(held: pa.DataType) -> bool:
+    return bool(pa.types.is_boolean(held) or pa.types.is_integer(held) or pa.types.is_floating(held))
+
+
+def _is_text(held: pa.DataType) -> bool:
+    types = pa.types
+    return any(
+        test(held)
+        for test in (
+            types.is_string, types.is_large_string, types.is_string_view, types.is_binary, types.is_large_binary,
+            types.is_binary_view, types.is_fixed_size_binary,
+        )
+    )  # fmt: skip
+
+
+def _fits_doubles(held: pa.DataType) -> bool:
+    """Whether one division gives the nearest double; other decimals are read through their text."""
+    return bool(held.precision <= DIGITS_IN_DOUBLES and 0 <= held.scale <= held.precision)

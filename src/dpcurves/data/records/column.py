@@ -1,0 +1,79 @@
+"""What a column holds by its schema, and the SQL that reads it. No value was looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+MOST_NAMED = 40
+
+NUMBER = "CAST({0} AS DOUBLE)"
+
+TEXT = "CAST({0} AS VARCHAR)"
+"""Of bytes too: all that is not a plain character is written as its hexadecimal code, so no byte is refused."""
+
+# Text that reads as a number, else as true or false, else as a date or a time (without a zone: UTC) in seconds.
+NUMBER_IN_TEXT = (
+    f"coalesce(TRY_CAST({TEXT} AS DOUBLE), "
+    f"CASE lower({TEXT}) WHEN 'true' THEN 1::DOUBLE WHEN 'false' THEN 0::DOUBLE END, "
+    f"epoch_us(TRY_CAST({TEXT} AS TIMESTAMPTZ)) / 1e6)"
+)
+
+
+class Kind(Enum):
+    """What a schema says of a column."""
+
+    NUMBERS = "numbers"
+    TEXT = "text"
+    UNTYPED = "values without a declared type"
+    OTHER = "neither numbers nor text"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a source, which calls it by its place.
+
+    Attributes:
+        name: Its public name.
+        kind: What it holds.
+        number: SQL of its value as a double, where ``{0}`` stands for it; NULL or NaN: missing.
+        text: SQL of its value as text.
+        unit: SQL of the unit that it names; NULL: missing.
+    """
+
+    name: str
+    kind: Kind
+    number: str
+    text: str = TEXT
+    unit: str = "{0}"
+
+
+def wide_numbers(name: str) -> Column:
+    """A column of numbers with more digits than a double has, given as text: the nearest double is read from it."""
+    return Column(name, Kind.NUMBERS, f"TRY_CAST({TEXT} AS DOUBLE)")
+
+
+def called(place: int) -> str:
+    """The SQL name of the column at `place`. (Names in the data may differ in case alone, to which SQL is blind.)"""
+    return f"c{place}"
+
+
+def place_of(name: str, columns: Sequence[Column], argument: str = "column") -> int:
+    """Where the column stands.
+
+    Raises:
+        ValueError: it is not there, or twice.
+    """
+    places = [place for place, column in enumerate(columns) if column.name == name]
+    if not places:
+        raise ValueError(f"{argument}: {name!r} is not in the data, which has {_listed(each.name for each in columns)}")
+    if len(places) > 1:
+        raise ValueError(f"{argument}: {name!r} stands {len(places)} times in the data; names must differ")
+    return places[0]
+
+
+def _listed(names: Iterable[str]) -> str:
+    known = [repr(name) for name in names]
+    more = [f"{len(known) - MOST_NAMED} more"] if len(known) > MOST_NAMED else []
+    return ", ".join(known[:MOST_NAMED] + more) or "no columns"

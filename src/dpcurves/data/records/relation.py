@@ -1,0 +1,44 @@
+"""SENSITIVE. Records behind a DuckDB relation, which stays on the connection of its owner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import duckdb
+import pyarrow as pa
+
+from .arrow import ArrowSource
+from .arrow_types import column_of
+from .column import Column, Kind, wide_numbers
+
+WIDE = {"hugeint", "uhugeint", "bignum", "varint"}
+TAKEN = {
+    "boolean", "tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint", "float",
+    "double", "decimal", "date", "time", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns",
+    "timestamp with time zone", "varchar", "blob", "enum", "uuid",
+}  # fmt: skip
+
+
+def source_of_relation(relation: duckdb.DuckDBPyRelation) -> ArrowSource:
+    """The rows that `relation` gives, asked for anew by each query. Types that Arrow lacks travel as text."""
+    kinds = [str(each.id) for each in relation.types]
+    plain = relation.project(", ".join(_taken(place, kind) for place, kind in enumerate(kinds)))
+    schema = pa.RecordBatchReader.from_stream(plain.limit(0)).schema
+
+    def read(places: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        yield from pa.RecordBatchReader.from_stream(plain.project(", ".join(f"#{place + 1}" for place in places)))
+
+    columns = (_column(*each) for each in zip(relation.columns, kinds, schema.types, strict=True))
+    return ArrowSource(tuple(columns), tuple(schema.types), read, costly=False)
+
+
+def _taken(place: int, kind: str) -> str:
+    value = f"#{place + 1}" if kind in TAKEN else f"CAST(#{place + 1} AS VARCHAR)"
+    return f"{value} AS c{place}"
+
+
+def _column(name: str, kind: str, declared: pa.DataType) -> Column:
+    if kind in WIDE:
+        return wide_numbers(name)
+    column = column_of(name, declared)
+    return column if kind in TAKEN else Column(name, Kind.OTHER, column.number)

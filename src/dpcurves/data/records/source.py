@@ -1,0 +1,36 @@
+"""SENSITIVE. Where rows come from, in the one form in which they are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import duckdb
+
+from .column import Column, called
+
+
+class Source(Protocol):
+    """Rows that DuckDB can scan, each column under the name `called` of its place."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What the schema says, and how to read it."""
+
+    @property
+    def costly(self) -> bool:
+        """Whether scanning again is so slow that what is needed is better kept."""
+
+    def scan(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
+        """A FROM clause, for one query, of the columns at `places` (at least one)."""
+
+    def scan_whole(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
+        """The same with a column `whole`: bytes that are equal where all columns of two rows are, and only there."""
+
+
+def with_whole_rows(rows: str, columns: Sequence[Column], places: Sequence[int]) -> str:
+    """A FROM clause for `scan_whole` from one that has all columns: the lengths make the joined text unambiguous."""
+    texts = [column.text.format(called(place)) for place, column in enumerate(columns)]
+    parts = ", ".join(f"coalesce(strlen({text}) || ':' || {text}, '-')" for text in texts)
+    kept = ", ".join(map(called, places))
+    return f"(SELECT {kept}{', ' if kept else ''}encode(concat({parts})) AS whole FROM {rows})"
