@@ -1,0 +1,8 @@
+"""Exact integer noise, private choice, and the one source of randomness."""
+
+from . import discrete_gaussian, discrete_laplace
+from .exponential import coin
+from .randomness import Randomness
+from .selection import choose, probabilities
+
+__all__ = ["Randomness", "choose", "coin", "discrete_gaussian", "discrete_laplace", "probabilities"]

@@ -1,0 +1,162 @@
+"""Discrete Gaussian noise, exact for every rational variance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import chain, islice
+from math import exp, isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .exponential import Bracket, alternate, coin, decay, limit, times
+from .inversion import Table
+from .parameter import counted, positive
+from .randomness import Randomness
+
+LARGEST_VARIANCE = 2**110
+FINEST = 64
+LARGEST = 2**63 - 1
+CERTAIN = 1 << 16
+
+
+def sample(variance: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
+    """Independent integers, z with probability proportional to ``exp(-z**2 / (2 * variance))``.
+
+    Formal guarantees: the law is exact, no floating point is used, and no rounding decides. Each side of zero is cut
+    into steps of ``2**bits`` integers (of one, up to a standard deviation of 128). A step is drawn by `inversion`,
+    with the weight of its likeliest integer, then one of its integers uniformly, and that is kept with probability
+    ``exp(-excess)``, for what its exponent exceeds that of the likeliest; else all is drawn anew. So an integer is
+    given with probability proportional to its own weight. A z that does not fit 64 bits, with probability below
+    exp(-2**14), is cut to fit.
+    The law is that of Algorithm 3 of Canonne, Kamath and Steinke (2020), which is an oracle in the tests. Steps lie
+    closer than its discrete Laplace: fewer than one proposal in 100 is refused.
+
+    Raises:
+        ValueError: `variance` is not above zero, or above 2**110; `size` is below zero.
+
+    >>> sample(Fraction(10, 3), 5, Randomness.from_seed(1))
+    array([ 1, -1, -2, -4,  1])
+    """
+    stairs = _stairs(positive(variance, LARGEST_VARIANCE, "variance"))
+    noise, opened = np.empty(counted(size), dtype=np.int64), np.arange(size)
+    while opened.size:
+        noise[opened], kept = stairs.propose(opened.size, randomness)
+        opened = opened[~kept]
+    return noise
+
+
+def variance(variance: Fraction) -> float:
+    """The variance of a draw: less than the parameter, but from 4 on no float tells them apart.
+
+    >>> variance(Fraction(100)), round(variance(Fraction(1, 4)), 4)
+    (100.0, 0.215)
+    """
+    parameter = float(positive(variance, LARGEST_VARIANCE, "variance"))
+    if parameter >= 4:
+        return parameter
+    weights = [exp(-(z**2) / (2 * parameter)) for z in range(1, 100)] if parameter > 1e-4 else [0.0]
+    return 2 * sum(z**2 * weight for z, weight in enumerate(weights, 1)) / (1 + 2 * sum(weights))
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Outcome ``2 * b + s`` is step b, of the integers that are not negative (s = 0) or are (s = 1).
+
+    It holds the integers with ``abs(z) = start + low``, for ``start = b * 2**bits + s`` and low from 0 to
+    ``2**bits - 1``, and weighs as the first of them: ``exp(-rate * start**2)``.
+    """
+
+    rate: Fraction
+    bits: int
+
+    def start(self, outcome: int) -> int:
+        """The smallest absolute value in the step."""
+        return (outcome >> 1 << self.bits) + (outcome & 1)
+
+    def excess(self, outcome: int, low: int) -> Fraction:
+        """By how much ``rate * z**2`` is more at `low` than at the start of the step."""
+        return self.rate * (low * (2 * self.start(outcome) + low))
+
+    def weights(self, bits: int) -> tuple[list[Bracket], int]:
+        """Of the steps up to about ``2**-bits``; beyond, both sides fall faster than a geometric series."""
+        both = zip(self._side(0, bits), self._side(1, bits), strict=True)
+        count = (isqrt(int(bits * Fraction(7, 10) / self.rate)) >> self.bits) + 2
+        listed = [weight for weight, _ in chain.from_iterable(islice(both, count))]
+        (next_, ratio), _ = next(both)
+        return listed, 2 * limit(next_, ratio, bits)
+
+    def _side(self, sign: int, bits: int) -> Iterator[tuple[Bracket, Bracket]]:
+        width = 1 << self.bits
+        weight = decay(self.rate * sign, bits)
+        ratio = decay(self.rate * width * (width + 2 * sign), bits)
+        fall = decay(self.rate * 2 * width**2, bits)
+        while True:
+            yield weight, ratio
+            weight, ratio = times(weight, ratio, bits), times(ratio, fall, bits)
+
+
+class Stairs:
+    """Proposes integers of a law of steps, and says which are kept."""
+
+    __slots__ = ("_doubts", "_steps", "_table")
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._table = Table(steps)
+        self._doubts = _doubts(steps, self._table.outcomes)
+
+    def propose(self, size: int, randomness: Randomness) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Integers, and whether each is kept."""
+        bits, outcomes = self._steps.bits, self._table.draw(size, randomness)
+        kept = np.ones(size, dtype=np.bool_)
+        magnitude = np.minimum(outcomes >> 1, LARGEST >> bits) << bits
+        if bits:
+            low = _low_places(size, bits, randomness)
+            magnitude |= low
+            self._refuse(kept, outcomes, low, randomness)
+        return magnitude ^ -(outcomes & 1), kept  # -1 - m is the complement of m
+
+    def _refuse(
+        self, kept: NDArray[np.bool_], outcomes: NDArray[np.int64], low: NDArray[np.int64], randomness: Randomness
+    ) -> None:
+        doubts = self._doubts.take(outcomes, mode="clip")
+        for place in np.flatnonzero(randomness.halfwords(kept.size) < doubts):
+            excess = self._steps.excess(int(outcomes[place]), int(low[place]))
+            kept[place] = _keeps(excess, int(doubts[place]), randomness)
+
+
+def _low_places(size: int, bits: int, randomness: Randomness) -> NDArray[np.int64]:
+    if bits <= 16:
+        return (randomness.halfwords(size) >> np.uint16(16 - bits)).astype(np.int64)
+    return (randomness.words(size) >> np.uint64(64 - bits)).astype(np.int64)
+
+
+def _doubts(steps: Steps, outcomes: int) -> NDArray[np.uint32]:
+    """For each outcome a bound on its excess, in units of 2**-16; for rarer ones, at the end, there is none."""
+    furthest = (1 << steps.bits) - 1
+    slope = steps.rate * furthest * CERTAIN
+    top, bottom = slope.numerator, slope.denominator
+    bounds = (top * (2 * steps.start(outcome) + furthest) // bottom + 1 for outcome in range(outcomes))
+    return np.array([*(min(bound, CERTAIN) for bound in bounds), CERTAIN], dtype=np.uint32)
+
+
+def _keeps(excess: Fraction, doubt: int, randomness: Randomness) -> bool:
+    """True with probability ``exp(-excess)``, after a coin of probability ``doubt / 2**16`` has already shown heads.
+
+    The first of the coins of `alternate` shows heads with probability `excess`: where `excess` is at most the doubt,
+    it does so only if the coin of the doubt does, and then with probability ``excess * 2**16 / doubt``.
+    """
+    if doubt == CERTAIN:
+        return coin(excess, randomness)
+    heads = randomness.below(excess.denominator * doubt) < excess.numerator << 16
+    return alternate(excess, 2, randomness) if heads else True
+
+
+@lru_cache(maxsize=64)  # a pure function of a public number
+def _stairs(variance: Fraction) -> Stairs:
+    bits = max(0, (int(variance / FINEST**2).bit_length() - 1) // 2)
+    return Stairs(Steps(1 / (2 * variance), bits))

@@ -1,0 +1,72 @@
+"""Where all secret randomness comes from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Randomness:
+    """A source of uniform bits, each given out once. It has no repr: its state is as secret as the noise.
+
+    Formal guarantees: `system` keeps no buffer, so processes forked from one another share no bits. A seeded source
+    is only as secret as its seed, and a copy of it, also one made by a fork, repeats its bits.
+
+    Attributes:
+        octets: As many uniform bytes as asked for.
+        seeded: Whether somebody knows a seed, so that nothing drawn from here protects anybody.
+    """
+
+    octets: Callable[[int], bytes]
+    seeded: bool
+
+    @classmethod
+    def system(cls) -> Randomness:
+        """The entropy of the operating system."""
+        return cls(os.urandom, seeded=False)
+
+    @classmethod
+    def from_seed(cls, seed: int) -> Randomness:
+        """The ChaCha20 key stream under the SHA-256 of `seed`, for tests and papers.
+
+        Whoever knows the seed can subtract the noise, so what is drawn from here is not private.
+
+        >>> Randomness.from_seed(7).octets(4) == Randomness.from_seed(7).octets(4)
+        True
+        """
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+
+        key = sha256(str(int(seed)).encode()).digest()
+        stream = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
+        return cls(lambda length: stream.update(bytes(length)), seeded=True)
+
+    def below(self, n: int) -> int:
+        """A uniform integer in ``0, ..., n - 1``, for `n` of any size, by rejection.
+
+        Raises:
+            ValueError: `n` is below 1.
+        """
+        if n < 1:
+            raise ValueError(f"n: a number of outcomes of at least 1 is needed, got {n}")
+        bits = (n - 1).bit_length()
+        while (drawn := self._bits(bits)) >= n:
+            pass
+        return drawn
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """Uniform integers of 64 bits (read-only)."""
+        return np.frombuffer(self.octets(8 * count), dtype="<u8").astype(np.uint64, copy=False)
+
+    def halfwords(self, count: int) -> NDArray[np.uint16]:
+        """Uniform integers of 16 bits (read-only)."""
+        return np.frombuffer(self.octets(2 * count), dtype="<u2").astype(np.uint16, copy=False)
+
+    def _bits(self, count: int) -> int:
+        length = (count + 7) // 8
+        return int.from_bytes(self.octets(length), "little") >> (8 * length - count)

@@ -1,0 +1,136 @@
+"""Discrete Laplace noise follows its law exactly, at every scale."""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from math import exp, expm1
+from typing import Any
+
+import numpy as np
+import pytest
+from agreement import agree, alike, follows
+from canonne_kamath_steinke import discrete_laplace as as_printed
+
+from dpcurves.noise import Randomness, discrete_laplace
+from dpcurves.noise.discrete_laplace import _tables, sample, variance
+from dpcurves.noise.inversion import Table, thresholds
+
+SCALES = [Fraction(1, 5), Fraction(2, 3), Fraction(1), Fraction(10, 3), Fraction(10), Fraction(1001, 10)]
+
+
+@pytest.mark.parametrize("scale", [*SCALES, Fraction(12345, 7)], ids=str)
+def test_draws_follow_the_law(scale: Fraction) -> None:
+    draws = sample(scale, 1_000_000, Randomness.from_seed(1))
+    assert draws.dtype == np.int64
+    assert follows(draws, lambda z: exp(-abs(z) / scale), reach=int(30 * scale) + 3)
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(10, 3), Fraction(50), Fraction(3000)], ids=str)
+def test_the_tables_make_up_the_law_exactly(scale: Fraction) -> None:
+    tables, ratio = _tables(scale), -Decimal(scale.denominator) / Decimal(scale.numerator)
+    with localcontext(prec=40):
+        zero = (1 - ratio.exp()) / (1 + ratio.exp())
+        for z in (*range(-60, 60), -977, 1234):
+            found, true = probability(tables, z), zero * (abs(z) * ratio).exp()
+            assert abs(found - true) <= Decimal(10) ** -17  # each table to 2**-64
+
+
+def probability(tables: discrete_laplace.Tables, z: int) -> Decimal:
+    """Of z, from the thresholds of the digits that make it up."""
+    magnitude, chance = (z if z >= 0 else -1 - z), Decimal(1)
+    for width, table in reversed(tables.digits):
+        chance *= between(table, magnitude % 2**width)
+        magnitude >>= width
+    return chance * between(tables.last, 2 * magnitude + (z < 0))
+
+
+def between(table: Table, outcome: int) -> Decimal:
+    """The probability of an outcome, to 2**-64."""
+    lower = [0, *thresholds(table._law, 64)[0]]
+    found = lower[outcome : outcome + 2]
+    return Decimal(found[1] - found[0]) / 2**64 if len(found) == 2 else Decimal(0)
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(7, 2), Fraction(40)], ids=str)
+def test_draws_agree_with_the_printed_algorithm(scale: Fraction) -> None:
+    source = Randomness.from_seed(2)
+    printed = np.array([as_printed(scale, source) for _ in range(10_000)])
+    assert alike(sample(scale, 200_000, source), printed)
+
+
+@pytest.mark.parametrize("scale", [Fraction(2**40, 3), Fraction(2**60, 2**5 + 1), Fraction(2**55)], ids=str)
+def test_large_scales_follow_the_law_in_coarse_cells_and_in_the_last_places(scale: Fraction) -> None:
+    draws = sample(scale, 400_000, Randomness.from_seed(3))
+    edges = np.array([int(scale * Fraction(k, 8)) for k in range(-48, 49)])
+    counts = np.bincount(np.searchsorted(edges, draws, side="right"), minlength=edges.size + 1)
+    below = np.where(edges < 0, np.exp(edges / float(scale)) / 2, 1 - np.exp(-edges / float(scale)) / 2)
+    assert agree(counts, np.diff(below, prepend=0.0, append=1.0))
+    assert agree(np.bincount(draws % 1000), np.full(1000, 1 / 1000))
+
+
+def test_a_tiny_scale_gives_zeros() -> None:
+    for scale in (Fraction(1, 1000), Fraction(1, 10**40)):
+        assert not sample(scale, 10_000, Randomness.from_seed(4)).any()
+
+
+def test_what_does_not_fit_64_bits_is_cut_to_fit() -> None:
+    last = np.array([2**14, 2**14 + 1])  # the highest digit, and its sign
+    tables = _tables(Fraction(2**55))
+    highest = np.minimum(last >> 1, discrete_laplace.LARGEST >> tables.bits)
+    low = np.full(2, 2**tables.bits - 1)
+    assert ((highest << tables.bits | low) ^ -(last & 1)).tolist() == [2**63 - 1, -(2**63)]
+
+
+@pytest.mark.parametrize("scale", [*SCALES, Fraction(10**6)], ids=str)
+def test_the_variance_is_that_of_the_law(scale: Fraction) -> None:
+    if scale < 1000:
+        support = range(1, int(60 * scale) + 30)
+        total = 1 + 2 * sum(exp(-z / scale) for z in support)
+        assert variance(scale) == pytest.approx(2 * sum(z * z * exp(-z / scale) for z in support) / total, rel=1e-9)
+    assert variance(scale) == pytest.approx(2 * exp(-1 / scale) / expm1(-1 / scale) ** 2, rel=1e-12)
+    assert variance(Fraction(1, 10**400)) == 0
+
+
+def test_a_seed_gives_the_same_noise_for_ever() -> None:
+    assert sample(Fraction(10), 8, Randomness.from_seed(0)).tolist() == [5, 21, 8, 2, -1, 3, -7, -35]
+    assert sample(Fraction(10**9, 7), 4, Randomness.from_seed(0)).tolist() == [
+        -68313444,
+        -289670374,
+        125251833,
+        -33008795,
+    ]
+
+
+def test_no_draws_are_asked_for() -> None:
+    assert sample(Fraction(3), 0, Randomness.system()).shape == (0,)
+
+
+def test_a_scale_of_numpy_integers_is_as_exact() -> None:
+    top: Any = np.int64(2**40)
+    drawn = sample(Fraction(top, 3), 50, Randomness.from_seed(5))
+    assert drawn.tolist() == sample(Fraction(2**40, 3), 50, Randomness.from_seed(5)).tolist()
+
+
+@pytest.mark.parametrize("scale", [Fraction(0), Fraction(-1), Fraction(2**55) + 1])
+def test_a_scale_out_of_range_is_refused(scale: Fraction) -> None:
+    with pytest.raises(ValueError, match=r"scale: a number "):
+        sample(scale, 1, Randomness.system())
+
+
+def test_a_float_is_refused_as_it_does_not_say_which_number_is_meant() -> None:
+    with pytest.raises(TypeError, match="scale: a Fraction is needed, got float"):
+        sample(0.1, 1, Randomness.system())  # type: ignore[arg-type]
+
+
+def test_a_negative_number_of_draws_is_refused() -> None:
+    with pytest.raises(ValueError, match="size: a number of draws of at least 0"):
+        sample(Fraction(1), -1, Randomness.system())
+
+
+def test_draws_agree_with_opendp() -> None:
+    opendp = pytest.importorskip("opendp.prelude")
+    opendp.enable_features("contrib")
+    space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l1_distance(T="i64")
+    theirs = np.array(opendp.m.make_laplace(*space, scale=3.5)([0] * 20_000))
+    assert alike(sample(Fraction(7, 2), 400_000, Randomness.system()), theirs)
