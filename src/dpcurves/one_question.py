@@ -7,10 +7,7 @@ the same records lose the sum of their losses, and only you know. For more than 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import Any, TypeAlias, TypeVar
 
 from .curves import (
     CDF,
@@ -36,10 +33,12 @@ from .privacy import Exact, Neighbours, PrivacyLoss
 from .session import Session
 
 Curve = TypeVar("Curve")
+Values: TypeAlias = Any
+"""Of one dimension: a list, a NumPy or Arrow array, or a series of pandas or Polars."""
 
 
 def cdf(
-    values: ArrayLike,
+    values: Values,
     *,
     grid: Grid,
     adjacency: Neighbours,
@@ -68,11 +67,12 @@ def cdf(
     True
     """
     question = CdfQuestion(label, grid)
-    return _ask({label: _column(values, "values")}, question, loss_of(epsilon, rho), adjacency, randomness)
+    curve: CDF = _ask({label: _column(values, "values")}, question, loss_of(epsilon, rho), adjacency, randomness)
+    return curve
 
 
 def quantiles(
-    values: ArrayLike,
+    values: Values,
     p: Sequence[float],
     *,
     grid: Grid,
@@ -97,7 +97,7 @@ def quantiles(
 
 
 def histogram(
-    values: ArrayLike,
+    values: Values,
     *,
     grid: Grid,
     adjacency: Neighbours,
@@ -116,12 +116,13 @@ def histogram(
     True
     """
     question = HistogramQuestion(label, grid)
-    return _ask({label: _column(values, "values")}, question, loss_of(epsilon, rho), adjacency, randomness)
+    bars: Histogram = _ask({label: _column(values, "values")}, question, loss_of(epsilon, rho), adjacency, randomness)
+    return bars
 
 
 def roc_curve(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
+    y_true: Values,
+    y_score: Values,
     *,
     adjacency: Neighbours,
     epsilon: Exact | None = None,
@@ -154,8 +155,8 @@ def roc_curve(
 
 
 def calibration_curve(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: Values,
+    y_prob: Values,
     *,
     adjacency: Neighbours,
     groups: int = 10,
@@ -181,8 +182,8 @@ def calibration_curve(
 
 
 def hosmer_lemeshow(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: Values,
+    y_prob: Values,
     *,
     adjacency: Neighbours,
     groups: int = 10,
@@ -218,7 +219,7 @@ def loss_of(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:
 
 
 def _ask(
-    table: Mapping[str, NDArray[Any]],
+    table: Mapping[str, Any],
     question: Question[Curve],
     loss: PrivacyLoss,
     adjacency: Neighbours,
@@ -228,14 +229,14 @@ def _ask(
         return session.ask(question, loss)
 
 
-def _column(values: ArrayLike, name: str) -> NDArray[Any]:
-    column = np.asarray(values)
-    if column.ndim != 1:
-        raise ValueError(f"{name}: one dimension is needed, got {column.ndim}")
-    return column
+def _column(values: Any, name: str) -> Any:
+    """As it is: a list is not made an array, for its rows would then decide which type it has."""
+    if not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1 or isinstance(values, str | bytes):
+        raise ValueError(f"{name}: a list, a series or an array of one dimension is needed")
+    return values
 
 
-def _pair(labels: ArrayLike, scores: ArrayLike, name: str) -> dict[str, NDArray[Any]]:
+def _pair(labels: Any, scores: Any, name: str) -> dict[str, Any]:
     table = {"y_true": _column(labels, "y_true"), name: _column(scores, name)}
     if len(table["y_true"]) != len(table[name]):
         raise ValueError(f"y_true, {name}: the same number of records is needed")

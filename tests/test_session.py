@@ -1,0 +1,175 @@
+"""The whole road: question, plan, grant, release, curve; and every way off it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcurves as dp
+from dpcurves.curves import HosmerLemeshowQuestion
+from dpcurves.ledger import Ledger
+
+SECRET = 918273.645
+GRID = dp.Grid(0, 1, cells=32)
+QUESTION = dp.CdfQuestion("x", GRID)
+ONE = dp.PrivacyLoss.pure(1)
+X = np.random.default_rng(3).beta(2, 3, size=400)
+
+
+def session(table: Any, budget: float = 2, adjacency: dp.Neighbours = dp.REPLACE_ONE, **more: Any) -> dp.Session:
+    return dp.Session(table, budget=dp.PrivacyLoss.pure(budget), adjacency=adjacency, **more)
+
+
+def test_the_same_request_gives_the_same_curve_for_nothing(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'budget.db'}"
+    first = session({"x": X}, ledger=url).ask(QUESTION, ONE, "a")
+    later = session({"x": X}, ledger=url)
+    again = later.ask(QUESTION, ONE, "a")
+    assert (again.y == first.y).all()
+    assert later.left == ONE
+    fresh = later.ask(QUESTION, ONE)
+    assert (fresh.y != first.y).any()
+    assert later.left.epsilon == 0
+
+
+def test_a_conversation_of_several_turns_is_answered_again_word_by_word(tmp_path: Path) -> None:
+    table = {"y": np.arange(300) % 2, "s": np.arange(300) / 300}
+    url = f"sqlite:///{tmp_path / 'budget.db'}"
+    question = HosmerLemeshowQuestion("y", "s", groups=4)
+    first = session(table, ledger=url).ask(question, ONE, "a")
+    again = session(table, ledger=url).ask(question, ONE, "a")
+    assert (again.statistic, again.p_value) == (first.statistic, first.p_value)
+    assert (again.edges == first.edges).all()
+
+
+def test_a_request_belongs_to_one_question_one_loss_and_one_dataset() -> None:
+    opened = session({"x": X})
+    opened.ask(QUESTION, dp.PrivacyLoss.pure("0.5"), "a")
+    for question, loss in (
+        (dp.CdfQuestion("x", dp.Grid(0, 1, cells=33)), dp.PrivacyLoss.pure("0.5")),
+        (QUESTION, dp.PrivacyLoss.pure("0.4")),
+        (dp.HistogramQuestion("x", GRID), dp.PrivacyLoss.pure("0.5")),
+    ):
+        with pytest.raises(ValueError, match=r"^request: "):
+            opened.ask(question, loss, "a")
+    assert opened.left.epsilon == dp.PrivacyLoss.pure("1.5").epsilon
+
+
+def test_beyond_the_budget_nothing_is_asked() -> None:
+    opened = session({"x": X}, budget=1)
+    opened.ask(QUESTION, dp.PrivacyLoss.pure(0.7))
+    with pytest.raises(dp.BudgetExceeded, match=r"'distribution function of x' asks for epsilon 0.7; 0.3 of 1 is left"):
+        opened.ask(QUESTION, dp.PrivacyLoss.pure(0.7))
+    assert opened.left == dp.PrivacyLoss.pure("0.3")
+
+
+@pytest.mark.parametrize(
+    ("table", "question", "words"),
+    [
+        ({"x": X}, dp.CdfQuestion("age", GRID), "^column: "),
+        ({"x": np.array(["a"] * 400)}, QUESTION, "^column: 'x' holds text"),
+        ("no-such-file.csv", QUESTION, "^data: there is no file"),
+        ({"x": X}, dp.RocQuestion("y", "x"), "^column: "),
+    ],
+)
+def test_what_cannot_be_asked_costs_nothing(table: Any, question: Any, words: str) -> None:
+    opened = session(table)
+    with pytest.raises(ValueError, match=words) as refusal:
+        opened.ask(question, ONE)
+    assert refusal.value.__cause__ is None
+    assert opened.left == dp.PrivacyLoss.pure(2)
+
+
+def test_a_plan_opens_no_data() -> None:
+    opened = session("no-such-file.parquet", adjacency=dp.ADD_REMOVE)
+    (plan,) = opened.plan(QUESTION, ONE)
+    assert plan.error > 0
+    told = session("no-such-file.parquet", units=1000)
+    assert told.plan(QUESTION, ONE)[0].adjacency.total == 1000
+    assert told.left == dp.PrivacyLoss.pure(2)
+
+
+def test_an_empty_table_is_refused_only_where_the_number_of_units_is_public() -> None:
+    empty = {"x": np.array([])}
+    with pytest.raises(ValueError, match=r"replace-one needs at least one unit"):
+        session(empty).ask(QUESTION, ONE)
+    curve = session(empty, adjacency=dp.ADD_REMOVE).ask(QUESTION, ONE)
+    assert curve.y[-1] == 1
+
+
+def test_another_number_of_units_than_was_promised_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"units: 7 were promised"):
+        session({"x": X}, units=7).ask(QUESTION, ONE)
+
+
+def test_adjacency_unit_and_rows_are_checked() -> None:
+    with pytest.raises(TypeError, match=r"^adjacency: "):
+        dp.Session({"x": X}, budget=ONE, adjacency="replace-one")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"^rows_per_unit: "):
+        session({"x": X}, unit="u")
+    with pytest.raises(ValueError, match=r"^rows_per_unit: "):
+        session({"x": X}, rows_per_unit=2)
+    with pytest.raises(ValueError, match=r"^rows_per_unit: "):
+        session({"x": X}, unit="u", rows_per_unit=0)
+
+
+def test_an_account_keeps_its_facts(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'budget.db'}"
+    session({"x": X}, ledger=url)
+    for more in ({"adjacency": dp.ADD_REMOVE}, {"budget": 3}, {"unit": "x", "rows_per_unit": 2}):
+        with pytest.raises(ValueError, match=r"dataset|account|adjacency|unit|budget"):
+            session({"x": X}, ledger=url, **more)
+
+
+def test_a_unit_is_bounded_and_named_on_the_face() -> None:
+    table = {"x": np.tile(X, 2), "who": np.tile(np.arange(400), 2)}
+    opened = session(table, adjacency=dp.ADD_REMOVE, unit="who", rows_per_unit=1)
+    curve = opened.ask(QUESTION, ONE)
+    assert (curve.face.unit, curve.face.rows_per_unit, curve.face.units) == ("who", 1, None)
+    assert abs(curve.count - 400) < 200  # half of 800 rows; the noise of the total is far below 200
+
+
+def test_a_seed_is_written_on_the_face_and_the_system_is_not() -> None:
+    seeded = session({"x": X}, randomness=dp.Randomness.from_seed(1)).ask(QUESTION, ONE)
+    assert seeded.face.seeded
+    assert not session({"x": X}).ask(QUESTION, ONE).face.seeded
+
+
+def test_nothing_prints_a_record() -> None:
+    opened = session({"x": np.full(5, SECRET)})
+    opened.ask(QUESTION, ONE)
+    for shown in (repr(opened), repr(opened._records), str(opened.statement)):
+        assert str(SECRET) not in shown
+
+
+def test_a_rho_account_takes_pure_questions_and_an_epsilon_account_takes_no_rho() -> None:
+    rho = dp.Session({"x": X}, budget=dp.PrivacyLoss.zcdp(1), adjacency=dp.REPLACE_ONE)
+    rho.ask(QUESTION, ONE)
+    rho.ask(QUESTION, dp.PrivacyLoss.zcdp("0.25"))
+    assert rho.left == dp.PrivacyLoss.zcdp("0.25")
+    opened = session({"x": X})
+    with pytest.raises(ValueError, match=r"pure converts to rho, never back"):
+        opened.ask(QUESTION, dp.PrivacyLoss.zcdp("0.25"))
+    assert opened.left == dp.PrivacyLoss.pure(2)
+
+
+def test_two_processes_that_ask_under_one_request_are_shown_one_curve(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'budget.db'}"
+    session({"x": X}, ledger=url)
+    program = (
+        "import numpy as np, dpcurves as dp\n"
+        "x = np.random.default_rng(3).beta(2, 3, size=400)\n"
+        f"s = dp.Session({{'x': x}}, budget=dp.PrivacyLoss.pure(2), adjacency=dp.REPLACE_ONE, ledger={url!r})\n"
+        "curve = s.ask(dp.CdfQuestion('x', dp.Grid(0, 1, cells=32)), dp.PrivacyLoss.pure(1), 'a')\n"
+        "print(curve.to_json())\n"
+    )
+    asked = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) for _ in range(3)]
+    shown = {process.communicate(timeout=300)[0] for process in asked}
+    assert len(shown) == 1
+    assert Ledger.open(url).statement("data").spent.digits == "1"
+    assert Ledger.open(url).verify().entries >= 3
