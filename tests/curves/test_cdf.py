@@ -99,6 +99,8 @@ def test_the_population_s_band_is_wider_and_needs_independent_units() -> None:
     assert (low <= lower + 1e-12).all()
     assert (high >= upper - 1e-12).all()
     several = answer(QUESTION, {"x": X}, PrivacyLoss.pure(1), AddRemove(Unit("u", 2)), seed=3)
+    assert (lower <= curve.y).all()
+    assert (curve.y <= upper).all()
     with pytest.raises(ValueError, match="population: independent units"):
         several.band(0.9, population=True)
 

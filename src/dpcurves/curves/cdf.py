@@ -77,10 +77,12 @@ class CDF:
         """
         curve, known = self.prefixes.unbiased_shares, self.prefixes.measured
         deviations = self.prefixes.deviations(generator)
-        if not population:
-            return simultaneous_band(curve, deviations, level, known)
-        require_independent(self.face)
-        return population_band(curve, deviations, level, self.count, known)
+        if population:
+            require_independent(self.face)
+            lower, upper = population_band(curve, deviations, level, self.count, known)
+        else:
+            lower, upper = simultaneous_band(curve, deviations, level, known)
+        return np.minimum(lower, self.y), np.maximum(upper, self.y)  # shrinkage may have taken the curve outside
 
     def quantile_interval(
         self, p: float, level: float, *, population: bool = False, generator: np.random.Generator | None = None
