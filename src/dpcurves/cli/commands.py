@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from .interruption import remembered
 from .refusal import Kept, refusal_of
-from .start import STOPPED
+from .status import STOPPED
 
 
 class Commands(TyperGroup):

@@ -9,12 +9,7 @@ from typing import NamedTuple
 
 import typer
 
-from .start import STOPPED
-
-FAULT = 1
-USAGE = 2
-BUDGET = 3
-DATA = 4
+from .status import BUDGET, DATA, FAULT, STOPPED, USAGE
 
 NAMED = re.compile(r"([a-z_-]+(?:, [a-z_-]+)*): (.*)", re.DOTALL)
 """An error of ours names its argument first. What does not is the word of some engine, and may quote a record."""

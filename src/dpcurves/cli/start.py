@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-STOPPED = 130
+from .status import STOPPED
 
 
 def main() -> None:
