@@ -13,7 +13,7 @@ from dpcurves.data import Axis, Categories, Query, SumQuery
 from dpcurves.ledger import Grant, Purse
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
-from dpcurves.privacy import EACH_RECORD, Adjacency, AddRemove, PrivacyLoss, ReplaceOne
+from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.release import Release, Setting, Step
 from dpcurves.session import converse
 
