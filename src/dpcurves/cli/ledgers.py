@@ -13,7 +13,6 @@ from .promise_options import Payer, Price, Promise
 from .terminal import say, terminal
 
 if TYPE_CHECKING:
-    from ..display import Balance, Charge
     from ..ledger import Line, Statement
     from .option_groups import Command
 
@@ -104,21 +103,7 @@ LEDGER_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
 
 
 def _show(statement: Statement) -> None:
-    from ..display import ledger_table
+    from ..display import Balance, ledger_table
 
     account = statement.account
-    say(terminal(), ledger_table(_balance(statement)), f"{account.neighbours.value}, protects {account.unit}")
-
-
-def _balance(statement: Statement) -> Balance:
-    from ..display import Balance
-
-    charges = [_charge(line) for line in statement.grants]
-    account = statement.account
-    return Balance(account.dataset, str(account.limit), str(statement.spent), str(statement.left), charges)
-
-
-def _charge(line: Line) -> Charge:
-    from ..display import Charge
-
-    return Charge(line.purpose, str(line.price), line.request, line.when)
+    say(terminal(), ledger_table(Balance.of(statement)), f"{account.neighbours.value}, protects {account.unit}")

@@ -31,7 +31,7 @@ class Balance(NamedTuple):
     def of(cls, statement: Statement) -> Balance:
         """What a ledger's statement says."""
         account = statement.account
-        charges = [Charge(line.purpose, str(line.price), line.request, line.when) for line in statement.grants]
+        charges = [Charge(line.purpose, str(line.price), line.request, _minute(line.when)) for line in statement.grants]
         return cls(account.dataset, str(account.limit), str(statement.spent), str(statement.left), charges)
 
 
@@ -40,3 +40,8 @@ class Refusal(NamedTuple):
 
     question: str
     reason: str
+
+
+def _minute(when: str) -> str:
+    """A moment in UTC as people write it, without its seconds: "2026-11-21T02:13:34+00:00" is too wide for a table."""
+    return f"{when[:10]} {when[11:16]} UTC"
