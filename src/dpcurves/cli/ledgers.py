@@ -13,7 +13,7 @@ from .promise_options import Payer, Price, Promise
 from .terminal import say, terminal
 
 if TYPE_CHECKING:
-    from ..ledger import Line, Statement
+    from ..ledger import Statement
     from .option_groups import Command
 
 
