@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from math import exp, expm1
@@ -14,6 +15,7 @@ from canonne_kamath_steinke import discrete_laplace as as_printed
 
 from dpcurves.noise import Randomness, discrete_laplace
 from dpcurves.noise.discrete_laplace import _tables, sample, variance
+from dpcurves.noise.exponential import Bracket, one
 from dpcurves.noise.inversion import Table, thresholds
 
 SCALES = [Fraction(1, 5), Fraction(2, 3), Fraction(1), Fraction(10, 3), Fraction(10), Fraction(1001, 10)]
@@ -74,12 +76,22 @@ def test_a_tiny_scale_gives_zeros() -> None:
         assert not sample(scale, 10_000, Randomness.from_seed(4)).any()
 
 
-def test_what_does_not_fit_64_bits_is_cut_to_fit() -> None:
-    last = np.array([2**14, 2**14 + 1])  # the highest digit, and its sign
-    tables = _tables(Fraction(2**55))
-    highest = np.minimum(last >> 1, discrete_laplace.LARGEST >> tables.bits)
-    low = np.full(2, 2**tables.bits - 1)
-    assert ((highest << tables.bits | low) ^ -(last & 1)).tolist() == [2**63 - 1, -(2**63)]
+@dataclass(frozen=True)
+class Far:
+    """A highest digit, of either sign, that no scale gives with a probability above exp(-256)."""
+
+    def weights(self, bits: int) -> tuple[list[Bracket], int]:
+        """Of the outcomes up to 2**14 + 1, of which only the last two have any."""
+        return [(0, 0)] * 2**14 + [one(bits)] * 2, 0
+
+
+def test_what_does_not_fit_64_bits_is_cut_to_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = _tables(Fraction(2**55))
+    monkeypatch.setattr(discrete_laplace, "_tables", lambda scale: replace(usual, last=Table(Far())))
+    draws = sample(Fraction(2**55), 1000, Randomness.from_seed(6))
+    edge = 2**63 - 2**usual.bits  # the lower digits are as random as ever
+    assert np.all((draws >= edge) | (draws < -edge))
+    assert 400 < np.sum(draws > 0) < 600
 
 
 @pytest.mark.parametrize("scale", [*SCALES, Fraction(10**6)], ids=str)
