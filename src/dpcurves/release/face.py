@@ -41,7 +41,15 @@ class Face:
 
     @classmethod
     def of(
-        cls, loss: PrivacyLoss, adjacency: Adjacency, *, trust: str, mechanism: str, seeded: bool, grant: str, model: str
+        cls,
+        loss: PrivacyLoss,
+        adjacency: Adjacency,
+        *,
+        trust: str,
+        mechanism: str,
+        seeded: bool,
+        grant: str,
+        model: str,
     ) -> Face:
         """The face of a curve that was asked under `loss` and `adjacency`."""
         unit = adjacency.unit
