@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 MOST_LAID_OUT = 2**20
 """Of a grid with a formula, not more edges than this are kept in memory at a time."""
 
+FEW = 1000
+
 
 class Spacing(Enum):
     """How the edges of a grid are laid."""
@@ -110,10 +112,12 @@ class Grid:
             raise ValueError(f"grid: {cells} cells between {lower} and {upper} are finer than doubles can tell apart")
 
     def _rises(self) -> bool:
-        """Whether each edge is above the one before. Of very many, those at the ends and in the middle are tried."""
-        tried = np.arange(min(self.cells, MOST_LAID_OUT))
-        starts = {0, (self.cells - len(tried)) // 2, self.cells - len(tried)}
-        return all(bool(np.all(self.edge(tried + start) < self.edge(tried + start + 1))) for start in starts)
+        """Whether each edge is above the one before. Of very many, some at the ends and in the middle are tried."""
+        if self._is_laid_out:
+            return bool(np.all(np.diff(self.edges) > 0))
+        tried = np.arange(FEW)
+        starts = (0, self.cells // 2, self.cells + 1 - FEW)
+        return all(bool(np.all(np.diff(self.edge(tried + start)) > 0)) for start in starts)
 
     @property
     def edges(self) -> NDArray[np.float64]:

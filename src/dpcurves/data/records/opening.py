@@ -68,6 +68,8 @@ def _source(data: Any, delimiter: str) -> Source:
 
 
 def _frame(data: Any) -> Source | None:
+    if nw.dependencies.is_into_series(data):
+        return None
     if hasattr(data, "set_axis") and not all(isinstance(name, str) for name in data.columns):
         data = data.set_axis([str(name) for name in data.columns], axis=1)
     frame = nw.from_native(data, pass_through=True)

@@ -1,0 +1,100 @@
+"""SQL for cells: where it is used, it says what the definition says."""
+
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from every_source import edge_values
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from dpcurves.data import Grid, Outside
+from dpcurves.data.binning import category_slot, double, formula_of, grid_slot, in_numbers, slot_type
+
+CONNECTION = duckdb.connect()
+
+
+def slots_of(grid: Grid, values: NDArray[np.float64]) -> list[int]:
+    kind = slot_type([grid.slots])
+    sql = grid_slot(grid, "x", kind)
+    if sql is None:
+        return [int(slot) for slot in grid.cell_of(values)]
+    CONNECTION.register("v", pa.table({"i": np.arange(len(values)), "x": values}))
+    found = CONNECTION.sql(f"SELECT coalesce(({sql})::BIGINT, {grid.slots}) AS slot FROM v ORDER BY i").fetchnumpy()
+    return [int(slot) for slot in found["slot"]]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.floats(-1e9, 1e9), st.floats(1e-12, 1e9), st.integers(1, 300), st.sampled_from(Outside),
+    st.lists(st.floats(), max_size=9),
+)  # fmt: skip
+def test_the_slots_of_any_linear_grid_are_those_of_the_definition(
+    lower: float, width: float, cells: int, outside: Outside, values: list[float]
+) -> None:
+    try:
+        grid = Grid(lower, lower + width, cells=cells, outside=outside)
+    except ValueError:
+        return
+    tried = np.concatenate([edge_values(grid.edges), values])
+    assert slots_of(grid, tried) == grid.cell_of(tried).tolist()
+
+
+@pytest.mark.parametrize(
+    ("grid", "corrected"),
+    [
+        (Grid(0, 1, cells=2**16), False),
+        (Grid(0, 1024, cells=1024), False),
+        (Grid(-100, 1300, cells=4096), True),
+        (Grid(0.1, 0.7, cells=7), True),
+        (Grid(1e6, 1e6 + 1, cells=2**20), False),
+        (Grid(1e6, 1e6 + 1, cells=10**6), True),
+    ],
+)
+def test_most_linear_grids_have_a_formula(grid: Grid, corrected: bool) -> None:
+    formula = formula_of(grid)
+    assert formula is not None
+    assert formula.corrected is corrected
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [Grid.geometric(1, 2, cells=3), Grid.from_edges([0, 1, 2]), Grid(0, 5e-323, cells=3), Grid(0, 1, cells=2**25)],
+)
+def test_other_grids_have_none(grid: Grid) -> None:
+    assert formula_of(grid) is None
+    assert grid_slot(grid, "x", "INTEGER") is None
+
+
+def test_large_grids_keep_to_the_definition() -> None:
+    for grid in (Grid(0, 1, cells=2**20), Grid(-7.3, 11.9, cells=2**20), Grid(1e6, 1e6 + 1, cells=2**20)):
+        tried = edge_values(grid.edges)
+        assert slots_of(grid, tried) == grid.cell_of(tried).tolist()
+
+
+def test_slots_fit_their_type() -> None:
+    assert [slot_type(shape) for shape in ([2**16], [2**16 + 1], [2**10, 2**21])] == ["USMALLINT", "INTEGER", "BIGINT"]
+
+
+@given(st.floats(allow_nan=False))
+def test_a_double_is_written_exactly(value: float) -> None:
+    ((found,),) = CONNECTION.sql(f"SELECT {double(value)}").fetchall()
+    assert np.float64(found).tobytes() == np.float64(value).tobytes()
+
+
+def test_a_category_may_hold_any_character() -> None:
+    names = ("it's", 'a "quote"', "{0}", "back\\slash", "nul\0", "new\nline", "'; DROP TABLE v; --", "\ud800")
+    sql = category_slot(names, "NULL", "CAST(t AS VARCHAR)", "INTEGER")
+    texts = [name.encode("utf-8", "backslashreplace") for name in (*names, "other")]
+    CONNECTION.register("t", pa.table({"i": range(len(texts)), "t": pa.array(texts, pa.binary())}))
+    found = CONNECTION.sql(f"SELECT {sql} FROM t ORDER BY i").fetchall()
+    assert [slot for (slot,) in found] == [*range(len(names)), None]
+
+
+def test_text_spells_a_number_in_a_column_of_numbers() -> None:
+    assert [in_numbers(value) for value in ("7", "7.5", "-inf", "nan", "x", 3, False)] == [
+        7, 7.5, float("-inf"), None, None, 3, False,
+    ]  # fmt: skip

@@ -1,0 +1,159 @@
+"""Grids: the definition that all counting is held to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from every_source import edge_values
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcurves.data import Grid, Outside, Spacing
+from dpcurves.data.grid import MOST_LAID_OUT
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+anything = st.floats(width=64)
+
+
+@st.composite
+def any_grid(draw: st.DrawFn) -> Grid:
+    outside = draw(st.sampled_from(Outside))
+    edges = sorted(draw(st.sets(finite.filter(lambda edge: abs(edge) < 8e307), min_size=2, max_size=9)))
+    kind = draw(st.sampled_from(Spacing))
+    if kind is Spacing.EXPLICIT:
+        return Grid.from_edges(edges, outside=outside)
+    lower, upper = draw(st.sampled_from([(0.1, 0.7), (-100.0, 1300.0), (1.0, 8.0), (1e-9, 1e9), (0.3, 0.30001)]))
+    cells = draw(st.integers(1, 99))
+    if kind is Spacing.GEOMETRIC and lower > 0:
+        return Grid.geometric(lower, upper, cells=cells, outside=outside)
+    return Grid(lower, upper, cells=cells, outside=outside)
+
+
+def by_definition(grid: Grid, value: float) -> int:
+    edges = grid.edges.tolist()
+    if np.isnan(value):
+        return grid.slots
+    apart = grid.outside is Outside.APART
+    if value < edges[0]:
+        return 0
+    if value > edges[-1]:
+        return grid.cells + 1 if apart else grid.cells - 1
+    inner = next((cell for cell in range(grid.cells) if edges[cell] <= value < edges[cell + 1]), grid.cells - 1)
+    return inner + 1 if apart else inner
+
+
+@given(any_grid(), st.lists(anything, max_size=20))
+def test_cells_are_half_open_and_the_last_one_is_closed(grid: Grid, values: list[float]) -> None:
+    tried = np.concatenate([values, edge_values(grid.edges)])
+    assert grid.cell_of(tried).tolist() == [by_definition(grid, value) for value in tried.tolist()]
+
+
+def test_an_edge_belongs_to_the_cell_above_it_but_the_upper_one_to_the_last_cell() -> None:
+    grid = Grid(0.1, 0.7, cells=7)
+    assert grid.cell_of(grid.edges).tolist() == [0, 1, 2, 3, 4, 5, 6, 6]
+    assert grid.cell_of(np.nextafter(grid.edges, -np.inf)).tolist() == [0, 0, 1, 2, 3, 4, 5, 6]
+
+
+def test_a_grid_too_fine_to_be_laid_out_finds_cells_by_its_formula() -> None:
+    for grid in (Grid(0, 1, cells=2**32), Grid.geometric(1, 8, cells=2**32)):
+        some = np.array([0, 1, 2, 12345, 2**31, 2**32 - 1])
+        values = grid.edge(some)
+        assert grid.cell_of(values).tolist() == some.tolist()
+        assert grid.cell_of(np.nextafter(values, -np.inf)).tolist() == np.maximum(some - 1, 0).tolist()
+        assert grid.cell_of(np.array([-np.inf, np.inf, np.nan])).tolist() == [0, 2**32 - 1, 2**32]
+        assert grid.offset_of((values + grid.edge(some + 1)) / 2, half=1).tolist() == [0] * 6
+    assert MOST_LAID_OUT < 2**32
+
+
+def test_both_ways_of_finding_cells_agree() -> None:
+    grid = Grid(-3, 1.7, cells=MOST_LAID_OUT + 1)
+    values = edge_values(grid.edges[::1001])
+    assert np.array_equal(
+        grid.cell_of(values), np.where(np.isnan(values), grid.slots, np.searchsorted(grid.edges[1:-1], values, "right"))
+    )
+
+
+@given(any_grid(), st.lists(anything, max_size=20), st.sampled_from([1, 2, 7, 1000, 2**39, 2**52]))
+def test_an_offset_tells_the_value_to_half_a_step(grid: Grid, values: list[float], half: int) -> None:
+    tried = np.concatenate([values, edge_values(grid.edges)])
+    offsets = grid.offset_of(tried, half)
+    assert np.all(np.abs(offsets) <= half)
+    inside = (tried >= grid.lower) & (tried <= grid.upper)
+    if grid.outside is Outside.APART:
+        assert not np.any(offsets[~inside])
+    cell = grid.cell_of(tried)[inside] - (grid.outside is Outside.APART)
+    left, right = grid.edges[cell], grid.edges[cell + 1]
+    read = left / 2 + right / 2 + offsets[inside] / (2 * half) * (right - left)
+    step, rounding = (right - left) / (2 * half), 8 * np.spacing(np.maximum(np.abs(left), np.abs(right)))
+    assert np.all(np.abs(read - tried[inside]) <= step / 2 * (1 + 1e-9) + rounding)
+
+
+def test_clamped_values_have_the_offset_of_the_end_and_missing_ones_none() -> None:
+    values = np.array([-np.inf, -1, 0, 10, 11, np.inf, np.nan])
+    assert Grid(0, 10, cells=2).offset_of(values, half=7).tolist() == [-7, -7, -7, 7, 7, 7, 0]
+
+
+@pytest.mark.parametrize("half", [0, -1, 2**52 + 1])
+def test_a_half_out_of_range_is_refused(half: int) -> None:
+    with pytest.raises(ValueError, match="^half: a whole number from 1"):
+        Grid(0, 1, cells=1).offset_of(np.zeros(1), half)
+
+
+def test_edges_that_are_doubles_are_met_by_geometric_grids() -> None:
+    assert Grid.geometric(1, 2**20, cells=20).edges.tolist() == [2.0**power for power in range(21)]
+    assert Grid.geometric(1e-3, 1e3, cells=6).edges.tolist() == [1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0]
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "cells", "rule"),
+    [
+        (1, 0, 4, "the lower below the upper"),
+        (0, 0, 4, "the lower below the upper"),
+        (0, np.inf, 4, "finite bounds"),
+        (np.nan, 1, 4, "finite bounds"),
+        (-1e308, 1e308, 4, "finite bounds"),
+        (0, 1, 0, "at least 1 cell"),
+        (1, 1 + 1e-15, 99, "finer than doubles"),
+        (1, 1 + 1e-9, 2**32, "finer than doubles"),
+    ],
+)
+def test_a_grid_that_is_none_is_refused(lower: float, upper: float, cells: int, rule: str) -> None:
+    with pytest.raises(ValueError, match=f"^grid: .*{rule}"):
+        Grid(lower, upper, cells=cells)
+
+
+def test_a_number_of_cells_is_whole() -> None:
+    with pytest.raises(TypeError):
+        Grid(0, 1, cells=2.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(0, 1), (-1, 1), (1e-300, 1e300)])
+def test_a_geometric_grid_needs_a_ratio(lower: float, upper: float) -> None:
+    with pytest.raises(ValueError, match="^grid: a geometric grid"):
+        Grid.geometric(lower, upper, cells=3)
+
+
+@pytest.mark.parametrize("edges", [[], [1], [1, 1], [2, 1], [0, np.nan, 1], [0, np.inf]])
+def test_edges_that_do_not_rise_are_refused(edges: list[float]) -> None:
+    with pytest.raises(ValueError, match="^grid: "):
+        Grid.from_edges(edges)
+
+
+@pytest.mark.parametrize("text", ["", "0:1", "0:1:x", "0:1:2:3", "linear:0:1:4", "0:1:1.5"])
+def test_a_text_that_is_no_grid_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="^grid: write lower:upper:cells"):
+        Grid.parse(text)
+
+
+def test_a_grid_can_be_written_and_read_again() -> None:
+    for grid in (
+        Grid.parse("-1:1:8"),
+        Grid.parse("geometric:1:100:2"),
+        Grid.from_edges([0, 1, 9], outside=Outside.APART),
+    ):
+        assert eval(repr(grid)) == grid
+
+
+def test_a_cut_keeps_the_ends() -> None:
+    assert Grid(0, 1, cells=4).cut([4, 1, 0]).edges.tolist() == [0, 0.25, 1]
+    assert Grid(0, 1, cells=4, outside=Outside.APART).cut([]).slots == 3
