@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dpcurves.postprocess.compiled import compiled
+
+
+def test_a_compiled_loop_does_what_it_says() -> None:
+    @compiled
+    def total(numbers: NDArray[np.float64]) -> float:
+        """Adds up."""
+        found = 0.0
+        for number in numbers:
+            found += number
+        return found
+
+    assert total(np.arange(5.0)) == 10
+    assert total.__doc__ == "Adds up."
+
+
+def test_where_nothing_may_be_written_loops_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    njit: Any = numba.njit
+
+    def without_a_cache(**options: Any) -> Any:
+        if options.get("cache"):
+            raise RuntimeError("cannot cache function: no locator available")
+        return njit(**options)
+
+    monkeypatch.setattr(numba, "njit", without_a_cache)
+
+    @compiled
+    def twice(number: float) -> float:
+        return 2 * number
+
+    assert twice(3.0) == 6
