@@ -5,10 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .column import NUMBER, NUMBER_IN_TEXT, Column, Kind, wide_numbers
+from .column import LONGEST, NUMBER, NUMBER_IN_TEXT, Column, Kind, wide_numbers
 from .python_values import texts
 
-DIGITS_IN_DOUBLES = 15
 TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 SECONDS_A_DAY = 86400
 
@@ -16,7 +15,7 @@ SECONDS_A_DAY = 86400
 def column_of(name: str, declared: pa.DataType) -> Column:
     """What an Arrow type says of a column. Dates and times are numbers: seconds since 1970 in UTC."""
     held = _held(declared)
-    if pa.types.is_decimal(held) and not _fits_doubles(held):
+    if pa.types.is_decimal(held):
         return wide_numbers(name)
     number = _number(held)
     if number is None:
@@ -38,26 +37,27 @@ def plain_array(array: pa.Array) -> pa.Array:
 
     (DuckDB refuses bytes that are no UTF-8, and times that overflow in microseconds, and shows them.)
     """
-    array = _unwrapped(array)
+    if isinstance(array.type, pa.BaseExtensionType):
+        return plain_array(array.storage)
+    if pa.types.is_dictionary(array.type):
+        return plain_array(array.dictionary).take(array.indices)
+    if pa.types.is_run_end_encoded(array.type):
+        return plain_array(pc.run_end_decode(array))
+    return _plain_values(array)
+
+
+def _plain_values(array: pa.Array) -> pa.Array:
     types, held = pa.types, array.type
     if types.is_temporal(held) and held.bit_width <= 64:
         return array.view(pa.int32() if held.bit_width == 32 else pa.int64())
-    if types.is_null(held):
-        return pa.nulls(len(array), pa.float64())
-    if types.is_decimal(held) and not _fits_doubles(held):
-        return array.cast(pa.string()).cast(pa.binary())
-    target = _cast_target(held)
-    return texts(array) if target is None else array if target == held else array.cast(target)
-
-
-def _unwrapped(array: pa.Array) -> pa.Array:
-    if isinstance(array.type, pa.BaseExtensionType):
-        return _unwrapped(array.storage)
-    if pa.types.is_dictionary(array.type):
-        return _unwrapped(array.dictionary_decode())
-    if pa.types.is_run_end_encoded(array.type):
-        return _unwrapped(pc.run_end_decode(array))
-    return array
+    if types.is_null(held) or types.is_float16(held):
+        return array.cast(pa.float64())
+    if _is_number(held):
+        return array
+    if types.is_decimal(held):
+        array = array.cast(pa.string())
+    text = (array if _is_text(array.type) else texts(array)).cast(pa.large_binary())
+    return pc.if_else(pc.greater(pc.binary_length(text), LONGEST), None, text)
 
 
 def _held(declared: pa.DataType) -> pa.DataType:
@@ -72,28 +72,13 @@ def _held(declared: pa.DataType) -> pa.DataType:
 def _number(held: pa.DataType) -> str | None:
     """SQL of the number that a value is; None where it is none."""
     types = pa.types
-    if _is_number(held) or types.is_decimal(held) or types.is_null(held):
+    if _is_number(held) or types.is_null(held):
         return NUMBER
     if types.is_date32(held):
         return f"{NUMBER} * {SECONDS_A_DAY}::DOUBLE"
     if types.is_date64(held) or types.is_timestamp(held):
         return f"{NUMBER} / {TICKS['ms' if types.is_date64(held) else held.unit]}::DOUBLE"
     return None
-
-
-def _cast_target(held: pa.DataType) -> pa.DataType | None:
-    """The type for what is neither time nor wide; None for what only has a text of its own."""
-    types = pa.types
-    if types.is_decimal(held):
-        return pa.decimal128(held.precision, held.scale)
-    casts = (
-        (types.is_float16, pa.float32()),
-        (types.is_string, pa.binary()),
-        (types.is_large_string, pa.large_binary()),
-        (types.is_string_view, pa.binary_view()),
-    )
-    kept = held if _is_number(held) or _is_text(held) else None
-    return next((target for test, target in casts if test(held)), kept)
 
 
 def _is_number(held: pa.DataType) -> bool:
@@ -109,8 +94,3 @@ def _is_text(held: pa.DataType) -> bool:
             types.is_binary_view, types.is_fixed_size_binary,
         )
     )  # fmt: skip
-
-
-def _fits_doubles(held: pa.DataType) -> bool:
-    """Whether one division gives the nearest double; other decimals are read through their text."""
-    return bool(held.precision <= DIGITS_IN_DOUBLES and 0 <= held.scale <= held.precision)

@@ -8,6 +8,9 @@ from enum import Enum
 
 MOST_NAMED = 40
 
+LONGEST = 2**20
+"""Text of more bytes is missing, and so is a line of CSV that has more: else one of them could exhaust an engine."""
+
 NUMBER = "CAST({0} AS DOUBLE)"
 
 TEXT = "CAST({0} AS VARCHAR)"

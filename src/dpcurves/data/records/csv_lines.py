@@ -25,14 +25,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from .arrow import register
-from .column import NUMBER_IN_TEXT, Column, Kind, called
+from .column import LONGEST, NUMBER_IN_TEXT, Column, Kind, called
 from .hiding import hidden
 
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.int64]
 
 LINE_FEED, CARRIAGE_RETURN, QUOTE = b'\n\r"'
-LONGEST = 2**20
 READ_AT_ONCE = 2**21
 WHOLE = "whole"
 

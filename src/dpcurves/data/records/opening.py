@@ -68,6 +68,8 @@ def _source(data: Any, delimiter: str) -> Source:
 
 
 def _frame(data: Any) -> Source | None:
+    if isinstance(data, pa.Table):
+        return source_of_table(data)
     if nw.dependencies.is_into_series(data):
         return None
     if hasattr(data, "set_axis") and not all(isinstance(name, str) for name in data.columns):

@@ -7,16 +7,18 @@ from collections.abc import Iterator, Sequence
 import duckdb
 import pyarrow as pa
 
-from .arrow import ArrowSource
+from .arrow import BATCH, ArrowSource
 from .arrow_types import column_of
-from .column import Column, Kind, wide_numbers
+from .column import LONGEST, Column, Kind, wide_numbers
 
 WIDE = {"hugeint", "uhugeint", "bignum", "varint"}
 TAKEN = {
-    "boolean", "tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint", "float",
-    "double", "decimal", "date", "time", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns",
-    "timestamp with time zone", "varchar", "blob", "enum", "uuid",
+    "null", "boolean", "tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint",
+    "float", "double", "decimal", "date", "time", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns",
+    "timestamp with time zone", "enum",
 }  # fmt: skip
+TEXTS = {"varchar", "uuid", "blob"}
+TEXTS_AT_ONCE = 2**10
 
 
 def source_of_relation(relation: duckdb.DuckDBPyRelation) -> ArrowSource:
@@ -26,14 +28,19 @@ def source_of_relation(relation: duckdb.DuckDBPyRelation) -> ArrowSource:
     schema = pa.RecordBatchReader.from_stream(plain.limit(0)).schema
 
     def read(places: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        yield from pa.RecordBatchReader.from_stream(plain.project(", ".join(f"#{place + 1}" for place in places)))
+        # Arrow has room for two gibibytes of text in a batch: for as many of the longest.
+        rows = BATCH if all(kinds[place] in TAKEN for place in places) else TEXTS_AT_ONCE
+        yield from plain.project(", ".join(f"#{place + 1}" for place in places)).to_arrow_reader(rows)
 
     columns = (_column(*each) for each in zip(relation.columns, kinds, schema.types, strict=True))
     return ArrowSource(tuple(columns), tuple(schema.types), read, costly=False)
 
 
 def _taken(place: int, kind: str) -> str:
-    value = f"#{place + 1}" if kind in TAKEN else f"CAST(#{place + 1} AS VARCHAR)"
+    value = f"#{place + 1}"
+    if kind not in TAKEN:
+        text = f"CAST({value} AS VARCHAR)"
+        value = f"CASE WHEN strlen({text}) <= {LONGEST} THEN {value if kind == 'blob' else text} END"
     return f"{value} AS c{place}"
 
 
@@ -41,4 +48,4 @@ def _column(name: str, kind: str, declared: pa.DataType) -> Column:
     if kind in WIDE:
         return wide_numbers(name)
     column = column_of(name, declared)
-    return column if kind in TAKEN else Column(name, Kind.OTHER, column.number)
+    return column if kind in TAKEN | TEXTS else Column(name, Kind.OTHER, column.number)
