@@ -23,7 +23,15 @@ MEASURED = {
     "rows": 1, "cells": 4, "levels": LEVELS, "missing": {"family": "discrete Laplace", "parameter": "2"},
     "values": [1, -2, 3, 4, 5, 6], "total": None,
 }  # fmt: skip
-EVIDENCE = {"question": {"column": "delay"}, "releases": [{"chosen": [1, 2]}, MEASURED]}
+CONTRASTS = {
+    "rows": 1, "cells": 5, "width": 2, "top": None, "contrasts": LEVELS, "missing": None, "values": [1, -2], "total": 7,
+}  # fmt: skip
+CONVOLVED = {
+    "rows": 1, "cells": 2, "width": 1, "bits": 20, "convolved": {"family": "discrete Gaussian", "parameter": "7"},
+    "missing": None, "values": [1, -2], "total": None,
+}  # fmt: skip
+RELEASES = [{"chosen": [1, 2]}, MEASURED, CONTRASTS, CONVOLVED]
+EVIDENCE = {"question": {"column": "delay"}, "releases": RELEASES}
 DOCUMENT = json.loads(envelope("cdf", {"x": [0.0, 1.0], "y": [None, 1.0]}, FACE, EVIDENCE))
 VALIDATOR = jsonschema.Draft202012Validator(curve_schema())
 OTHERS: list[Any] = [None, True, 0, -1, 1.5, "", "text", [], [1], {}, {"a": 1}]

@@ -1,13 +1,16 @@
 """The public nouns of a conversation: a step asks, a plan promises, a release answers."""
 
+from .contrasts import Contrasts
+from .convolved import Convolved
 from .evidence import Evidence
 from .face import MISSING_RULE, Face
-from .law import Chosen, Family, Level, Measured, Noise, NoiseLaw
+from .law import Chosen, Family, Level, Measured, Noise
+from .noise_law import NoiseLaw, NoisySums
 from .plan import Plan, UnsupportedQuery
 from .release import Release
-from .step import ALL, Step
+from .step import ALL, Setting, Step
 
 __all__ = [
-    "ALL", "MISSING_RULE", "Chosen", "Evidence", "Face", "Family", "Level", "Measured", "Noise", "NoiseLaw", "Plan",
-    "Release", "Step", "UnsupportedQuery",
+    "ALL", "MISSING_RULE", "Chosen", "Contrasts", "Convolved", "Evidence", "Face", "Family", "Level", "Measured",
+    "Noise", "NoiseLaw", "NoisySums", "Plan", "Release", "Setting", "Step", "UnsupportedQuery",
 ]  # fmt: skip

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from math import exp, expm1
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +46,72 @@ class Noise:
         return 2 * exp(-rate) / expm1(-rate) ** 2
 
 
+class Part(NamedTuple):
+    """Values with one noise law: how many of them a row has, and their noise."""
+
+    length: int
+    noise: Noise
+
+
+class Layout(ABC):
+    """The order of noisy sums: part by part, in it row by row, in it from left to right; the missing cell comes last.
+
+    Attributes:
+        rows: How many cells the axes before the last have together.
+        cells: How many cells the last axis has.
+        missing: Noise of the count of records that are missing. None: it was not asked for.
+    """
+
+    __slots__ = ()
+
+    rows: int
+    cells: int
+    missing: Noise | None
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[Part, ...]:
+        """All values but the missing cell."""
+
+    @property
+    @abstractmethod
+    def bounds(self) -> NDArray[np.int64]:
+        """The ends of the finest intervals of a row: one more than there are intervals."""
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return self.rows * sum(part.length for part in self.parts) + (self.missing is not None)
+
+    def blank(self) -> tuple[int, ...]:
+        """Values that tell nothing."""
+        return (0,) * self.size
+
+
+class EvenLayout(Layout):
+    """All finest intervals but the last one have `width` cells."""
+
+    __slots__ = ()
+
+    width: int
+
+    @property
+    def points(self) -> int:
+        """How many intervals a row has."""
+        return -(-self.cells // self.width)
+
+    @property
+    def bounds(self) -> NDArray[np.int64]:
+        """The ends of the intervals: one more than there are intervals."""
+        return np.minimum(np.arange(self.points + 1) * self.width, self.cells)
+
+    def interpolated(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The interval that each of the ``cells + 1`` edges lies in, and what part of it lies below the edge."""
+        edge, bounds = np.arange(self.cells + 1), self.bounds
+        interval = np.minimum(edge // self.width, self.points - 1)
+        return interval, (edge - bounds[interval]) / np.diff(bounds)[interval]
+
+
 @dataclass(frozen=True, slots=True)
 class Level:
     """Intervals that tile the cells of every row, and the noise of each of their sums.
@@ -60,7 +128,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Layout):
     """Noisy sums over intervals of cells, each with noise of its own: flat histograms, trees, partitions.
 
     The order of values: level by level, in it row by row, in it from left to right; the missing cell comes last.
@@ -79,13 +147,14 @@ class Measured:
     missing: Noise | None
 
     @property
-    def size(self) -> int:
-        """How many values there are."""
-        return self.rows * sum(len(level.starts) for level in self.levels) + (self.missing is not None)
+    def parts(self) -> tuple[Part, ...]:
+        """The levels."""
+        return tuple(Part(len(level.starts), level.noise) for level in self.levels)
 
-    def blank(self) -> tuple[int, ...]:
-        """Values that tell nothing."""
-        return (0,) * self.size
+    @property
+    def bounds(self) -> NDArray[np.int64]:
+        """The ends of the intervals of the last level."""
+        return self.levels[-1].bounds(self.cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +171,3 @@ class Chosen:
     def blank(self) -> tuple[int, ...]:
         """Values that tell nothing."""
         return self.example
-
-
-NoiseLaw = Measured | Chosen

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from ..data import Query
 from ..privacy import Adjacency, PrivacyLoss
-from .law import NoiseLaw
+from .noise_law import NoiseLaw
 
 
 class UnsupportedQuery(Exception):
@@ -24,8 +24,8 @@ class Plan:
         adjacency: Under which neighbours.
         made_by: Trust model and mechanism, in words.
         law: How the values will scatter around the truth.
-        error: Standard deviation of one reading of the query (a cell or a prefix, averaged over the grid), in
-            records, before post-processing; 0 for choices.
+        error: Standard deviation of one reading of the query (a cell or a prefix, averaged over the grid), before
+            post-processing: in records, for sums in the steps of the sum; 0 for choices.
     """
 
     query: Query

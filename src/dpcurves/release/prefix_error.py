@@ -10,7 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .contrast_error import contrast_variances
+from .contrasts import Contrasts
+from .convolved import Convolved
+from .convolved_error import convolved_variances
 from .law import Level, Measured
+from .noise_law import NoisySums
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]
@@ -19,15 +24,16 @@ _TINY = 1e-300
 """Stands for the variance of noise that is too small for a double, so that no step divides by zero."""
 
 
-def prefix_variances(law: Measured, total_is_public: bool) -> FloatArray:
+def prefix_variances(law: NoisySums, total_is_public: bool) -> FloatArray:
     """Variance of the estimated number of records in the first i cells of each row: shape ``(rows, cells + 1)``.
 
-    Estimates are best linear unbiased ones (least squares) from all levels, the missing cell and, if
-    `total_is_public`, the exact number of all records. Inside an interval of the finest level they are interpolated
+    Estimates are best linear unbiased ones (least squares) from all values, the missing cell and, if
+    `total_is_public`, the exact number of all records. Inside an interval that was counted as one they are interpolated
     linearly, and this is the variance of what is interpolated. Where missing records were not counted, a public total
     tells nothing about the rows. Rows are alike; the answer is read-only.
 
-    Let ``v`` be the variance of an interval's estimate from its own subtree: the inverse-variance mean of its own
+    For contrasts see `contrast_variances`, for convolutions `convolved_variances`. For sums over nested tilings, let
+    ``v`` be the variance of an interval's estimate from its own subtree: the inverse-variance mean of its own
     measurement and its children's sum. Given the total T of a node, its children are independent with variances v,
     conditioned on their sum. If what lies below the edge in child j is ``a_j * x_j`` plus independent noise of
     variance ``b_j``, then in the node it is ``a * T`` plus independent noise of variance ``b``, with
@@ -42,19 +48,22 @@ def prefix_variances(law: Measured, total_is_public: bool) -> FloatArray:
     [[0.0, 1.3333333333333335, 1.3333333333333335]]
 
     Raises:
-        ValueError: an interval is not a union of intervals of the next level.
+        ValueError: an interval is not a union of intervals of the next level, or nothing tells the total of a row.
     """
     return np.broadcast_to(_one_row(law, total_is_public), (law.rows, law.cells + 1))
 
 
 @lru_cache(maxsize=1024)  # a pure function of public facts
-def mean_prefix_variance(law: Measured, total_is_public: bool) -> float:
+def mean_prefix_variance(law: NoisySums, total_is_public: bool) -> float:
     """Mean of `prefix_variances` over rows and inner edges; where there is one cell, its variance.
 
-    The same recursion, on sums over the edges inside each interval: as fast as there are few intervals.
+    For nested tilings by the same recursion, on sums over the edges inside each interval: as fast as there are few
+    intervals.
     """
     if law.cells == 1:
         return float(_one_row(law, total_is_public)[1])
+    if not isinstance(law, Measured):
+        return float(_one_row(law, total_is_public)[1:-1].mean())
     variances = _combined_variances(law)
     sums = _interpolated_sums(law.levels[-1], law.cells)
     for level, finer, variance in zip(law.levels[-2::-1], law.levels[:0:-1], variances[:0:-1], strict=True):
@@ -63,7 +72,17 @@ def mean_prefix_variance(law: Measured, total_is_public: bool) -> float:
     return _sum_below_root(sums, variances[0], everything) / (law.cells - 1)
 
 
-def _one_row(law: Measured, total_is_public: bool) -> FloatArray:
+def _one_row(law: NoisySums, total_is_public: bool) -> FloatArray:
+    match law:
+        case Measured():
+            return _nested(law, total_is_public)
+        case Contrasts():
+            return contrast_variances(law, total_is_public)
+        case Convolved():
+            return convolved_variances(law, total_is_public)
+
+
+def _nested(law: Measured, total_is_public: bool) -> FloatArray:
     variances = _combined_variances(law)
     node, slope = _interpolated(law.levels[-1], law.cells)
     spread = np.zeros(law.cells + 1)

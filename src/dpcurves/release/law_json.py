@@ -1,0 +1,70 @@
+"""Laws as plain objects: formulas are written as formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from .contrasts import Contrasts
+from .convolved import Convolved
+from .law import Family, Level, Measured, Noise
+from .noise_law import NoisySums
+
+
+def law_to_json(law: NoisySums) -> dict[str, Any]:
+    """Plain objects: ``levels``, ``contrasts`` or ``convolved`` tells which law it is."""
+    return {"rows": law.rows, "cells": law.cells, **_sums(law), "missing": _optional(law.missing)}
+
+
+def law_from_json(stored: Mapping[str, Any]) -> NoisySums:
+    """The inverse of `law_to_json`."""
+    rows, cells, missing = int(stored["rows"]), int(stored["cells"]), _read_optional(stored["missing"])
+    if "contrasts" in stored:
+        levels = tuple(_read_noise(noise) for noise in stored["contrasts"])
+        return Contrasts(rows, cells, int(stored["width"]), _read_optional(stored["top"]), levels, missing)
+    if "convolved" in stored:
+        return Convolved(
+            rows, cells, int(stored["width"]), int(stored["bits"]), _read_noise(stored["convolved"]), missing
+        )
+    return Measured(rows, cells, tuple(_read_level(level) for level in stored["levels"]), missing)
+
+
+def _sums(law: NoisySums) -> dict[str, Any]:
+    match law:
+        case Measured():
+            return {"levels": [{"starts": _starts(level.starts), **_noise(level.noise)} for level in law.levels]}
+        case Contrasts():
+            return {"width": law.width, "top": _optional(law.top), "contrasts": [_noise(own) for own in law.levels]}
+        case Convolved():
+            return {"width": law.width, "bits": law.bits, "convolved": _noise(law.noise)}
+
+
+def _starts(starts: range | tuple[int, ...]) -> dict[str, list[int]]:
+    if isinstance(starts, range):
+        return {"range": [starts.start, starts.stop, starts.step]}
+    return {"list": list(starts)}
+
+
+def _read_level(stored: Mapping[str, Any]) -> Level:
+    starts = stored["starts"]
+    return Level(
+        range(*starts["range"]) if "range" in starts else tuple(int(start) for start in starts["list"]),
+        _read_noise(stored),
+    )
+
+
+def _noise(noise: Noise) -> dict[str, str]:
+    return {"family": noise.family.value, "parameter": str(noise.parameter)}
+
+
+def _read_noise(stored: Mapping[str, Any]) -> Noise:
+    return Noise(Family(stored["family"]), Fraction(stored["parameter"]))
+
+
+def _optional(noise: Noise | None) -> dict[str, str] | None:
+    return None if noise is None else _noise(noise)
+
+
+def _read_optional(stored: Mapping[str, Any] | None) -> Noise | None:
+    return None if stored is None else _read_noise(stored)

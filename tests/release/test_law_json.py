@@ -1,0 +1,66 @@
+"""Laws and values go to JSON and come back the same."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dpcurves.release import Chosen, Contrasts, Convolved, Evidence, Family, Level, Measured, Noise, NoiseLaw
+
+LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(7, 3)), Noise(Family.GAUSSIAN, Fraction(2**40 * 9, 2))
+LAWS: list[NoiseLaw] = [
+    Chosen((4, 7)),
+    Measured(1, 5, (Level((0, 3), LAPLACE), Level(range(5), GAUSSIAN)), None),
+    Measured(2, 5, (Level(range(0, 5, 2), LAPLACE),), GAUSSIAN),
+    Contrasts(1, 5, 1, None, (LAPLACE, GAUSSIAN, LAPLACE), LAPLACE),
+    Contrasts(3, 5, 2, GAUSSIAN, (LAPLACE, GAUSSIAN), None),
+    Contrasts(1, 1, 1, LAPLACE, (), LAPLACE),
+    Convolved(1, 5, 1, 20, GAUSSIAN, LAPLACE),
+    Convolved(2, 5, 3, 7, GAUSSIAN, None),
+]
+
+
+def evidence(law: NoiseLaw) -> Evidence:
+    values = law.example if isinstance(law, Chosen) else tuple(-(10**20) + i for i in range(law.size))
+    return Evidence(law, values, None if isinstance(law, Chosen) else 9)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_every_law_comes_back_the_same(law: NoiseLaw) -> None:
+    stored = json.loads(json.dumps(evidence(law).to_json()))
+    assert Evidence.from_json(stored) == evidence(law)
+
+
+def test_weights_that_a_formula_gives_are_not_stored() -> None:
+    law = Convolved(1, 4096, 1, 20, GAUSSIAN, LAPLACE)
+    stored = Evidence(law, law.blank(), 9).to_json()
+    assert len(json.dumps({**stored, "values": []})) < 250
+
+
+@pytest.mark.parametrize("law", LAWS[1:], ids=str)
+def test_what_lacks_a_field_or_a_value_is_refused(law: NoiseLaw) -> None:
+    stored = evidence(law).to_json()
+    damaged: list[dict[str, Any]] = [{k: v for k, v in stored.items() if k != name} for name in stored]
+    damaged.append({**stored, "values": stored["values"][1:]})
+    for one in damaged:
+        with pytest.raises(ValueError, match=r"evidence: "):
+            Evidence.from_json(one)
+
+
+def test_a_wavelet_of_too_few_levels_is_refused() -> None:
+    stored = evidence(LAWS[3]).to_json()
+    with pytest.raises(ValueError, match="levels: 5 intervals make 3 levels, got 2"):
+        Evidence.from_json({**stored, "contrasts": stored["contrasts"][1:]})
+
+
+def test_evidence_tells_sums_from_choices_and_intervals_from_other_sums() -> None:
+    chosen, measured, contrasts = (evidence(law) for law in (LAWS[0], LAWS[1], LAWS[3]))
+    assert (measured.sums, measured.measured) == (measured.law, measured.law)
+    assert contrasts.sums == contrasts.law
+    with pytest.raises(TypeError, match="this turn chose"):
+        _ = chosen.sums
+    with pytest.raises(TypeError, match="no sums over intervals"):
+        _ = contrasts.measured
