@@ -17,19 +17,22 @@ from .interpolate import inverse_at, value_at
 from .least_squares import Estimate, least_squares, least_squares_batch
 from .monotone import counts_to_prefixes, monotone_prefixes, non_decreasing
 from .noise_graph import NoiseGraph, noise_graph
+from .reading import drawn_even, unbiased, unbiased_batch
 from .roc import auc, auc_of_counts, roc_points
 from .shrinkage import shrunken
 from .simulate import noise_draws
 from .smoothing_absolute import smooth_absolute
 from .smoothing_squares import smooth_squares
+from .subtraction import subtracted_prefixes, subtraction_variances
 from .tree import measured_edges
 from .weighted_isotonic import weighted_isotonic
 
 __all__ = [
     "DRAWS", "AtMost", "Band", "Ceiling", "Estimate", "Exactly", "Groups", "NoiseGraph", "auc", "auc_of_counts",
-    "counts_to_prefixes", "dvoretzky", "hosmer_lemeshow", "interval", "inverse_at", "least_squares",
+    "counts_to_prefixes", "drawn_even", "dvoretzky", "hosmer_lemeshow", "interval", "inverse_at", "least_squares",
     "least_squares_batch", "measured_edges", "monotone_hull", "monotone_prefixes", "noise_draws", "noise_graph",
     "non_decreasing", "path_graph", "population_band", "prefix_graph", "public_generator", "regular_bounds",
     "roc_points", "shrunken", "simulated_p_value", "simultaneous_band", "smooth_absolute", "smooth_squares",
-    "subtraction_graph", "upper_quantile", "value_at", "weighted_isotonic",
+    "subtracted_prefixes", "subtraction_graph", "subtraction_variances", "unbiased", "unbiased_batch",
+    "upper_quantile", "value_at", "weighted_isotonic",
 ]  # fmt: skip

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..release import Measured
-from .tree import LEAST_VARIANCE, Bounds, FloatArray, Layer, grow
+from .parts import agreed, in_parts
+from .tree import Bounds, FloatArray, Layer, grow
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def least_squares_batch(law: Measured, values: FloatArray, total: int | None) ->
     counts = totals[..., None]
     for layer, estimate, sums in zip(*ascent, strict=True):
         counts = estimate + layer.share * layer.spread(counts - sums)
-    return over_cells(counts, ascent.layers[-1]), missing
+    return over_cells(counts, ascent.layers[-1].width), missing
 
 
 def read(law: Measured, values: FloatArray) -> tuple[list[Reading], FloatArray]:
@@ -97,15 +98,12 @@ def read(law: Measured, values: FloatArray) -> tuple[list[Reading], FloatArray]:
     Raises:
         ValueError: the values do not fit the law.
     """
-    if values.shape[-1:] != (law.size,):
-        raise ValueError(f"values: {law.size} are needed to fit the law, got an array of shape {values.shape}")
-    counts = [law.rows * len(level.starts) for level in law.levels]
-    *parts, rest = np.split(values, np.cumsum(counts, dtype=np.int64), axis=-1)
+    parts, missing = in_parts(law, values)
     readings = [
-        Reading(level.bounds(law.cells), level.noise.variance, part.reshape(*part.shape[:-1], law.rows, -1))
+        Reading(level.bounds(law.cells), level.noise.variance, part)
         for level, part in zip(law.levels, parts, strict=True)
     ]
-    return readings, rest.sum(axis=-1)  # the rest is one value or none
+    return readings, missing
 
 
 def ascend(readings: Sequence[Reading]) -> Ascent:
@@ -119,19 +117,10 @@ def ascend(readings: Sequence[Reading]) -> Ascent:
 
 
 def pinned(law: Measured, ascent: Ascent, missing: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
-    """The totals of the rows, (..., rows), and the missing count, which agree with the public total if there is one.
-
-    What the public total has more than all of them is shared in proportion to their variances.
-    """
-    totals = ascent.sums[0][..., 0]
-    if total is None:
-        return totals, missing
-    row = float(ascent.layers[0].parent_variance[0])
-    apart = 0.0 if law.missing is None else max(law.missing.variance, LEAST_VARIANCE)
-    residual = (total - totals.sum(axis=-1) - missing) / (law.rows * row + apart)
-    return totals + row * residual[..., None], missing + apart * residual
+    """The totals of the rows, (..., rows), and the missing count, which agree with the public total if there is one."""
+    return agreed(law, ascent.sums[0][..., 0], float(ascent.layers[0].parent_variance[0]), missing, total)
 
 
-def over_cells(counts: FloatArray, finest: Layer) -> FloatArray:
-    """Counts of the finest intervals, evenly over their cells."""
-    return np.repeat(counts / finest.width, finest.width, axis=-1)
+def over_cells(counts: FloatArray, width: NDArray[np.int64]) -> FloatArray:
+    """Counts of the finest intervals, evenly over their cells, of which each has `width`."""
+    return np.repeat(counts / width, width, axis=-1)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..release import Measured
 from .least_squares import Reading, ascend, over_cells, pinned, read
-from .tree import LEAST_VARIANCE, FloatArray, Layer
+from .tree import LEAST_VARIANCE, FloatArray
 
 FAN = 4  # no interval is compared with more siblings at once than 3: small shifts over long stretches must be seen
 CLEAR = 3.0  # children that deviate this many times more than noise explains are judged apart from the other families
@@ -43,17 +43,22 @@ def shrunken(law: Measured, values: Sequence[int] | NDArray[np.int64], total: in
     for layer, estimate, sums in zip(*ascent, strict=True):
         even = layer.split * layer.spread(counts)
         deviation = estimate + layer.share * layer.spread(counts - sums) - even
-        counts = even + layer.spread(_factor(layer, deviation)) * deviation
-    return over_cells(counts, ascent.layers[-1])
+        squares = layer.sum(deviation**2 / layer.variance)
+        counts = even + layer.spread(remaining(squares, layer.children - 1)) * deviation
+    return over_cells(counts, ascent.layers[-1].width)
 
 
-def _factor(layer: Layer, deviation: FloatArray) -> FloatArray:
-    """What remains of the deviations in each family: (..., rows, parents)."""
-    freedom = layer.children - 1
-    squares = np.maximum(layer.sum(deviation**2 / layer.variance), LEAST_VARIANCE)
-    level = np.maximum(0, 1 - freedom.sum() / squares.sum(axis=-1, keepdims=True))
-    family = 1 - np.maximum(freedom - 2, 0) / squares
-    return np.where(squares > CLEAR * freedom, family, level)
+def remaining(squares: FloatArray, freedom: NDArray[np.int64]) -> FloatArray:
+    """What remains of the deviations in each family: (..., rows, parents).
+
+    Args:
+        squares: Squared deviations of each family, in units of their variance.
+        freedom: How many of them noise alone would make, in each family: (parents,).
+    """
+    some = np.maximum(squares, LEAST_VARIANCE)
+    level = np.maximum(0, 1 - freedom.sum() / some.sum(axis=-1, keepdims=True))
+    family = 1 - np.maximum(freedom - 2, 0) / some
+    return np.where(some > CLEAR * freedom, family, level)
 
 
 def _refined(readings: Sequence[Reading]) -> Iterator[Reading]:

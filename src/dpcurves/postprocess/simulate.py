@@ -8,8 +8,8 @@ from math import expm1, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from ..release import Family, Measured, Noise
-from .least_squares import least_squares_batch
+from ..release import Family, Noise, NoisySums
+from .reading import unbiased_batch
 from .tree import FloatArray
 
 VALUES_AT_ONCE = 2**22
@@ -18,16 +18,16 @@ WIDE_GAUSSIAN = 1e4  # variance, above which the same is done: relative error of
 
 
 def noise_draws(
-    law: Measured, total: int | None, draws: int, generator: np.random.Generator
+    law: NoisySums, total: int | None, draws: int, generator: np.random.Generator
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Noise of the least squares estimate, drawn afresh, in chunks of bounded memory.
+    """Noise of the unbiased estimate, drawn afresh, in chunks of bounded memory.
 
     The estimate is linear and unbiased: its error is the estimate from noise alone, with 0 as the total. So an
     estimate minus the truth has the law of what is drawn here, covariances included.
 
     Args:
         law: The law of the release.
-        total: As given to `least_squares`; it matters only whether it is known.
+        total: As given to `unbiased`; it matters only whether it is known.
         draws: How many, over all chunks.
         generator: For simulation over public numbers alone. No noise that protects anybody is drawn from it.
 
@@ -37,12 +37,12 @@ def noise_draws(
     known = None if total is None else 0
     chunk = max(1, VALUES_AT_ONCE // max(law.size, law.rows * law.cells))
     for start in range(0, draws, chunk):
-        yield least_squares_batch(law, raw_noise(law, min(chunk, draws - start), generator), known)
+        yield unbiased_batch(law, raw_noise(law, min(chunk, draws - start), generator), known)
 
 
-def raw_noise(law: Measured, draws: int, generator: np.random.Generator) -> FloatArray:
+def raw_noise(law: NoisySums, draws: int, generator: np.random.Generator) -> FloatArray:
     """Noise of the released values themselves: (draws, size), in the order of the law."""
-    noises = [(level.noise, law.rows * len(level.starts)) for level in law.levels]
+    noises = [(part.noise, law.rows * part.length) for part in law.parts]
     if law.missing is not None:
         noises.append((law.missing, 1))
     return np.concatenate([draw(noise, (draws, count), generator) for noise, count in noises], axis=-1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..release import Measured
+from ..release import NoisySums
 
 FloatArray = NDArray[np.float64]
 Bounds = NDArray[np.int64]
@@ -75,10 +75,10 @@ def grow(bounds: Sequence[Bounds], variances: Sequence[float]) -> tuple[Layer, .
     return tuple(reversed(layers))
 
 
-def measured_edges(law: Measured) -> NDArray[np.bool_]:
+def measured_edges(law: NoisySums) -> NDArray[np.bool_]:
     """Which of the ``cells + 1`` edges bound an interval of the finest level; between them counts are spread evenly."""
     known = np.zeros(law.cells + 1, dtype=np.bool_)
-    known[law.levels[-1].bounds(law.cells)] = True
+    known[law.bounds] = True
     return known
 
 

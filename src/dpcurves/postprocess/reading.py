@@ -1,0 +1,56 @@
+"""One reading for all laws of noisy sums: unbiased, and drawn towards what is even."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..release import Contrasts, Convolved, Measured, NoisySums
+from .contrasts import contrast_estimate, shrunken_contrasts
+from .deconvolution import deconvolved
+from .least_squares import Estimate, least_squares_batch
+from .shrinkage import shrunken
+from .tree import FloatArray
+
+
+def unbiased(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> Estimate:
+    """The best linear unbiased counts, from all values of a release together.
+
+    Args:
+        law: How the values scatter.
+        values: As released, in the order of the law.
+        total: As for `least_squares`.
+
+    Raises:
+        ValueError: the values do not fit the law.
+    """
+    cells, missing = unbiased_batch(law, np.asarray(values, dtype=np.float64), total)
+    return Estimate(cells, float(missing))
+
+
+def unbiased_batch(law: NoisySums, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
+    """The same of many releases under one law: (..., size) to cells (..., rows, cells) and missing counts (...)."""
+    match law:
+        case Measured():
+            return least_squares_batch(law, values, total)
+        case Contrasts():
+            return contrast_estimate(law, values, total)
+        case Convolved():
+            return deconvolved(law, values, total)
+
+
+def drawn_even(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> FloatArray:
+    """Cells of shape (rows, cells), with differences taken back that noise alone explains; meant to be cumulated.
+
+    See `shrunken` for the rule and the arguments. Convolved sums are read as they are: neighbouring cells have noises
+    that cancel in prefixes, and would no longer if some were shrunk.
+    """
+    match law:
+        case Measured():
+            return shrunken(law, values, total)
+        case Contrasts():
+            return shrunken_contrasts(law, np.asarray(values, dtype=np.float64), total)
+        case Convolved():
+            return unbiased(law, values, total).cells
