@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
-from tiny_tables import ADJACENCIES, counts, data_sets, kinds, neighbours, sums
+from exact_loss import worst_loss
+from tiny_tables import ADJACENCIES, counts, data_sets, neighbours, sums
 
-from dpcurves.data import CountQuery, SumQuery
-from dpcurves.mechanisms.linear import exact_sums
 from dpcurves.mechanisms.noise_level import law_of, noise_of
 from dpcurves.mechanisms.tree_shape import Shape, best_shape
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.release import Family, Measured, Noise, UnsupportedQuery
+from dpcurves.release import Family, Noise, UnsupportedQuery
 
 PURE = PrivacyLoss.pure("0.7")
 CONCENTRATED = PrivacyLoss.zcdp("0.3")
@@ -30,35 +27,6 @@ SHAPES = {
         best_shape(1, 4, 1, Family.GAUSSIAN, total_is_public=False),
     ],
 }
-
-
-def worst_loss(query: CountQuery | SumQuery, law: Measured, adjacency: Adjacency) -> Fraction:
-    """The largest loss over all pairs of neighbours with up to 3 records, exactly.
-
-    Of discrete Laplace noise the log ratio of two shifted laws has the supremum ``|shift| / scale``, of independent
-    ones their sum; discrete Gaussian noise has rho ``shift**2 / (2 * variance)``.
-    """
-    contributions = kinds(query)
-    sets = data_sets(len(contributions), 3)
-    pairs = neighbours(sets, adjacency)
-    noises = [noise for _, noise in exact_sums(np.zeros(contributions.shape[1], dtype=np.int64), law)]
-    released = [[part for part, _ in exact_sums(table, law)] for table in sets @ contributions]
-    norms = np.stack([_norm(np.array(part), pairs, law) for part in zip(*released, strict=True)], axis=1)
-    return max(
-        sum((price(noise) * int(norm) for noise, norm in zip(noises, row, strict=True)), start=Fraction(0))
-        for row in np.unique(norms, axis=0)
-    )
-
-
-def _norm(part: NDArray[np.int64], pairs: NDArray[np.int64], law: Measured) -> NDArray[np.int64]:
-    shift: NDArray[np.int64] = part[pairs[:, 0]] - part[pairs[:, 1]]
-    pure = law.levels[0].noise.family is Family.LAPLACE
-    norms: NDArray[np.int64] = (abs(shift) if pure else shift**2).sum(axis=1)
-    return norms
-
-
-def price(noise: Noise) -> Fraction:
-    return 1 / noise.parameter if noise.family is Family.LAPLACE else 1 / (2 * noise.parameter)
 
 
 def test_neighbours_are_told_apart_by_adjacency() -> None:

@@ -42,13 +42,24 @@ def noise_of(query: CountQuery | SumQuery, loss: PrivacyLoss, adjacency: Adjacen
     """
     if query.reach < 1:
         raise UnsupportedQuery(f"half: a record must be able to add at least 1, got {query.reach}")
+    require_loss(loss)
+    if loss.epsilon is not None:
+        return drawable(Noise(Family.LAPLACE, distance(query, adjacency) / loss.epsilon), loss)
+    return drawable(Noise(Family.GAUSSIAN, squared_distance(query, adjacency) / (2 * loss.rho)), loss)
+
+
+def require_loss(loss: PrivacyLoss) -> None:
+    """Raises `UnsupportedQuery` if nothing may be lost."""
     if loss.rho == 0:
         raise UnsupportedQuery("epsilon, rho: noisy sums need a loss above zero")
-    if loss.epsilon is not None:
-        scale = distance(query, adjacency) / loss.epsilon
-        return _within(Noise(Family.LAPLACE, scale), discrete_laplace.LARGEST_SCALE, loss)
-    variance = squared_distance(query, adjacency) / (2 * loss.rho)
-    return _within(Noise(Family.GAUSSIAN, variance), discrete_gaussian.LARGEST_VARIANCE, loss)
+
+
+def drawable(noise: Noise, loss: PrivacyLoss) -> Noise:
+    """The noise itself. Raises `UnsupportedQuery` if no sampler has that much."""
+    laplace = noise.family is Family.LAPLACE
+    if noise.parameter > (discrete_laplace.LARGEST_SCALE if laplace else discrete_gaussian.LARGEST_VARIANCE):
+        raise UnsupportedQuery(f"epsilon, rho: {loss} for a part of the sums needs more noise than can be drawn")
+    return noise
 
 
 def distance(query: Query, adjacency: Adjacency) -> Fraction:
@@ -65,9 +76,3 @@ def squared_distance(query: Query, adjacency: Adjacency) -> Fraction:
     if isinstance(query, SumQuery):
         return distance(query, adjacency) ** 2
     return Fraction(adjacency.squared_moves * query.reach**2)
-
-
-def _within(noise: Noise, largest: int, loss: PrivacyLoss) -> Noise:
-    if noise.parameter > largest:
-        raise UnsupportedQuery(f"epsilon, rho: {loss} for a part of the sums needs more noise than can be drawn")
-    return noise

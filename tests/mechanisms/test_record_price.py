@@ -1,0 +1,49 @@
+"""Highest prices under both adjacencies."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from dpcurves.mechanisms.record_price import LEAST_MISSING, Prices, noise_for, prices
+from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
+from dpcurves.release import Family, Noise, UnsupportedQuery
+
+PURE = PrivacyLoss.pure(6)
+CONCENTRATED = PrivacyLoss.zcdp(6)
+HALF, ONE, TWO = Fraction(1, 2), Fraction(1), Fraction(2)
+
+
+def test_a_record_that_comes_or_goes_pays_in_the_cells_or_in_the_missing_cell() -> None:
+    assert prices(TWO, ONE, PURE, AddRemove(EACH_RECORD)) == Prices(Fraction(3), Fraction(6))
+    assert prices(TWO, ONE, CONCENTRATED, AddRemove(EACH_RECORD)) == Prices(Fraction(6), Fraction(12))
+
+
+def test_a_record_that_moves_pays_twice_at_most() -> None:
+    assert prices(ONE, TWO, PURE, ReplaceOne(EACH_RECORD, 5)) == Prices(Fraction(3), Fraction(3))
+    assert prices(ONE, HALF, PURE, ReplaceOne(EACH_RECORD, 5)) == Prices(Fraction(4), Fraction(2))
+
+
+def test_the_missing_cell_has_its_part_where_records_move() -> None:
+    for moved in (Fraction(0), HALF, ONE, TWO):
+        found = prices(ONE, moved, PURE, ReplaceOne(EACH_RECORD, 5))
+        assert found.missing >= 6 * LEAST_MISSING
+        assert max(found.unit * moved, found.unit + found.missing) == 6
+
+
+def test_several_records_of_a_unit_add_up_and_with_gaussian_noise_by_their_square() -> None:
+    assert prices(TWO, ONE, PURE, AddRemove(Unit("patient", 3))).unit == 1
+    assert prices(TWO, ONE, CONCENTRATED, AddRemove(Unit("patient", 3))).unit == Fraction(2, 3)
+
+
+def test_prices_are_noise() -> None:
+    assert noise_for(HALF, PURE) == Noise(Family.LAPLACE, TWO)
+    assert noise_for(HALF, CONCENTRATED) == Noise(Family.GAUSSIAN, TWO)
+
+
+def test_what_cannot_be_drawn_or_sold_is_refused() -> None:
+    with pytest.raises(UnsupportedQuery, match="loss above zero"):
+        prices(ONE, TWO, PURE * Fraction(0), AddRemove(EACH_RECORD))
+    with pytest.raises(UnsupportedQuery, match="more noise than can be drawn"):
+        noise_for(Fraction(1, 2**56), PURE)
