@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import narwhals
-import numpy as np
 
 from .. import display
 from ..data.axis import Category
@@ -81,15 +80,12 @@ def rows_of(evidence: Evidence) -> list[Evidence]:
 
     That all rows together have a known total is left unused: with several rows it tells next to nothing about one.
     """
-    law = evidence.measured
-    ends = np.cumsum([0, *(law.rows * len(level.starts) for level in law.levels)])
+    law = evidence.sums
     own = replace(law, rows=1, missing=None)
-    parts: list[tuple[int, ...]] = []
-    for row in range(law.rows):
-        values: tuple[int, ...] = ()
-        for start, level in zip(ends, law.levels, strict=False):
-            width = len(level.starts)
-            first = int(start) + row * width
-            values += evidence.values[first : first + width]
-        parts.append(values)
+    parts: list[tuple[int, ...]] = [()] * law.rows
+    start = 0
+    for length in (part.length for part in law.parts):
+        for row in range(law.rows):
+            parts[row] += evidence.values[start : start + length]
+            start += length
     return [Evidence(own, values, None) for values in parts]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Grid, Outside
-from ..postprocess import least_squares, measured_edges, monotone_prefixes, noise_draws, shrunken
+from ..postprocess import drawn_even, measured_edges, monotone_prefixes, noise_draws, unbiased
 from ..postprocess.generator import draws_for, public_generator
 from ..release import Evidence
 
@@ -36,8 +36,8 @@ class Prefixes:
     @cached_property
     def shares(self) -> FloatArray:
         """Non-decreasing shares in [0, 1] below each edge, of shape ``(cells + 1,)``, after shrinkage."""
-        law, values, total = self.evidence.measured, self.evidence.values, self.evidence.total
-        prefixes = monotone_prefixes(shrunken(law, values, total), self.total)[0] / self.total
+        law, values, total = self.evidence.sums, self.evidence.values, self.evidence.total
+        prefixes = monotone_prefixes(drawn_even(law, values, total), self.total)[0] / self.total
         if self.grid.outside is Outside.APART:
             return np.asarray(prefixes[1:-1])
         prefixes[-1] = 1.0  # nothing lies above the last edge
@@ -51,12 +51,12 @@ class Prefixes:
     @cached_property
     def measured(self) -> NDArray[np.bool_]:
         """Which edges bound an interval that was counted: the others are interpolated."""
-        edges = measured_edges(self.evidence.measured)
+        edges = measured_edges(self.evidence.sums)
         return edges[1:-1] if self.grid.outside is Outside.APART else edges
 
     def deviations(self, generator: np.random.Generator | None) -> FloatArray:
         """Simulated noise of `unbiased_shares`, of shape ``(draws, cells + 1)``."""
-        law, total = self.evidence.measured, self.evidence.total
+        law, total = self.evidence.sums, self.evidence.total
         chunks = []
         for cells, _ in noise_draws(law, total, draws_for(law.cells), public_generator(generator)):
             noisy = np.cumsum(self._unbiased + cells[:, 0], axis=-1)
@@ -65,8 +65,8 @@ class Prefixes:
 
     @cached_property
     def _unbiased(self) -> FloatArray:
-        law, values, total = self.evidence.measured, self.evidence.values, self.evidence.total
-        return np.asarray(least_squares(law, values, total).cells[0])
+        law, values, total = self.evidence.sums, self.evidence.values, self.evidence.total
+        return np.asarray(unbiased(law, values, total).cells[0])
 
     def _at_edges(self, cumulated: FloatArray) -> FloatArray:
         """Of cumulated cells: what is below each edge of the grid."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .. import display
 from ..data import Axis, CountQuery, Grid, Outside, Read
 from ..data.axis import Category
-from ..postprocess import auc, auc_of_counts, interval, least_squares, noise_draws, roc_points, shrunken
+from ..postprocess import auc, auc_of_counts, drawn_even, interval, noise_draws, roc_points, unbiased
 from ..postprocess.generator import draws_for, public_generator
 from ..release import ALL, Evidence, Face, Release, Setting, Step
 from .labels import labels
@@ -54,7 +54,7 @@ class ROC:
     @classmethod
     def read(cls, evidence: Evidence, grid: Grid, face: Face) -> ROC:
         """From counts of two rows: negatives, positives."""
-        cells = shrunken(evidence.measured, evidence.values, evidence.total)
+        cells = drawn_even(evidence.sums, evidence.values, evidence.total)
         fpr, tpr = roc_points(positive=cells[1], negative=cells[0])
         thresholds = np.append(np.inf, _lower_ends(grid)[::-1])
         return cls(fpr, tpr, thresholds, float(auc(fpr, tpr)), face, evidence, grid)
@@ -74,7 +74,7 @@ class ROC:
 
     @cached_property
     def _unbiased(self) -> FloatArray:
-        return least_squares(self.evidence.measured, self.evidence.values, self.evidence.total).cells
+        return unbiased(self.evidence.sums, self.evidence.values, self.evidence.total).cells
 
     @property
     def _unbiased_auc(self) -> float:
@@ -82,7 +82,7 @@ class ROC:
 
     def _deviations(self, generator: np.random.Generator | None) -> FloatArray:
         """Simulated noise of the area that is read from the unbiased counts."""
-        law, total = self.evidence.measured, self.evidence.total
+        law, total = self.evidence.sums, self.evidence.total
         areas = [
             auc_of_counts(positive=self._unbiased[1] + cells[:, 1], negative=self._unbiased[0] + cells[:, 0])
             for cells, _ in noise_draws(law, total, draws_for(law.cells), public_generator(generator))
