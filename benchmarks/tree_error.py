@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from time import perf_counter
 
+import numpy as np
+
 from dpcurves.data import Axis, Categories, CountQuery, Grid, Read
-from dpcurves.mechanisms import Flat, Tree
+from dpcurves.mechanisms import Flat, Haar, KAry, Linear, SquareRoot, Tree
+from dpcurves.noise.randomness import Randomness
+from dpcurves.postprocess import subtraction_variances, unbiased
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.release import Measured
+from dpcurves.release import Measured, NoisySums
 
 EPSILON = PrivacyLoss.pure("0.001")
 RHO = PrivacyLoss.zcdp("0.000001")
-TARGETS = {2**10: 331, 2**12: 540, 2**15: 1060}
 CELLS = (2**10, 2**12, 2**15, 2**16, 1000, 4097, 10007)
+PUBLIC = ReplaceOne(EACH_RECORD, 10**6)
+TARGETS = {  # replace-one, one row, where no record can be missing; of wavelets the limit of many cells
+    "tree": {2**10: 331.0, 2**12: 540.0, 2**15: 1060.0},
+    "k-ary": {2**10: 682.0, 2**12: 1083.0, 2**15: 2141.0},
+    "Haar": {2**10: 667.0, 2**12: 1152.0, 2**15: 2250.0},
+    "Gaussian tree": {2**10: 18.9, 2**12: 26.6, 2**15: 40.8},
+    "Gaussian Haar": {2**10: 18.3, 2**12: 26.0, 2**15: 40.0},
+    "square root": {2**10: 15.1, 2**12: 20.5, 2**15: 30.0},
+}
 
 
 def query(rows: int, cells: int) -> CountQuery:
@@ -20,28 +32,74 @@ def query(rows: int, cells: int) -> CountQuery:
     return CountQuery((score,) if rows == 1 else (Categories("label", (0, 1)), score), Read.PREFIXES)
 
 
+def pure(mechanism: Linear, asked: CountQuery, adjacency: Adjacency) -> float:
+    return mechanism.plan(asked, EPSILON, adjacency).error ** 2 * 1e-6
+
+
+def gaussian(mechanism: Linear, asked: CountQuery, adjacency: Adjacency) -> float:
+    return mechanism.plan(asked, RHO, adjacency).error ** 2 * 2e-6
+
+
+def subtraction(asked: CountQuery, adjacency: Adjacency) -> float:
+    law = KAry().plan(asked, EPSILON, adjacency).law
+    assert isinstance(law, Measured)
+    return float(subtraction_variances(law)[1:-1].mean()) * 1e-6
+
+
 def line(rows: int, cells: int, adjacency: Adjacency) -> str:
-    asked, started = query(rows, cells), perf_counter()
-    pure = Tree().plan(asked, EPSILON, adjacency)
+    asked = query(rows, cells)
+    errors = [
+        pure(Flat(), asked, adjacency), pure(Tree(), asked, adjacency), subtraction(asked, adjacency),
+        pure(KAry(), asked, adjacency), pure(Haar(), asked, adjacency), gaussian(Tree(), asked, adjacency),
+        gaussian(Haar(), asked, adjacency), gaussian(SquareRoot(), asked, adjacency),
+    ]  # fmt: skip
+    return f"{adjacency!s:12}{rows:5}{cells:8}" + "".join(f"{error:12.2f}" for error in errors)
+
+
+def targets(cells: int) -> str:
+    tree, k_ary, haar, *others = (f"{known[cells]:12.2f}" for known in TARGETS.values())
+    return f"{'target':12}{1:5}{cells:8}{'':12}{tree}{k_ary}{'':12}{haar}" + "".join(others)
+
+
+def shape(cells: int) -> str:
+    started = perf_counter()
+    law = Tree().plan(query(1, cells), EPSILON, PUBLIC).law
     seconds = perf_counter() - started
-    gaussian = Tree().plan(asked, RHO, adjacency)
-    flat = Flat().plan(asked, EPSILON, adjacency)
-    target = TARGETS.get(cells, "") if rows == 1 and adjacency.total is not None else ""
-    assert isinstance(pure.law, Measured)
-    widths = " ".join(str(level.starts.step) for level in pure.law.levels if isinstance(level.starts, range))
-    return (
-        f"{adjacency!s:12}{rows:5}{cells:8}{pure.error**2 * 1e-6:10.1f}{target!s:>8}{flat.error**2 * 1e-6:11.1f}"
-        f"{gaussian.error**2 * 2e-6:12.2f}{seconds:9.2f}  {widths}"
-    )
+    assert isinstance(law, Measured)
+    widths = " ".join(str(level.starts.step) for level in law.levels if isinstance(level.starts, range))
+    return f"{cells:8}{seconds:9.2f}  {widths}"
+
+
+def speed(cells: int) -> str:
+    """Seconds to plan, release and read a square root."""
+    table, clock = np.append(np.full(cells, 3), 0), [perf_counter()]
+    plan = SquareRoot().plan(query(1, cells), PrivacyLoss.zcdp("0.5"), PUBLIC)
+    clock.append(perf_counter())
+    values = SquareRoot().run(table, plan, Randomness.from_seed(1))
+    clock.append(perf_counter())
+    assert isinstance(plan.law, NoisySums)
+    unbiased(plan.law, values, 3 * cells)
+    clock.append(perf_counter())
+    return f"{cells:8}" + "".join(f"{seconds:9.2f}" for seconds in np.diff(clock))
 
 
 def main() -> None:
-    print("Mean squared error of a prefix: pure times epsilon**2, Gaussian times 2 * rho (counts**2)")
-    print("adjacency    rows   cells pure tree  target  pure flat  gauss tree  seconds  widths of the pure tree")
-    for adjacency in (ReplaceOne(EACH_RECORD, 10**6), AddRemove(EACH_RECORD)):
+    print("Depth and speed of the pure tree: it is planned once for each number of cells")
+    print("   cells  seconds  widths")
+    for cells in CELLS:
+        print(shape(cells))
+    print("\nMean squared error of a prefix: pure times epsilon**2, Gaussian times 2 * rho (counts**2)")
+    names = ("flat", "tree", "k-ary, sub.", "k-ary, LS", "Haar", "gauss tree", "gauss Haar", "square root")
+    print("adjacency    rows   cells" + "".join(f"{name:>12}" for name in names))
+    for cells in TARGETS["tree"]:
+        print(targets(cells))
+    for adjacency in (PUBLIC, AddRemove(EACH_RECORD)):
         for rows in (1, 2):
             for cells in CELLS:
                 print(line(rows, cells, adjacency))
+    print("\nSeconds of a square root of prefix sums\n   cells     plan  release  reading")
+    for cells in (2**12, 2**16, 2**18):
+        print(speed(cells))
 
 
 if __name__ == "__main__":
