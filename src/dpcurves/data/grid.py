@@ -205,6 +205,14 @@ class Grid:
         steps = np.floor((values - (left + width / 2)) / width * (2 * half) + 0.5)
         return np.where(apart, 0, np.clip(steps, -half, half)).astype(np.int64)
 
+    def laid_out(self) -> Grid:
+        """The same cells by their edges: for who looks them up again and again. Very fine grids stay formulas.
+
+        >>> Grid.geometric(1, 4, cells=2).laid_out()
+        Grid.from_edges((1.0, 2.0, 4.0))
+        """
+        return Grid.from_edges(self.edges.tolist(), outside=self.outside) if self._is_laid_out else self
+
     def cut(self, at: Sequence[int]) -> Grid:
         """The same range in fewer cells, with edges at the numbers `at` (any order, repeats are one).
 

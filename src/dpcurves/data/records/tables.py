@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import duckdb
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..axis import Axis, Categories
@@ -18,6 +17,7 @@ from .column import Column, Kind, called
 Integers = NDArray[np.int64]
 Numbers = NDArray[np.float64]
 LOW_BITS = 31
+ROWS_AT_ONCE = 2**20
 
 
 class BoundAxis(NamedTuple):
@@ -33,7 +33,7 @@ def counts(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[Bou
     slots = _slots(bound)
     if None not in slots:
         return _counts_by_sql(connection, rows, bound, [slot for slot in slots if slot])
-    table = np.zeros(_size(bound) + 1, dtype=np.int64)
+    bound, table = _laid_out(bound), np.zeros(_size(bound) + 1, dtype=np.int64)
     for columns in _batches(connection, rows, bound, slots):
         # In rising order cells are found three times as fast.
         alike = [np.sort(columns[0])] if len(bound) == 1 else columns
@@ -43,11 +43,11 @@ def counts(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[Bou
 
 def sums(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], half: int) -> list[int]:
     """The sums of the offsets on the last axis, which is on a grid, per cell, and behind them 0."""
+    slots, bound = [*_slots(bound)[:-1], None], _laid_out(bound)
     high, low = np.zeros((2, _size(bound) + 1), dtype=np.int64)
     last = bound[-1].axis
     if not isinstance(last, Axis):
         raise TypeError("a sum needs a grid")
-    slots = [*_slots(bound)[:-1], None]
     for columns in _batches(connection, rows, bound, slots):
         place, offset = _places(columns, bound, slots), last.grid.offset_of(columns[-1], half)
         # In two parts: the sum of one could leave 64 bits, those of the parts would need 2**32 rows for it.
@@ -59,6 +59,13 @@ def sums(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[Bound
 
 def _size(bound: Sequence[BoundAxis]) -> int:
     return prod(each.axis.slots for each in bound)
+
+
+def _laid_out(bound: Sequence[BoundAxis]) -> Sequence[BoundAxis]:
+    return [
+        each._replace(axis=Axis(each.axis.column, each.axis.grid.laid_out())) if isinstance(each.axis, Axis) else each
+        for each in bound
+    ]
 
 
 def _slots(bound: Sequence[BoundAxis]) -> list[str | None]:
@@ -102,10 +109,12 @@ def _batches(
     connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], slots: Sequence[str | None]
 ) -> Iterator[list[Numbers]]:
     """Of each batch of rows and each axis: the slots, or the numbers where there is no SQL; NaN: missing."""
-    each = ", ".join(f"{slot or f'n{number}'}::DOUBLE AS k{number}" for number, slot in enumerate(slots))
+    values = (f"({slot or f'n{number}'})::DOUBLE" for number, slot in enumerate(slots))
+    each = ", ".join(f"coalesce({value}, 'nan'::DOUBLE) AS k{number}" for number, value in enumerate(values))
     found = connection.sql(f"SELECT {each} FROM ({_read(rows, bound)})")
-    for batch in pa.RecordBatchReader.from_stream(found):
-        yield [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+    for batch in found.to_arrow_reader(ROWS_AT_ONCE):
+        # What Arrow itself offers would import pandas.
+        yield [np.asarray(np.from_dlpack(column), dtype=np.float64) for column in batch.columns]
 
 
 def _places(columns: Sequence[Numbers], bound: Sequence[BoundAxis], slots: Sequence[str | None]) -> Integers:
