@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 from math import prod
 
 from .axis import Axis, Categories
@@ -60,6 +61,30 @@ class CountQuery(Table):
 
 
 @dataclass(frozen=True, slots=True)
+class PartitionQuery(Table):
+    """How many records fall in each interval of nested tilings of the last axis.
+
+    Attributes:
+        tilings: From coarse to fine, each the first cells of its intervals, which rise from 0. Every interval is a
+            union of intervals of the next tiling. They may depend on earlier answers, never on records.
+
+    Raises:
+        ValueError: a tiling does not begin at 0, does not rise, leaves the axis, or is not nested in the next one.
+    """
+
+    tilings: tuple[range | tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        whole = all(
+            tiling and tiling[0] == 0 and all(left < right for left, right in pairwise((*tiling, self.cells)))
+            for tiling in self.tilings
+        )
+        nested = all(set(coarse) <= set(fine) for coarse, fine in pairwise(self.tilings))
+        if not (self.tilings and whole and nested):
+            raise ValueError("tilings: each begins at cell 0, rises, and is nested in the next one")
+
+
+@dataclass(frozen=True, slots=True)
 class SumQuery(Table):
     """The sum, in each cell, of the distances of the last axis' values from the middle of their cell.
 
@@ -82,4 +107,4 @@ class CutQuery(Table):
     pieces: int
 
 
-Query = CountQuery | SumQuery | CutQuery
+Query = CountQuery | PartitionQuery | SumQuery | CutQuery

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
 
-from ..data import Axis, CountQuery, CutQuery, Outside, Query, Read
+from ..data import Axis, CountQuery, CutQuery, Outside, PartitionQuery, Query, Read
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss, ReplaceOne
 from ..release import Chosen, Plan
 from .base import ExactTable, Mechanism
 from .flat import Flat
 from .linear import Linear
+from .partition import Partition
 from .recursive_cuts import RecursiveCuts
 from .tree import Tree
 
@@ -22,7 +23,7 @@ SPREAD = 1 / 64
 
 @dataclass(frozen=True, slots=True)
 class LinearChoice(Linear):
-    """`Flat` where cells or sums are read; where prefixes are read, the better of `Flat` and `Tree`.
+    """`Partition` where intervals are named, `Flat` where cells or sums are read, for prefixes `Flat` or `Tree`.
 
     For prefixes it also chooses how many cells are counted together: 1, or, where the number of units is public, the
     power of two with the least sum of two mean squared errors, that of the noise (exact) and `resolution_error`.
@@ -35,7 +36,7 @@ class LinearChoice(Linear):
         """The mechanism that makes the plan."""
         if isinstance(query, CountQuery) and query.read is Read.PREFIXES:
             return _best_for_prefixes(query, loss, adjacency)
-        return Flat()
+        return Partition() if isinstance(query, PartitionQuery) else Flat()
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """The plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data."""

@@ -47,13 +47,13 @@ def plan_of_sums(
     law = law_of(query, shape, loss, adjacency)
     if isinstance(query, CountQuery) and query.read is Read.PREFIXES:
         return plan_of_prefixes(name, query, law, loss, adjacency)
-    return Plan(query, loss, adjacency, name, law, _printed(sqrt(law.levels[-1].noise.variance)))
+    return Plan(query, loss, adjacency, name, law, printed(sqrt(law.levels[-1].noise.variance)))
 
 
 def plan_of_prefixes(name: str, query: CountQuery, law: NoisySums, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
     """What would be done, and with what error of a prefix, estimated as well as the noise allows."""
     variance = mean_prefix_variance(law, total_is_public=adjacency.total is not None)
-    return Plan(query, loss, adjacency, name, law, _printed(sqrt(variance)))
+    return Plan(query, loss, adjacency, name, law, printed(sqrt(variance)))
 
 
 def counted_as(name: str, width: int) -> str:
@@ -61,7 +61,7 @@ def counted_as(name: str, width: int) -> str:
     return name if width == 1 else f"{name}, {width} cells wide"
 
 
-def _printed(error: float) -> float:
+def printed(error: float) -> float:
     """To nine digits: the last ones may differ between machines; a plan may not."""
     return float(f"{error:.9g}")
 

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
-from ..data import CountQuery, Query, SumQuery
+from ..data import CountQuery, PartitionQuery, Query, SumQuery
 from ..noise import discrete_gaussian, discrete_laplace
 from ..privacy import Adjacency, PrivacyLoss
 from ..release import Family, Level, Measured, Noise, UnsupportedQuery
 from .tree_shape import Shape
 
+Tiling = range | tuple[int, ...]
+
 
 def law_of(query: CountQuery | SumQuery, shape: Shape, loss: PrivacyLoss, adjacency: Adjacency) -> Measured:
+    """The law of noisy sums over nested regular tilings; see `law_over`."""
+    tilings = [range(0, query.cells, width) for width in shape.widths]
+    return law_over(query, tilings, shape.shares, loss, adjacency)
+
+
+def law_over(
+    query: CountQuery | PartitionQuery | SumQuery,
+    tilings: Sequence[Tiling],
+    shares: Sequence[Fraction],
+    loss: PrivacyLoss,
+    adjacency: Adjacency,
+) -> Measured:
     """The law of noisy sums over nested tilings, each level of which may use its share of the loss.
 
     Sums over the intervals of level l have the noise of ``loss * share``, the missing cell that of all of `loss`.
@@ -27,14 +42,13 @@ def law_of(query: CountQuery | SumQuery, shape: Shape, loss: PrivacyLoss, adjace
     `squared_distance`. So the missing cell costs nothing extra: a moved record is in the tiling or in the missing cell.
     """
     levels = tuple(
-        Level(range(0, query.cells, width), noise_of(query, loss * share, adjacency))
-        for width, share in zip(shape.widths, shape.shares, strict=True)
+        Level(tiling, noise_of(query, loss * share, adjacency)) for tiling, share in zip(tilings, shares, strict=True)
     )
-    missing = noise_of(query, loss, adjacency) if isinstance(query, CountQuery) else None
+    missing = None if isinstance(query, SumQuery) else noise_of(query, loss, adjacency)
     return Measured(query.rows, query.cells, levels, missing)
 
 
-def noise_of(query: CountQuery | SumQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
+def noise_of(query: CountQuery | PartitionQuery | SumQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
     """Noise for one table of disjoint sums: Laplace for a pure loss, Gaussian for a zero-concentrated one.
 
     Raises:
