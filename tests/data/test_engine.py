@@ -14,7 +14,6 @@ import pytest
 from dpcurves.data import Axis, Grid
 from dpcurves.data.records import open_records
 from dpcurves.data.records.engine import Engine
-from dpcurves.data.records.hiding import hidden
 from dpcurves.privacy import EACH_RECORD
 
 SCRIPT = """
@@ -54,24 +53,6 @@ def test_names_in_a_query_are_never_looked_up_among_variables() -> None:
         opened.connection.sql("SELECT * FROM surprise").fetchall()
     opened.close()
     assert surprise
-
-
-def test_a_failure_is_said_in_other_words() -> None:
-    def fails() -> None:
-        raise RuntimeError("a value")
-
-    with pytest.raises(ValueError, match="^in other words$") as caught:
-        hidden(fails, "in other words")
-    assert caught.value.__context__ is None
-    assert hidden(lambda: 3, "") == 3
-
-
-def test_an_interrupt_is_no_failure() -> None:
-    def stops() -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        hidden(stops, "in other words")
 
 
 def test_counts_do_not_depend_on_the_number_of_threads() -> None:

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 from every_source import EVERY_SOURCE
 
-from dpcurves.data import Axis, Categories, CountQuery, CutQuery, Grid, Read, SumQuery
-from dpcurves.data.records import Records, open_records, tabulate
+from dpcurves.data import Axis, Categories, Grid
+from dpcurves.data.records import Records, open_records
 from dpcurves.privacy import EACH_RECORD, Unit
 
 KEY = b"key of the data set"
@@ -242,21 +242,6 @@ def test_axes_that_make_no_table_are_refused() -> None:
             refusal(lambda: records.sums([Categories("s", ("a",))], half=1))
             == "column: 's' is summed, so it needs a grid"
         )
-
-
-def test_tabulate_answers_every_kind_of_query() -> None:
-    axes = (Axis("x", GRID),)
-    with opened({"x": np.array([0.1, 0.9, np.nan])}) as records:
-        assert tabulate(records, CountQuery(axes, Read.CELLS)).tolist() == [1, 1, 1]
-        assert tabulate(records, CutQuery(axes, pieces=2)).dtype == np.int64
-        sums = tabulate(records, SumQuery(axes, half=2**39))
-        assert sums.dtype == object
-        assert [round(value / 2**39, 6) for value in sums.tolist()] == [-0.6, 0.6, 0]
-
-
-def test_sums_beyond_64_bits_are_exact() -> None:
-    with opened({"x": np.ones(200_000)}) as records:
-        assert records.sums([Axis("x", GRID)], 2**52) == [0, 200_000 * 2**52, 0]
 
 
 def test_objects_are_text_whatever_they_are() -> None:

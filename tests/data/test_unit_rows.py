@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.data.records import Records, open_records
 from dpcurves.data.records.column import Column, Kind
+from dpcurves.data.records.frames import source_of_mapping
 from dpcurves.data.records.unit_rows import pads, units_in, used_rows
 from dpcurves.privacy import Unit
 
@@ -205,3 +206,15 @@ def test_units_are_counted_with_those_that_are_missing_as_one() -> None:
         for values, units in (([], 0), ([None, None], 1), (["a", None, "a", "b"], 3), (["a"], 1)):
             connection.register("rows", pa.table({"c0": pa.array(values, pa.string())}))
             assert connection.sql(units_in("rows", Column("u", Kind.TEXT, ""), 0)).fetchall() == [(units,)]
+
+
+def test_rows_that_differ_differ_as_a_whole() -> None:
+    values = [None, "", "a", "-", "ab", "b", "\x1e", "\x1f", "a\x1fb", "\\x1F", "1", "\udcff"]
+    pairs = [(one, other) for one in values for other in values]
+    table = {"x": np.array([one for one, _ in pairs], object), "y": np.array([other for _, other in pairs], object)}
+    source = source_of_mapping({**table, "z": np.array([0.0, -0.0, np.nan] * (len(pairs) // 3))})
+    with duckdb.connect() as connection:
+        ((rows, distinct),) = connection.execute(
+            f"SELECT count(*), count(DISTINCT whole) FROM {source.scan_whole(connection, [])}"
+        ).fetchall()
+    assert rows == distinct == len(pairs)

@@ -2,9 +2,9 @@
 
 from .axis import Axis, Categories
 from .grid import Grid, Outside, Spacing
-from .query import CountQuery, CutQuery, PartitionQuery, Query, Read, SumQuery
+from .query import CountQuery, CutQuery, PartitionQuery, Query, RangeQuery, Read, SumQuery
 
 __all__ = [
-    "Axis", "Categories", "CountQuery", "CutQuery", "Grid", "Outside", "PartitionQuery", "Query", "Read", "Spacing",
-    "SumQuery",
+    "Axis", "Categories", "CountQuery", "CutQuery", "Grid", "Outside", "PartitionQuery", "Query", "RangeQuery", "Read",
+    "Spacing", "SumQuery",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What Arrow types hold, and the plain types that DuckDB takes whatever the values. No value is looked at."""
+"""SENSITIVE. What Arrow types hold, and the plain types that DuckDB takes whatever the values."""
 
 from __future__ import annotations
 

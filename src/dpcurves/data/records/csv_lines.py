@@ -4,7 +4,8 @@ The usual readers let one line reach others (a quote that is not closed swallows
 read, or show it. Here a record is a line, and nothing but a line, so that one record more or less is one line more or
 less:
 
-- A line ends with a line feed (a carriage return before it belongs to the end); the last one may lack it.
+- A line ends with a line feed (a carriage return before it belongs to the end); the last one may lack it. An empty
+  line is a record as well.
 - A delimiter separates fields where the number of quotes before it in the line is even.
 - A field in quotes is what stands between them; two quotes in a row are read as one.
 - A line with an odd number of quotes, with more or fewer fields than the header, or longer than a mebibyte is

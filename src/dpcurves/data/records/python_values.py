@@ -29,9 +29,10 @@ def text_of(value: Any) -> bytes | None:
             value = value.as_py()
         if isinstance(value, bytes):
             return value
+        if isinstance(value, str):
+            return value.encode("utf-8", "backslashreplace")
         text = str(float(value) if isinstance(value, np.floating) else value)
-        missing = text in MISSING and not isinstance(value, str)
-        return None if missing else text.encode("utf-8", "backslashreplace")
+        return None if text in MISSING else text.encode("utf-8", "backslashreplace")
     except Exception:  # an object may do anything when it is asked for its text
         return None
 

@@ -29,8 +29,12 @@ class Source(Protocol):
 
 
 def with_whole_rows(rows: str, columns: Sequence[Column], places: Sequence[int]) -> str:
-    """A FROM clause for `scan_whole` from one that has all columns: the lengths make the joined text unambiguous."""
-    texts = [column.text.format(called(place)) for place, column in enumerate(columns)]
-    parts = ", ".join(f"coalesce(strlen({text}) || ':' || {text}, '-')" for text in texts)
-    kept = ", ".join(map(called, places))
-    return f"(SELECT {kept}{', ' if kept else ''}encode(concat({parts})) AS whole FROM {rows})"
+    """A FROM clause for `scan_whole`, from one that has all columns.
+
+    In a text all but plain characters are written as codes, so it holds neither of the two that stand between texts
+    and for what is missing: what is joined can be taken apart again.
+    """
+    texts = (column.text.format(called(place)) for place, column in enumerate(columns))
+    parts = ", ".join(f"coalesce({text}, chr(30))" for text in texts)
+    kept = "".join(f"{called(place)}, " for place in places)
+    return f"(SELECT {kept}encode(concat_ws(chr(31), {parts})) AS whole FROM {rows})"

@@ -15,12 +15,13 @@ import pytest
 from every_source import EVERY_SOURCE, Columns, edge_values
 from numpy.typing import NDArray
 
-from dpcurves.data import Axis, Categories, Grid, Outside
-from dpcurves.data.records import Records, open_records
+from dpcurves.data import Axis, Categories, CountQuery, CutQuery, Grid, Outside, Read, SumQuery
+from dpcurves.data.records import Records, open_records, tabulate
 from dpcurves.privacy import EACH_RECORD
 
 KEY = b"a key of the data set"
 HALF = 2**39
+HALVES = Grid(0, 1, cells=2)
 
 
 def grids(outside: Outside) -> list[Grid]:
@@ -225,3 +226,28 @@ def test_categories_match_by_their_number_or_their_text(source: str, kind: str, 
                 continue  # text without a type is read as a double
             want = [sum(matches(value, category) for value in seen) for category in declared]
             assert records.counts([Categories("x", declared)]).tolist() == [*want, len(values) - sum(want)], declared
+
+
+def test_tabulate_answers_every_kind_of_query() -> None:
+    axes = (Axis("x", HALVES),)
+    with opened({"x": np.array([0.1, 0.9, np.nan])}) as records:
+        assert tabulate(records, CountQuery(axes, Read.CELLS)).tolist() == [1, 1, 1]
+        assert tabulate(records, CutQuery(axes, pieces=2)).dtype == np.int64
+        sums = tabulate(records, SumQuery(axes, half=2**39))
+        assert sums.dtype == object
+        assert [round(value / 2**39, 6) for value in sums.tolist()] == [-0.6, 0.6, 0]
+
+
+def test_sums_beyond_64_bits_are_exact() -> None:
+    with opened({"x": np.ones(200_000)}) as records:
+        assert records.sums([Axis("x", HALVES)], 2**52) == [0, 200_000 * 2**52, 0]
+
+
+def test_large_tables_are_counted_as_numpy_counts_them() -> None:
+    values = np.random.default_rng(7).normal(size=100_000)
+    axes = (Categories("sign", (-1, 1)), Axis("x", Grid(-3, 3.1, cells=2**19)), Axis("x", Grid(-3, 3, cells=3)))
+    with opened({"x": values, "sign": np.sign(values)}) as records:
+        found = records.counts(axes)
+    cells = [(values > 0).astype(int), *(axis.grid.cell_of(values) for axis in axes[1:] if isinstance(axis, Axis))]
+    place = np.ravel_multi_index(cells, (2, 2**19, 3))
+    assert np.array_equal(found, np.bincount(place, minlength=2 * 2**19 * 3 + 1))

@@ -1,0 +1,36 @@
+"""Failures of engines: they are said in other words."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpcurves.data.records.hiding import hidden
+
+
+def test_a_failure_is_said_in_other_words() -> None:
+    def fails() -> None:
+        raise RuntimeError("a value")
+
+    with pytest.raises(ValueError, match="^in other words$") as caught:
+        hidden(fails, "in other words")
+    assert caught.value.__context__ is None
+    assert hidden(lambda: 3, "") == 3
+
+
+def test_an_interrupt_is_no_failure() -> None:
+    def stops() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        hidden(stops, "in other words")
+
+
+def test_a_panic_is_a_failure() -> None:
+    class Panic(BaseException):
+        """As of engines that are not written in Python."""
+
+    def panics() -> None:
+        raise Panic("a value")
+
+    with pytest.raises(ValueError, match="^in other words$"):
+        hidden(panics, "in other words")
