@@ -43,5 +43,5 @@ class Refusal(NamedTuple):
 
 
 def _minute(when: str) -> str:
-    """A moment in UTC as people write it, without its seconds: "2026-11-21T02:13:34+00:00" is too wide for a table."""
-    return f"{when[:10]} {when[11:16]} UTC"
+    """A moment in UTC as people write it, without its seconds: all of ISO 8601 is too wide for a table."""
+    return f"{when[:10]} {when[11:16]}"

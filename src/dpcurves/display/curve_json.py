@@ -23,6 +23,7 @@ LENGTHS: dict[str, dict[str, int]] = {
     "calibration": {"prob_pred": 0, "prob_true": 0, "count": 0},
     "quantiles": {"p": 0, "x": 0},
     "histogram": {"x": 1, "count": 0},
+    "thresholds": {"x": 0, "count": 0},
 }
 """By how much arrays of one curve are longer than the shortest of them."""
 
@@ -48,7 +49,8 @@ def envelope(kind: str, arrays: Mapping[str, object], face: Face, evidence: Mapp
     """One JSON text that holds all of a curve. Numbers are written so that they are read back exactly.
 
     Args:
-        kind: ``cdf``, ``roc``, ``calibration``, ``hosmer-lemeshow``, ``quantiles``, ``histogram`` or ``curves``.
+        kind: ``cdf``, ``roc``, ``calibration``, ``hosmer-lemeshow``, ``quantiles``, ``histogram``, ``thresholds``,
+            ``quantile`` or ``curves``.
         arrays: By name: arrays, numbers, or nested objects of them. What is not finite is written as null.
         face: What stands on the curve's face.
         evidence: ``question`` and ``releases``.

@@ -102,7 +102,7 @@ def _charges(balance: Balance) -> str:
         f'<td class="request">{_cell(charge.request)}</td><td>{_cell(charge.when)}</td></tr>'
         for charge in balance.charges
     )
-    heads = "".join(f'<th scope="col">{word}</th>' for word in ("question", "price", "request", "when"))
+    heads = "".join(f'<th scope="col">{word}</th>' for word in ("question", "price", "request", "when (UTC)"))
     left = f'<tr><th scope="row">left</th><td class="price" colspan="3">{_cell(balance.left)}</td></tr>'
     return (
         f'<table class="account">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n'

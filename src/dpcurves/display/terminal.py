@@ -62,7 +62,7 @@ def ledger_table(balance: Balance) -> Table:
     table.add_column("question", footer=Text(f"spent of {balance.budget}\nleft"))
     table.add_column("price", footer=Text(f"{balance.spent}\n{balance.left}"), justify="right")
     table.add_column("request")
-    table.add_column("when")
+    table.add_column("when (UTC)")
     for charge in balance.charges:
         question, price, request, when = (lettering(word, 120) for word in charge)
         table.add_row(Text(question), Text(price), Text(request, overflow="fold"), Text(when))
