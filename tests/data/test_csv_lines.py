@@ -76,7 +76,7 @@ def test_fields_are_those_of_the_definition_however_the_file_is_cut(
     assert whole == [line + b"\n" if len(line) < longest else None for line in lines_of(body)]
 
 
-@settings(files, max_examples=40)
+@settings(files, max_examples=20)
 @given(body=bodies)
 def test_no_line_makes_counting_fail_and_every_line_is_counted_once(body: bytes, tmp_path: Path) -> None:
     axes = (Categories("y", ("a", 1)), Axis("x", Grid(0, 1, cells=2)))
@@ -129,7 +129,7 @@ def test_a_first_line_that_names_no_columns_is_refused(header: bytes, tmp_path: 
 NUMERALS = "0123456789.eE+-_ infaINFATYnay:TZ/()'\\\t\u00e9"
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.lists(st.text(NUMERALS, max_size=30), min_size=1, max_size=300))
 def test_text_is_read_as_a_number_or_missing_and_never_fails(texts: list[str]) -> None:
     grid = Grid.from_edges([-1e300, -1, 0, 1, 1e300])

