@@ -1,0 +1,23 @@
+"""What an experiment found for one claim."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Numbers for one claim, all in the unit that the claim is stated in.
+
+    Attributes:
+        printed: From what the paper prints.
+        corrected: The same with the paper's slip put right; None where it has none.
+        package: From what dpcurves does instead; None where there is nothing to set beside it.
+    """
+
+    printed: float
+    corrected: float | None = None
+    package: float | None = None
+
+
+Findings = dict[str, Measured]

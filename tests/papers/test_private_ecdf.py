@@ -1,0 +1,63 @@
+"""A tiny slice of the paper on private distribution functions, without its data."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+PAPER = Path(__file__).resolve().parents[2] / "papers" / "private_ecdf"
+CORRECTED = {"theorem1-grid", "theorem1-error", "equation3-absolute", "algorithm1-ends", "theorem2-loss"}
+WITH_DATA = ("heart", "bank", "diabetes", "roc-heart", "roc-bank", "roc-diabetes", "roc-size", "areas", "hl")
+
+
+class Slice(NamedTuple):
+    said: str
+    verdicts: dict[str, str]
+    rows: dict[str, Any]
+    pictures: set[str]
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Slice:
+    out = tmp_path_factory.mktemp("private_ecdf")
+    command = [sys.executable, str(PAPER / "run.py"), "--tiny", "--data", str(out / "nowhere"), "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = {row["claim"]["id"]: row for row in json.loads((out / "verdicts.json").read_text(encoding="utf-8"))}
+    verdicts = {name: row["verdict"] for name, row in rows.items()}
+    return Slice(done.stdout, verdicts, rows, {file.name for file in out.glob("*.png")})
+
+
+def test_without_data_it_says_what_is_skipped(ran: Slice) -> None:
+    assert "Skipped: all that needs data" in ran.said
+    assert {name for name, verdict in ran.verdicts.items() if verdict == "not run: no data"} == {
+        name for name in ran.verdicts if name.startswith(WITH_DATA)
+    }
+
+
+def test_every_claim_has_a_line(ran: Slice) -> None:
+    stated = tomllib.loads((PAPER / "claims.toml").read_text(encoding="utf-8"))["claim"]
+    assert [claim["id"] for claim in stated] == list(ran.verdicts)
+
+
+def test_what_is_printed_wrong_holds_after_the_correction(ran: Slice) -> None:
+    assert {name for name, verdict in ran.verdicts.items() if verdict == "holds after the correction"} == CORRECTED
+
+
+def test_theorem_1_holds_on_a_public_grid_with_room_to_spare(ran: Slice) -> None:
+    assert ran.verdicts["theorem1-loss"] == "holds"
+    assert ran.rows["theorem1-loss"]["measured"]["printed"] == pytest.approx(5 / 6)  # L = 5 noises at scale L + 1
+
+
+def test_smoothing_harms_at_no_epsilon(ran: Slice) -> None:
+    assert ran.verdicts["smoothing-harms"] == "does not hold"
+
+
+def test_pictures_are_drawn(ran: Slice) -> None:
+    assert ran.pictures == {"figure_2.png", "figure_3.png", "figure_4.png", "figure_7.png"}
