@@ -112,12 +112,25 @@ class Grid:
             raise ValueError(f"grid: {cells} cells between {lower} and {upper} are finer than doubles can tell apart")
 
     def _rises(self) -> bool:
-        """Whether each edge is above the one before. Of very many, some at the ends and in the middle are tried."""
+        """Whether each edge is above the one before. Of very many geometric ones, some are tried."""
         if self._is_laid_out:
             return bool(np.all(np.diff(self.edges) > 0))
+        if self.spacing is Spacing.LINEAR:
+            return self._is_wider_than_rounding()
         tried = np.arange(FEW)
         starts = (0, self.cells // 2, self.cells + 1 - FEW)
         return all(bool(np.all(np.diff(self.edge(tried + start)) > 0)) for start in starts)
+
+    def _is_wider_than_rounding(self) -> bool:
+        """Whether no rounding can take an edge of a linear grid past the next one.
+
+        With u half the distance of 1 from the next double, `edge` divides, multiplies and adds with errors of at most
+        u, u and u: so an edge is wrong by at most 2 u times the width of the grid, plus u times the largest edge, and
+        all this a little more; two edges, and the width itself, by twice that.
+        """
+        width, largest = self.upper - self.lower, max(abs(self.lower), abs(self.upper))
+        unit = np.finfo(np.float64).epsneg
+        return bool(width / self.cells > 4.1 * unit * width + 2.1 * unit * largest + np.finfo(np.float64).tiny)
 
     @property
     def edges(self) -> NDArray[np.float64]:
@@ -137,6 +150,22 @@ class Grid:
             ratio, share = np.longdouble(self.upper / self.lower), index.astype(np.longdouble) / self.cells
             inner = (self.lower * ratio**share).astype(np.float64)
         return np.where(index == self.cells, self.upper, np.where(index == 0, self.lower, inner))
+
+    def bound(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
+        """What a value lies below if, and only if, it is counted in one of the first `slots` slots.
+
+        Below the bound of no slots, -inf, lies nothing; below that of all, which is NaN, lies in NumPy's order all that
+        is not missing.
+
+        >>> Grid(0, 1, cells=4).bound(np.array([0, 1, 3, 4])).tolist()
+        [-inf, 0.25, 0.75, nan]
+        """
+        apart = int(self.outside is Outside.APART)
+        bounds = self.edge(np.clip(slots - apart, 0, self.cells))
+        if apart:
+            with np.errstate(over="ignore"):
+                bounds = np.where(slots > self.cells, np.nextafter(self.upper, np.inf), bounds)
+        return np.where(slots == 0, -np.inf, np.where(slots == self.slots, np.nan, bounds))
 
     @property
     def slots(self) -> int:

@@ -11,6 +11,7 @@ from enum import Enum
 from itertools import pairwise
 from math import prod
 from operator import index as whole_number
+from typing import Self
 
 from .axis import Axis, Categories
 from .grid import Grid
@@ -50,7 +51,7 @@ class Table:
         return 1
 
     @property
-    def paid_as(self) -> Table:
+    def paid_as(self) -> Self:
         """What is paid for when this is asked: once, however often it is looked at."""
         return self
 
@@ -142,7 +143,7 @@ class RangeQuery(Table):
         return axis.grid
 
     @property
-    def paid_as(self) -> RangeQuery:
+    def paid_as(self) -> Self:
         """All counts of this grid together."""
         return replace(self, at=())
 

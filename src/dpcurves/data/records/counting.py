@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...privacy import EACH_RECORD, Unit
 from ..axis import Axis, Categories
-from ..query import Query, SumQuery
+from ..query import Query, RangeQuery, SumQuery
 from . import tables
 from .column import Kind, place_of
 from .engine import Engine
@@ -39,6 +39,9 @@ class CountSource(Protocol):
 
     def sums(self, axes: Axes, half: int) -> list[int]:
         """Per cell the sum of `Grid.offset_of` of the last axis; behind them a 0."""
+
+    def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
+        """Used records in the first slots of the one axis, so many for each entry; behind them the missing ones."""
 
     def units(self) -> int:
         """How many units there are; the records without a unit are one together."""
@@ -111,6 +114,20 @@ class Records:
         axes[-1].grid.offset_of(np.empty(0), half)  # refuses a wrong half where this may still be said
         return hidden(lambda: tables.sums(self._engine.connection, self._rows(axes), self._bound(axes), half), FAILURE)
 
+    def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
+        """Used records in the first slots of the one axis, so many for each entry, and behind them the missing ones.
+
+        No cell is laid out: a grid may have as many as doubles can tell apart.
+
+        Raises:
+            ValueError: as `counts`; or there is another axis than one with a grid.
+        """
+        self.check(axes)
+        if len(axes) != 1 or not isinstance(axes[0], Axis):
+            raise ValueError("axes: prefixes are counted along one column of numbers")
+        rows, bound = self._rows, self._bound
+        return hidden(lambda: tables.prefixes(self._engine.connection, rows(axes), bound(axes), at), FAILURE)
+
     def units(self) -> int:
         """How many units there are; the records without a unit are one together."""
         if self._counted_units is None:
@@ -162,4 +179,6 @@ def tabulate(records: CountSource, query: Query) -> NDArray[Any]:
     """
     if isinstance(query, SumQuery):
         return np.array(records.sums(query.axes, query.half), dtype=object)
+    if isinstance(query, RangeQuery):
+        return np.array(records.prefixes(query.axes, query.at))
     return records.counts(query.axes)

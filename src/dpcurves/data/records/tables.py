@@ -57,6 +57,26 @@ def sums(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[Bound
     return [*found[:-1], 0]
 
 
+def prefixes(
+    connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], at: Sequence[int]
+) -> list[int]:
+    """Rows in the first slots of the one axis, so many for each entry, and behind them the rows that are missing.
+
+    Rows are compared with the bounds that are asked, by one binary search each, and not sorted into cells: a grid may
+    have any number of them. (From some thirty bounds on this is faster than counting in SQL below each of them.)
+    """
+    (axis,) = (each.axis for each in bound)
+    if not isinstance(axis, Axis):
+        raise TypeError("a prefix needs a grid")
+    slots, entries = np.unique([*at, axis.grid.slots], return_inverse=True)
+    bounds = axis.grid.bound(slots)
+    table = np.zeros(len(bounds) + 1, dtype=np.int64)
+    for (values,) in _batches(connection, rows, bound, [None]):
+        table += np.bincount(np.searchsorted(bounds, values, side="right"), minlength=len(table))
+    below = np.cumsum(table)[entries[:-1]]
+    return [*below.tolist(), int(table[-1])]
+
+
 def _size(bound: Sequence[BoundAxis]) -> int:
     return prod(each.axis.slots for each in bound)
 
