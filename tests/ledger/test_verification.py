@@ -19,12 +19,13 @@ from dpcurves.privacy import PrivacyLoss
 
 KEY = bytes(range(32))
 COLUMNS = [(table.name, column.name) for table in METADATA.sorted_tables for column in table.columns]
-ENTRIES = 10
+ENTRIES = 13
+TABLES = ("dpcurves_accounts", "dpcurves_grants", "dpcurves_answers", "dpcurves_notes")
 
 
 @pytest.fixture
 def path(tmp_path: Path, flights: Account, patients: Account) -> Path:
-    """A ledger of two accounts, four grants and four answers, rows 1 to 10."""
+    """A ledger of two accounts, four grants and four answers, rows 1 to 10, and notes, rows 11 to 13."""
     path = tmp_path / "budget.db"
     ledger = Ledger.open(f"sqlite:///{path}", KEY)
     ledger.create(flights)
@@ -36,6 +37,8 @@ def path(tmp_path: Path, flights: Account, patients: Account) -> Path:
             dataset, loss, purpose=f"a CDF {i}", request=f"request {i}", binding=f"{i}" * 64, units=units
         )
         ledger.store(grant, i, i, f"[{i}]")
+    ledger.remember(grant, 0, {"0:5": -3, "1:2": 70})
+    ledger.remember(grant, 1, {"0:5": 4})
     return path
 
 
@@ -107,15 +110,13 @@ def test_an_edit_of_any_value_is_found(path: Path, tmp_path: Path, table: str, c
 
 @pytest.mark.parametrize("number", range(1, ENTRIES + 1))
 def test_a_row_that_was_removed_is_named(path: Path, number: int) -> None:
-    tables = ("dpcurves_accounts", "dpcurves_grants", "dpcurves_answers")
-    edit(path, *(f"DELETE FROM {table} WHERE entry = {number}" for table in tables))
+    edit(path, *(f"DELETE FROM {table} WHERE entry = {number}" for table in TABLES))
     assert trouble(path).startswith(f"ledger: row {number} was removed")
 
 
 @pytest.mark.parametrize("kept", range(ENTRIES))
 def test_rows_that_were_cut_off_are_found(path: Path, kept: int) -> None:
-    tables = ("dpcurves_accounts", "dpcurves_grants", "dpcurves_answers")
-    edit(path, *(f"DELETE FROM {table} WHERE entry > {kept}" for table in tables))
+    edit(path, *(f"DELETE FROM {table} WHERE entry > {kept}" for table in TABLES))
     assert trouble(path) == f"ledger: row {kept + 1} was removed without the key"
 
 
@@ -138,10 +139,10 @@ def test_rows_that_changed_places_are_found(path: Path, first: int, second: int)
 def test_a_copied_row_is_found(path: Path) -> None:
     edit(
         path,
-        "INSERT INTO dpcurves_answers SELECT entry + 7, \"grant\", turn + 1, part, answer, previous, mac"
+        f"INSERT INTO dpcurves_answers SELECT {ENTRIES + 1}, \"grant\", turn + 1, part, answer, previous, mac"
         " FROM dpcurves_answers WHERE entry = 4",
     )  # fmt: skip
-    assert trouble(path) == "ledger: row 11 was changed without the key"
+    assert trouble(path) == f"ledger: row {ENTRIES + 1} was changed without the key"
 
 
 def test_a_row_that_stands_twice_is_found(path: Path) -> None:
@@ -159,7 +160,7 @@ def test_rows_after_the_last_one_are_found(path: Path, tmp_path: Path) -> None:
         "flights", PrivacyLoss.pure("0.1"), purpose="more", request="r", binding="f" * 64, units=None
     )
     edit(early, f"ATTACH '{path}' AS late", f"INSERT INTO dpcurves_grants SELECT * FROM late.dpcurves_grants WHERE entry = {grant.id}")  # fmt: skip # noqa: E501
-    assert trouble(early) == "ledger: row 11 was inserted without the key"
+    assert trouble(early) == f"ledger: row {ENTRIES + 1} was inserted without the key"
 
 
 def test_a_second_page_of_the_book_is_found(path: Path) -> None:

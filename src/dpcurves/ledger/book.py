@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, RowMapping, Select, insert, select, update
 
 from .key import Fact, Key
-from .schema import BOOK, METADATA, VERSION
+from .schema import BOOK, FIRST_VERSION, METADATA, NOTES, VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +83,21 @@ def lock_book(connection: Connection, key: Key) -> Book:
 
 
 def require_version(connection: Connection) -> None:
-    """Refuse a ledger of another schema, before its columns are read.
+    """Refuse a ledger of a schema that is not known, before its columns are read.
 
     Raises:
         ValueError: names both versions.
     """
     version = connection.execute(select(BOOK.c.version)).scalars().first()
-    if version is not None and version != VERSION:
+    if version is not None and version not in range(FIRST_VERSION, VERSION + 1):
         raise ValueError(f"ledger: it has schema {version}, and this dpcurves reads schema {VERSION}: upgrade dpcurves")
+
+
+def upgrade(connection: Connection, key: Key) -> None:
+    """Bring an older ledger to this schema. Entries stay as they are."""
+    book = lock_book(connection, key)
+    NOTES.create(connection, checkfirst=True)
+    replace(book, version=VERSION).write(connection, key)
 
 
 def _only(connection: Connection, query: Select[tuple[object, ...]], key: Key) -> Book:

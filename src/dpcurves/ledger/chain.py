@@ -7,7 +7,7 @@ apart, together with the seal of the account's entry.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sqlalchemy import Connection, RowMapping, Table, insert
@@ -32,12 +32,13 @@ class Chain:
 
     def append(self, table: Table, row: Mapping[str, Fact]) -> int:
         """Write an entry, and its place in the book. Returns its number."""
-        entry: dict[str, Fact] = {**row, "entry": self.book.entries + 1, "previous": self.book.head}
-        mac = self._key.seal(*self._said(table, entry))
-        self.connection.execute(insert(table), {**entry, "mac": mac})
-        self.book = replace(self.book, entries=self.book.entries + 1, head=mac)
-        self.book.write(self.connection, self._key)
+        self.append_all(table, [row])
         return self.book.entries
+
+    def append_all(self, table: Table, rows: Sequence[Mapping[str, Fact]]) -> None:
+        """Write entries one after the other, at least one, and the place of the last one in the book."""
+        self.connection.execute(insert(table), [self._sealed(table, row) for row in rows])
+        self.book.write(self.connection, self._key)
 
     def is_sealed(self, table: Table, entry: RowMapping) -> bool:
         """Whether the entry says what it said when it was written."""
@@ -59,6 +60,13 @@ class Chain:
     def is_spent(self, account: RowMapping) -> bool:
         """Whether the account has spent what it had when it was sealed."""
         return self._key.fits(account["seal"], "spent", self.book.name, account["dataset"], account["spent"])
+
+    def _sealed(self, table: Table, row: Mapping[str, Fact]) -> dict[str, Fact]:
+        """The next entry, to be written; the book goes on to it."""
+        entry: dict[str, Fact] = {**row, "entry": self.book.entries + 1, "previous": self.book.head}
+        mac = self._key.seal(*self._said(table, entry))
+        self.book = replace(self.book, entries=self.book.entries + 1, head=mac)
+        return {**entry, "mac": mac}
 
     def _said(self, table: Table, entry: Mapping[str, Fact] | RowMapping) -> tuple[Fact, ...]:
         said = (entry[column.name] for column in table.columns if column.name not in SEALED_APART)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -10,13 +10,15 @@ from ..privacy import PrivacyLoss
 from .account import Account
 from .answer import find_answer, keep_answer
 from .balance import all_balances, find_balance, open_balance, require_balance, write_balance
-from .book import lock_book, read_book, require_version
+from .book import lock_book, read_book, require_version, upgrade
 from .chain import Chain
 from .charge import Charge
 from .database import Database
 from .key import Key, find_key
+from .note import find_notes, keep_notes
 from .place import place_of
 from .purse import Grant
+from .schema import VERSION
 from .statement import Statement, statement_of
 from .verification import Head, Verified, head_of, verify
 
@@ -64,7 +66,8 @@ class Ledger:
             place.found(secret)
         database = place.database()
         database.read(require_version)
-        database.read(partial(read_book, key=secret))
+        if database.read(partial(read_book, key=secret)).version < VERSION:
+            database.write(partial(upgrade, key=secret))
         return cls(database, secret)
 
     @classmethod
@@ -156,6 +159,25 @@ class Ledger:
             ValueError: this ledger did not give the grant, or the answer was changed without the key.
         """
         return self._read(lambda chain: find_answer(chain, grant, turn, part))
+
+    def remember(self, grant: Grant, part: int, notes: Mapping[str, int]) -> dict[str, int]:
+        """Note, durably and all together, what is not noted yet under these names: the first writer wins.
+
+        Returns:
+            What is noted now under these names: all that may be used. SECRET: it may tell more than was paid for.
+
+        Raises:
+            ValueError: this ledger did not give the grant, or has lost rows.
+        """
+        return self._write(lambda chain: keep_notes(chain, grant, part, notes))
+
+    def recall(self, grant: Grant, part: int, names: Sequence[str]) -> dict[str, int]:
+        """What is noted under these names for a part of a grant; those without a note are left out. SECRET.
+
+        Raises:
+            ValueError: this ledger did not give the grant, or a note was changed without the key.
+        """
+        return self._read(lambda chain: find_notes(chain, grant, part, names))
 
     def statement(self, dataset: str) -> Statement:
         """All charges of one dataset, and what is left.

@@ -1,7 +1,7 @@
 """The tables of a ledger.
 
-Three tables hold entries: facts that are written once, numbered 1, 2, 3, ... across all three, each sealed together
-with the one before it. Two things change, and are sealed on their own: what an account has spent, and the book, which
+Four tables hold entries: facts that are written once, numbered 1, 2, 3, ... across all four, each sealed together with
+the one before it. Two things change, and are sealed on their own: what an account has spent, and the book, which
 says how many entries there are and how the last one is sealed.
 """
 
@@ -10,7 +10,9 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, MetaData, Table, Text, UniqueConstraint
 from sqlalchemy.schema import SchemaItem
 
-VERSION = 1
+VERSION = 2
+FIRST_VERSION = 1
+"""Had no notes. Such a ledger is brought to the present schema when it is opened."""
 
 METADATA = MetaData()
 
@@ -76,6 +78,16 @@ ANSWERS = _entries(
     UniqueConstraint("grant", "turn", "part", name="dpcurves_first_answer_stays"),
 )
 
-ENTRIES = (ACCOUNTS, GRANTS, ANSWERS)
+# SECRET: what was noted is less than what was counted, but more than what was answered.
+NOTES = _entries(
+    "notes",
+    Column("grant", BigInteger, nullable=False),
+    Column("part", BigInteger, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("value", Text, nullable=False),
+    UniqueConstraint("grant", "part", "name", name="dpcurves_first_note_stays"),
+)
+
+ENTRIES = (ACCOUNTS, GRANTS, ANSWERS, NOTES)
 SEALED_APART = frozenset({"spent", "seal", "previous", "mac"})
 """Columns of entries that are not what an entry says: they change, or they are the seal itself."""

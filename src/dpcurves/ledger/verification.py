@@ -89,6 +89,16 @@ def verify(chain: Chain, kept: Head | None) -> Verified:
     return Verified(walk.here.entries, str(walk.here))
 
 
+def require_whole(chain: Chain) -> None:
+    """Refuse a ledger that has lost rows, where what was in them would be made anew.
+
+    Raises:
+        ValueError: says so.
+    """
+    if _count(chain) != chain.book.entries:
+        raise ValueError(f"ledger: it has not the {chain.book.entries} rows that its book counts: some were removed")
+
+
 class _Walk:
     """The way from the first entry to the last one."""
 
