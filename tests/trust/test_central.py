@@ -9,9 +9,10 @@ from dpcurves.data import Axis, CountQuery, Grid, Read
 from dpcurves.data.records import open_records
 from dpcurves.ledger import Purse
 from dpcurves.mechanisms import Flat
+from dpcurves.noise import FleetingMemory
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves.trust import Central
+from dpcurves.trust import Central, Curator
 
 QUERY = CountQuery((Axis("x", Grid(0, 1, cells=4)),), Read.CELLS)
 EACH = AddRemove(EACH_RECORD)
@@ -22,7 +23,7 @@ def test_the_curator_counts_and_adds_noise_once() -> None:
     payment = Purse.rehearsing(PrivacyLoss.pure(10**6)).pay("counts", Fraction(1))
     model = Central()
     plan = model.plan(QUERY, payment.loss, EACH)
-    release = model.run(plan, [records], payment, Randomness.from_seed(1))
+    release = model.run(plan, [Curator(records, FleetingMemory())], payment, Randomness.from_seed(1))
     assert release.values == (2, 0, 0, 1, 1)
     assert release.seeded
     assert plan.made_by.startswith("one curator: ")

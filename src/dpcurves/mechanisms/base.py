@@ -1,13 +1,15 @@
-"""The one interface that every mechanism fulfils."""
+"""The interfaces that mechanisms fulfil."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Query
+from ..noise.memory import Memory
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
 from ..release import Plan
@@ -15,7 +17,11 @@ from ..release import Plan
 ExactTable = NDArray[np.int64] | NDArray[np.object_]
 """The flat table of a query, missing cell last: 64-bit integers, or Python's own where these are too short."""
 
+Counter = Callable[[tuple[int, ...]], Sequence[int]]
+"""SECRET: exact numbers of records in the first slots, so many for each entry, and behind them of missing records."""
 
+
+@runtime_checkable
 class Mechanism(Protocol):
     """Public facts in `plan`, secrets in `run`.
 
@@ -29,4 +35,23 @@ class Mechanism(Protocol):
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Noisy integers in the order of ``plan.law``."""
+        ...
+
+
+@runtime_checkable
+class Lazy(Protocol):
+    """A mechanism that answers a part of what was paid for at a time, and remembers.
+
+    Formal guarantees: `plan` is a pure function. All answers under one paid part together lose at most ``plan.loss``
+    under ``plan.adjacency``, if plans are those that this mechanism makes of queries with one `paid_as`, the memory is
+    that of the paid part, and the records do not change. The values are drawn from ``plan.law``, and the same ones
+    whenever the same is asked.
+    """
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """What would be done. Raises `UnsupportedQuery`; touches no data."""
+        ...
+
+    def look(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
+        """Noisy integers in the order of ``plan.law``; all that is needed to give them again is noted before."""
         ...

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
 
-from ..data import Axis, CountQuery, CutQuery, Outside, PartitionQuery, Query, Read
+from ..data import Axis, CountQuery, CutQuery, Outside, PartitionQuery, Query, RangeQuery, Read
+from ..noise.memory import Memory
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss, ReplaceOne
 from ..release import Chosen, Plan
-from .base import ExactTable, Mechanism
+from .base import Counter, ExactTable, Lazy, Mechanism
 from .flat import Flat
 from .linear import Linear
+from .noise_path import NoisePath
 from .partition import Partition
 from .recursive_cuts import RecursiveCuts
 from .tree import Tree
@@ -45,13 +47,15 @@ class LinearChoice(Linear):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`RecursiveCuts` for cuts, and `LinearChoice` for all else.
+    """`RecursiveCuts` for cuts, `NoisePath` for counts that are asked one by one, and `LinearChoice` for all else.
 
     Formal guarantees: those of the mechanism that it chooses, from query, loss and adjacency alone.
     """
 
-    def choose(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Mechanism:
+    def choose(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Mechanism | Lazy:
         """The mechanism that makes the plan."""
+        if isinstance(query, RangeQuery):
+            return NoisePath()
         return RecursiveCuts() if isinstance(query, CutQuery) else LINEAR.choose(query, loss, adjacency)
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
@@ -62,6 +66,10 @@ class Choice:
         """What the plan says: its law is all that sums need to know, its query and loss all that cuts do."""
         mechanism: Mechanism = RecursiveCuts() if isinstance(plan.law, Chosen) else LINEAR
         return mechanism.run(table, plan, randomness)
+
+    def look(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
+        """Counts of prefixes, with the noise on their paths."""
+        return NoisePath().look(count, plan, memory, randomness)
 
 
 LINEAR = LinearChoice()

@@ -2,7 +2,11 @@
 
 from . import discrete_gaussian, discrete_laplace
 from .exponential import coin
+from .memory import FleetingMemory, Memory
 from .randomness import Randomness
 from .selection import choose, probabilities
 
-__all__ = ["Randomness", "choose", "coin", "discrete_gaussian", "discrete_laplace", "probabilities"]
+__all__ = [
+    "FleetingMemory", "Memory", "Randomness", "choose", "coin", "discrete_gaussian", "discrete_laplace",
+    "probabilities",
+]  # fmt: skip

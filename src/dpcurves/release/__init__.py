@@ -6,11 +6,13 @@ from .evidence import Evidence
 from .face import MISSING_RULE, Face
 from .law import Chosen, Family, Level, Measured, Noise
 from .noise_law import NoiseLaw, NoisySums
+from .path_noise import Block, PathNoise
 from .plan import Plan, UnsupportedQuery
 from .release import Release
 from .step import ALL, Setting, Step
 
 __all__ = [
-    "ALL", "MISSING_RULE", "Chosen", "Contrasts", "Convolved", "Evidence", "Face", "Family", "Level", "Measured",
-    "Noise", "NoiseLaw", "NoisySums", "Plan", "Release", "Setting", "Step", "UnsupportedQuery",
+    "ALL", "MISSING_RULE", "Block", "Chosen", "Contrasts", "Convolved", "Evidence", "Face", "Family", "Level",
+    "Measured", "Noise", "NoiseLaw", "NoisySums", "PathNoise", "Plan", "Release", "Setting", "Step",
+    "UnsupportedQuery",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 from .law import Chosen, Measured
 from .law_json import law_from_json, law_to_json
 from .noise_law import NoiseLaw, NoisySums
+from .path_noise import PathNoise
 from .release import Release
 
 
@@ -30,7 +31,7 @@ class Evidence:
     def of(cls, release: Release) -> Evidence:
         """Of one release. Sums over records do not add up to a number of records, public or not."""
         law = release.plan.law
-        counted = isinstance(law, NoisySums) and law.missing is not None
+        counted = not isinstance(law, Chosen) and law.missing is not None
         return cls(law, release.values, release.plan.adjacency.total if counted else None)
 
     @property
@@ -38,10 +39,23 @@ class Evidence:
         """The law of noisy sums of any kind.
 
         Raises:
-            TypeError: the values are choices and carry no noise.
+            TypeError: the values are choices and carry no noise, or counts that share noise.
         """
         if isinstance(self.law, Chosen):
             raise TypeError("this turn chose; there is nothing that was measured")
+        if isinstance(self.law, PathNoise):
+            raise TypeError("this turn counted prefixes, not sums of cells; read it by its law")
+        return self.law
+
+    @property
+    def path(self) -> PathNoise:
+        """The law of counts of prefixes.
+
+        Raises:
+            TypeError: the values are others.
+        """
+        if not isinstance(self.law, PathNoise):
+            raise TypeError("this turn counted no prefixes one by one; read it by its law")
         return self.law
 
     @property

@@ -10,14 +10,15 @@ from .contrasts import Contrasts
 from .convolved import Convolved
 from .law import Family, Level, Measured, Noise
 from .noise_law import NoisySums
+from .path_noise import PathNoise
 
 
-def law_to_json(law: NoisySums) -> dict[str, Any]:
-    """Plain objects: ``levels``, ``contrasts`` or ``convolved`` tells which law it is."""
+def law_to_json(law: NoisySums | PathNoise) -> dict[str, Any]:
+    """Plain objects: ``levels``, ``contrasts``, ``convolved`` or ``path`` tells which law it is."""
     return {"rows": law.rows, "cells": law.cells, **_sums(law), "missing": _optional(law.missing)}
 
 
-def law_from_json(stored: Mapping[str, Any]) -> NoisySums:
+def law_from_json(stored: Mapping[str, Any]) -> NoisySums | PathNoise:
     """The inverse of `law_to_json`."""
     rows, cells, missing = int(stored["rows"]), int(stored["cells"]), _read_optional(stored["missing"])
     if "contrasts" in stored:
@@ -27,10 +28,13 @@ def law_from_json(stored: Mapping[str, Any]) -> NoisySums:
         return Convolved(
             rows, cells, int(stored["width"]), int(stored["bits"]), _read_noise(stored["convolved"]), missing
         )
+    if "path" in stored:
+        at = tuple(int(threshold) for threshold in stored["at"])
+        return PathNoise(cells, at, int(stored["blocks"]), _read_noise(stored["path"]), missing)
     return Measured(rows, cells, tuple(_read_level(level) for level in stored["levels"]), missing)
 
 
-def _sums(law: NoisySums) -> dict[str, Any]:
+def _sums(law: NoisySums | PathNoise) -> dict[str, Any]:
     match law:
         case Measured():
             return {"levels": [{"starts": _starts(level.starts), **_noise(level.noise)} for level in law.levels]}
@@ -38,6 +42,8 @@ def _sums(law: NoisySums) -> dict[str, Any]:
             return {"width": law.width, "top": _optional(law.top), "contrasts": [_noise(own) for own in law.levels]}
         case Convolved():
             return {"width": law.width, "bits": law.bits, "convolved": _noise(law.noise)}
+        case PathNoise():
+            return {"at": list(law.at), "blocks": law.levels, "path": _noise(law.noise)}
 
 
 def _starts(starts: range | tuple[int, ...]) -> dict[str, list[int]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from .contrasts import Contrasts
 from .convolved import Convolved
 from .law import Chosen, Measured
+from .path_noise import PathNoise
 
 NoisySums = Measured | Contrasts | Convolved
 """Linear in the counts: they have an unbiased reading, and noise that can be simulated."""
 
-NoiseLaw = NoisySums | Chosen
+NoiseLaw = NoisySums | PathNoise | Chosen

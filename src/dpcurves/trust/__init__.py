@@ -2,5 +2,6 @@
 
 from .base import TrustModel
 from .central import Central
+from .curator import Curator
 
-__all__ = ["Central", "TrustModel"]
+__all__ = ["Central", "Curator", "TrustModel"]

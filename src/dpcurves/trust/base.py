@@ -17,7 +17,7 @@ Holder = TypeVar("Holder", contravariant=True)
 class TrustModel(Protocol[Holder]):
     """Who keeps the records, who adds the noise, and who sees what.
 
-    Fields are public. What is secret comes as an argument: a *holder* keeps records, or shares of them.
+    Fields are public. What is secret comes as an argument: a *holder* keeps records, or shares of them, and remembers.
 
     Formal guarantees: `plan` is a pure function of public facts; `run` reveals nothing to anyone but the release, and
     loses at most ``plan.loss`` under ``plan.adjacency``.

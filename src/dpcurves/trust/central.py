@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..data import Query
-from ..data.records import Records, tabulate
+from ..data import Query, RangeQuery
+from ..data.records import tabulate
 from ..ledger import Payment
-from ..mechanisms import AUTO, Mechanism
+from ..mechanisms import AUTO, Lazy, Mechanism
+from ..noise.memory import Memory
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
 from ..release import Plan, Release
 from .base import require
+from .curator import Curator
+
+SEEDED = "seeded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +24,11 @@ class Central:
     """The curator may run any mechanism; if not told which, the one that `AUTO` chooses from public facts.
 
     Formal guarantees: the release is one run of a mechanism on the exact table of the plan's query, whose records were
-    bounded per unit before counting; so it loses at most ``plan.loss`` under ``plan.adjacency``.
+    bounded per unit before counting; so it loses at most ``plan.loss`` under ``plan.adjacency``. Counts of prefixes
+    lose that together, however many are asked under one payment.
     """
 
-    mechanism: Mechanism = AUTO
+    mechanism: Mechanism | Lazy = AUTO
 
     @property
     def adaptive(self) -> bool:
@@ -35,9 +40,42 @@ class Central:
         plan = self.mechanism.plan(query, loss, adjacency)
         return replace(plan, made_by=f"one curator: {plan.made_by}")
 
-    def run(self, plan: Plan, holders: Sequence[Records], payment: Payment, randomness: Randomness) -> Release:
-        """Count, and add the noise."""
+    def run(self, plan: Plan, holders: Sequence[Curator], payment: Payment, randomness: Randomness) -> Release:
+        """Count, and add the noise.
+
+        Raises:
+            ValueError: the payment is for another loss; or what was opened before is not remembered, or was drawn from
+                another kind of randomness.
+        """
         require(payment, plan)
         (curator,) = holders
-        values = self.mechanism.run(tabulate(curator, plan.query), plan, randomness)
+        if isinstance(plan.query, RangeQuery):
+            return Release(plan, self._look(plan, plan.query, curator, randomness), payment, randomness.seeded)
+        if not isinstance(self.mechanism, Mechanism):
+            raise TypeError(f"mechanism: one that answers {type(plan.query).__name__} is needed")
+        values = self.mechanism.run(tabulate(curator.records, plan.query), plan, randomness)
         return Release(plan, values, payment, randomness.seeded)
+
+    def _look(self, plan: Plan, query: RangeQuery, curator: Curator, randomness: Randomness) -> tuple[int, ...]:
+        if not isinstance(self.mechanism, Lazy):
+            raise TypeError("mechanism: one that remembers is needed to count prefixes")
+        _open(query, curator.memory, randomness)
+
+        def count(at: tuple[int, ...]) -> list[int]:
+            counted: list[int] = tabulate(curator.records, replace(query, at=at)).tolist()
+            return counted
+
+        return self.mechanism.look(count, plan, curator.memory, randomness)
+
+
+def _open(query: RangeQuery, memory: Memory, randomness: Randomness) -> None:
+    """Begin the notes with what is paid for, and go on with no others: sums that were lost would be drawn anew.
+
+    Noise that somebody can draw again is not mixed with noise that nobody can.
+    """
+    seeded = int(randomness.seeded)
+    begun = memory.keep({SEEDED: seeded}) if query == query.paid_as else memory.recall([SEEDED])
+    if SEEDED not in begun:
+        raise ValueError("memory: what was opened under this request is not remembered; ask under a new request")
+    if begun[SEEDED] != seeded:
+        raise ValueError("randomness: this request began with another kind, seeded or not; go on with the same kind")

@@ -1,0 +1,81 @@
+"""Counts of records in the first cells of a grid, each with the noise of the dyadic blocks on its path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .law import Noise
+
+FloatArray = NDArray[np.float64]
+Block = tuple[int, int]
+"""Its level l and its number j: it holds the places ``j * 2**l, ..., (j + 1) * 2**l - 1``."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathNoise:
+    """How many records lie in the first t cells, with noise that counts share (Barczewski, Mawass and Ramon, eq. 2).
+
+    The count of the first t cells, ``1 <= t <= cells``, has the place ``t - 1``. Every dyadic block of the levels 0 to
+    ``levels - 1`` has a noise of its own, and a count has the noises of all blocks that hold its place: one of each
+    level. So the same threshold always has the same noise, and two counts share the noises of the blocks that hold
+    both places. The first 0 cells hold 0 records, without noise.
+
+    The order of values: one for each entry of `at`; the missing cell comes last.
+
+    Attributes:
+        cells: How many cells the grid has; nothing is laid out.
+        at: Which counts were asked for, in any order.
+        levels: How many noises a count has.
+        noise: Of each block.
+        missing: Noise of the count of records that are missing. None: it was not asked for.
+    """
+
+    cells: int
+    at: tuple[int, ...]
+    levels: int
+    noise: Noise
+    missing: Noise | None
+
+    @property
+    def rows(self) -> int:
+        """How many rows of cells there are: one."""
+        return 1
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return len(self.at) + (self.missing is not None)
+
+    def blank(self) -> tuple[int, ...]:
+        """Values that tell nothing."""
+        return (0,) * self.size
+
+    def path(self, threshold: int) -> tuple[Block, ...]:
+        """The blocks that hold the place of a count, from fine to coarse.
+
+        >>> from fractions import Fraction
+        >>> from dpcurves.release import Family
+        >>> PathNoise(6, (), 3, Noise(Family.LAPLACE, Fraction(2)), None).path(6)
+        ((0, 5), (1, 2), (2, 1))
+        """
+        return tuple((level, (threshold - 1) >> level) for level in range(self.levels)) if threshold else ()
+
+    def shared(self, one: int, other: int) -> int:
+        """How many noises two counts have in common."""
+        if not (one and other):
+            return 0
+        return max(0, self.levels - ((one - 1) ^ (other - 1)).bit_length())
+
+    @property
+    def variance(self) -> float:
+        """Of one count of at least one cell."""
+        return self.levels * self.noise.variance
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Of the counts, in the order of `at`: shape ``(len(at), len(at))``."""
+        shared = [[self.shared(one, other) for other in self.at] for one in self.at]
+        return np.array(shared, dtype=np.float64).reshape(len(self.at), len(self.at)) * self.noise.variance

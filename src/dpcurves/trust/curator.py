@@ -1,0 +1,21 @@
+"""SECRET. The holder of the central model: all records, and what was noted about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..data.records import CountSource
+from ..noise.memory import Memory
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Curator:
+    """Who sees all records. It has no repr.
+
+    Attributes:
+        records: What is counted.
+        memory: What was opened under the paid part that is asked for now.
+    """
+
+    records: CountSource
+    memory: Memory
