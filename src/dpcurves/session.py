@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
-from itertools import count
 from typing import Any, TypeVar
 
-from .curves import Question
+from .curves import Continued, Question
+from .data import Query
 from .data.records import Records, open_records
-from .ledger import Account, Currency, Grant, Ledger, Purse, Statement
+from .ledger import Account, Currency, Grant, Ledger, Payment, Purse, Statement
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
 from .release import Plan, Release, Setting, Step
-from .trust import Central, TrustModel
+from .trust import Central, Curator, TrustModel
 
 Curve = TypeVar("Curve")
 
@@ -61,7 +62,7 @@ class Session:
         dataset: str = "data",
         units: int | None = None,
         delimiter: str = ",",
-        trust: TrustModel[Records] | None = None,
+        trust: TrustModel[Curator] | None = None,
         randomness: Randomness | None = None,
     ) -> None:
         self._table = table
@@ -123,6 +124,10 @@ class Session:
     def ask(self, question: Question[Curve], loss: PrivacyLoss, request: str | None = None) -> Curve:
         """Rehearse, charge, converse. The same `request` again gives the same curve, for nothing.
 
+        Questions that look at one thing that is paid once (`ThresholdsQuestion` and `QuantileQuestion` along one grid)
+        may follow each other under one request: what was paid for the first pays for all, and a threshold that was
+        looked at has one answer for ever.
+
         Raises:
             UnsupportedQuery, BudgetExceeded: nothing was charged.
             ValueError: a column is not there or of the wrong type, or `request` was used for another question;
@@ -137,7 +142,7 @@ class Session:
         return self._converse(question, self._charge(question, loss, request), records)
 
     def _charge(self, question: Question[Curve], loss: PrivacyLoss, request: str) -> Grant:
-        facts = (repr(question), repr(loss), self._dataset, repr(self.adjacency))
+        facts = (repr(_paid(question)), repr(loss), self._dataset, repr(self.adjacency))
         binding = sha256("\n".join(facts).encode()).hexdigest()
         units = self._units if self._neighbours.knows_units else None
         return self._ledger.charge(
@@ -145,19 +150,32 @@ class Session:
         )
 
     def _converse(self, question: Question[Curve], grant: Grant, records: Records) -> Curve:
-        purse, turns = Purse(grant), count()
+        purse = Purse(grant)
+        paid: dict[int, Release] = {}
 
         def reply(step: Step) -> Release:
+            _require_paid(question, step)
             payment = purse.pay(step.query.paid_as, step.share)
-            plan = self._trust.plan(step.query, payment.loss, self.adjacency)
-            turn = next(turns)
-            stored = self._ledger.stored(grant, turn, payment.part)
-            if stored is None:
-                fresh = self._trust.run(plan, [records], payment, self._randomness)
-                stored = self._ledger.store(grant, turn, payment.part, fresh.to_json())
-            return Release.from_json(stored, plan, payment)
+            if payment.part not in paid:
+                paid[payment.part] = self._paid_release(step.query.paid_as, grant, payment, records)
+            if step.query == step.query.paid_as:
+                return paid[payment.part]
+            return self._run(self._trust.plan(step.query, payment.loss, self.adjacency), grant, payment, records)
 
         return converse(question.steps(self._setting(grant.loss)), reply)
+
+    def _paid_release(self, thing: Query, grant: Grant, payment: Payment, records: Records) -> Release:
+        """What was answered when this was paid for; else answered and stored now. It has the turn of its part."""
+        plan = self._trust.plan(thing, payment.loss, self.adjacency)
+        stored = self._ledger.stored(grant, payment.part, payment.part)
+        if stored is None:
+            fresh = self._run(plan, grant, payment, records)
+            stored = self._ledger.store(grant, payment.part, payment.part, fresh.to_json())
+        return Release.from_json(stored, plan, payment)
+
+    def _run(self, plan: Plan, grant: Grant, payment: Payment, records: Records) -> Release:
+        curator = Curator(records, _Notes(self._ledger, grant, payment.part))
+        return self._trust.run(plan, [curator], payment, self._randomness)
 
     def _setting(self, loss: PrivacyLoss) -> Setting:
         return Setting(loss, self.adjacency, self._trust.adaptive)
@@ -171,6 +189,21 @@ class Session:
     def _check_units(self, records: Records) -> None:
         if self._neighbours.knows_units and records.units() != self._units:
             raise ValueError(f"units: {self._units} were promised in public; the table has another number of units")
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class _Notes:
+    """SECRET. Memory that is as durable as the ledger: it lies in it."""
+
+    ledger: Ledger
+    grant: Grant
+    part: int
+
+    def recall(self, names: Sequence[str]) -> dict[str, int]:
+        return self.ledger.recall(self.grant, self.part, names)
+
+    def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
+        return self.ledger.remember(self.grant, self.part, notes)
 
 
 def rehearse(
@@ -189,6 +222,7 @@ def rehearse(
     plans: list[Plan] = []
 
     def blank(step: Step) -> Release:
+        _require_paid(question, step)
         payment = purse.pay(step.query.paid_as, step.share)
         plans.append(model.plan(step.query, payment.loss, adjacency))
         return Release.rehearsed(plans[-1])
@@ -208,6 +242,17 @@ def converse(steps: Generator[Step, Release, Curve], reply: Callable[[Step], Rel
     except StopIteration as end:
         curve: Curve = end.value
         return curve
+
+
+def _paid(question: object) -> object:
+    """What a request stands for: the question itself, or what it looks at."""
+    return question.paid_as if isinstance(question, Continued) else question
+
+
+def _require_paid(question: object, step: Step) -> None:
+    """A request that stands for one thing pays for no other."""
+    if isinstance(question, Continued) and step.query.paid_as != question.paid_as:
+        raise ValueError("question: it asks for something else than it says it pays for")
 
 
 def _neighbours(adjacency: object) -> Neighbours:

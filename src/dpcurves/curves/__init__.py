@@ -5,12 +5,14 @@ from .calibration import Calibration, CalibrationQuestion
 from .cdf import CDF, CdfQuestion
 from .histogram import Histogram, HistogramQuestion
 from .hosmer_lemeshow import HosmerLemeshow, HosmerLemeshowQuestion
+from .quantile import Quantile, QuantileQuestion
 from .quantiles import Quantiles, QuantilesQuestion
-from .question import Question
+from .question import Continued, Question
 from .roc import ROC, RocQuestion
+from .thresholds import Thresholds, ThresholdsQuestion
 
 __all__ = [
-    "CDF", "ROC", "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Histogram",
-    "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "Quantiles", "QuantilesQuestion", "Question",
-    "RocQuestion",
+    "CDF", "ROC", "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Continued", "Histogram",
+    "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "Quantile", "QuantileQuestion", "Quantiles",
+    "QuantilesQuestion", "Question", "RocQuestion", "Thresholds", "ThresholdsQuestion",
 ]  # fmt: skip

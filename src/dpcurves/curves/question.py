@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from .. import display
+from ..data import Query
 from ..privacy import PrivacyLoss
 from ..release import Face, Release, Setting, Step
 
@@ -22,6 +23,19 @@ class Question(Protocol[Curve]):
 
     def steps(self, setting: Setting) -> Generator[Step, Release, Curve]:
         """Ask turn by turn; return the curve."""
+        ...
+
+
+@runtime_checkable
+class Continued(Protocol):
+    """A question that pays for one thing and looks at it. Under one request, others that pay as it does are free.
+
+    Formal guarantees: `steps` asks for nothing but what is paid as `paid_as`, with all of the loss.
+    """
+
+    @property
+    def paid_as(self) -> Query:
+        """What the request stands for."""
         ...
 
 

@@ -9,6 +9,7 @@ from .bands import (
     simultaneous_band,
     upper_quantile,
 )
+from .bisection import Bracket, bisected
 from .block_noise import path_graph, prefix_graph, regular_bounds, subtraction_graph
 from .generator import DRAWS, public_generator
 from .goodness import Groups, hosmer_lemeshow, simulated_p_value
@@ -17,6 +18,7 @@ from .interpolate import inverse_at, value_at
 from .least_squares import Estimate, least_squares, least_squares_batch
 from .monotone import counts_to_prefixes, monotone_prefixes, non_decreasing
 from .noise_graph import NoiseGraph, noise_graph
+from .path_quantile import PathQuantile
 from .reading import drawn_even, unbiased, unbiased_batch
 from .roc import auc, auc_of_counts, roc_points
 from .shrinkage import shrunken
@@ -24,15 +26,17 @@ from .simulate import noise_draws
 from .smoothing_absolute import smooth_absolute
 from .smoothing_squares import smooth_squares
 from .subtraction import subtracted_prefixes, subtraction_variances
+from .tail_bound import Weighed, tail_bound
 from .tree import measured_edges
 from .weighted_isotonic import weighted_isotonic
 
 __all__ = [
-    "DRAWS", "AtMost", "Band", "Ceiling", "Estimate", "Exactly", "Groups", "NoiseGraph", "auc", "auc_of_counts",
-    "counts_to_prefixes", "drawn_even", "dvoretzky", "hosmer_lemeshow", "interval", "inverse_at", "least_squares",
-    "least_squares_batch", "measured_edges", "monotone_hull", "monotone_prefixes", "noise_draws", "noise_graph",
-    "non_decreasing", "path_graph", "population_band", "prefix_graph", "public_generator", "regular_bounds",
-    "roc_points", "shrunken", "simulated_p_value", "simultaneous_band", "smooth_absolute", "smooth_squares",
-    "subtracted_prefixes", "subtraction_graph", "subtraction_variances", "unbiased", "unbiased_batch",
-    "upper_quantile", "value_at", "weighted_isotonic",
+    "DRAWS", "AtMost", "Band", "Bracket", "Ceiling", "Estimate", "Exactly", "Groups", "NoiseGraph", "PathQuantile",
+    "Weighed", "auc", "auc_of_counts", "bisected", "counts_to_prefixes", "drawn_even", "dvoretzky", "hosmer_lemeshow",
+    "interval", "inverse_at", "least_squares", "least_squares_batch", "measured_edges", "monotone_hull",
+    "monotone_prefixes", "noise_draws", "noise_graph", "non_decreasing", "path_graph", "population_band",
+    "prefix_graph", "public_generator", "regular_bounds", "roc_points", "shrunken", "simulated_p_value",
+    "simultaneous_band", "smooth_absolute", "smooth_squares", "subtracted_prefixes", "subtraction_graph",
+    "subtraction_variances", "tail_bound", "unbiased", "unbiased_batch", "upper_quantile", "value_at",
+    "weighted_isotonic",
 ]  # fmt: skip

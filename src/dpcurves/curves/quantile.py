@@ -1,0 +1,145 @@
+"""One quantile by bisection: few looks at a grid that may be far too fine to be counted out."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import display
+from ..data import Axis, Grid, RangeQuery
+from ..postprocess import PathQuantile
+from ..release import ALL, Evidence, Face, Release, Setting, Step
+from .cdf import axis_label
+from .question import card_of, face_of
+from .thresholds import Thresholds, edges_below
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class Quantile:
+    """Below which value does a share of the records lie?
+
+    Attributes:
+        p: The share.
+        x: The first edge, as far as noise tells, below which at least this share of the records lies.
+        lower, upper: Where the cell that holds the quantile begins and ends, at the furthest.
+        level: The chance with which it lies between them, at least, whatever the records are; see `PathQuantile`.
+        looks: All counts that were looked at.
+    """
+
+    p: float
+    x: float
+    lower: float
+    upper: float
+    level: float
+    looks: Thresholds
+
+    @classmethod
+    def read(cls, p: float, level: float, looks: Thresholds) -> Quantile:
+        """From counts that three searches asked for.
+
+        Raises:
+            ValueError: some of them are not there.
+        """
+        search = PathQuantile.of(looks.evidence, p, level)
+        if search.asked:
+            raise ValueError("looks: counts that the search asks for are missing")
+        lower, middle, upper = search.brackets
+        found = edges_below(looks.grid, np.array([lower.low, middle.high, upper.high]))
+        return cls(p, float(found[1]), float(found[0]), float(found[2]), level, looks)
+
+    @property
+    def face(self) -> Face:
+        """What stands on every picture."""
+        return self.looks.face
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the quantile with its interval."""
+        ends, label = (self.lower, self.upper), self.looks.label
+        return display.draw_quantiles(self.p, self.x, self.face, label=label, intervals=ends, level=self.level, ax=ax)
+
+    def to_frame(self) -> Any:
+        """Columns ``p``, ``x``, ``lower`` and ``upper`` as a data frame of one row."""
+        numbers = {"p": self.p, "x": self.x, "lower": self.lower, "upper": self.upper}
+        return display.to_frame({name: np.array([number]) for name, number in numbers.items()})
+
+    def to_json(self) -> str:
+        """The published format (``kind`` is ``quantile``)."""
+        numbers = {"p": self.p, "x": self.x, "lower": self.lower, "upper": self.upper, "level": self.level}
+        return display.envelope("quantile", numbers, self.face, self.looks.evidence_json())
+
+    @classmethod
+    def from_json(cls, text: str) -> Quantile:
+        """The quantile that `to_json` wrote."""
+        opened = display.opened(text, "quantile")
+        looks = Thresholds.from_evidence_json(opened.evidence, opened.face)
+        return cls.read(opened.arrays["p"], opened.arrays["level"], looks)
+
+    def _repr_html_(self) -> str:
+        rows = [(f"{self.p:.4g} quantile", f"{self.x:.6g}"), ("between", f"{self.lower:.6g} and {self.upper:.6g}")]
+        return card_of(f"Quantile of {self.looks.label}", self.plot, rows, self.face)
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileQuestion:
+    """Below which edge of `grid` does a share `p` of the records lie? Each look depends on the answers before.
+
+    There are ``ceil(log2(cells))`` turns, that search for the quantile and for both ends of its interval at once. All
+    look at the one tree of noises that is paid for: other quantiles, and other counts along this grid, are free under
+    the same request.
+
+    Attributes:
+        column: A column of numbers.
+        grid: Public cells, as fine as doubles can tell apart; they are not laid out.
+        p: A share between 0 and 1 of the records that have a value.
+        level: The chance with which the interval holds the quantile.
+        measured_in: The measuring unit of the column, for the axis.
+
+    Raises:
+        ValueError: `p` is not between 0 and 1, or `level` not strictly.
+    """
+
+    column: str
+    grid: Grid
+    p: float
+    level: float = 0.95
+    measured_in: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.p <= 1:
+            raise ValueError(f"p: a share between 0 and 1 is needed, got {self.p}")
+        if not 0 < self.level < 1:
+            raise ValueError(f"level: a chance between 0 and 1 is needed, got {self.level}")
+
+    @property
+    def paid_as(self) -> RangeQuery:
+        """All counts along this grid."""
+        return RangeQuery((Axis(self.column, self.grid),), at=())
+
+    def steps(self, setting: Setting) -> Generator[Step, Release, Quantile]:
+        """Look at the middles of three brackets, and at the count of all, till each bracket is one cell."""
+        slots, label = self.paid_as.cells, axis_label(self.column, self.measured_in)
+        look = yield self._look({slots, max(slots // 2, 1)})
+        face, evidence = face_of([look]), Evidence.of(look)
+        while asked := PathQuantile.of(evidence, self.p, self.level).asked:
+            look = yield self._look(set(asked))
+            evidence = _joined(evidence, Evidence.of(look))
+        return Quantile.read(self.p, self.level, Thresholds.read(evidence, self.grid, label, face))
+
+    def _look(self, slots: set[int]) -> Step:
+        return Step(replace(self.paid_as, at=tuple(sorted(slots))), share=ALL)
+
+    def __str__(self) -> str:
+        return f"{self.p:.4g} quantile of {self.column}"
+
+
+def _joined(one: Evidence, other: Evidence) -> Evidence:
+    """Counts of two looks at one tree."""
+    law, more = one.path, other.path
+    counts = (*one.values[: len(law.at)], *other.values[: len(more.at)])
+    return Evidence(replace(law, at=law.at + more.at), (*counts, *one.values[len(law.at) :]), one.total)

@@ -1,0 +1,159 @@
+"""How many records lie below a few edges of a grid that may be far too fine to be counted out."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import display
+from ..data import Axis, Grid, Outside, RangeQuery
+from ..postprocess import non_decreasing
+from ..release import ALL, Evidence, Face, Release, Setting, Step
+from .cdf import axis_label
+from .declared_grid import grid_from_json, grid_to_json
+from .question import card_of, face_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Thresholds:
+    """Counts of records below edges, among records that have a value.
+
+    Attributes:
+        x: Edges, rising, of shape ``(thresholds,)``.
+        count: Noisy integers: records below each edge. Nothing was smoothed; noise may make them fall.
+        error: Standard deviation of each count.
+        label: What the x axis shows.
+        face: What stands on every picture.
+        evidence: What was released.
+        grid: The cells whose edges these are.
+    """
+
+    x: FloatArray
+    count: NDArray[np.int64]
+    error: FloatArray
+    label: str
+    face: Face
+    evidence: Evidence
+    grid: Grid
+
+    @classmethod
+    def read(cls, evidence: Evidence, grid: Grid, label: str, face: Face) -> Thresholds:
+        """From what was released, in any order."""
+        law = evidence.path
+        counts = dict(zip(law.at, evidence.values, strict=False))
+        slots = sorted(counts)
+        missing = () if law.missing is None else evidence.values[-1:]
+        sorted_law = replace(law, at=tuple(slots))
+        values = tuple(counts[each] for each in slots)
+        return cls(
+            edges_below(grid, np.array(slots, dtype=np.int64)),
+            np.array(values, dtype=np.int64),
+            np.array([sqrt(law.variance) if each else 0.0 for each in slots]),
+            label, face, Evidence(sorted_law, (*values, *missing), evidence.total), grid,
+        )  # fmt: skip
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Of the counts: those whose paths are alike share noise. Shape ``(thresholds, thresholds)``."""
+        return self.evidence.path.covariance
+
+    @property
+    def rising(self) -> FloatArray:
+        """The closest counts that do not fall, at least 0."""
+        return np.maximum(non_decreasing(self.count.astype(np.float64)), 0.0)
+
+    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
+        """Draw the rising counts, as shares of the largest one."""
+        largest = max(float(self.rising.max(initial=0.0)), 1.0)
+        return display.draw_cdf(self.x, self.rising / largest, self.face, label=self.label, ax=ax, name=name)
+
+    def to_frame(self) -> Any:
+        """Columns ``x``, ``count`` and ``error`` as a data frame."""
+        return display.to_frame({"x": self.x, "count": self.count, "error": self.error})
+
+    def to_json(self) -> str:
+        """The published format (``kind`` is ``thresholds``)."""
+        return display.envelope("thresholds", {"x": self.x, "count": self.count}, self.face, self.evidence_json())
+
+    def evidence_json(self) -> dict[str, Any]:
+        """The question and what was released for it, as plain objects."""
+        question = {"label": self.label, "grid": grid_to_json(self.grid)}
+        return {"question": question, "releases": [self.evidence.to_json()]}
+
+    @classmethod
+    def from_json(cls, text: str) -> Thresholds:
+        """The counts that `to_json` wrote."""
+        opened = display.opened(text, "thresholds")
+        return cls.from_evidence_json(opened.evidence, opened.face)
+
+    @classmethod
+    def from_evidence_json(cls, stored: Mapping[str, Any], face: Face) -> Thresholds:
+        """The inverse of `evidence_json`.
+
+        Raises:
+            ValueError: the object is not what `evidence_json` writes.
+        """
+        question, (released,) = stored["question"], stored["releases"]
+        return cls.read(Evidence.from_json(released), grid_from_json(question["grid"]), question["label"], face)
+
+    def _repr_html_(self) -> str:
+        rows = [("thresholds", str(len(self.x))), ("noise of a count", f"{self.error.max(initial=0.0):.3g} records")]
+        return card_of(f"Counts of {self.label}", self.plot, rows, self.face)
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdsQuestion:
+    """How many records lie below some edges of `grid`? Others may be asked later, under the same request, for nothing.
+
+    Attributes:
+        column: A column of numbers.
+        grid: Public cells, as fine as doubles can tell apart; they are not laid out.
+        at: Numbers of edges, each once: 1 is the first inner edge. Where values outside are clamped, 0 has no records
+            below it, and the last edge has all.
+        measured_in: The measuring unit of the column, for the axis.
+
+    Raises:
+        ValueError: there is no edge, one stands twice, or the grid has fewer.
+    """
+
+    column: str
+    grid: Grid
+    at: tuple[int, ...]
+    measured_in: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.at or len(set(self.at)) < len(self.at):
+            raise ValueError("at: at least one number of an edge is needed, each once")
+        if any(not 0 <= edge <= self.grid.cells for edge in self.at):
+            raise ValueError(f"at: numbers of edges from 0 to {self.grid.cells} are needed, got {self.at}")
+
+    @property
+    def paid_as(self) -> RangeQuery:
+        """All counts along this grid."""
+        return RangeQuery((Axis(self.column, self.grid),), at=())
+
+    def steps(self, setting: Setting) -> Generator[Step, Release, Thresholds]:
+        """One look."""
+        apart = int(self.grid.outside is Outside.APART)
+        look = yield Step(replace(self.paid_as, at=tuple(edge + apart for edge in self.at)), share=ALL)
+        label = axis_label(self.column, self.measured_in)
+        return Thresholds.read(Evidence.of(look), self.grid, label, face_of([look]))
+
+    def __str__(self) -> str:
+        return f"counts of {self.column} below edges of a grid"
+
+
+def edges_below(grid: Grid, slots: NDArray[np.int64]) -> FloatArray:
+    """The edge above the first so many slots. Beyond the grid there is none: its ends stand for it."""
+    apart = int(grid.outside is Outside.APART)
+    return grid.edge(np.clip(slots - apart, 0, grid.cells))

@@ -1,0 +1,84 @@
+"""A quantile from counts of prefixes that share noise, and where the true one lies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from ..release import Evidence, PathNoise
+from .bisection import Bracket, bisected
+from .tail_bound import Weighed, tail_bound
+
+
+@dataclass(frozen=True)
+class PathQuantile:
+    """Three searches in one tree of noises: for the quantile, and for the ends of an interval around it.
+
+    The excess of a threshold is its count less a share p of all records; it crosses 0 at the quantile. The search for
+    the lower end takes a threshold as reached as soon as noise may hide that it is, that for the upper end only once
+    noise cannot feign it. *The interval holds the true quantile with at least the chance that is asked.* For the true
+    crossing q is no matter of chance, nor are the ``ceil(log2(cells))`` thresholds that a search without errors for q
+    asks. The lower end comes to lie above q only if that search takes a threshold at or above q as not reached, and the
+    first such threshold is one of these; the upper end likewise, at a threshold below q. There noise is beyond its
+    margin, on the one side that matters for this threshold, and the chance of this was divided by their number.
+
+    Attributes:
+        law: Of the counts.
+        counts: By threshold.
+        missing: How many records are missing, where that was asked for.
+        total: The public number of records, where missing records were counted; else all are counted by noise.
+        p: The share.
+        level: The chance with which the interval holds the quantile.
+    """
+
+    law: PathNoise
+    counts: Mapping[int, int]
+    missing: int | None
+    total: int | None
+    p: float
+    level: float
+
+    @classmethod
+    def of(cls, evidence: Evidence, p: float, level: float) -> PathQuantile:
+        """From all that was released."""
+        law = evidence.path
+        missing = None if law.missing is None else evidence.values[-1]
+        return cls(law, dict(zip(law.at, evidence.values, strict=False)), missing, evidence.total, p, level)
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """The thresholds that are needed next; none once all three searches have ended."""
+        needed = {bracket.middle for bracket in self.brackets} | {self.law.cells}
+        return tuple(sorted(middle for middle in needed if middle is not None and middle not in self.counts))
+
+    @property
+    def brackets(self) -> tuple[Bracket, Bracket, Bracket]:
+        """For the lower end, the quantile, and the upper end; they do not fall."""
+        lower, middle, upper = (bisected(self.law.cells, partial(self._reaches, side=side)) for side in (-1, 0, 1))
+        return lower, middle, upper
+
+    @property
+    def present(self) -> float:
+        """How many records have a value."""
+        if self.total is not None and self.missing is not None:
+            return self.total - self.missing
+        return self.counts[self.law.cells]
+
+    def _reaches(self, threshold: int, side: int) -> bool | None:
+        if threshold not in self.counts:
+            return None
+        return self.counts[threshold] - self.p * self.present >= side * (self._margin(threshold) if side else 0.0)
+
+    def _margin(self, threshold: int) -> float:
+        steps = max(1, (self.law.cells - 1).bit_length())
+        return tail_bound(self._noises(threshold), (1 - self.level) / steps)
+
+    def _noises(self, threshold: int) -> tuple[Weighed, ...]:
+        """Of the excess."""
+        levels, noise = self.law.levels, self.law.noise
+        if self.total is not None and self.law.missing is not None:
+            return Weighed(levels, 1.0, noise), Weighed(1, self.p, self.law.missing)
+        shared = self.law.shared(threshold, self.law.cells)
+        alone = levels - shared
+        return Weighed(shared, 1 - self.p, noise), Weighed(alone, 1.0, noise), Weighed(alone, self.p, noise)
