@@ -67,7 +67,9 @@ def findings(figure2: Effect, figure3: Effect, at_last: float) -> Findings:
         "smoothing-helps": _most(squares[~small & (figure2.along <= 2)], package[~small & (figure2.along <= 2)]),
         "smoothing-harms": Measured(float(squares[small].max())),
         "smoothing-powers": Measured(float(np.mean(absolute / squares))),
-        "smoothing-powers-small": Measured(float(np.mean((absolute / squares)[small]))),
+        "smoothing-powers-small": Measured(
+            float(np.mean((absolute / squares)[small]) / np.mean((absolute / squares)[~small]))
+        ),
         "smoothing-fades": Measured(at_last),
         "smoothing-dense": Measured(float(rate[-1])),
         "smoothing-moderate": Measured(float(rate[figure3.along == RATE][0])),
