@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.curves import HosmerLemeshowQuestion
+from dpcurves.data import Axis, CountQuery, Read
 from dpcurves.ledger import Ledger
+from dpcurves.release import ALL, Release, Setting, Step
 
 SECRET = 918273.645
 GRID = dp.Grid(0, 1, cells=32)
@@ -156,6 +160,41 @@ def test_a_rho_account_takes_pure_questions_and_an_epsilon_account_takes_no_rho(
     with pytest.raises(ValueError, match=r"pure converts to rho, never back"):
         opened.ask(QUESTION, dp.PrivacyLoss.zcdp("0.25"))
     assert opened.left == dp.PrivacyLoss.pure(2)
+
+
+def test_a_sum_of_small_losses_is_charged_as_the_one_release_that_it_pays_for() -> None:
+    many = sum([dp.PrivacyLoss.pure("0.1")] * 9, start=dp.PrivacyLoss.pure("0.1"))
+    claimed = dp.PrivacyLoss(many.epsilon, many.rho / 10**6)
+    for loss in (many, claimed):
+        opened = dp.Session({"x": X}, budget=dp.PrivacyLoss.zcdp(2), adjacency=dp.REPLACE_ONE)
+        curve = opened.ask(QUESTION, loss)
+        assert opened.left.rho == dp.PrivacyLoss.zcdp("1.5").rho
+        assert (curve.face.epsilon, curve.face.rho) == (1, 0.5)
+
+
+def test_the_same_step_asked_twice_in_one_conversation_is_answered_once() -> None:
+    class Twice:
+        def steps(self, setting: Setting) -> Generator[Step, Release, tuple[Release, Release]]:
+            step = Step(CountQuery((Axis("x", GRID),), Read.CELLS), ALL)
+            first = yield step
+            second = yield step
+            return first, second
+
+    first, second = session({"x": X}).ask(Twice(), ONE)
+    assert first.values == second.values
+
+
+def test_a_unit_needs_a_name() -> None:
+    with pytest.raises(ValueError, match=r"^unit: a column needs a name"):
+        session({"x": X, "": X}, unit="", rows_per_unit=1)
+
+
+def test_threads_that_share_a_session_are_all_answered() -> None:
+    opened = session({"x": X}, budget=40)
+    with ThreadPoolExecutor(4) as pool:
+        curves = list(pool.map(lambda _: opened.ask(QUESTION, ONE), range(16)))
+    assert len(curves) == 16
+    assert opened.left.epsilon == 24
 
 
 def test_two_processes_that_ask_under_one_request_are_shown_one_curve(tmp_path: Path) -> None:

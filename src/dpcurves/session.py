@@ -133,6 +133,7 @@ class Session:
             ValueError: a column is not there or of the wrong type, or `request` was used for another question;
                 nothing was charged.
         """
+        loss = loss.of_one_release()
         request = request if request is not None else secrets.token_hex(16)
         plans = self.plan(question, loss)
         records = self._opened()
@@ -217,6 +218,7 @@ def rehearse(
     >>> plan.error < 19
     True
     """
+    loss = loss.of_one_release()
     model: TrustModel[Any] = trust if trust is not None else Central()
     purse = Purse.rehearsing(loss)
     plans: list[Plan] = []
@@ -266,6 +268,8 @@ def _unit(column: str | None, rows: int | None) -> Unit:
         if rows is not None:
             raise ValueError("rows_per_unit: name the column that says whose record it is, with unit=")
         return EACH_RECORD
+    if not column:
+        raise ValueError("unit: a column needs a name; leave unit out to protect each record on its own")
     if rows is None:
         raise ValueError(f"rows_per_unit: say how many records of each {column} are used at most")
     return Unit(column, rows)

@@ -45,3 +45,11 @@ def test_a_loss_of_zero_is_no_charge() -> None:
 )
 def test_an_amount_is_printed_exactly(billionths: int, digits: str) -> None:
     assert Amount(Currency.EPSILON, billionths).digits == digits
+
+
+def test_a_pure_loss_never_costs_less_rho_than_one_release_at_its_epsilon() -> None:
+    many = sum([PrivacyLoss.pure("0.1")] * 99, start=PrivacyLoss.pure("0.1"))
+    claimed = PrivacyLoss(Fraction(50), Fraction(1, 10**9))
+    for loss in (PrivacyLoss.pure(1), many, claimed, many * Fraction(1, 3)):
+        assert loss.epsilon is not None
+        assert Currency.RHO.price(loss).exact >= loss.epsilon**2 / 2

@@ -55,7 +55,10 @@ class Currency(Enum):
         return PrivacyLoss.pure(exact) if self is Currency.EPSILON else PrivacyLoss.zcdp(exact)
 
     def _measure(self, loss: PrivacyLoss) -> Fraction | None:
-        return loss.epsilon if self is Currency.EPSILON else loss.rho
+        """A pure loss is worth what one release at its epsilon loses, whatever rho a sum of smaller ones has."""
+        if self is Currency.EPSILON or loss.epsilon is None:
+            return loss.epsilon if self is Currency.EPSILON else loss.rho
+        return max(loss.rho, loss.epsilon**2 / 2)
 
 
 @dataclass(frozen=True, slots=True)

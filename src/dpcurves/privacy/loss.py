@@ -66,6 +66,18 @@ class PrivacyLoss:
     def _pieces(self) -> tuple[PrivacyLoss, ...]:
         return self.parts or (self,)
 
+    def of_one_release(self) -> PrivacyLoss:
+        """What a single release may lose that has all of this loss to spend at once.
+
+        A sum of pure losses knows a smaller rho than its epsilon has: that of many small releases. One release at the
+        summed epsilon has no claim to it.
+
+        >>> ten = sum([PrivacyLoss.pure(1)] * 9, start=PrivacyLoss.pure(1))
+        >>> ten.rho, ten.of_one_release().rho
+        (Fraction(5, 1), Fraction(50, 1))
+        """
+        return PrivacyLoss(None, self.rho) if self.epsilon is None else PrivacyLoss.pure(self.epsilon)
+
     @property
     def is_pure(self) -> bool:
         """Whether the loss has an epsilon."""
@@ -110,9 +122,14 @@ def _exact(value: Exact, name: str) -> Fraction:
     if isinstance(value, float) and not isfinite(value):
         raise ValueError(f"{name}: a finite number above zero is needed, got {value}")
     try:
-        exact = value if isinstance(value, Fraction) else Fraction(str(value))
+        exact = _plain(value) if isinstance(value, Fraction) else Fraction(str(value))
     except (ValueError, ZeroDivisionError):
         raise ValueError(f"{name}: a number above zero is needed, got {value!r}") from None
     if exact <= 0:
         raise ValueError(f"{name}: a number above zero is needed, got {value}")
     return exact
+
+
+def _plain(value: Fraction) -> Fraction:
+    """Of Python's integers: NumPy's, which a fraction may hold, overflow."""
+    return Fraction(int(value.numerator), int(value.denominator))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ FAILURE = "data: the records could not be read (what the engine says is not show
 USED = "used"
 
 Axes = Sequence[Axis | Categories]
+Result = TypeVar("Result")
 
 
 class CountSource(Protocol):
@@ -55,11 +57,12 @@ class Records:
     `check`, no record makes `counts`, `sums` or `units` fail.
     """
 
-    __slots__ = ("_counted_units", "_engine", "_kept", "_key", "_source", "_unit", "_wanted")
+    __slots__ = ("_counted_units", "_engine", "_kept", "_key", "_one_at_a_time", "_source", "_unit", "_wanted")
 
     def __init__(self, source: Source, unit: Unit, key: bytes) -> None:
         self._source, self._unit, self._key = source, unit, key
         self._engine = Engine()
+        self._one_at_a_time = Lock()  # threads share one connection, and the names in it
         self._wanted: set[int] = set()
         self._kept: set[int] = set()
         self._counted_units: int | None = None
@@ -100,7 +103,7 @@ class Records:
             ValueError: see `check`; or the source cannot be read at all.
         """
         self.check(axes)
-        return hidden(lambda: tables.counts(self._engine.connection, self._rows(axes), self._bound(axes)), FAILURE)
+        return self._hidden(lambda: tables.counts(self._engine.connection, self._rows(axes), self._bound(axes)))
 
     def sums(self, axes: Axes, half: int) -> list[int]:
         """Exact sums of ``Grid.offset_of(values, half)`` of the last axis per cell, and behind them 0.
@@ -112,7 +115,7 @@ class Records:
         if not isinstance(axes[-1], Axis):
             raise ValueError(f"column: {axes[-1].column!r} is summed, so it needs a grid")
         axes[-1].grid.offset_of(np.empty(0), half)  # refuses a wrong half where this may still be said
-        return hidden(lambda: tables.sums(self._engine.connection, self._rows(axes), self._bound(axes), half), FAILURE)
+        return self._hidden(lambda: tables.sums(self._engine.connection, self._rows(axes), self._bound(axes), half))
 
     def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
         """Used records in the first slots of the one axis, so many for each entry, and behind them the missing ones.
@@ -126,13 +129,17 @@ class Records:
         if len(axes) != 1 or not isinstance(axes[0], Axis):
             raise ValueError("axes: prefixes are counted along one column of numbers")
         rows, bound = self._rows, self._bound
-        return hidden(lambda: tables.prefixes(self._engine.connection, rows(axes), bound(axes), at), FAILURE)
+        return self._hidden(lambda: tables.prefixes(self._engine.connection, rows(axes), bound(axes), at))
 
     def units(self) -> int:
         """How many units there are; the records without a unit are one together."""
         if self._counted_units is None:
-            self._counted_units = hidden(self._count_units, FAILURE)
+            self._counted_units = self._hidden(self._count_units)
         return self._counted_units
+
+    def _hidden(self, action: Callable[[], Result]) -> Result:
+        with self._one_at_a_time:
+            return hidden(action, FAILURE)
 
     def _bound(self, axes: Axes) -> list[tables.BoundAxis]:
         places = [place_of(axis.column, self._source.columns) for axis in axes]
