@@ -52,6 +52,14 @@ def ask_the_same(url: str, number: int, start: Barrier, folder: Path) -> list[ob
     return [grant.id, ledger.store(grant, 0, 0, f"[{number}]")]
 
 
+def note_the_same(url: str, number: int, start: Barrier, folder: Path) -> dict[str, int]:
+    """What this process may use of notes that others make as well."""
+    ledger = Ledger.open(url)
+    grant = charge(ledger, "same")
+    start.wait(WAIT)
+    return ledger.remember(grant, 0, {f"0:{name}": number for name in range(number, number + 20)})
+
+
 def ask_something_else(url: str, number: int, start: Barrier, folder: Path) -> str:
     """How another question under the same request was received."""
     ledger = Ledger.open(url)
@@ -83,10 +91,10 @@ def reveal_until_killed(url: str, number: int, start: Barrier, folder: Path) -> 
             os.fsync(file.fileno())
 
 
-WORKS: dict[str, Work] = {
-    work.__name__: work
-    for work in (spend_a_hundred, ask_the_same, ask_something_else, open_and_create, reveal_until_killed)
-}
+EVERY_WORK = (
+    spend_a_hundred, ask_the_same, note_the_same, ask_something_else, open_and_create, reveal_until_killed,
+)  # fmt: skip
+WORKS: dict[str, Work] = {work.__name__: work for work in EVERY_WORK}
 
 
 def report(work: Work, url: str, number: int, start: Barrier, folder: Path) -> None:

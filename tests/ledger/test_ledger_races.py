@@ -72,6 +72,15 @@ def test_the_same_request_from_eight_processes_is_charged_once_and_answered_alik
     assert ledger.verify().entries == 3  # the account, one grant, one answer
 
 
+def test_eight_processes_that_note_the_same_names_may_use_the_same_notes(url: str, tmp_path: Path) -> None:
+    ledger = Ledger.open(url)
+    ledger.create(account(cap=8))
+    noted = together("note_the_same", 8, url, tmp_path)
+    names = {name for notes in noted for name in notes}
+    assert all(len({notes[name] for notes in noted if name in notes}) == 1 for name in names)
+    assert ledger.verify().entries == 2 + len(names) == 29
+
+
 def test_of_two_questions_under_one_request_one_is_refused(url: str, tmp_path: Path) -> None:
     ledger = Ledger.open(url)
     ledger.create(account(cap=8))
