@@ -96,7 +96,9 @@ def test_run_needs_no_more_than_the_plan() -> None:
         plan = AUTO.plan(query, PURE, public(40))
         table = np.ones(33, dtype=np.int64)
         values = AUTO.run(table, plan, Randomness.from_seed(5))
-        direct = AUTO.choose(query, PURE, public(40)).run(table, plan, Randomness.from_seed(5))
+        chosen = AUTO.choose(query, PURE, public(40))
+        assert isinstance(chosen, Mechanism)
+        direct = chosen.run(table, plan, Randomness.from_seed(5))
         assert values == direct
         assert len(values) == plan.law.size
 
