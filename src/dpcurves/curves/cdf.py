@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import display
-from ..data import Axis, Categories, CountQuery, Grid, Outside, Read
+from ..data import Axis, Categories, Grid, Outside, Read
 from ..postprocess import inverse_at, population_band, simultaneous_band, value_at
-from ..release import ALL, Evidence, Face, Release, Setting, Step
-from .by_category import ByCategory, rows_of
+from ..release import Evidence, Face, Release, Setting, Step
+from .counted import axis_label, counted, in_words
 from .prefixes import Prefixes
-from .question import card_of, face_of, require_independent
+from .question import card_of, require_independent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -141,24 +141,8 @@ class CdfQuestion:
 
     def steps(self, setting: Setting) -> Generator[Step, Release, Any]:
         """One table of counts, read along the grid."""
-        axis = Axis(self.column, self.grid)
-        axes = (axis,) if self.by is None else (self.by, axis)
-        release = yield Step(CountQuery(axes, Read.PREFIXES), share=ALL)
-        return self.read(release)
-
-    def read(self, release: Release) -> CDF | ByCategory[CDF]:
-        """The curve, or one for each category."""
-        face, label = face_of([release]), axis_label(self.column, self.measured_in)
-        if self.by is None:
-            return CDF.read(Evidence.of(release), self.grid, label, face)
-        rows = rows_of(Evidence.of(release))
-        curves = {value: CDF.read(row, self.grid, label, face) for value, row in zip(self.by.values, rows, strict=True)}
-        return ByCategory(self.by.column, curves)
+        label = axis_label(self.column, self.measured_in)
+        return (yield from counted(Axis(self.column, self.grid), self.by, Read.PREFIXES, label, CDF.read))
 
     def __str__(self) -> str:
-        return f"distribution function of {self.column}" + (f" by {self.by.column}" if self.by else "")
-
-
-def axis_label(column: str, measured_in: str) -> str:
-    """What stands under an axis."""
-    return f"{column} ({measured_in})" if measured_in else column
+        return in_words("distribution function", self.column, self.by)

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import display
-from ..data import Axis, Categories, CountQuery, Grid, Outside, Read
+from ..data import Axis, Categories, Grid, Outside, Read
 from ..postprocess import least_squares
-from ..release import ALL, Evidence, Face, Release, Setting, Step
-from .by_category import ByCategory, rows_of
-from .cdf import axis_label
-from .question import card_of, face_of
+from ..release import Evidence, Face, Release, Setting, Step
+from .counted import axis_label, counted, in_words
+from .question import card_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,19 +109,8 @@ class HistogramQuestion:
 
     def steps(self, setting: Setting) -> Generator[Step, Release, Any]:
         """One table of counts, read cell by cell."""
-        axis = Axis(self.column, self.grid)
-        axes = (axis,) if self.by is None else (self.by, axis)
-        release = yield Step(CountQuery(axes, Read.CELLS), share=ALL)
-        return self.read(release)
-
-    def read(self, release: Release) -> Histogram | ByCategory[Histogram]:
-        """The histogram, or one for each category."""
-        face, label = face_of([release]), axis_label(self.column, self.measured_in)
-        if self.by is None:
-            return Histogram.read(Evidence.of(release), self.grid, label, face)
-        rows = rows_of(Evidence.of(release))
-        curves = {v: Histogram.read(row, self.grid, label, face) for v, row in zip(self.by.values, rows, strict=True)}
-        return ByCategory(self.by.column, curves)
+        label = axis_label(self.column, self.measured_in)
+        return (yield from counted(Axis(self.column, self.grid), self.by, Read.CELLS, label, Histogram.read))
 
     def __str__(self) -> str:
-        return f"histogram of {self.column}" + (f" by {self.by.column}" if self.by else "")
+        return in_words("histogram", self.column, self.by)

@@ -12,7 +12,7 @@ from .. import display
 from ..data import Axis, Grid, RangeQuery
 from ..postprocess import PathQuantile
 from ..release import ALL, Evidence, Face, Release, Setting, Step
-from .cdf import axis_label
+from .counted import axis_label
 from .question import card_of, face_of
 from .thresholds import Thresholds, edges_below
 

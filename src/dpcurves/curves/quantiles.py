@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import display
-from ..data import Axis, CountQuery, Grid, Outside, Read
-from ..release import ALL, Evidence, Release, Setting, Step
-from .cdf import CDF, axis_label
-from .question import card_of, face_of
+from ..data import Axis, Grid, Outside, Read
+from ..release import Evidence, Release, Setting, Step
+from .cdf import CDF
+from .counted import axis_label, counted, in_words
+from .question import card_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -111,10 +112,9 @@ class QuantilesQuestion:
 
     def steps(self, setting: Setting) -> Generator[Step, Release, Quantiles]:
         """One table of counts, read along the grid."""
-        release = yield Step(CountQuery((Axis(self.column, self.grid),), Read.PREFIXES), share=ALL)
         label = axis_label(self.column, self.measured_in)
-        curve = CDF.read(Evidence.of(release), self.grid, label, face_of([release]))
+        curve = yield from counted(Axis(self.column, self.grid), None, Read.PREFIXES, label, CDF.read)
         return Quantiles.read(np.array(self.at), curve)
 
     def __str__(self) -> str:
-        return f"quantiles of {self.column}"
+        return in_words("quantiles", self.column, None)

@@ -14,7 +14,7 @@ from .. import display
 from ..data import Axis, Grid, Outside, RangeQuery
 from ..postprocess import non_decreasing
 from ..release import ALL, Evidence, Face, Release, Setting, Step
-from .cdf import axis_label
+from .counted import axis_label
 from .declared_grid import grid_from_json, grid_to_json
 from .question import card_of, face_of
 

@@ -1,0 +1,35 @@
+"""Counts of one column along a grid, in one turn: for all records, or for each declared category."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any, TypeVar
+
+from ..data import Axis, Categories, CountQuery, Grid, Read
+from ..release import ALL, Evidence, Face, Release, Step
+from .by_category import ByCategory, rows_of
+from .question import face_of
+
+Curve = TypeVar("Curve", bound=Any)
+
+
+def counted(
+    axis: Axis, by: Categories | None, read: Read, label: str, make: Callable[[Evidence, Grid, str, Face], Curve]
+) -> Generator[Step, Release, Any]:
+    """Ask for one table. `make` reads the curve from it; with `by`, one from each row, as `ByCategory`."""
+    release = yield Step(CountQuery((axis,) if by is None else (by, axis), read), share=ALL)
+    evidence, face = Evidence.of(release), face_of([release])
+    if by is None:
+        return make(evidence, axis.grid, label, face)
+    rows = zip(by.values, rows_of(evidence), strict=True)
+    return ByCategory(by.column, {category: make(row, axis.grid, label, face) for category, row in rows})
+
+
+def axis_label(column: str, measured_in: str) -> str:
+    """What stands under an axis."""
+    return f"{column} ({measured_in})" if measured_in else column
+
+
+def in_words(what: str, column: str, by: Categories | None) -> str:
+    """What a ledger writes down."""
+    return f"{what} of {column}" + (f" by {by.column}" if by else "")
