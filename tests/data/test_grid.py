@@ -122,6 +122,29 @@ def test_a_grid_that_is_none_is_refused(lower: float, upper: float, cells: int, 
         Grid(lower, upper, cells=cells)
 
 
+@pytest.mark.parametrize(
+    ("lower", "upper", "cells"),
+    [
+        (0, 1, 2**50), (0, 2**50, 2**50), (-1, 1, 2**50), (1e6, 1e6 + 1, 2**30), (0.1, 0.7, 2**40),
+        (-1e308, 7e307, 2**45), (5e-280, 7e-280, 2**40), (1e15, 1e15 + 2**22, 2**22),
+    ],
+)  # fmt: skip
+def test_edges_of_a_linear_grid_rise_everywhere_though_few_are_tried(lower: float, upper: float, cells: int) -> None:
+    grid = Grid(lower, upper, cells=cells)
+    assert cells > MOST_LAID_OUT
+    generator = np.random.default_rng(13)
+    tried = np.concatenate([generator.integers(0, cells, 10**5), 2 ** np.arange(cells.bit_length()) - 1])
+    assert np.all(grid.edge(tried) < grid.edge(tried + 1))
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "cells"), [(0, 1, 2**54), (1, 2, 2**53), (1e15, 1e15 + 2**22, 2**26), (0, 1e-300, 2**40)]
+)
+def test_a_grid_that_may_be_finer_than_rounding_is_refused(lower: float, upper: float, cells: int) -> None:
+    with pytest.raises(ValueError, match="finer than doubles"):
+        Grid(lower, upper, cells=cells)
+
+
 def test_a_number_of_cells_is_whole() -> None:
     with pytest.raises(TypeError):
         Grid(0, 1, cells=2.5)  # type: ignore[arg-type]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dpcurves.data import Axis, Categories, CountQuery, CutQuery, Grid, Outside, Read, SumQuery
+import numpy as np
+import pytest
+
+from dpcurves.data import Axis, Categories, CountQuery, CutQuery, Grid, Outside, RangeQuery, Read, SumQuery
 
 AXES = (Categories("label", (0, 1)), Axis("score", Grid(0, 1, cells=4, outside=Outside.APART)))
 
@@ -20,3 +23,29 @@ def test_a_record_adds_one_to_a_count_and_half_a_cell_to_a_sum() -> None:
 def test_a_query_is_paid_as_itself() -> None:
     query = CountQuery(AXES, Read.CELLS)
     assert query.paid_as == query
+
+
+FINE = Axis("x", Grid(0, 1, cells=2**32))
+
+
+def test_counts_of_prefixes_are_paid_together() -> None:
+    query = RangeQuery((FINE,), (5, 2**32, 0, 5))
+    assert query.paid_as == query.paid_as.paid_as == RangeQuery((FINE,), ())
+    assert query.paid_as != RangeQuery((Axis("x", Grid(0, 1, cells=2**31)),), ())
+    assert query.grid == FINE.grid
+
+
+def test_thresholds_print_as_whole_numbers() -> None:
+    assert RangeQuery((FINE,), tuple(np.array([3, 4]))) == RangeQuery((FINE,), (3, 4))
+    assert "at=(3, 4)" in repr(RangeQuery((FINE,), tuple(np.array([3, 4]))))
+
+
+def test_a_prefix_of_no_grid_is_refused() -> None:
+    for axes in ((), AXES, AXES[:1]):
+        with pytest.raises(ValueError, match=r"^axes: "):
+            RangeQuery(axes, ())
+    for at in ((-1,), (2**32 + 1,)):
+        with pytest.raises(ValueError, match=r"^at: whole numbers from 0 to 4294967296"):
+            RangeQuery((FINE,), at)
+    with pytest.raises(TypeError):
+        RangeQuery((FINE,), (0.5,))  # type: ignore[arg-type]

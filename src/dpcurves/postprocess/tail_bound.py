@@ -44,8 +44,9 @@ def tail_bound(parts: tuple[Weighed, ...], chance: float) -> float:
             return inf
         return (sum(part.times * _log_moment(part, rate) for part in present) - log(chance)) / rate
 
-    reach = sqrt(-2 * log(chance)) / max(spread, 1e-300)  # the best rate of a Gaussian sum
-    ends = (log(reach) - 10, min(log(reach) + 10, log(largest) if largest < inf else inf))
+    highest = log(largest) if largest < inf else log(sqrt(-2 * log(chance)) / spread) + 10
+    best = min(highest, log(sqrt(-2 * log(chance)) / max(spread, 1e-300)))  # of a Gaussian sum
+    ends = (best - 10, highest)
     return float(minimize_scalar(bound, bounds=ends, method="bounded", options={"xatol": 1e-6}).fun)
 
 
