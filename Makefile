@@ -63,4 +63,6 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt uv || echo "no uv to be had: pip goes on alone"
 	@UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt \
 		--editable '.[dev]' || $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@# Compiled now, so that the command answers at once where Python may write no byte code later.
+	@$(BIN)/python -m compileall -q src .venv/lib/python3*/site-packages/typer .venv/lib/python3*/site-packages/shellingham
 	@touch $@
