@@ -16,9 +16,13 @@ if TYPE_CHECKING:
         HistogramQuestion,
         HosmerLemeshow,
         HosmerLemeshowQuestion,
+        Quantile,
+        QuantileQuestion,
         Quantiles,
         QuantilesQuestion,
         RocQuestion,
+        Thresholds,
+        ThresholdsQuestion,
     )
     from .data import Categories, Grid, Outside
     from .ledger import Account, BudgetExceeded, Ledger
@@ -34,7 +38,8 @@ if TYPE_CHECKING:
 _ROOMS = {
     "curves": (
         "CDF", "ROC", "Calibration", "CalibrationQuestion", "CdfQuestion", "Histogram", "HistogramQuestion",
-        "HosmerLemeshow", "HosmerLemeshowQuestion", "Quantiles", "QuantilesQuestion", "RocQuestion",
+        "HosmerLemeshow", "HosmerLemeshowQuestion", "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion",
+        "RocQuestion", "Thresholds", "ThresholdsQuestion",
     ),
     "data": ("Categories", "Grid", "Outside"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),
@@ -50,9 +55,10 @@ _ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")
 __all__ = [
     "ADD_REMOVE", "CDF", "EACH_RECORD", "REPLACE_ONE", "ROC", "Account", "BudgetExceeded", "Calibration",
     "CalibrationQuestion", "Categories", "CdfQuestion", "Grid", "Histogram", "HistogramQuestion", "HosmerLemeshow",
-    "HosmerLemeshowQuestion", "Ledger", "Neighbours", "Outside", "PrivacyLoss", "Quantiles", "QuantilesQuestion",
-    "Randomness", "RocQuestion", "Session", "Unit", "UnsupportedQuery", "calibration_curve", "cdf", "histogram",
-    "hosmer_lemeshow", "quantiles", "rehearse", "roc_curve",
+    "HosmerLemeshowQuestion", "Ledger", "Neighbours", "Outside", "PrivacyLoss", "Quantile", "QuantileQuestion",
+    "Quantiles", "QuantilesQuestion", "Randomness", "RocQuestion", "Session", "Thresholds", "ThresholdsQuestion",
+    "Unit", "UnsupportedQuery", "calibration_curve", "cdf", "histogram", "hosmer_lemeshow", "quantiles", "rehearse",
+    "roc_curve",
 ]  # fmt: skip
 
 

@@ -30,7 +30,11 @@ CONVOLVED = {
     "rows": 1, "cells": 2, "width": 1, "bits": 20, "convolved": {"family": "discrete Gaussian", "parameter": "7"},
     "missing": None, "values": [1, -2], "total": None,
 }  # fmt: skip
-RELEASES = [{"chosen": [1, 2]}, MEASURED, CONTRASTS, CONVOLVED]
+PATH = {
+    "rows": 1, "cells": 2**32, "at": [7, 2**32], "blocks": 32, "missing": None, "values": [1, -2], "total": 9,
+    "path": {"family": "discrete Laplace", "parameter": "32"},
+}  # fmt: skip
+RELEASES = [{"chosen": [1, 2]}, MEASURED, CONTRASTS, CONVOLVED, PATH]
 EVIDENCE = {"question": {"column": "delay"}, "releases": RELEASES}
 DOCUMENT = json.loads(envelope("cdf", {"x": [0.0, 1.0], "y": [None, 1.0]}, FACE, EVIDENCE))
 VALIDATOR = jsonschema.Draft202012Validator(curve_schema())

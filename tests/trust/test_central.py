@@ -1,14 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from dpcurves.data import Axis, CountQuery, Grid, Read
+from dpcurves.data import Axis, CountQuery, Grid, RangeQuery, Read
 from dpcurves.data.records import open_records
 from dpcurves.ledger import Purse
-from dpcurves.mechanisms import Flat
+from dpcurves.mechanisms import Flat, NoisePath
 from dpcurves.noise import FleetingMemory
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
@@ -34,3 +35,46 @@ def test_without_the_right_payment_nothing_runs() -> None:
     plan = Central(Flat()).plan(QUERY, PrivacyLoss.pure(1), EACH)
     with pytest.raises(ValueError, match=r"the payment is for epsilon 0.5"):
         Central(Flat()).run(plan, [], payment, Randomness.system())
+
+
+FINE = RangeQuery((Axis("x", Grid(0, 1, cells=2**32)),), ())
+TABLE = {"x": np.array([0.1, 0.6, 0.9, np.nan])}
+
+
+def test_the_curator_remembers_what_was_looked_at() -> None:
+    records = open_records(TABLE, unit=EACH_RECORD, key=b"k" * 32)
+    curator = Curator(records, FleetingMemory())
+    payment = Purse.rehearsing(PrivacyLoss.pure(10**6)).pay(FINE, Fraction(1))
+    model, randomness = Central(), Randomness.system()
+
+    def look(*at: int) -> tuple[int, ...]:
+        plan = model.plan(replace(FINE, at=at), payment.loss, EACH)
+        return model.run(plan, [curator], payment, randomness).values
+
+    assert look() == (1,)
+    assert look(2**31, 2**32) == (1, 3, 1)
+    records.close()
+    assert look(2**32, 2**31) == (3, 1, 1)  # no record is left to be read
+
+
+def test_a_look_without_memory_is_refused_before_records_are_read() -> None:
+    payment = Purse.rehearsing(PrivacyLoss.pure(1)).pay(FINE, Fraction(1))
+    model = Central(NoisePath())
+    plan = model.plan(replace(FINE, at=(5,)), payment.loss, EACH)
+    records = open_records(TABLE, unit=EACH_RECORD, key=b"k" * 32)
+    records.close()
+    with pytest.raises(ValueError, match=r"^memory: "):
+        model.run(plan, [Curator(records, FleetingMemory())], payment, Randomness.system())
+
+
+def test_seeded_and_secret_noise_do_not_meet() -> None:
+    curator = Curator(open_records(TABLE, unit=EACH_RECORD, key=b"k" * 32), FleetingMemory())
+    payment = Purse.rehearsing(PrivacyLoss.pure(1)).pay(FINE, Fraction(1))
+    plan = Central().plan(FINE, payment.loss, EACH)
+    assert Central().run(plan, [curator], payment, Randomness.from_seed(1)).seeded
+    with pytest.raises(ValueError, match=r"^randomness: "):
+        Central().run(plan, [curator], payment, Randomness.system())
+
+
+def test_the_holder_shows_nothing() -> None:
+    assert "0.6" not in repr(Curator(open_records(TABLE, unit=EACH_RECORD, key=b"k" * 32), FleetingMemory()))

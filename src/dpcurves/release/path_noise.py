@@ -77,5 +77,7 @@ class PathNoise:
     @property
     def covariance(self) -> FloatArray:
         """Of the counts, in the order of `at`: shape ``(len(at), len(at))``."""
-        shared = [[self.shared(one, other) for other in self.at] for one in self.at]
-        return np.array(shared, dtype=np.float64).reshape(len(self.at), len(self.at)) * self.noise.variance
+        at = np.array(self.at, dtype=np.int64)
+        apart = np.frexp(((at[:, None] - 1) ^ (at - 1)).astype(np.float64))[1]  # the bit length: below 2**53 exactly
+        shared = np.where((at[:, None] > 0) & (at > 0), np.maximum(self.levels - apart, 0), 0)
+        return np.asarray(shared * self.noise.variance, dtype=np.float64)

@@ -1,0 +1,77 @@
+"""Counts below a few edges."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+from dpcurves.curves import Thresholds, ThresholdsQuestion
+from dpcurves.curves.thresholds import edges_below
+from dpcurves.data import Axis, Grid, Outside, RangeQuery
+from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
+from dpcurves.release import ALL, Evidence, Face, Family, Noise, PathNoise, Plan, Release, Setting
+
+ONE = PrivacyLoss.pure(1)
+WHO = AddRemove(EACH_RECORD)
+GRID = Grid(0, 8, cells=8)
+LAW = PathNoise(8, (8, 0, 3, 5), 4, Noise(Family.LAPLACE, Fraction(2)), Noise(Family.LAPLACE, Fraction(1)))
+FACE = Face(1.0, 0.5, "add-remove", "", 1, None, "one curator", "noise path", False, "a")
+
+
+def read(grid: Grid = GRID) -> Thresholds:
+    return Thresholds.read(Evidence(LAW, (90, 0, 40, 35, 2), None), grid, "age", FACE)
+
+
+def test_counts_are_read_in_the_order_of_the_edges() -> None:
+    found = read()
+    assert found.x.tolist() == [0, 3, 5, 8]
+    assert found.count.tolist() == [0, 40, 35, 90]
+    np.testing.assert_allclose(found.error, [0, *[sqrt(LAW.variance)] * 3])
+    assert found.evidence.path.at == (0, 3, 5, 8)
+    assert found.evidence.values == (0, 40, 35, 90, 2)
+
+
+def test_neighbouring_counts_share_noise() -> None:
+    shared = [[0, 0, 0, 0], [0, 4, 1, 1], [0, 1, 4, 2], [0, 1, 2, 4]]
+    np.testing.assert_allclose(read().covariance, np.array(shared) * LAW.noise.variance)
+
+
+def test_rising_counts_are_the_closest_that_rise() -> None:
+    assert read().rising.tolist() == [0, 37.5, 37.5, 90]
+
+
+def test_it_asks_for_slots_of_the_grid() -> None:
+    for outside, slots in ((Outside.CLAMPED, (3, 0, 8)), (Outside.APART, (4, 1, 9))):
+        grid = Grid(0, 8, cells=8, outside=outside)
+        question = ThresholdsQuestion("age", grid, (3, 0, 8))
+        steps = question.steps(Setting(ONE, WHO, True))
+        (step, share) = next(steps)
+        assert step == RangeQuery((Axis("age", grid),), slots)
+        assert (share, step.paid_as) == (ALL, question.paid_as)
+        plan = Plan(step, ONE, WHO, "one curator: path", PathNoise(step.cells, slots, 4, LAW.noise, None), 1.0)
+        with pytest.raises(StopIteration) as end:
+            steps.send(Release.rehearsed(plan))
+        assert end.value.value.x.tolist() == [0, 3, 8]
+
+
+def test_slots_end_at_edges_and_beyond_the_grid_at_its_ends() -> None:
+    apart = Grid(0, 8, cells=8, outside=Outside.APART)
+    assert edges_below(GRID, np.array([0, 1, 8])).tolist() == [0, 1, 8]
+    assert edges_below(apart, np.array([0, 1, 2, 9, 10])).tolist() == [0, 0, 1, 8, 8]
+
+
+@pytest.mark.parametrize("at", [(), (1, 1), (-1,), (9,)])
+def test_edges_that_are_none_are_refused(at: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"^at: "):
+        ThresholdsQuestion("age", GRID, at)
+
+
+def test_it_is_drawn_and_shown() -> None:
+    assert "age" in read().plot().get_xlabel()
+    assert "<svg" in read()._repr_html_()
+    assert str(ThresholdsQuestion("age", GRID, (1,))) == "counts of age below edges of a grid"
+    plt.close("all")
