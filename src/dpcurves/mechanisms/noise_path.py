@@ -31,8 +31,10 @@ class NoisePath:
     Formal guarantees: *the answers*, to any number of thresholds, lose at most the plan's loss, pure or
     zero-concentrated as it is, however thresholds are chosen, on records that do not change; see `path_law`.
     *What is remembered*, if it should ever be read, loses at most as much under add-remove, and under replace-one if
-    the depth L of the grid is even; if L is odd, ``(L + 1) / L`` times as much. *Records that change* between looks:
-    each state of them loses at most that much, and a threshold that was asked before has its old answer.
+    the depth L of the grid is even; if L is odd, ``(L + 1) / L`` times as much, for then only sums over paths may be
+    seen. So what is remembered stays secret. *Records that change* between looks, as they should not: each state of
+    them loses at most as much as what is remembered, for no block is drawn twice, and a threshold that was asked before
+    has its old answer. Whether they changed is not looked into: to refuse would tell.
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
