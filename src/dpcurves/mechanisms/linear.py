@@ -79,7 +79,7 @@ def _sums(cells: ExactTable, law: NoisySums) -> list[ExactTable]:
     """Of cells (rows, cells): a table (rows, length) for each part of the law."""
     match law:
         case Measured():
-            return [_over(cells, np.asarray(level.starts)) for level in law.levels]
+            return [_over(cells, level.first) for level in law.levels]
         case Contrasts():
             return _contrasts(cells, law)
         case Convolved():

@@ -122,9 +122,16 @@ class Level:
     starts: range | tuple[int, ...]
     noise: Noise
 
+    @property
+    def first(self) -> NDArray[np.int64]:
+        """The first cells of the intervals. A formula is laid out as one: NumPy would read a range number by number."""
+        if isinstance(self.starts, range):
+            return np.arange(self.starts.start, self.starts.stop, self.starts.step, dtype=np.int64)
+        return np.asarray(self.starts, dtype=np.int64)
+
     def bounds(self, cells: int) -> NDArray[np.int64]:
         """The ends of the intervals: one more than there are intervals."""
-        return np.append(np.asarray(self.starts, dtype=np.int64), cells)
+        return np.append(self.first, cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +174,22 @@ class Chosen:
     def size(self) -> int:
         """How many values there are."""
         return len(self.example)
+
+    def blank(self) -> tuple[int, ...]:
+        """Values that tell nothing."""
+        return self.example
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """Values are choices, as many as it took to make them all. `example` is one that tells nothing."""
+
+    example: tuple[int, ...]
+
+    @property
+    def size(self) -> None:
+        """Not known before."""
+        return None
 
     def blank(self) -> tuple[int, ...]:
         """Values that tell nothing."""

@@ -121,7 +121,7 @@ def _own_variance(level: Level) -> FloatArray:
 
 def _first_children(level: Level, finer: Level) -> IndexArray:
     """The numbers of the intervals of `finer` at which the intervals of `level` start."""
-    starts, inner = np.asarray(level.starts), np.asarray(finer.starts)
+    starts, inner = level.first, finer.first
     first = np.searchsorted(inner, starts)
     if first[-1] == len(inner) or not np.array_equal(inner[first], starts):
         raise ValueError("levels: every interval is a union of intervals of the next level")
