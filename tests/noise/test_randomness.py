@@ -39,6 +39,16 @@ def chacha20(seed: bytes, counter: int) -> np.ndarray[tuple[int], np.dtype[np.ui
     return state + start
 
 
+def test_a_key_and_a_name_have_one_stream_and_no_other_has_it() -> None:
+    key = bytes(range(32))
+    stream = Randomness.keyed(key, "a").octets(16)
+    assert stream == Randomness.keyed(key, "a").octets(16)
+    assert len({stream, Randomness.keyed(key, "b").octets(16), Randomness.keyed(bytes(32), "a").octets(16)}) == 3
+    assert not Randomness.keyed(key, "a").seeded
+    with pytest.raises(ValueError, match="at least 32 bytes are needed, got 31"):
+        Randomness.keyed(key[1:], "a")
+
+
 def test_only_a_seeded_source_says_that_it_is_seeded() -> None:
     assert Randomness.from_seed(0).seeded
     assert not Randomness.system().seeded

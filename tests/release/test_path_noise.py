@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -38,6 +39,14 @@ def test_the_covariance_counts_shared_blocks() -> None:
     shared = [[3, 0, 0, 2, 3], [0, 3, 0, 0, 0], [0] * 5, [2, 0, 0, 3, 2], [3, 0, 0, 2, 3]]
     np.testing.assert_allclose(LAW.covariance, np.array(shared) * NOISE.variance)
     assert PathNoise(6, (), 3, NOISE, None).covariance.shape == (0, 0)
+
+
+def test_noises_of_several_parties_add_up() -> None:
+    both = replace(LAW, parties=2)
+    assert both.variance == 2 * LAW.variance
+    np.testing.assert_allclose(both.covariance, 2 * LAW.covariance)
+    evidence = Evidence(both, both.blank(), 12)
+    assert Evidence.from_json(evidence.to_json()) == evidence
 
 
 def test_a_path_through_2_to_the_32_cells_is_not_laid_out() -> None:

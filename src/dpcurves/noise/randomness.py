@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
+
+LEAST_SECRET = 32
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -40,11 +43,22 @@ class Randomness:
         >>> Randomness.from_seed(7).octets(4) == Randomness.from_seed(7).octets(4)
         True
         """
-        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+        return cls(_stream(sha256(str(int(seed)).encode()).digest()), seeded=True)
 
-        key = sha256(str(int(seed)).encode()).digest()
-        stream = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
-        return cls(lambda length: stream.update(bytes(length)), seeded=True)
+    @classmethod
+    def keyed(cls, secret: bytes, name: str) -> Randomness:
+        """The ChaCha20 key stream under the HMAC-SHA256 of a public `name`: for what is drawn once and not remembered.
+
+        Formal guarantees: to whoever does not have the secret, streams of different names look uniform and independent
+        (HMAC-SHA256 and ChaCha20 as pseudo-random functions). The same name has the same bits: what is added to a count
+        from here may be added to no other count.
+
+        Raises:
+            ValueError: the secret has fewer than 32 bytes.
+        """
+        if len(secret) < LEAST_SECRET:
+            raise ValueError(f"secret: at least {LEAST_SECRET} bytes are needed, got {len(secret)}")
+        return cls(_stream(hmac.digest(secret, name.encode(), "sha256")), seeded=False)
 
     def below(self, n: int) -> int:
         """A uniform integer in ``0, ..., n - 1``, for `n` of any size, by rejection.
@@ -70,3 +84,10 @@ class Randomness:
     def _bits(self, count: int) -> int:
         length = (count + 7) // 8
         return int.from_bytes(self.octets(length), "little") >> (8 * length - count)
+
+
+def _stream(key: bytes) -> Callable[[int], bytes]:
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+
+    stream = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
+    return lambda length: stream.update(bytes(length))

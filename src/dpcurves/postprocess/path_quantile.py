@@ -76,9 +76,10 @@ class PathQuantile:
 
     def _noises(self, threshold: int) -> tuple[Weighed, ...]:
         """Of the excess."""
-        levels, noise = self.law.levels, self.law.noise
+        parties, noise = self.law.parties, self.law.noise
+        levels = parties * self.law.levels
         if self.total is not None and self.law.missing is not None:
             return Weighed(levels, 1.0, noise), Weighed(1, self.p, self.law.missing)
-        shared = self.law.shared(threshold, self.law.cells)
+        shared = parties * self.law.shared(threshold, self.law.cells)
         alone = levels - shared
         return Weighed(shared, 1 - self.p, noise), Weighed(alone, 1.0, noise), Weighed(alone, self.p, noise)

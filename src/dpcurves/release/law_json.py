@@ -30,7 +30,8 @@ def law_from_json(stored: Mapping[str, Any]) -> NoisySums | PathNoise:
         )
     if "path" in stored:
         at = tuple(int(threshold) for threshold in stored["at"])
-        return PathNoise(cells, at, int(stored["blocks"]), _read_noise(stored["path"]), missing)
+        noise, parties = _read_noise(stored["path"]), int(stored.get("parties", 1))
+        return PathNoise(cells, at, int(stored["blocks"]), noise, missing, parties)
     return Measured(rows, cells, tuple(_read_level(level) for level in stored["levels"]), missing)
 
 
@@ -43,7 +44,8 @@ def _sums(law: NoisySums | PathNoise) -> dict[str, Any]:
         case Convolved():
             return {"width": law.width, "bits": law.bits, "convolved": _noise(law.noise)}
         case PathNoise():
-            return {"at": list(law.at), "blocks": law.levels, "path": _noise(law.noise)}
+            parties = {"parties": law.parties} if law.parties > 1 else {}
+            return {"at": list(law.at), "blocks": law.levels, "path": _noise(law.noise), **parties}
 
 
 def _starts(starts: range | tuple[int, ...]) -> dict[str, list[int]]:

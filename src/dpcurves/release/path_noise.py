@@ -29,8 +29,9 @@ class PathNoise:
         cells: How many cells the grid has; nothing is laid out.
         at: Which counts were asked for, in any order.
         levels: How many noises a count has.
-        noise: Of each block.
+        noise: Of each block, by one party.
         missing: Noise of the count of records that are missing. None: it was not asked for.
+        parties: How many have added a noise of their own to each block: one, but where none is trusted with the noise.
     """
 
     cells: int
@@ -38,6 +39,7 @@ class PathNoise:
     levels: int
     noise: Noise
     missing: Noise | None
+    parties: int = 1
 
     @property
     def rows(self) -> int:
@@ -72,7 +74,12 @@ class PathNoise:
     @property
     def variance(self) -> float:
         """Of one count of at least one cell."""
-        return self.levels * self.noise.variance
+        return self.levels * self.of_block
+
+    @property
+    def of_block(self) -> float:
+        """Variance of all noise of one block."""
+        return self.parties * self.noise.variance
 
     @property
     def covariance(self) -> FloatArray:
@@ -80,4 +87,4 @@ class PathNoise:
         at = np.array(self.at, dtype=np.int64)
         apart = np.frexp(((at[:, None] - 1) ^ (at - 1)).astype(np.float64))[1]  # the bit length: below 2**53 exactly
         shared = np.where((at[:, None] > 0) & (at > 0), np.maximum(self.levels - apart, 0), 0)
-        return np.asarray(shared * self.noise.variance, dtype=np.float64)
+        return np.asarray(shared * self.of_block, dtype=np.float64)

@@ -1,0 +1,57 @@
+"""Noises from a key: the law of a noise path, the same whenever they are asked for, others for another law."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from dpcurves.mechanisms.keyed_path import keyed_noises
+from dpcurves.release import Family, Noise, PathNoise
+
+LAW = PathNoise(6, (), 4, Noise(Family.LAPLACE, Fraction(3)), None)
+AT = tuple(range(7))
+
+
+def key(number: int) -> bytes:
+    return number.to_bytes(32, "little")
+
+
+def test_a_threshold_has_the_same_noise_whatever_is_asked_beside_it() -> None:
+    fine = PathNoise(2**40, (), 40, Noise(Family.GAUSSIAN, Fraction(9)), None)
+    together = keyed_noises(fine, key(1), [1, 2**39, 2**40, 2**39 + 1])
+    assert [keyed_noises(fine, key(1), [each])[0] for each in (1, 2**39, 2**40, 2**39 + 1)] == together
+    assert keyed_noises(fine, key(2), [2**39]) != [together[1]]
+
+
+def test_the_first_no_cells_have_no_noise() -> None:
+    assert keyed_noises(LAW, key(1), [0]) == [0]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(LAW, cells=7),
+        replace(LAW, levels=5),
+        replace(LAW, noise=Noise(Family.LAPLACE, Fraction(301, 100))),
+        replace(LAW, noise=Noise(Family.GAUSSIAN, Fraction(3))),
+    ],
+)
+def test_the_same_key_under_another_law_has_other_noises(other: PathNoise) -> None:
+    """By chance all 60 noises are alike once in far more than 2**60 keys."""
+    ours, theirs = ([keyed_noises(law, key(n), [1, 2, 3, 4, 5, 6]) for n in range(10)] for law in (LAW, other))
+    assert ours != theirs
+
+
+@pytest.mark.parametrize("noise", [LAW.noise, Noise(Family.GAUSSIAN, Fraction(5))])
+def test_noises_have_mean_zero_and_the_covariance_of_the_law(noise: Noise) -> None:
+    """1,500 keys; entries within 4 standard errors, of which one in 16,000 is further away by chance."""
+    law, draws = replace(LAW, noise=noise, at=AT), 1500
+    drawn = np.array([keyed_noises(law, key(number), AT) for number in range(draws)], dtype=np.float64)
+    assert np.all(np.abs(drawn.mean(axis=0)) <= 4 * np.sqrt(np.diag(law.covariance) / draws))
+    products = drawn[:, :, None] * drawn[:, None, :]
+    error = products.std(axis=0) / sqrt(draws)
+    assert np.all(np.abs(products.mean(axis=0) - law.covariance) <= 4 * error)
