@@ -36,6 +36,7 @@ bench: $(READY)
 
 papers: $(READY)
 	@set -e; for file in papers/*/run.py; do echo "== $$file"; $(BIN)/python "$$file"; done
+	$(BIN)/python papers/pages.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

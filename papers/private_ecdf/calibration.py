@@ -9,9 +9,9 @@ from fractions import Fraction
 import as_printed
 import numpy as np
 from data import Scored
-from measured import Findings, Measured
 from numpy.typing import NDArray
 from path import Path, crossing
+from reproduction.measured import Findings, Measured
 from sizes import Size
 from theorems import contributions
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,14 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FloatArray = NDArray[np.float64]
-ROOT = Path(__file__).resolve().parents[2]
-VARIABLE = "DPCURVES_DATA"
 NAMES = "heart", "bank", "diabetes"
-
-
-def folder() -> Path:
-    """Where the data is, unless an option says otherwise."""
-    return Path(os.environ.get(VARIABLE, ROOT.parent / "shared" / "data"))
 
 
 @dataclass(frozen=True)

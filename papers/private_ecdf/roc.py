@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 from data import Scored
-from measured import Findings, Measured
 from numpy.typing import NDArray
 from path import Path
 from releases import raw, smoothed
+from reproduction.measured import Findings, Measured
 from sizes import Size
 
 import dpcurves as dp

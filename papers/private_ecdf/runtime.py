@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from data import poisson_counts
-from measured import Findings, Measured
 from numpy.typing import NDArray
 from path import Path
 from releases import raw
+from reproduction.measured import Findings, Measured
 from sizes import Size
 
 from dpcurves.noise import Randomness

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from data import poisson_counts
-from measured import Findings, Measured
 from numpy.typing import NDArray
 from path import Path
 from releases import of_package, raw, smoothed
+from reproduction.measured import Findings, Measured
 from sizes import Size
 
 from dpcurves.noise import Randomness

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from data import Table
-from measured import Findings, Measured
+from reproduction.measured import Findings, Measured
 
 
 def findings(name: str, records: Table) -> Findings:

@@ -9,8 +9,8 @@ from math import inf, log2
 import as_printed
 import cost
 import numpy as np
-from measured import Findings, Measured
 from path import Path, crossing
+from reproduction.measured import Findings, Measured
 from scipy.spatial.distance import pdist
 from sizes import Size
 

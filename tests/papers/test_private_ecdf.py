@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
+from reproduction import record
+from reproduction.claims import load
+from reproduction.measured import Findings
 
 PAPER = Path(__file__).resolve().parents[2] / "papers" / "private_ecdf"
 CORRECTED = {"theorem1-grid", "theorem1-error", "equation3-absolute", "algorithm1-ends", "theorem2-loss"}
@@ -19,7 +20,7 @@ WITH_DATA = ("heart", "bank", "diabetes", "roc-heart", "roc-bank", "roc-diabetes
 class Slice(NamedTuple):
     said: str
     verdicts: dict[str, str]
-    rows: dict[str, Any]
+    numbers: Findings
     pictures: set[str]
 
 
@@ -29,21 +30,21 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Slice:
     command = [sys.executable, str(PAPER / "run.py"), "--tiny", "--data", str(out / "nowhere"), "--out", str(out)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    rows = {row["claim"]["id"]: row for row in json.loads((out / "verdicts.json").read_text(encoding="utf-8"))}
-    verdicts = {name: row["verdict"] for name, row in rows.items()}
-    return Slice(done.stdout, verdicts, rows, {file.name for file in out.glob("*.png")})
+    numbers = record.findings(out / record.FILE)
+    verdicts = record.verdicts(out / record.FILE)
+    return Slice(done.stdout, verdicts, numbers, {file.name for file in out.glob("*.png")})
 
 
 def test_without_data_it_says_what_is_skipped(ran: Slice) -> None:
     assert "Skipped: all that needs data" in ran.said
-    assert {name for name, verdict in ran.verdicts.items() if verdict == "not run: no data"} == {
-        name for name in ran.verdicts if name.startswith(WITH_DATA)
+    assert {claim.id for claim in load(PAPER).claims} - set(ran.verdicts) == {
+        claim.id for claim in load(PAPER).claims if claim.id.startswith(WITH_DATA)
     }
 
 
 def test_every_claim_has_a_line(ran: Slice) -> None:
-    stated = tomllib.loads((PAPER / "claims.toml").read_text(encoding="utf-8"))["claim"]
-    assert [claim["id"] for claim in stated] == list(ran.verdicts)
+    assert all(f"│ {claim.place}" in ran.said for claim in load(PAPER).claims)
+    assert f"{len(load(PAPER).claims) - len(ran.verdicts)} not run: no data" in ran.said
 
 
 def test_what_is_printed_wrong_holds_after_the_correction(ran: Slice) -> None:
@@ -52,7 +53,7 @@ def test_what_is_printed_wrong_holds_after_the_correction(ran: Slice) -> None:
 
 def test_theorem_1_holds_on_a_public_grid_with_room_to_spare(ran: Slice) -> None:
     assert ran.verdicts["theorem1-loss"] == "holds"
-    assert ran.rows["theorem1-loss"]["measured"]["printed"] == pytest.approx(5 / 6)  # L = 5 noises at scale L + 1
+    assert ran.numbers["theorem1-loss"].printed == pytest.approx(5 / 6, abs=1e-5)  # L = 5 noises at scale L + 1
 
 
 def test_smoothing_harms_at_no_epsilon(ran: Slice) -> None:

@@ -1,0 +1,92 @@
+"""Writes what papers claim and what came out here into the README and docs/papers.md: `python papers/pages.py`.
+
+Both are made from `claims.toml` and `verdicts.toml` of each paper's folder, never by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from reproduction import claims, record, report
+from reproduction.claims import Paper, Row
+
+PAPERS = Path(__file__).resolve().parent
+README = PAPERS.parent / "README.md"
+PAGE = PAPERS.parent / "docs" / "papers.md"
+START, END = "<!-- papers: made by papers/pages.py -->\n", "<!-- end of papers -->\n"
+HEAD = """# Papers
+
+What the papers behind this package state, one claim a line, and what comes out here when their experiments are run.
+Made by `python papers/pages.py` from `claims.toml` and `verdicts.toml` of each folder of `papers/`; `make papers` runs
+the experiments again. What is wrong in a paper, and why, stands in the [errata](errata.md).
+
+"Ours" is the paper's way, run here; "corrected" is the same with the paper's slip put right; "dpcurves" is what this
+package does instead. A claim **holds** if ours bears it out, **holds after the correction** if only the corrected way
+does, and **does not hold** otherwise. Where a paper gives words and no number, the claim says in brackets what they are
+taken to mean.
+"""
+
+Recorded = tuple[Paper, list[Row]]
+
+
+def main() -> None:
+    """Write both."""
+    found = recorded()
+    README.write_text(with_table(README.read_text(encoding="utf-8"), found), encoding="utf-8")
+    PAGE.write_text(page(found), encoding="utf-8")
+
+
+def recorded() -> list[Recorded]:
+    """All papers that have a record, by folder."""
+    return [record.recorded(file.parent) for file in sorted(PAPERS.glob(f"*/{record.FILE}"))]
+
+
+def with_table(readme: str, found: Iterable[Recorded]) -> str:
+    """The README with its table of papers made anew."""
+    before, _, rest = readme.partition(START)
+    _, end, after = rest.partition(END)
+    if not end:
+        raise ValueError(f"README: has the lines {START.strip()} and {END.strip()}")
+    return before + START + table(found) + END + after
+
+
+def table(found: Iterable[Recorded]) -> str:
+    """A line for each paper: how many claims it makes, and how many have each verdict."""
+    lines = [_line("paper", "claims", *claims.VERDICTS), "|---" + "|---:" * 4 + "|\n"]
+    for paper, rows in found:
+        counts = claims.counts(rows)
+        name = f"[{paper.title}](docs/papers.md#{anchor(paper)}) ({paper.authors})"
+        lines.append(_line(name, len(rows), *(counts[verdict] for verdict in claims.VERDICTS)))
+    return "".join(lines)
+
+
+def page(found: Iterable[Recorded]) -> str:
+    """All claims of all papers."""
+    return HEAD + "".join(_section(paper, rows) for paper, rows in found)
+
+
+def anchor(paper: Paper) -> str:
+    """Of the section of a paper: the name of its folder."""
+    return paper.folder.name.replace("_", "-")
+
+
+def _section(paper: Paper, rows: Sequence[Row]) -> str:
+    said = ", ".join(f"{count} {verdict}" for verdict, count in claims.counts(rows).items())
+    title = f"\n## {paper.title} {{ #{anchor(paper)} }}\n\n"
+    head = f"{title}{paper.authors}. `papers/{paper.folder.name}/run.py`: {said}.\n\n"
+    columns = _line(*report.COLUMNS) + "|---|---|---:|---:|---:|---:|---|\n"
+    return head + columns + "".join(_claim(row) for row in rows)
+
+
+def _claim(row: Row) -> str:
+    why = f"<br>*{row.claim.why}*" if row.claim.why else ""
+    return _line(row.claim.place, row.claim.claim + why, report.bound(row.claim), *report.numbers(row), row.verdict)
+
+
+def _line(*cells: object) -> str:
+    return "| " + " | ".join(str(cell).replace("|", "&#124;") for cell in cells) + " |\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What the reproductions of all papers share: claims, what was found, the record of it, and the report."""

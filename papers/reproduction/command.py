@@ -1,0 +1,76 @@
+"""The options that every `run.py` takes, and what it does with its findings."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from rich.console import Console
+
+from reproduction import record, report
+from reproduction.claims import load, rows
+from reproduction.measured import Findings
+
+Size = TypeVar("Size")
+ROOT = Path(__file__).resolve().parents[2]
+VARIABLE = "DPCURVES_DATA"
+
+
+@dataclass(frozen=True)
+class Options(Generic[Size]):
+    """What was asked for.
+
+    Attributes:
+        paper: The folder of the paper.
+        size: How much is computed.
+        full: Whether that is all of it; then the record of the paper is written.
+        data: Folder of the data sets, which may not be there.
+        out: Folder for pictures and for the verdicts of this run.
+    """
+
+    paper: Path
+    size: Size
+    full: bool
+    data: Path
+    out: Path
+
+
+def data_folder() -> Path:
+    """Where data sets are, unless an option says otherwise: `shared/data` beside the repository, or $DPCURVES_DATA."""
+    return Path(os.environ.get(VARIABLE, ROOT.parent / "shared" / "data"))
+
+
+def parse(run: str, about: str | None, full: Size, quick: Size, tiny: Size) -> Options[Size]:
+    """Reads the command line.
+
+    Args:
+        run: `__file__` of run.py, whose folder is that of the paper.
+        about: What --help says.
+        full: The size of the paper.
+        quick: Fewer runs, smaller data.
+        tiny: A slice for tests.
+    """
+    paper = Path(run).resolve().parent
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument("--quick", dest="size", action="store_const", const=quick, help="fewer runs, smaller data")
+    sizes.add_argument("--tiny", dest="size", action="store_const", const=tiny, help="a slice for tests")
+    parser.add_argument("--data", type=Path, default=data_folder(), help="folder of the data sets")
+    parser.add_argument("--out", type=Path, default=paper / "out", help="folder for pictures and verdicts")
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    return Options(paper, full if given.size is None else given.size, given.size is None, given.data, given.out)
+
+
+def finish(options: Options[Size], findings: Findings, on: Console) -> None:
+    """Prints claim, numbers and verdict, and writes them down; after a full run in the record."""
+    found = rows(load(options.paper).claims, findings)
+    report.show(found, on)
+    (options.out / record.FILE).unlink(missing_ok=True)
+    record.write(found, options.out / record.FILE)
+    if options.full:
+        record.write(found, options.paper / record.FILE)
+    on.print(f"Figures and {record.FILE} are in {options.out}", soft_wrap=True)
