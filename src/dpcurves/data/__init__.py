@@ -2,9 +2,11 @@
 
 from .axis import Axis, Categories
 from .grid import Grid, Outside, Spacing
-from .query import CountQuery, CutQuery, PartitionQuery, Query, RangeQuery, Read, SumQuery
+from .query import CountQuery, CutQuery, PartitionQuery, Query, RangeQuery, SumQuery
+from .region import BucketQuery, MisfitQuery, RegionQuery
+from .table import Read
 
 __all__ = [
-    "Axis", "Categories", "CountQuery", "CutQuery", "Grid", "Outside", "PartitionQuery", "Query", "RangeQuery", "Read",
-    "Spacing", "SumQuery",
+    "Axis", "BucketQuery", "Categories", "CountQuery", "CutQuery", "Grid", "MisfitQuery", "Outside", "PartitionQuery",
+    "Query", "RangeQuery", "Read", "RegionQuery", "Spacing", "SumQuery",
 ]  # fmt: skip

@@ -1,59 +1,16 @@
-"""Questions about records, written down before any data is seen. Each is answered from one integer table.
-
-A table is flat: the cells of the product of the axes, the last axis fastest, and behind them one more cell for the
-records that are missing on any axis. Every record that is used lies in exactly one of these cells.
-"""
+"""Questions about records, written down before any data is seen. Each is answered from one integer table."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import Enum
 from itertools import pairwise
-from math import prod
 from operator import index as whole_number
 from typing import Self
 
-from .axis import Axis, Categories
+from .axis import Axis
 from .grid import Grid
-
-
-class Read(Enum):
-    """What will be read from the counts: the chooser minimises the error of that."""
-
-    CELLS = "cells"
-    PREFIXES = "prefixes along the last axis"
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """What all queries share: the axes of the table, and how much one record can add to its cell."""
-
-    axes: tuple[Axis | Categories, ...]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Cells per axis, without the missing cell."""
-        return tuple(axis.slots for axis in self.axes)
-
-    @property
-    def rows(self) -> int:
-        """How many cells the axes before the last one have together."""
-        return prod(self.shape[:-1])
-
-    @property
-    def cells(self) -> int:
-        """How many cells the last axis has."""
-        return self.shape[-1]
-
-    @property
-    def reach(self) -> int:
-        """How much one record can add to its cell, at most."""
-        return 1
-
-    @property
-    def paid_as(self) -> Self:
-        """What is paid for when this is asked: once, however often it is looked at."""
-        return self
+from .region import BucketQuery, MisfitQuery, RegionQuery
+from .table import Read, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,4 +105,7 @@ class RangeQuery(Table):
         return replace(self, at=())
 
 
-Query = CountQuery | PartitionQuery | RangeQuery | SumQuery | CutQuery
+Query = (
+    CountQuery | PartitionQuery | RangeQuery | SumQuery | CutQuery
+    | RegionQuery | BucketQuery | MisfitQuery
+)  # fmt: skip
