@@ -23,6 +23,9 @@ if TYPE_CHECKING:
         RocQuestion,
         Thresholds,
         ThresholdsQuestion,
+        energy_distance,
+        ks_distance,
+        wasserstein_distance,
     )
     from .data import Categories, Grid, Outside
     from .ledger import Account, BudgetExceeded, Ledger
@@ -39,7 +42,7 @@ _ROOMS = {
     "curves": (
         "CDF", "ROC", "Calibration", "CalibrationQuestion", "CdfQuestion", "Histogram", "HistogramQuestion",
         "HosmerLemeshow", "HosmerLemeshowQuestion", "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion",
-        "RocQuestion", "Thresholds", "ThresholdsQuestion",
+        "RocQuestion", "Thresholds", "ThresholdsQuestion", "energy_distance", "ks_distance", "wasserstein_distance",
     ),
     "data": ("Categories", "Grid", "Outside"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),
@@ -57,8 +60,8 @@ __all__ = [
     "CalibrationQuestion", "Categories", "CdfQuestion", "Grid", "Histogram", "HistogramQuestion", "HosmerLemeshow",
     "HosmerLemeshowQuestion", "Ledger", "Neighbours", "Outside", "PrivacyLoss", "Quantile", "QuantileQuestion",
     "Quantiles", "QuantilesQuestion", "Randomness", "RocQuestion", "Session", "Thresholds", "ThresholdsQuestion",
-    "Unit", "UnsupportedQuery", "calibration_curve", "cdf", "histogram", "hosmer_lemeshow", "quantiles", "rehearse",
-    "roc_curve",
+    "Unit", "UnsupportedQuery", "calibration_curve", "cdf", "energy_distance", "histogram", "hosmer_lemeshow",
+    "ks_distance", "quantiles", "rehearse", "roc_curve", "wasserstein_distance",
 ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from .by_category import ByCategory
 from .calibration import Calibration, CalibrationQuestion
 from .cdf import CDF, CdfQuestion
+from .distances import energy_distance, ks_distance, wasserstein_distance
 from .histogram import Histogram, HistogramQuestion
 from .hosmer_lemeshow import HosmerLemeshow, HosmerLemeshowQuestion
 from .quantile import Quantile, QuantileQuestion
@@ -15,4 +16,5 @@ __all__ = [
     "CDF", "ROC", "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Continued", "Histogram",
     "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "Quantile", "QuantileQuestion", "Quantiles",
     "QuantilesQuestion", "Question", "RocQuestion", "Thresholds", "ThresholdsQuestion",
+    "energy_distance", "ks_distance", "wasserstein_distance",
 ]  # fmt: skip
