@@ -1,12 +1,24 @@
 """What may be asked, in public; and, in `records` alone, what must not be seen."""
 
 from .axis import Axis, Categories
+from .doubling import doubling_grid
 from .grid import Grid, Outside, Spacing
-from .query import CountQuery, CutQuery, PartitionQuery, Query, RangeQuery, SumQuery
+from .query import (
+    AboveQuery,
+    BoundQuery,
+    Comparison,
+    CountQuery,
+    CutQuery,
+    PartitionQuery,
+    Query,
+    RangeQuery,
+    SumQuery,
+)
 from .region import BucketQuery, MisfitQuery, RegionQuery
 from .table import Read
 
 __all__ = [
-    "Axis", "BucketQuery", "Categories", "CountQuery", "CutQuery", "Grid", "MisfitQuery", "Outside", "PartitionQuery",
-    "Query", "RangeQuery", "Read", "RegionQuery", "Spacing", "SumQuery",
+    "AboveQuery", "Axis", "BoundQuery", "BucketQuery", "Categories", "Comparison", "CountQuery", "CutQuery",
+    "Grid", "MisfitQuery", "Outside", "PartitionQuery", "Query", "RangeQuery", "Read", "RegionQuery", "Spacing",
+     "SumQuery", "doubling_grid",
 ]  # fmt: skip

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import pairwise
+from math import prod
 from operator import index as whole_number
-from typing import Self
+from typing import NamedTuple, Self
 
 from .axis import Axis
-from .grid import Grid
+from .grid import Grid, Outside
 from .region import BucketQuery, MisfitQuery, RegionQuery
 from .table import Read, Table
+
+LARGEST_WEIGHT = 2**31
+FINEST_SHARE = 10**6
+MOST_BOUNDED = 513
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,45 +73,84 @@ class CutQuery(Table):
     pieces: int
 
 
-@dataclass(frozen=True, slots=True)
-class RangeQuery(Table):
-    """How many records lie in the first slots of the one axis, which is on a grid. Cells are not laid out.
+class Comparison(NamedTuple):
+    """Does the sum of the cells, each times its weight, reach the threshold?
 
-    Priced as all such counts together, once: other counts of the same grid are then free. Its table has one integer for
-    each entry of `at`, and behind them that of the missing cell.
-
-    Attributes:
-        at: How many slots each count takes, in any order; none where nothing but the price is asked.
-
-    Raises:
-        ValueError: the axis is another, or has fewer slots.
-        TypeError: an entry is no whole number.
+    A threshold that is itself a sum over records is subtracted in the weights.
     """
 
-    at: tuple[int, ...]
+    weights: tuple[int, ...]
+    threshold: int
+
+
+@dataclass(frozen=True, slots=True)
+class AboveQuery(Table):
+    """Which comparisons reach their threshold? They are asked in order, until `most` of them did.
+
+    Attributes:
+        comparisons: Each with one weight for every cell of the flat table; missing records have none.
+        most: After so many that reached their threshold no more are asked.
+
+    Raises:
+        ValueError: there is no comparison, one has another number of weights or weights beyond 2**31, or `most` is not
+            between 1 and the number of comparisons.
+    """
+
+    comparisons: tuple[Comparison, ...]
+    most: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "at", tuple(whole_number(slots) for slots in self.at))
-        if len(self.axes) != 1 or not isinstance(self.axes[0], Axis):
-            raise ValueError("axes: prefixes are counted along one column of numbers")
-        if any(not 0 <= slots <= self.cells for slots in self.at):
-            raise ValueError(f"at: whole numbers from 0 to {self.cells} are needed, got {self.at}")
+        size = prod(self.shape)
+        if not self.comparisons or any(len(each.weights) != size for each in self.comparisons):
+            raise ValueError(f"comparisons: at least one is needed, each with {size} weights")
+        if any(abs(weight) > LARGEST_WEIGHT for each in self.comparisons for weight in each.weights):
+            raise ValueError("comparisons: weights are whole numbers up to 2**31")
+        if not 1 <= self.most <= len(self.comparisons):
+            raise ValueError(f"most: a whole number from 1 to {len(self.comparisons)} is needed, got {self.most}")
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQuery(Table):
+    """Of intervals around the middle cell of the one axis, the first that covers a share of the records.
+
+    Interval i has the middle cell and i cells on each side of it, the last one all cells. Values outside the grid, the
+    infinities among them, are in none; missing values are no records here.
+
+    Attributes:
+        coverage: The share of the records that have a value: at most 6 decimals.
+
+    Raises:
+        ValueError: the axis is no column of numbers with an odd number of cells, of 3 to 513, and values outside
+            counted apart; or `coverage` is not above 0 and at most 1, or finer than a millionth.
+    """
+
+    coverage: Fraction
+
+    def __post_init__(self) -> None:
+        (axis,) = self.axes if len(self.axes) == 1 else (None,)
+        apart = isinstance(axis, Axis) and axis.grid.outside is Outside.APART
+        if not (isinstance(axis, Axis) and apart and axis.grid.cells % 2 and 3 <= axis.grid.cells <= MOST_BOUNDED):
+            raise ValueError(
+                f"axes: bounds need one column on an odd number of cells, from 3 to {MOST_BOUNDED}, outside apart"
+            )
+        if not (0 < self.coverage <= 1 and self.coverage.denominator <= FINEST_SHARE):
+            raise ValueError(f"coverage: a share above 0 and up to 1, of 6 decimals, is needed, got {self.coverage}")
 
     @property
     def grid(self) -> Grid:
-        """The cells along which it counts."""
+        """The cells around whose middle bounds are laid."""
         (axis,) = self.axes
         if not isinstance(axis, Axis):
             raise TypeError("axes: one column of numbers is needed")
         return axis.grid
 
     @property
-    def paid_as(self) -> Self:
-        """All counts of this grid together."""
-        return replace(self, at=())
+    def intervals(self) -> int:
+        """How many intervals there are."""
+        return (self.grid.cells + 1) // 2
 
 
 Query = (
-    CountQuery | PartitionQuery | RangeQuery | SumQuery | CutQuery
+    CountQuery | PartitionQuery | RangeQuery | SumQuery | CutQuery | AboveQuery | BoundQuery
     | RegionQuery | BucketQuery | MisfitQuery
 )  # fmt: skip

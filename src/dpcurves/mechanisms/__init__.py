@@ -8,10 +8,11 @@ from .k_ary import KAry
 from .linear import Linear
 from .noise_path import NoisePath
 from .recursive_cuts import RecursiveCuts
+from .sparse_vector import SparseVector
 from .square_root import SquareRoot
 from .tree import Tree
 
 __all__ = [
     "AUTO", "LINEAR", "Choice", "Counter", "ExactTable", "Flat", "Haar", "KAry", "Lazy", "Linear", "LinearChoice",
-    "Mechanism", "NoisePath", "RecursiveCuts", "SquareRoot", "Tree",
+    "Mechanism", "NoisePath", "RecursiveCuts", "SparseVector", "SquareRoot", "Tree",
 ]  # fmt: skip

@@ -6,17 +6,29 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
 
-from ..data import Axis, CountQuery, CutQuery, Outside, PartitionQuery, Query, RangeQuery, Read
+from ..data import (
+    AboveQuery,
+    Axis,
+    BoundQuery,
+    CountQuery,
+    CutQuery,
+    Outside,
+    PartitionQuery,
+    Query,
+    RangeQuery,
+    Read,
+)
 from ..noise.memory import Memory
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss, ReplaceOne
-from ..release import Chosen, Plan
+from ..release import Plan
 from .base import Counter, ExactTable, Lazy, Mechanism
 from .flat import Flat
 from .linear import Linear
 from .noise_path import NoisePath
 from .partition import Partition
 from .recursive_cuts import RecursiveCuts
+from .sparse_vector import SparseVector
 from .tree import Tree
 
 SPREAD = 1 / 64
@@ -47,7 +59,7 @@ class LinearChoice(Linear):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`RecursiveCuts` for cuts, `NoisePath` for counts that are asked one by one, and `LinearChoice` for all else.
+    """By the kind of query; `LinearChoice` for noisy sums.
 
     Formal guarantees: those of the mechanism that it chooses, from query, loss and adjacency alone.
     """
@@ -56,20 +68,27 @@ class Choice:
         """The mechanism that makes the plan."""
         if isinstance(query, RangeQuery):
             return NoisePath()
-        return RecursiveCuts() if isinstance(query, CutQuery) else LINEAR.choose(query, loss, adjacency)
+        return _chooser(query) or LINEAR.choose(query, loss, adjacency)
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """The plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data."""
         return self.choose(query, loss, adjacency).plan(query, loss, adjacency)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """What the plan says: its law is all that sums need to know, its query and loss all that cuts do."""
-        mechanism: Mechanism = RecursiveCuts() if isinstance(plan.law, Chosen) else LINEAR
+        """What the plan says: its law is all that sums need to know, its query and loss all that choices do."""
+        mechanism: Mechanism = _chooser(plan.query) or LINEAR
         return mechanism.run(table, plan, randomness)
 
     def look(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
         """Counts of prefixes, with the noise on their paths."""
         return NoisePath().look(count, plan, memory, randomness)
+
+
+def _chooser(query: Query) -> Mechanism | None:
+    """The mechanism whose answers are choices; None where sums are asked for."""
+    if isinstance(query, CutQuery):
+        return RecursiveCuts()
+    return SparseVector() if isinstance(query, AboveQuery | BoundQuery) else None
 
 
 LINEAR = LinearChoice()

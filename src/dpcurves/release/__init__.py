@@ -1,5 +1,6 @@
 """The public nouns of a conversation: a step asks, a plan promises, a release answers."""
 
+from .compared import Compared
 from .contrasts import Contrasts
 from .convolved import Convolved
 from .evidence import Evidence
@@ -12,7 +13,7 @@ from .release import Release
 from .step import ALL, Setting, Step
 
 __all__ = [
-    "ALL", "MISSING_RULE", "Block", "Chosen", "Contrasts", "Convolved", "Evidence", "Face", "Family", "Level",
-    "Measured", "Noise", "NoiseLaw", "NoisySums", "PathNoise", "Plan", "Release", "Setting", "Step",
+    "ALL", "MISSING_RULE", "Block", "Chosen", "Compared", "Contrasts", "Convolved", "Evidence", "Face", "Family",
+    "Level", "Measured", "Noise", "NoiseLaw", "NoisySums", "PathNoise", "Plan", "Release", "Setting", "Step",
     "UnsupportedQuery",
 ]  # fmt: skip
