@@ -73,6 +73,44 @@ class CutQuery(Table):
     pieces: int
 
 
+@dataclass(frozen=True, slots=True)
+class RangeQuery(Table):
+    """How many records lie in the first slots of the one axis, which is on a grid. Cells are not laid out.
+
+    Priced as all such counts together, once: other counts of the same grid are then free. Its table has one integer for
+    each entry of `at`, and behind them that of the missing cell.
+
+    Attributes:
+        at: How many slots each count takes, in any order; none where nothing but the price is asked.
+
+    Raises:
+        ValueError: the axis is another, or has fewer slots.
+        TypeError: an entry is no whole number.
+    """
+
+    at: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "at", tuple(whole_number(slots) for slots in self.at))
+        if len(self.axes) != 1 or not isinstance(self.axes[0], Axis):
+            raise ValueError("axes: prefixes are counted along one column of numbers")
+        if any(not 0 <= slots <= self.cells for slots in self.at):
+            raise ValueError(f"at: whole numbers from 0 to {self.cells} are needed, got {self.at}")
+
+    @property
+    def grid(self) -> Grid:
+        """The cells along which it counts."""
+        (axis,) = self.axes
+        if not isinstance(axis, Axis):
+            raise TypeError("axes: one column of numbers is needed")
+        return axis.grid
+
+    @property
+    def paid_as(self) -> Self:
+        """All counts of this grid together."""
+        return replace(self, at=())
+
+
 class Comparison(NamedTuple):
     """Does the sum of the cells, each times its weight, reach the threshold?
 
