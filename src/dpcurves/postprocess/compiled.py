@@ -1,36 +1,5 @@
-"""Loops as machine code."""
+"""Loops as machine code; for post-processing as for all other rooms."""
 
-from __future__ import annotations
+from ..compiled import compiled
 
-from collections.abc import Callable
-from functools import cache, wraps
-from typing import Any, ParamSpec, TypeVar
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def compiled(loop: Callable[P, R]) -> Callable[P, R]:
-    """The same loop over arrays and numbers, compiled when it is first called, and kept on disk.
-
-    numba takes half a second to import: who smooths nothing does not wait for it. So compiled loops do not call each
-    other; Python stands between them.
-    """
-
-    @wraps(loop)
-    def run(*arguments: P.args, **named: P.kwargs) -> R:
-        result: R = _machine_code(loop)(*arguments, **named)
-        return result
-
-    return run
-
-
-@cache
-def _machine_code(loop: Callable[..., Any]) -> Callable[..., Any]:
-    from numba import njit
-
-    try:
-        code: Callable[..., Any] = njit(error_model="numpy", nogil=True, cache=True)(loop)
-    except RuntimeError:  # neither beside the package nor at home may a file be written
-        code = njit(error_model="numpy", nogil=True)(loop)
-    return code
+__all__ = ["compiled"]

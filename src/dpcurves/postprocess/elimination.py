@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .compiled import compiled
+from ..compiled import compiled
 from .noise_graph import NoiseGraph, Slots
 from .tree import FloatArray
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .compiled import compiled
+from ..compiled import compiled
 from .elimination import Elimination
 from .noise_graph import Indices, NoiseGraph
 from .tree import FloatArray

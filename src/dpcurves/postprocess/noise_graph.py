@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .compiled import compiled
+from ..compiled import compiled
 from .tree import FloatArray
 
 Indices = NDArray[np.int32]

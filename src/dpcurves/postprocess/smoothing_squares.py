@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .compiled import compiled
+from ..compiled import compiled
 from .elimination import Elimination
 from .increments import Ceiling, Exactly, curve_of, is_smooth, steps_to
 from .noise_graph import NoiseGraph, Slots

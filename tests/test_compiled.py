@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpcurves.postprocess.compiled import compiled
+from dpcurves.compiled import compiled
 
 
 def test_a_compiled_loop_does_what_it_says() -> None:
