@@ -1,6 +1,7 @@
 """What may be asked, in public; and, in `records` alone, what must not be seen."""
 
 from .axis import Axis, Categories
+from .boxes import Boxes, Splitting
 from .doubling import doubling_grid
 from .grid import Grid, Outside, Spacing
 from .query import (
@@ -12,13 +13,14 @@ from .query import (
     PartitionQuery,
     Query,
     RangeQuery,
+    SplitQuery,
     SumQuery,
 )
 from .region import BucketQuery, MisfitQuery, RegionQuery
 from .table import Read
 
 __all__ = [
-    "AboveQuery", "Axis", "BoundQuery", "BucketQuery", "Categories", "Comparison", "CountQuery", "CutQuery",
+    "AboveQuery", "Axis", "BoundQuery", "Boxes", "BucketQuery", "Categories", "Comparison", "CountQuery", "CutQuery",
     "Grid", "MisfitQuery", "Outside", "PartitionQuery", "Query", "RangeQuery", "Read", "RegionQuery", "Spacing",
-     "SumQuery", "doubling_grid",
+    "SplitQuery", "Splitting", "SumQuery", "doubling_grid",
 ]  # fmt: skip

@@ -17,6 +17,7 @@ from .table import Read, Table
 LARGEST_WEIGHT = 2**31
 FINEST_SHARE = 10**6
 MOST_BOUNDED = 513
+LARGEST_LEAST = 2**50
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,28 @@ class CutQuery(Table):
     """Numbers of inner edges of the one axis that cut the records into `pieces` of about equal size."""
 
     pieces: int
+
+
+@dataclass(frozen=True, slots=True)
+class SplitQuery(Table):
+    """Into which boxes of cells the table is worth being divided: small where records are many, large where few.
+
+    Attributes:
+        fans: Into how many parts of about equal length a box is divided along each axis, when it is; 1: never.
+        least: Boxes that seem to hold more records than this are divided, the deeper ones from a few more on.
+
+    Raises:
+        ValueError: there is not one fan-out of at least 1 for each axis, or `least` is out of range.
+    """
+
+    fans: tuple[int, ...]
+    least: int
+
+    def __post_init__(self) -> None:
+        if len(self.fans) != len(self.axes) or min(self.fans, default=0) < 1:
+            raise ValueError(f"fans: one of at least 1 is needed for each axis, got {self.fans}")
+        if not 0 <= self.least <= LARGEST_LEAST:
+            raise ValueError(f"least: a number from 0 to {LARGEST_LEAST} is needed, got {self.least}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +212,6 @@ class BoundQuery(Table):
 
 
 Query = (
-    CountQuery | PartitionQuery | RangeQuery | SumQuery | CutQuery | AboveQuery | BoundQuery
+    CountQuery | PartitionQuery | SplitQuery | RangeQuery | SumQuery | CutQuery | AboveQuery | BoundQuery
     | RegionQuery | BucketQuery | MisfitQuery
 )  # fmt: skip

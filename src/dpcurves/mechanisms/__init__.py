@@ -7,6 +7,7 @@ from .haar import Haar
 from .k_ary import KAry
 from .linear import Linear
 from .noise_path import NoisePath
+from .privtree import PrivTree
 from .recursive_cuts import RecursiveCuts
 from .sparse_vector import SparseVector
 from .square_root import SquareRoot
@@ -14,5 +15,5 @@ from .tree import Tree
 
 __all__ = [
     "AUTO", "LINEAR", "Choice", "Counter", "ExactTable", "Flat", "Haar", "KAry", "Lazy", "Linear", "LinearChoice",
-    "Mechanism", "NoisePath", "RecursiveCuts", "SparseVector", "SquareRoot", "Tree",
+    "Mechanism", "NoisePath", "PrivTree", "RecursiveCuts", "SparseVector", "SquareRoot", "Tree",
 ]  # fmt: skip

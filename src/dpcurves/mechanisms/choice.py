@@ -17,6 +17,7 @@ from ..data import (
     Query,
     RangeQuery,
     Read,
+    SplitQuery,
 )
 from ..noise.memory import Memory
 from ..noise.randomness import Randomness
@@ -27,6 +28,7 @@ from .flat import Flat
 from .linear import Linear
 from .noise_path import NoisePath
 from .partition import Partition
+from .privtree import PrivTree
 from .recursive_cuts import RecursiveCuts
 from .sparse_vector import SparseVector
 from .tree import Tree
@@ -88,6 +90,8 @@ def _chooser(query: Query) -> Mechanism | None:
     """The mechanism whose answers are choices; None where sums are asked for."""
     if isinstance(query, CutQuery):
         return RecursiveCuts()
+    if isinstance(query, SplitQuery):
+        return PrivTree()
     return SparseVector() if isinstance(query, AboveQuery | BoundQuery) else None
 
 

@@ -5,7 +5,7 @@ from .contrasts import Contrasts
 from .convolved import Convolved
 from .evidence import Evidence
 from .face import MISSING_RULE, Face
-from .law import Chosen, Family, Level, Measured, Noise
+from .law import Chosen, Family, Grown, Level, Measured, Noise
 from .noise_law import NoiseLaw, NoisySums
 from .path_noise import Block, PathNoise
 from .plan import Plan, UnsupportedQuery
@@ -14,6 +14,6 @@ from .step import ALL, Setting, Step
 
 __all__ = [
     "ALL", "MISSING_RULE", "Block", "Chosen", "Compared", "Contrasts", "Convolved", "Evidence", "Face", "Family",
-    "Level", "Measured", "Noise", "NoiseLaw", "NoisySums", "PathNoise", "Plan", "Release", "Setting", "Step",
+    "Grown", "Level", "Measured", "Noise", "NoiseLaw", "NoisySums", "PathNoise", "Plan", "Release", "Setting", "Step",
     "UnsupportedQuery",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .law import Chosen, Measured
+from .law import Chosen, Grown, Measured
 from .law_json import law_from_json, law_to_json
 from .noise_law import NoiseLaw, NoisySums
 from .path_noise import PathNoise
@@ -31,7 +31,7 @@ class Evidence:
     def of(cls, release: Release) -> Evidence:
         """Of one release. Sums over records do not add up to a number of records, public or not."""
         law = release.plan.law
-        counted = not isinstance(law, Chosen) and law.missing is not None
+        counted = not isinstance(law, Chosen | Grown) and law.missing is not None
         return cls(law, release.values, release.plan.adjacency.total if counted else None)
 
     @property
@@ -41,7 +41,7 @@ class Evidence:
         Raises:
             TypeError: the values are choices and carry no noise, or counts that share noise.
         """
-        if isinstance(self.law, Chosen):
+        if isinstance(self.law, Chosen | Grown):
             raise TypeError("this turn chose; there is nothing that was measured")
         if isinstance(self.law, PathNoise):
             raise TypeError("this turn counted prefixes, not sums of cells; read it by its law")
@@ -72,7 +72,7 @@ class Evidence:
 
     def to_json(self) -> dict[str, Any]:
         """Plain objects."""
-        if isinstance(self.law, Chosen):
+        if isinstance(self.law, Chosen | Grown):
             return {"chosen": list(self.values)}
         return {**law_to_json(self.law), "values": list(self.values), "total": self.total}
 

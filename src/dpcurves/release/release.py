@@ -39,7 +39,7 @@ class Release:
         return cls(plan, tuple(stored["values"]), payment, stored["seeded"])
 
     def __post_init__(self) -> None:
-        if len(self.values) != self.plan.law.size:
+        if self.plan.law.size not in (None, len(self.values)):
             raise ValueError(f"{len(self.values)} values do not answer a plan of {self.plan.law.size}")
 
     def to_json(self) -> str:
