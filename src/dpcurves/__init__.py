@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from .curves import (
         CDF,
         ROC,
+        Bounds,
+        BoundsQuestion,
         Calibration,
         CalibrationQuestion,
         CdfQuestion,
@@ -43,6 +45,7 @@ _ROOMS = {
         "CDF", "ROC", "Calibration", "CalibrationQuestion", "CdfQuestion", "Histogram", "HistogramQuestion",
         "HosmerLemeshow", "HosmerLemeshowQuestion", "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion",
         "RocQuestion", "Thresholds", "ThresholdsQuestion", "energy_distance", "ks_distance", "wasserstein_distance",
+        "Bounds", "BoundsQuestion",
     ),
     "data": ("Categories", "Grid", "Outside"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),
@@ -59,7 +62,7 @@ __all__ = [
     "ADD_REMOVE", "CDF", "EACH_RECORD", "REPLACE_ONE", "ROC", "Account", "BudgetExceeded", "Calibration",
     "CalibrationQuestion", "Categories", "CdfQuestion", "Grid", "Histogram", "HistogramQuestion", "HosmerLemeshow",
     "HosmerLemeshowQuestion", "Ledger", "Neighbours", "Outside", "PrivacyLoss", "Quantile", "QuantileQuestion",
-    "Quantiles", "QuantilesQuestion", "Randomness", "RocQuestion", "Session", "Thresholds", "ThresholdsQuestion",
+    "Quantiles", "QuantilesQuestion", "Randomness", "RocQuestion", "Session", "Thresholds", "ThresholdsQuestion", "Bounds", "BoundsQuestion",
     "Unit", "UnsupportedQuery", "calibration_curve", "cdf", "energy_distance", "histogram", "hosmer_lemeshow",
     "ks_distance", "quantiles", "rehearse", "roc_curve", "wasserstein_distance",
 ]  # fmt: skip

@@ -56,7 +56,8 @@ def chance_at_least(noise: Noise, least: IntArray) -> FloatArray:
     """Of a draw: ``r**m / (1 + r)`` for m above 0, and by symmetry below."""
     rate = 1 / float(noise.parameter)
     far = np.exp(-rate * np.where(least > 0, least, 1 - least)) / (1 + np.exp(-rate))
-    return np.where(least > 0, far, 1 - far)
+    chances: FloatArray = np.where(least > 0, far, 1 - far)
+    return chances
 
 
 def answers(looks: int, most: int) -> Iterator[tuple[int, ...]]:
@@ -201,9 +202,8 @@ def test_without_noise_the_first_interval_that_covers_is_found(loss: PrivacyLoss
             plan = AUTO.plan(query, loss, who)
             assert plan.law.blank() == (5,)
             assert AUTO.run(2 * table, plan, Randomness.from_seed(1)) in {(doublings,), (doublings + 1,)}
-            common = SparseVector().plan(query, loss, who)
             exact = differences(table, comparisons_of(query))
-            assert reached(exact, [0] * len(exact), 0, common.law.size) == (doublings,)
+            assert reached(exact, [0] * len(exact), 0, most=1) == (doublings,)
 
 
 def test_drawn_answers_have_the_enumerated_law_at_four_sigma() -> None:
@@ -261,7 +261,7 @@ def test_what_compares_nothing_is_refused() -> None:
     with pytest.raises(UnsupportedQuery, match="above zero"):
         law_of(comparisons_of(above(GENERAL, 1)), PrivacyLoss.zcdp("1e-30"), who)
     with pytest.raises(TypeError, match="sparse vector"):
-        SparseVector().run(np.zeros(4), AUTO.plan(counts(1, 3), PURE, who), Randomness.from_seed(1))
+        SparseVector().run(np.zeros(4, dtype=np.int64), AUTO.plan(counts(1, 3), PURE, who), Randomness.from_seed(1))
 
 
 @pytest.mark.parametrize("cells", [1, 4, 515])

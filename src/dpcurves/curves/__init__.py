@@ -6,6 +6,7 @@ from .cdf import CDF, CdfQuestion
 from .distances import energy_distance, ks_distance, wasserstein_distance
 from .histogram import Histogram, HistogramQuestion
 from .hosmer_lemeshow import HosmerLemeshow, HosmerLemeshowQuestion
+from .private_bounds import Bounds, BoundsQuestion
 from .quantile import Quantile, QuantileQuestion
 from .quantiles import Quantiles, QuantilesQuestion
 from .question import Continued, Question
@@ -15,6 +16,6 @@ from .thresholds import Thresholds, ThresholdsQuestion
 __all__ = [
     "CDF", "ROC", "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Continued", "Histogram",
     "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "Quantile", "QuantileQuestion", "Quantiles",
-    "QuantilesQuestion", "Question", "RocQuestion", "Thresholds", "ThresholdsQuestion",
+    "QuantilesQuestion", "Question", "RocQuestion", "Thresholds", "ThresholdsQuestion", "Bounds", "BoundsQuestion",
     "energy_distance", "ks_distance", "wasserstein_distance",
 ]  # fmt: skip

@@ -1,0 +1,112 @@
+"""Private bounds: an interval around zero that covers a share of the records, twice as wide until it does."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import nan
+from typing import Any
+
+import numpy as np
+
+from .. import display
+from ..data import Axis, BoundQuery, doubling_grid
+from ..data.doubling import DOUBLINGS
+from ..privacy import Exact
+from ..release import ALL, Compared, Face, Release, Setting, Step
+from .question import face_of
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The closed interval ``[-bound, bound]`` that about the asked share of the records lies in.
+
+    Attributes:
+        bound: A power of two times the unit.
+        capped: Whether no smaller interval seemed wide enough. The last one may cover less.
+        alpha: How many records the interval may cover less than the asked share, or the one before it more, but for a
+            chance of 0.05.
+        label: The column.
+        face: What stands on every picture.
+    """
+
+    bound: float
+    capped: bool
+    alpha: float
+    label: str
+    face: Face
+
+    @property
+    def lower(self) -> float:
+        """The lower end."""
+        return -self.bound
+
+    @property
+    def upper(self) -> float:
+        """The upper end."""
+        return self.bound
+
+    def to_frame(self) -> Any:
+        """Columns ``lower`` and ``upper`` as a data frame of one row."""
+        return display.to_frame({"lower": np.array([self.lower]), "upper": np.array([self.upper])})
+
+
+@dataclass(frozen=True, slots=True)
+class BoundsQuestion:
+    """How far from zero do values lie, as a power of two times a public unit? One turn.
+
+    Intervals ``[-unit, unit]``, ``[-2 unit, 2 unit]``, ... are tried until one seems to cover the share (Chen 2018,
+    Algorithm 10); infinities are in none, and missing values count neither as covered nor as all.
+
+    Attributes:
+        column: A column of numbers.
+        unit: What is doubled: public, about the size of values that matter.
+        coverage: The share of the records that have a value; at most 6 decimals.
+        doublings: After so many the search ends: public.
+
+    Raises:
+        ValueError: `unit`, `coverage` or `doublings` is out of range.
+    """
+
+    column: str
+    unit: float
+    coverage: Exact
+    doublings: int = DOUBLINGS
+
+    def __post_init__(self) -> None:
+        bound_query(self.column, self.unit, self.coverage, self.doublings)
+
+    def steps(self, setting: Setting) -> Generator[Step, Release, Bounds]:
+        """One look at all intervals."""
+        bounds, _ = yield from bounded(bound_query(self.column, self.unit, self.coverage, self.doublings), ALL)
+        return bounds
+
+    def __str__(self) -> str:
+        return f"bounds of {self.column}"
+
+
+def bound_query(column: str, unit: float, coverage: Exact, doublings: int = DOUBLINGS) -> BoundQuery:
+    """Which of the doubled intervals is the first to cover the share?
+
+    Raises:
+        ValueError: `unit`, `coverage` or `doublings` is out of range.
+    """
+    try:
+        share = Fraction(str(coverage))
+    except ValueError:
+        raise ValueError(f"coverage: a share above 0 and up to 1 is needed, got {coverage!r}") from None
+    return BoundQuery((Axis(column, doubling_grid(unit, doublings)),), share)
+
+
+def bounded(query: BoundQuery, share: Fraction) -> Generator[Step, Release, tuple[Bounds, Release]]:
+    """Ask for one interval, for `share` of the loss. Of two columns: one after the other, each with its own share."""
+    release = yield Step(query, share)
+    (doublings,) = release.values
+    law, middle = release.plan.law, query.grid.cells // 2
+    bounds = Bounds(
+        bound=-float(query.grid.edge(np.array(middle - doublings))), capped=doublings == middle,
+        alpha=law.alpha(0.05) if isinstance(law, Compared) else nan,
+        label=query.axes[0].column, face=face_of([release]),
+    )  # fmt: skip
+    return bounds, release
