@@ -14,8 +14,9 @@ from .roc import ROC, RocQuestion
 from .thresholds import Thresholds, ThresholdsQuestion
 
 __all__ = [
-    "CDF", "ROC", "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Continued", "Histogram",
+    "CDF", "ROC", "Bounds", "BoundsQuestion", "ByCategory", "Calibration",
+    "CalibrationQuestion", "CdfQuestion", "Continued", "Histogram",
     "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "Quantile", "QuantileQuestion", "Quantiles",
-    "QuantilesQuestion", "Question", "RocQuestion", "Thresholds", "ThresholdsQuestion", "Bounds", "BoundsQuestion",
+    "QuantilesQuestion", "Question", "RocQuestion", "Thresholds", "ThresholdsQuestion",
     "energy_distance", "ks_distance", "wasserstein_distance",
 ]  # fmt: skip
