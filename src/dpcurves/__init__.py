@@ -59,12 +59,12 @@ _PLACES = {name: room for room, names in _ROOMS.items() for name in names}
 _ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")
 
 __all__ = [
-    "ADD_REMOVE", "CDF", "EACH_RECORD", "REPLACE_ONE", "ROC", "Account", "Bounds", "BoundsQuestion",
-    "BudgetExceeded", "Calibration", "CalibrationQuestion", "Categories", "CdfQuestion", "Grid", "Histogram", "HistogramQuestion",
-    "HosmerLemeshow", "HosmerLemeshowQuestion", "Ledger", "Neighbours", "Outside", "PrivacyLoss", "Quantile", "QuantileQuestion",
-    "Quantiles", "QuantilesQuestion", "Randomness", "RocQuestion", "Session", "Thresholds", "ThresholdsQuestion",
-    "Unit", "UnsupportedQuery", "calibration_curve", "cdf", "energy_distance", "histogram", "hosmer_lemeshow",
-    "ks_distance", "quantiles", "rehearse", "roc_curve", "wasserstein_distance",
+    "ADD_REMOVE", "CDF", "EACH_RECORD", "REPLACE_ONE", "ROC", "Account", "Bounds", "BoundsQuestion", "BudgetExceeded",
+    "Calibration", "CalibrationQuestion", "Categories", "CdfQuestion", "Grid", "Histogram", "HistogramQuestion",
+    "HosmerLemeshow", "HosmerLemeshowQuestion", "Ledger", "Neighbours", "Outside", "PrivacyLoss", "Quantile",
+    "QuantileQuestion", "Quantiles", "QuantilesQuestion", "Randomness", "RocQuestion", "Session", "Thresholds",
+    "ThresholdsQuestion", "Unit", "UnsupportedQuery", "calibration_curve", "cdf", "energy_distance", "histogram",
+    "hosmer_lemeshow", "ks_distance", "quantiles", "rehearse", "roc_curve", "wasserstein_distance",
 ]  # fmt: skip
 
 
