@@ -1,0 +1,160 @@
+"""Function shares of `tau -> [tau >= cell]`: owners make keys, servers add up what many keys say of a threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from .comparison_keys import ComparisonKeys, Domain, PublicShare, SeedShare
+from .engine import Engine, State
+from .ring import Words
+
+
+class Octets(Protocol):
+    """Where uniform bytes come from: as many as asked for."""
+
+    @property
+    def octets(self) -> Callable[[int], bytes]: ...
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Shared:
+    """SECRET as a whole: what an owner sends. Each server gets the public share, and its own seeds alone."""
+
+    public: PublicShare
+    seeds: tuple[SeedShare, SeedShare]
+
+    def keys(self, party: int) -> ComparisonKeys:
+        """SECRET: what one server gets."""
+        return ComparisonKeys(self.public, self.seeds[party])
+
+
+def share_cells(cells: Words, domain: Domain, engine: Engine, randomness: Octets) -> Shared:
+    """One key for each cell x: a share of ``tau -> [tau >= x]`` for each of two servers.
+
+    The distributed comparison function of Boyle, Chandran, Gilboa, Gupta, Ishai, Kumar and Rathee (2021, figure 1), but
+    that the value is gained where tau turns right and the cell left, and at the cell itself.
+
+    Formal guarantees: for every tau the servers' values add up to 1 if ``tau >= x`` and to 0 otherwise. What one server
+    gets is as good as uniform to whoever cannot tell expanded seeds from uniform blocks (see `TaskKeys`): at each level
+    the correction words are masked by blocks that only the other server's seed gives, and that are used once; the lost
+    child's blocks mask the corrections of seeds and values, the control bits of both children mask those of control
+    bits, and the kept child stays uniform for the next level. So a key shows its domain, and nothing of its cell.
+
+    Args:
+        cells: ``(count,)``, below ``2**domain.bits``. SECRET.
+        randomness: 32 bytes a key are taken.
+
+    Raises:
+        ValueError: a cell is outside the domain.
+
+    >>> import numpy as np
+    >>> from dpcurves.crypto import PortableEngine, Z64, prefix_sums
+    >>> from dpcurves.noise import Randomness
+    >>> domain, engine = Domain(10, Z64), PortableEngine.of_task(b"task")
+    >>> shared = share_cells(np.array([3, 700], np.uint64), domain, engine, Randomness.system())
+    >>> domain.ring.opened(*(prefix_sums(shared.keys(party), [2, 3, 1023], engine) for party in (0, 1)))
+    (0, 1, 2)
+    """
+    cells = np.asarray(cells, dtype=np.uint64)
+    domain.require(cells)
+    seeds = _roots(len(cells), 0, randomness), _roots(len(cells), 1, randomness)
+    parts = [
+        engine.generate(domain, cells[part], seeds[0].words[part], seeds[1].words[part])
+        for part in _chunks(len(cells), engine.chunk)
+    ]
+    return Shared(PublicShare.joined(parts), seeds)
+
+
+def prefix_sums(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine) -> tuple[int, ...]:
+    """One server's share of how many cells lie at or below each threshold, modulo the ring's size.
+
+    Thresholds may come in any order and more than once. Paths that begin alike are walked once.
+
+    Raises:
+        ValueError: a threshold is outside the domain.
+    """
+    totals = [0] * len(thresholds)
+    for place, _, numbers in _evaluated(keys, thresholds, engine):
+        totals[place] += keys.domain.ring.total(numbers)
+    return tuple(total % keys.domain.ring.modulus for total in totals)
+
+
+def values(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine) -> Words:
+    """SECRET: one server's share for each threshold and key: ``(thresholds, keys, words)``.
+
+    Raises:
+        ValueError: a threshold is outside the domain.
+    """
+    result = np.empty((len(thresholds), len(keys), keys.domain.ring.words), np.uint64)
+    for place, part, numbers in _evaluated(keys, thresholds, engine):
+        result[place, part] = numbers
+    return result
+
+
+def _evaluated(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine) -> Iterator[tuple[int, slice, Words]]:
+    """Chunk by chunk: which threshold, which keys, and their signed values ``(keys, words)``."""
+    ring, walk = keys.domain.ring, _Walk(keys.domain, _sorted(keys.domain, thresholds), engine)
+    for part in _chunks(len(keys), engine.chunk):
+        chunk = keys[part]
+        state = State(chunk.seeds.words.copy(), np.zeros((len(chunk), ring.words), np.uint64))
+        for place, numbers in walk.visit(chunk.public, state, 0, 0, len(thresholds)):
+            yield place, part, ring.negated(numbers) if keys.seeds.party else numbers
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """Down all paths at once, in order; a state is copied where paths part."""
+
+    domain: Domain
+    thresholds: tuple[tuple[int, int], ...]
+    engine: Engine
+
+    def visit(
+        self, public: PublicShare, state: State, level: int, first: int, last: int
+    ) -> Iterator[tuple[int, Words]]:
+        """Values at thresholds number first to last, which go alike down to `level`."""
+        if first == last:
+            return
+        low, high = self._path(first), self._path(last - 1)
+        stop = self.domain.levels - (low ^ high).bit_length()
+        self.engine.descend(state, public, level, stop, low >> (self.domain.levels - stop))
+        if low == high:
+            yield from self._leaf(public, state, first, last)
+            return
+        middle = first + sum(
+            not self._path(number) >> (self.domain.levels - stop - 1) & 1 for number in range(first, last)
+        )
+        yield from self.visit(public, state.copy(), stop, first, middle)
+        yield from self.visit(public, state, stop, middle, last)
+
+    def _path(self, number: int) -> int:
+        return self.thresholds[number][0] >> self.domain.leaf_bits
+
+    def _leaf(self, public: PublicShare, state: State, first: int, last: int) -> Iterator[tuple[int, Words]]:
+        words, leaves = self.domain.ring.words, self.engine.leaves(state, public)
+        for threshold, place in self.thresholds[first:last]:
+            start = (threshold & ((1 << self.domain.leaf_bits) - 1)) * words
+            yield place, self.domain.ring.add(state.values, leaves[:, start : start + words])
+
+
+def _sorted(domain: Domain, thresholds: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Thresholds with their places, from left to right."""
+    for threshold in thresholds:
+        if not 0 <= threshold < 1 << domain.bits:
+            raise ValueError(f"thresholds: all must be in 0, ..., 2**{domain.bits} - 1, got {threshold}")
+    return tuple(sorted((int(threshold), place) for place, threshold in enumerate(thresholds)))
+
+
+def _roots(count: int, party: int, randomness: Octets) -> SeedShare:
+    words = np.frombuffer(randomness.octets(16 * count), dtype="<u8").astype(np.uint64).reshape(count, 2)
+    words[:, 1] = (words[:, 1] & np.uint64(2**63 - 1)) | np.uint64(party << 63)
+    return SeedShare(party, words)
+
+
+def _chunks(count: int, size: int) -> list[slice]:
+    """Slices of at most `size`; one empty slice if there is nothing."""
+    return [slice(start, min(start + size, count)) for start in range(0, max(count, 1), size)]

@@ -1,0 +1,79 @@
+"""What expands seeds: fixed-key AES, keyed by the task. Two engines do it, portable and fast, with the same bits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from .comparison_keys import Domain, PublicShare
+from .ring import Words
+
+_PURPOSE = b"dpcurves: fixed keys of expansion, version 1"
+_BLOCK = 16
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TaskKeys:
+    """The four AES-128 keys of one task, derived from its name by HKDF-SHA256. They are public.
+
+    A seed s is expanded to ``AES(key, s) xor s`` under each key (the form of Matyas, Meyer and Oseas).
+
+    Formal guarantees: if AES under the four keys is four random permutations, what an adversary with q evaluations
+    of them can tell of m expanded seeds from uniform blocks is at most ``m * q / 2**126``: a seed has 127 secret bits,
+    and the only way is to ask for a seed, or for an answer's preimage. Tasks with other names have other permutations.
+    """
+
+    left: bytes
+    right: bytes
+    value: bytes
+    other_value: bytes
+
+    @classmethod
+    def of_task(cls, task: bytes) -> TaskKeys:
+        """The keys of the task that is so named: any bytes that all parties share, say a hash of its description."""
+        stream = HKDF(SHA256(), 4 * _BLOCK, salt=None, info=_PURPOSE).derive(task)
+        left, right, value, other_value = (stream[start : start + _BLOCK] for start in range(0, len(stream), _BLOCK))
+        return cls(left, right, value, other_value)
+
+
+@dataclass(slots=True, repr=False, eq=False)
+class State:
+    """SECRET: where one server stands on the paths of some keys. Engines change it in place.
+
+    Attributes:
+        seeds: ``(keys, 2)``; the top bit of the second word is the control bit.
+        values: ``(keys, words)``, summed up along the path, without the server's sign.
+    """
+
+    seeds: Words
+    values: Words
+
+    def copy(self) -> State:
+        return State(self.seeds.copy(), self.values.copy())
+
+
+class Engine(Protocol):
+    """Expands chunks of keys that fit into the cache. Engines with the same task keys return the same bits."""
+
+    @property
+    def keys(self) -> TaskKeys: ...
+
+    @property
+    def chunk(self) -> int:
+        """How many keys to take at a time."""
+        ...
+
+    def generate(self, domain: Domain, cells: Words, first: Words, second: Words) -> PublicShare:
+        """Correction words for cells ``(keys,)`` and root seeds ``(keys, 2)`` of both servers."""
+        ...
+
+    def descend(self, state: State, public: PublicShare, start: int, stop: int, path: int) -> None:
+        """From level `start` to level `stop` along `path`, whose lowest bit is the turn at the deepest level."""
+        ...
+
+    def leaves(self, state: State, public: PublicShare) -> Words:
+        """At the deepest level: values of the leaf's cells ``(keys, 2)``, without those summed up along the path."""
+        ...

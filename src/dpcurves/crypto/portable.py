@@ -1,0 +1,222 @@
+"""The portable engine: NumPy, and AES by OpenSSL. It runs wherever `cryptography` does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
+
+from .comparison_keys import TOP, Domain, PublicShare
+from .engine import State, TaskKeys
+from .ring import Ring, Words
+
+_ONE = np.uint64(1)
+_Pair = tuple[Words, Words]  # SECRET: seeds of the two servers
+
+
+@dataclass(frozen=True, slots=True)
+class PortableEngine:
+    """Expands seeds by OpenSSL's AES, a chunk at a time.
+
+    Formal guarantees: neither branches nor places in memory depend on cells or seeds; AES takes the same time for all
+    inputs where the processor has instructions for it.
+    """
+
+    keys: TaskKeys
+    chunk: int = 8192
+
+    @classmethod
+    def of_task(cls, task: bytes) -> PortableEngine:
+        """An engine with the keys of the task so named."""
+        return cls(TaskKeys.of_task(task))
+
+    def generate(self, domain: Domain, cells: Words, first: Words, second: Words) -> PublicShare:
+        writer = _Writer(_Ciphers(self.keys), _blank(domain, len(cells)))
+        pair, owed = (first, second), np.zeros((len(cells), domain.ring.words), dtype=np.uint64)
+        for level in range(domain.levels):
+            right = -((cells >> np.uint64(domain.bits - 1 - level)) & _ONE)
+            owed_below = writer.values(level, right, pair, owed)
+            pair, owed = writer.seeds(level, right, pair), owed_below
+        writer.leaves(cells & np.uint64((1 << domain.leaf_bits) - 1), pair, owed)
+        return writer.public
+
+    def descend(self, state: State, public: PublicShare, start: int, stop: int, path: int) -> None:
+        ciphers, count = _Ciphers(self.keys), len(state.seeds)
+        step = _Step(ciphers, public.domain.ring, np.empty((count + 1, 2), np.uint64), np.empty(count, np.uint64))
+        spare = np.empty((count + 1, 2), np.uint64)
+        for level in range(start, stop):
+            turn = path >> (stop - 1 - level) & 1
+            state.seeds, spare = step.down(state, public, level, turn, spare)
+
+    def leaves(self, state: State, public: PublicShare) -> Words:
+        block = _Ciphers(self.keys).value.expanded(state.seeds)
+        mask = _control(state.seeds)
+        words = public.domain.ring.words
+        numbers = block.reshape(len(block), 2 // words, words)
+        corrections = (public.leaf & mask[:, None]).reshape(numbers.shape)
+        return public.domain.ring.add(numbers, corrections).reshape(len(block), 2)
+
+
+class _Cipher:
+    """One permutation. Contexts of OpenSSL are not shared between threads: each call of an engine makes its own."""
+
+    __slots__ = ("_context",)
+
+    def __init__(self, key: bytes) -> None:
+        self._context: CipherContext = Cipher(algorithms.AES128(key), modes.ECB()).encryptor()
+
+    def encrypt(self, blocks: Words, out: Words) -> Words:
+        """The permutation of contiguous blocks ``(count, 2)``, into a buffer of a block more."""
+        self._context.update_into(_octets(blocks), _octets(out))
+        return out[: len(blocks)]
+
+    def expanded(self, blocks: Words) -> Words:
+        """``AES(blocks) xor blocks``, newly laid out."""
+        result = self.encrypt(np.ascontiguousarray(blocks), np.empty((len(blocks) + 1, 2), np.uint64))
+        result ^= blocks
+        return result
+
+
+class _Ciphers:
+    """The four permutations of a task."""
+
+    __slots__ = ("left", "other_value", "right", "value")
+
+    def __init__(self, keys: TaskKeys) -> None:
+        self.left, self.right = _Cipher(keys.left), _Cipher(keys.right)
+        self.value, self.other_value = _Cipher(keys.value), _Cipher(keys.other_value)
+
+    def values(self, seeds: Words, ring: Ring) -> tuple[Words, Words]:
+        """What is added on the way left, and on the way right: numbers ``(keys, words)``."""
+        block = self.value.expanded(seeds)
+        if ring.words == 1:
+            return block[:, :1], block[:, 1:]
+        return block, self.other_value.expanded(seeds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One level down, for all keys of a chunk, in buffers that are used again."""
+
+    ciphers: _Ciphers
+    ring: Ring
+    block: Words
+    mask: Words
+
+    def down(self, state: State, public: PublicShare, level: int, turn: int, out: Words) -> tuple[Words, Words]:
+        """The seeds one level deeper, and a buffer that is free now."""
+        seeds, values, mask = state.seeds, state.values, self.mask
+        np.right_shift(seeds[:, 1].view(np.int64), 63, out=mask.view(np.int64))
+        self._add(values, seeds, public.values[level], turn)
+        child = (self.ciphers.right if turn else self.ciphers.left).encrypt(seeds, out)
+        child ^= seeds
+        masked = self.block[: len(seeds)]
+        corrections = public.seeds[level]
+        np.bitwise_and(corrections[:, 0], mask, out=masked[:, 0])
+        np.bitwise_and(corrections[:, 1], mask, out=masked[:, 1])
+        child ^= masked
+        if turn:
+            mask &= public.turns << np.uint64(63 - level)
+            mask &= TOP
+            child[:, 1] ^= mask
+        return child, seeds.base if seeds.base is not None and seeds.base.shape == out.shape else np.empty_like(out)
+
+    def _add(self, values: Words, seeds: Words, corrections: Words, turn: int) -> None:
+        """Adds what belongs to this turn, and the correction where the control bit is set."""
+        if self.ring.words == 1:
+            block = self.ciphers.value.encrypt(seeds, self.block)
+            word = block[:, turn]
+            word ^= seeds[:, turn]
+            values[:, 0] += word
+            values[:, 0] += corrections[:, 0] & self.mask
+            return
+        cipher = self.ciphers.other_value if turn else self.ciphers.value
+        block = cipher.encrypt(seeds, self.block)
+        block ^= seeds
+        values[:] = self.ring.add(self.ring.add(values, block), corrections & self.mask[:, None])
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """SECRET: writes correction words, level by level, from the seeds of both servers on the paths to the cells.
+
+    Masks `right` are all ones where a path turns right.
+    """
+
+    ciphers: _Ciphers
+    public: PublicShare
+
+    def seeds(self, level: int, right: Words, pair: _Pair) -> _Pair:
+        """Corrects seeds and control bits; the seeds one level deeper."""
+        wide = right[:, None]
+        lefts = [self.ciphers.left.expanded(seeds) for seeds in pair]
+        rights = [self.ciphers.right.expanded(seeds) for seeds in pair]
+        left_difference, right_difference = lefts[0] ^ lefts[1], rights[0] ^ rights[1]
+        correction = _chosen(wide, right_difference, left_difference)  # makes the seeds equal that are off the path
+        left_control = (left_difference[:, 1] ^ ~right) & TOP
+        right_control = (right_difference[:, 1] ^ right) & TOP
+        correction[:, 1] = (correction[:, 1] & ~TOP) | left_control
+        self.public.seeds[level] = correction
+        turn = left_control ^ right_control
+        self.public.turns[:] |= turn >> np.uint64(63 - level)
+        correction[:, 1] ^= turn & right
+        first, second = (
+            _chosen(wide, *sides) ^ (correction & _control(seeds)[:, None])
+            for *sides, seeds in zip(lefts, rights, pair, strict=True)
+        )
+        return first, second
+
+    def values(self, level: int, right: Words, pair: _Pair, owed: Words) -> Words:
+        """Corrects values; `owed` one level deeper: what the values on the path to the cell add up to."""
+        ring, wide, sign = self.public.domain.ring, right[:, None], _control(pair[1])
+        sides = [self.ciphers.values(seeds, ring) for seeds in pair]
+        kept = [_chosen(wide, left, right_side) for left, right_side in sides]
+        lost = [_chosen(wide, right_side, left) for left, right_side in sides]
+        # Who turns right where the cell lies left is above it: the path that is lost ends at 1.
+        wanted = ring.subtract(ring.units(~right), owed)
+        gained = ring.add(ring.subtract(lost[1], lost[0]), wanted)
+        self.public.values[level] = ring.negated_where(sign, gained)
+        return ring.add(ring.add(owed, ring.subtract(kept[0], kept[1])), gained)
+
+    def leaves(self, below: Words, pair: _Pair, owed: Words) -> None:
+        """Corrects what leaves say of their cells; the last bits of the cells that keys were made for are `below`."""
+        ring, public = self.public.domain.ring, self.public
+        places = np.arange(1 << public.domain.leaf_bits, dtype=np.uint64)
+        above = ring.units(-(below[:, None] <= places).astype(np.uint64))
+        public.leaf[:] = self._leaf(self.ciphers.value, ring.subtract(above, owed[:, None]), pair)
+        if public.domain.is_enumerable:
+            equal = ring.units(-(below[:, None] == places).astype(np.uint64))
+            public.point[:] = self._leaf(self.ciphers.left, equal, pair)
+
+    def _leaf(self, cipher: _Cipher, wanted: Words, pair: _Pair) -> Words:
+        """The block that makes numbers ``(keys, places, words)`` of the leaves' blocks."""
+        ring, sign = self.public.domain.ring, _control(pair[1])
+        first, second = (cipher.expanded(seeds).reshape(wanted.shape) for seeds in pair)
+        signs = np.repeat(sign[:, None], wanted.shape[1], axis=1)
+        return ring.negated_where(signs, ring.add(ring.subtract(second, first), wanted)).reshape(len(sign), 2)
+
+
+def _blank(domain: Domain, count: int) -> PublicShare:
+    return PublicShare(
+        domain,
+        np.empty((domain.levels, count, 2), np.uint64),
+        np.empty((domain.levels, count, domain.ring.words), np.uint64),
+        np.zeros(count, np.uint64),
+        np.empty((count, 2), np.uint64),
+        np.empty((count, 2 * domain.is_enumerable), np.uint64),
+    )
+
+
+def _control(seeds: Words) -> Words:
+    """All ones where the control bit is set."""
+    return (seeds[:, 1].view(np.int64) >> 63).view(np.uint64)
+
+
+def _chosen(right: Words, left_side: Words, right_side: Words) -> Words:
+    """The right side where `right` is all ones, without branches."""
+    return left_side ^ ((left_side ^ right_side) & right)
+
+
+def _octets(blocks: Words) -> memoryview:
+    return blocks.reshape(-1).view(np.uint8).data

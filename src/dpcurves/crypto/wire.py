@@ -1,0 +1,60 @@
+"""Frames of bytes: one fixed head, then records of one size. What is not exactly so is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import Struct
+
+import numpy as np
+
+from .ring import Words
+
+_HEAD = Struct("<4sBBBBI")  # magic, version, kind, bits, words, count: little-endian
+_MAGIC = b"dpcs"
+_VERSION = 1
+HEAD_SIZE = _HEAD.size
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What stands in a frame's head, but for the count.
+
+    Attributes:
+        name: What the frame holds, for errors.
+        kind: Its number.
+        bits: Bits of the domain; 0 if there is none.
+        words: Words of a number.
+    """
+
+    name: str
+    kind: int
+    bits: int
+    words: int
+
+    def packed(self, records: Words) -> bytes:
+        """The frame of records ``(count, words of a record)``."""
+        head = _HEAD.pack(_MAGIC, _VERSION, self.kind, self.bits, self.words, len(records))
+        return head + np.ascontiguousarray(records, dtype="<u8").tobytes()
+
+    def records(self, blob: bytes, record_words: int) -> Words:
+        """The records ``(count, record_words)`` of a frame. Read-only.
+
+        Raises:
+            ValueError: it is another frame, or its length is not what its head says.
+        """
+        found = self._head(blob)
+        wanted = (_MAGIC, _VERSION, self.kind, self.bits, self.words)
+        for part, have, want in zip(("magic", "version", "kind", "bits", "words"), found, wanted, strict=False):
+            if have != want:
+                raise ValueError(f"{self.name}: {part} {want!r} is needed, got {have!r}")
+        size = HEAD_SIZE + 8 * record_words * found[-1]
+        if len(blob) != size:
+            raise ValueError(f"{self.name}: {size} bytes are needed for count {found[-1]}, got {len(blob)}")
+        body = np.frombuffer(blob, dtype="<u8", offset=HEAD_SIZE).astype(np.uint64, copy=False)
+        return body.reshape(found[-1], record_words)
+
+    def _head(self, blob: bytes) -> tuple[bytes, int, int, int, int, int]:
+        if len(blob) < HEAD_SIZE:
+            raise ValueError(f"{self.name}: a head of {HEAD_SIZE} bytes is needed, got {len(blob)}")
+        magic, version, kind, bits, words, count = _HEAD.unpack_from(blob)
+        return magic, version, kind, bits, words, count
