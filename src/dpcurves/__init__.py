@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .curves import (
         CDF,
         ROC,
+        Bins,
         Bounds,
         BoundsQuestion,
         Calibration,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "curves": (
-        "CDF", "ROC", "Calibration", "CalibrationQuestion", "CdfQuestion", "Histogram", "HistogramQuestion",
+        "CDF", "ROC", "Bins", "Calibration", "CalibrationQuestion", "CdfQuestion", "Histogram", "HistogramQuestion",
         "HosmerLemeshow", "HosmerLemeshowQuestion", "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion",
         "RocQuestion", "Thresholds", "ThresholdsQuestion", "energy_distance", "ks_distance", "wasserstein_distance",
         "Bounds", "BoundsQuestion",
@@ -59,12 +60,12 @@ _PLACES = {name: room for room, names in _ROOMS.items() for name in names}
 _ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")
 
 __all__ = [
-    "ADD_REMOVE", "CDF", "EACH_RECORD", "REPLACE_ONE", "ROC", "Account", "Bounds", "BoundsQuestion", "BudgetExceeded",
-    "Calibration", "CalibrationQuestion", "Categories", "CdfQuestion", "Grid", "Histogram", "HistogramQuestion",
-    "HosmerLemeshow", "HosmerLemeshowQuestion", "Ledger", "Neighbours", "Outside", "PrivacyLoss", "Quantile",
-    "QuantileQuestion", "Quantiles", "QuantilesQuestion", "Randomness", "RocQuestion", "Session", "Thresholds",
-    "ThresholdsQuestion", "Unit", "UnsupportedQuery", "calibration_curve", "cdf", "energy_distance", "histogram",
-    "hosmer_lemeshow", "ks_distance", "quantiles", "rehearse", "roc_curve", "wasserstein_distance",
+    "ADD_REMOVE", "CDF", "EACH_RECORD", "REPLACE_ONE", "ROC", "Account", "Bins", "Bounds", "BoundsQuestion",
+    "BudgetExceeded", "Calibration", "CalibrationQuestion", "Categories", "CdfQuestion", "Grid", "Histogram",
+    "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "Ledger", "Neighbours", "Outside", "PrivacyLoss",
+    "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion", "Randomness", "RocQuestion", "Session",
+    "Thresholds", "ThresholdsQuestion", "Unit", "UnsupportedQuery", "calibration_curve", "cdf", "energy_distance",
+    "histogram", "hosmer_lemeshow", "ks_distance", "quantiles", "rehearse", "roc_curve", "wasserstein_distance",
 ]  # fmt: skip
 
 

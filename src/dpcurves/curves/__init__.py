@@ -1,5 +1,6 @@
 """What people look at: each file asks one question and reads its answer."""
 
+from .bins import Bins
 from .by_category import ByCategory
 from .calibration import Calibration, CalibrationQuestion
 from .cdf import CDF, CdfQuestion
@@ -14,7 +15,7 @@ from .roc import ROC, RocQuestion
 from .thresholds import Thresholds, ThresholdsQuestion
 
 __all__ = [
-    "CDF", "ROC", "Bounds", "BoundsQuestion", "ByCategory", "Calibration",
+    "CDF", "ROC", "Bins", "Bounds", "BoundsQuestion", "ByCategory", "Calibration",
     "CalibrationQuestion", "CdfQuestion", "Continued", "Histogram",
     "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "Quantile", "QuantileQuestion", "Quantiles",
     "QuantilesQuestion", "Question", "RocQuestion", "Thresholds", "ThresholdsQuestion",

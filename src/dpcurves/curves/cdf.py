@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,7 @@ from .. import display
 from ..data import Axis, Categories, Grid, Outside, Read
 from ..postprocess import inverse_at, population_band, simultaneous_band, value_at
 from ..release import Evidence, Face, Release, Setting, Step
+from .bins import Bins, bin_edges
 from .counted import axis_label, counted, in_words
 from .prefixes import Prefixes
 from .question import card_of, require_independent
@@ -90,6 +91,20 @@ class CDF:
         """Two values that have the quantile `p` between them; for all `p` at once with chance `level`."""
         lower, upper = self.band(level, population=population, generator=generator)
         return float(inverse_at(self.x, upper, np.asarray(p))), float(inverse_at(self.x, lower, np.asarray(p)))
+
+    def histogram(self, bins: SupportsIndex | ArrayLike) -> Bins:
+        """The share of records in each of so many bins of one width, or between these edges. Spends nothing.
+
+        Raises:
+            ValueError: there is no bin, or edges do not rise or lie outside of the grid.
+
+        >>> import dpcurves as dp
+        >>> curve = dp.cdf([1, 2, 6] * 500, grid=dp.Grid(0, 8, cells=256), epsilon=100, adjacency=dp.REPLACE_ONE)
+        >>> curve.histogram([0, 4, 8]).share.round(2).tolist()
+        [0.67, 0.33]
+        """
+        edges = bin_edges(bins, self.x)
+        return Bins(edges, np.diff(self.cdf(edges)), self.count, self.label, self.face, self.prefixes)
 
     def plot(self, ax: Axes | None = None, *, level: float | None = None, name: str | None = None) -> Axes:
         """Draw the curve, with a band if a `level` is given. Spends nothing, however often it is called."""

@@ -4,8 +4,9 @@ from .balance import Balance, Charge, Refusal
 from .calibration_picture import draw_calibration, draw_hosmer_lemeshow
 from .canvas import LANDSCAPE, SQUARE, headless_axes
 from .card import card
+from .counts_picture import draw_counts
 from .curve_json import Opened, envelope, opened, privacy_object
-from .distribution_picture import draw_cdf, draw_histogram, draw_quantiles
+from .distribution_picture import draw_bins, draw_cdf, draw_histogram, draw_quantiles
 from .footer import SEEDED, footer
 from .frame import to_frame
 from .picture_file import save_figure, svg_text
@@ -16,7 +17,7 @@ from .terminal import curve_table, ledger_table
 
 __all__ = [
     "LANDSCAPE", "SEEDED", "SQUARE", "Balance", "Charge", "Opened", "Refusal", "card", "check_document",
-    "curve_schema", "curve_table", "draw_calibration", "draw_cdf", "draw_histogram", "draw_hosmer_lemeshow",
-    "draw_quantiles", "draw_roc", "envelope", "footer", "headless_axes", "ledger_table", "opened", "privacy_object",
-    "report", "save_figure", "svg_text", "to_frame",
+    "curve_schema", "curve_table", "draw_bins", "draw_calibration", "draw_cdf", "draw_histogram",
+    "draw_hosmer_lemeshow", "draw_quantiles", "draw_roc", "envelope", "footer", "headless_axes", "ledger_table",
+    "opened", "privacy_object", "report", "save_figure", "svg_text", "to_frame",
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -151,19 +151,74 @@ def draw_histogram(
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the histogram.
     """
+    heights = np.asarray(count, dtype=float)
+    shade = None
+    if errors is not None:
+        spread = np.asarray(errors, dtype=float)
+        shade = _Shade(heights - spread, heights + spread, certainty(level))
+    return _draw_bars(edges, heights, face, shade, across=label, upwards="records per cell", ax=ax, name=name)
+
+
+def draw_bins(
+    edges: ArrayLike,
+    share: ArrayLike,
+    face: Face,
+    *,
+    label: str,
+    intervals: ArrayLike | None = None,
+    level: float | None = None,
+    ax: Axes | None = None,
+    name: str | None = None,
+) -> Axes:
+    """Draw shares of the records as stairs.
+
+    Args:
+        edges: Of the bins: one more than there are shares.
+        share: Of the records, in each bin.
+        face: What is written below the picture.
+        label: The column and its measuring unit.
+        intervals: Lower and upper ends, of shape ``(bins, 2)``, that hold at once.
+        level: The chance that all of them hold.
+        ax: Where to draw; None: in a new figure.
+        name: What the legend calls the shares.
+    """
+    heights = np.asarray(share, dtype=float)
+    shade = None
+    if intervals is not None:
+        lower, upper = np.asarray(intervals, dtype=float).T
+        shade = _Shade(lower, upper, "intervals" if level is None else f"{100 * level:.4g}% intervals, all at once")
+    return _draw_bars(edges, heights, face, shade, across=label, upwards="share of records", ax=ax, name=name)
+
+
+class _Shade(NamedTuple):
+    lower: Floats
+    upper: Floats
+    title: str
+
+
+def _draw_bars(
+    edges: ArrayLike,
+    heights: Floats,
+    face: Face,
+    shade: _Shade | None,
+    *,
+    across: str,
+    upwards: str,
+    ax: Axes | None,
+    name: str | None,
+) -> Axes:
     from .footnote import sign
 
     ax = canvas(ax, LANDSCAPE)
     ink = next_ink(ax)
-    bounds, heights = np.asarray(edges, dtype=float), np.asarray(count, dtype=float)
-    if errors is not None:
-        spread = np.broadcast_to(np.asarray(errors, dtype=float), heights.shape)
-        _draw_between(ax, bounds, heights, spread, ink=ink, alpha=0.35, title=certainty(level))
+    bounds = np.asarray(edges, dtype=float)
+    if shade is not None:
+        _draw_between(ax, bounds, shade.lower, shade.upper, ink=ink, alpha=0.35, title=shade.title)
     _draw_stairs(ax, bounds, heights, ink, None if name is None else legend_lettering(name))
     if is_blank(ax):
         ax.axhline(0, color="0.4", linewidth=0.6)
         ax.margins(x=0.01)
-    _name_axes(ax, label, "records per cell")
+    _name_axes(ax, across, upwards)
     explain(ax, "best")
     sign(ax, face, name)
     return ax
@@ -171,16 +226,16 @@ def draw_histogram(
 
 def _draw_stairs(ax: Axes, bounds: Floats, heights: Floats, ink: Ink, title: str | None) -> None:
     if len(heights) > 2 * FINEST:
-        return _draw_between(ax, bounds, heights, np.zeros_like(heights), ink=ink, alpha=0.9, title=title)
+        return _draw_between(ax, bounds, heights, heights, ink=ink, alpha=0.9, title=title)
     if is_blank(ax) and len(heights) <= FILLED:
         ax.stairs(heights, bounds, fill=True, color=ink.color, alpha=0.2)
     ax.stairs(heights, bounds, baseline=None, color=ink.color, linestyle=ink.dash, linewidth=1.4, label=title)
 
 
 def _draw_between(
-    ax: Axes, bounds: Floats, heights: Floats, errors: Floats, *, ink: Ink, alpha: float, title: str | None
+    ax: Axes, bounds: Floats, lower: Floats, upper: Floats, *, ink: Ink, alpha: float, title: str | None
 ) -> None:
-    cells, low, high = hull_in_blocks(bounds, heights - errors, heights + errors)
+    cells, low, high = hull_in_blocks(bounds, lower, upper)
     ax.stairs(high, cells, baseline=low, fill=True, color=ink.color, alpha=alpha, linewidth=0, label=title)
 
 

@@ -7,6 +7,7 @@ from .bands import (
     monotone_hull,
     population_band,
     simultaneous_band,
+    simultaneous_errors,
     upper_quantile,
 )
 from .bisection import Bracket, bisected
@@ -37,7 +38,7 @@ __all__ = [
     "dvoretzky", "energy_between", "hosmer_lemeshow", "interval", "inverse_at", "largest_gap", "least_squares",
     "least_squares_batch", "measured_edges", "monotone_hull", "monotone_prefixes", "noise_draws", "noise_graph",
     "non_decreasing", "path_graph", "population_band", "prefix_graph", "public_generator", "regular_bounds",
-    "roc_points", "shrunken", "simulated_p_value", "simultaneous_band", "smooth_absolute", "smooth_squares",
-    "subtracted_prefixes", "subtraction_graph", "subtraction_variances", "tail_bound", "unbiased", "unbiased_batch",
-    "upper_quantile", "value_at", "weighted_isotonic",
+    "roc_points", "shrunken", "simulated_p_value", "simultaneous_band", "simultaneous_errors",
+    "smooth_absolute", "smooth_squares", "subtracted_prefixes", "subtraction_graph", "subtraction_variances",
+    "tail_bound", "unbiased", "unbiased_batch", "upper_quantile", "value_at", "weighted_isotonic",
 ]  # fmt: skip

@@ -42,11 +42,25 @@ def simultaneous_band(
         ValueError: the level is not between 0 and 1, or needs more draws.
     """
     measured = np.ones(curve.shape, dtype=np.bool_) if known is None else known
-    sd = np.sqrt(np.mean(deviations**2, axis=0))
-    noisy = measured & (sd > ROUNDING * sd.max(initial=0.0))
-    largest = np.max(np.abs(deviations[:, noisy]) / sd[noisy], axis=1, initial=0.0)
-    half = np.where(noisy, upper_quantile(largest, level) * sd, np.where(measured, 0.0, np.inf))
+    half = np.full(curve.shape, np.inf)
+    half[measured] = simultaneous_errors(deviations[:, measured], level)
     return monotone_hull(curve - half, curve + half)
+
+
+def simultaneous_errors(deviations: FloatArray, level: float) -> FloatArray:
+    """How far noise goes at most, at all points at once with chance `level`: as many standard deviations at each.
+
+    Args:
+        deviations: Simulated noise, (draws, points).
+        level: The chance that no point is further off.
+
+    Raises:
+        ValueError: the level is not between 0 and 1, or needs more draws.
+    """
+    sd = np.sqrt(np.mean(deviations**2, axis=0))
+    noisy = sd > ROUNDING * sd.max(initial=0.0)
+    largest = np.max(np.abs(deviations[:, noisy]) / sd[noisy], axis=1, initial=0.0)
+    return np.where(noisy, upper_quantile(largest, level) * sd, 0.0)
 
 
 def population_band(

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from by_hand import answer, both
+from numpy.typing import NDArray
+
+import dpcurves as dp
+from dpcurves.curves import CDF, Bins, CdfQuestion
+from dpcurves.data import Grid, Outside
+from dpcurves.privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne
+
+GRID = Grid(0, 10, cells=128)
+X = np.random.default_rng(2).gamma(2, 1.2, size=4000).clip(0, 10)
+HUGE = PrivacyLoss.pure(10**9)
+
+
+def curve(loss: PrivacyLoss, adjacency: Adjacency, seed: int = 1, grid: Grid = GRID) -> CDF:
+    found: CDF = answer(CdfQuestion("x", grid), {"x": X}, loss, adjacency, seed)
+    return found
+
+
+def shares(edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.histogram(X, edges)[0] / len(X)  # closed on the right at the last edge, as grids are
+
+
+@pytest.mark.parametrize("adjacency", both(len(X)))
+def test_at_a_huge_epsilon_shares_are_those_of_numpy(adjacency: AddRemove | ReplaceOne) -> None:
+    for bins in (1, 8, 64, GRID.edges[[0, 3, 50, 127, 128]], GRID.edges[5:9]):
+        found = curve(HUGE, adjacency).histogram(bins)
+        assert np.allclose(found.share, shares(found.x), atol=1e-8)
+        assert np.allclose(found.count, np.histogram(X, found.x)[0], atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", [PrivacyLoss.pure(0.05), PrivacyLoss.zcdp(0.001)])
+@pytest.mark.parametrize("adjacency", both(len(X)))
+def test_no_bin_is_negative_and_all_add_up(loss: PrivacyLoss, adjacency: AddRemove | ReplaceOne) -> None:
+    noisy = curve(loss, adjacency)
+    for bins in (1, 7, 100, 1000):
+        found = noisy.histogram(bins)
+        assert found.share.min() >= 0
+        assert found.share.sum() == pytest.approx(1, abs=1e-12)
+        assert found.count.sum() == pytest.approx(noisy.count)
+
+
+def test_values_outside_of_the_grid_are_in_no_bin() -> None:
+    apart = Grid(1, 4, cells=64, outside=Outside.APART)
+    found = curve(HUGE, both(len(X))[0], grid=apart).histogram(6)
+    assert np.allclose(found.share, shares(found.x), atol=2 / len(X))
+    assert found.share.sum() < 0.9
+
+
+@pytest.mark.parametrize("adjacency", both(len(X)))
+@pytest.mark.parametrize("bins", [16, np.array([0.011, 1.303, 2.6, 7.77])])  # some between edges of the grid
+def test_intervals_hold_all_true_shares_at_once(
+    adjacency: AddRemove | ReplaceOne, bins: int | NDArray[np.float64]
+) -> None:
+    held = 0
+    for seed in range(40):
+        found = curve(PrivacyLoss.pure(1), adjacency, seed).histogram(bins)
+        ends, true = found.intervals(0.9), shares(found.x)
+        assert ((ends[:, 0] <= found.share) & (found.share <= ends[:, 1])).all()
+        held += bool(((ends[:, 0] <= true) & (true <= ends[:, 1])).all())
+    assert held >= 29  # of 40 at 0.9: 4 sigma below 36 is 28.4; the seeds are fixed
+
+
+def test_intervals_of_measured_bins_are_narrower_than_the_band_makes_them() -> None:
+    noisy = curve(PrivacyLoss.pure(1), both(10**7)[0])
+    found = noisy.histogram(GRID.edges)
+    lower, upper = noisy.band(0.95)
+    lengths = np.diff(found.intervals(0.95), axis=1)[:, 0]
+    assert np.median(lengths) < 0.8 * np.median(upper[1:] - lower[:-1])
+
+
+def test_without_noise_measured_bins_are_exact() -> None:
+    found = curve(HUGE, both(len(X))[0]).histogram(8)
+    assert np.abs(found.intervals(0.95) - found.share[:, None]).max() < 1e-6
+
+
+def test_a_histogram_of_a_curve_is_drawn_and_tabulated() -> None:
+    found = curve(PrivacyLoss.pure(1), both(len(X))[1]).histogram(10)
+    assert isinstance(found, dp.Bins)
+    assert list(found.to_frame().columns) == ["left", "right", "share", "count"]
+    assert "Histogram of x" in found._repr_html_()
+    assert found.plot(level=0.9).get_ylabel() == "share of records"
+
+
+@pytest.mark.parametrize("bins", [0, -1, [1], [1, 1], [2, 1], [-1, 5], [0, 10.01], [[0, 1]], [0, np.nan]])
+def test_bins_that_are_none_are_refused(bins: int | list[float]) -> None:
+    with pytest.raises(ValueError, match="^bins: "):
+        curve(HUGE, both(len(X))[0]).histogram(bins)
+
+
+def test_an_edge_off_by_rounding_is_that_of_the_grid() -> None:
+    grid = Grid(0, 0.3, cells=3)
+    found = curve(HUGE, both(len(X))[0], grid=grid).histogram([0.1, 0.2 + 1e-12, 0.3])
+    assert isinstance(found, Bins)
+    assert found.x.tolist() == grid.edges[1:].tolist()
