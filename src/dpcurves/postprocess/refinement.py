@@ -1,0 +1,133 @@
+"""Where to look next: public partitions, from what was released before. Nothing here is secret, nothing is drawn.
+
+A conversation of three looks, at 15, 15 and 70 % of the loss. The first has a fixed partition (`first_look`). The
+others split intervals whose halves are not known well enough (`refinement`). If the second look would need many
+intervals (`is_glance` says no), data are rough nearly everywhere, and all that is left is spent at once. If the noise
+of the whole loss is small against the cells (`first_look_suffices`), the first look has it all.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import floor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..release import Family, Noise
+from .dyadic import WHOLE, Dyadic
+from .empirical_bayes import Splits
+from .tree import FloatArray
+
+Starts = range | tuple[int, ...]
+Tilings = tuple[Starts, ...]
+
+SHARES = (Fraction(3, 20), Fraction(3, 20), Fraction(7, 10))
+"""Of the loss, for the three looks."""
+
+GLANCE = 96  # intervals of a second look at most
+LARGEST = {Family.LAPLACE: (96, 1200), Family.GAUSSIAN: (16, 130, 1000)}
+"""Intervals that are counted in 1, 2, ... tilings, at most; a look at more has one more tiling."""
+TOLERANCE = (3.0, 3.0, 1.0, 1.0)
+"""Variance that a split may keep, in units of the noise of a split in a look of 1, 2, ... tilings."""
+OVERVIEW = 1.6  # so many times more intervals than equal steps give does a coarser interval hold
+DENSE = 4 * 3.0  # records in a cell, in units of the noise of a split, from which on every cell is worth its own count
+
+
+def first_look(layout: Dyadic) -> Tilings:
+    """What is counted first: cells, and two tilings that are a third and two thirds as deep.
+
+    >>> first_look(Dyadic.plain(8))
+    (range(0, 8, 4), range(0, 8, 2), range(0, 8))
+    """
+    depths = sorted({max(min(layout.depth, 1), round(layout.depth * third / 3)) for third in (1, 2, 3)})
+    return tuple(_starts(layout, layout.at_depth(depth)) for depth in depths)
+
+
+def first_look_suffices(layout: Dyadic, total: float, alone: Noise) -> bool:
+    """Whether cells have so many records on average that each is worth its own count.
+
+    Args:
+        layout: What is looked at.
+        total: The public number of records.
+        alone: The noise of a count, if the whole loss were spent on a single tiling.
+    """
+    noise = _split_variance(alone, len(first_look(layout)))
+    return total / layout.cells > DENSE * noise
+
+
+def refinement(splits: Splits, alone: Noise) -> Tilings:
+    """What to count next: nested tilings, from coarse to fine, all with the same noise.
+
+    An interval is split, down to single cells, if it or an interval in it has a split whose posterior variance is
+    more than `TOLERANCE` times the noise that the look would have. The finest tiling is what is then not split; if it
+    has many intervals, K of them, up to three coarser ones are counted beside it, in steps of about ``K ** (1 / h)``,
+    so that prefixes are sums of few counts. They share the loss: with h tilings the parameter of the noise is h times
+    that of `alone`, Laplace and Gaussian alike. If nothing is worth splitting, all cells are looked at as at first:
+    there is little to see, and nothing to lose.
+
+    Formal guarantees: a pure function of released and other public numbers.
+
+    Args:
+        splits: What is known before.
+        alone: The noise of a count, if all that the look may lose were spent on a single tiling.
+    """
+    layout, caps = splits.layout, LARGEST[alone.family]
+    risk = _largest_below(layout, splits.variance)
+    for tilings in range(1, len(caps) + 2):
+        leaves = _undivided(layout, risk, TOLERANCE[tilings - 1] * _split_variance(alone, tilings))
+        if tilings > len(caps) or len(leaves) <= caps[tilings - 1]:
+            break
+    if len(leaves) == 1:
+        return first_look(layout)
+    held = _held(layout, leaves)
+    steps = [OVERVIEW * len(leaves) ** (step / tilings) for step in range(tilings - 1, 0, -1)]
+    coarser = [_undivided(layout, held, max(1, floor(step))) for step in steps]
+    return tuple(_starts(layout, nodes) for nodes in [*coarser, leaves])
+
+
+def is_glance(tilings: Tilings) -> bool:
+    """Whether a second look has so few intervals that it is worth its price; else everything is spent on one look."""
+    return len(tilings[-1]) <= GLANCE
+
+
+def _split_variance(alone: Noise, tilings: int) -> float:
+    """Of a split of which both halves are counted."""
+    return Noise(alone.family, alone.parameter * tilings).variance / 2
+
+
+def _undivided(layout: Dyadic, worth: FloatArray, limit: float) -> NDArray[np.int64]:
+    """The largest nodes whose `worth` is not above `limit`, or that are single cells."""
+    inside = np.zeros(layout.nodes, dtype=np.bool_)
+    inside[WHOLE] = True
+    divided = (worth > limit) & (layout.width > 1)
+    for parent, left, right, _ in layout.halvings:
+        inside[left] = inside[right] = inside[parent] & divided[parent]
+        inside[parent] &= ~divided[parent]
+    return np.flatnonzero(inside & (layout.width > 0))
+
+
+def _largest_below(layout: Dyadic, variance: FloatArray) -> FloatArray:
+    """The largest variance in each node and all nodes below it."""
+    largest = variance.copy()
+    for parent, left, right, _ in reversed(layout.halvings):
+        largest[parent] = np.maximum(largest[parent], np.maximum(largest[left], largest[right]))
+    return largest
+
+
+def _held(layout: Dyadic, leaves: NDArray[np.int64]) -> FloatArray:
+    """How many of the leaves lie in each node; a leaf holds one."""
+    held = np.zeros(layout.nodes)
+    held[leaves] = 1
+    for parent, left, right, _ in reversed(layout.halvings):
+        held[parent] += held[left] + held[right]
+    return held
+
+
+def _starts(layout: Dyadic, nodes: NDArray[np.int64]) -> Starts:
+    """The first cells of nodes that tile the cells; as a range, if they are evenly spaced."""
+    begin = np.sort(layout.begin[nodes])
+    steps = np.unique(np.diff(begin))
+    if len(steps) > 1:
+        return tuple(begin.tolist())
+    return range(0, layout.cells, int(steps[0])) if len(steps) == 1 else (0,)

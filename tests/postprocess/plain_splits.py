@@ -1,0 +1,175 @@
+"""Empirical Bayes along a tree as it is told, node by node, and splits integrated where the library has formulas."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import roots_genlaguerre
+
+from dpcurves.postprocess.dyadic import WHOLE, Dyadic, Halving
+from dpcurves.postprocess.empirical_bayes import END_PRIOR, PRIOR, ROUGH, TELLING
+from dpcurves.postprocess.known import Known
+from dpcurves.postprocess.mixture import LEFTOVER, ROUGHNESS, SMOOTH, NoisySplits, kindwise_posterior
+
+FloatArray = NDArray[np.float64]
+Family = tuple[int, int, int]
+FINE = 400_001
+
+
+class Split(NamedTuple):
+    """One row of `NoisySplits`."""
+
+    deviation: float
+    variance: float
+    excess: float
+    size: float
+    share: float
+
+    @property
+    def rows(self) -> NoisySplits:
+        return NoisySplits(*(np.array([float(value)]) for value in self))
+
+
+def integrated(split: Split, kind: int) -> tuple[float, float, float]:
+    """Likelihood, mean and second moment of the deviation under one kind, by summing over a fine grid."""
+    all_left, all_right = (1 - split.share) * split.size, -split.share * split.size
+    if kind < SMOOTH:
+        even = split.share * (1 - split.share)
+        sd = np.sqrt(split.size * even + (4 * split.size * even) ** 2 * ROUGHNESS[kind])
+        x, weight = _gaussian(0.0, sd, np.linspace(-10, 10, FINE))
+    elif kind == SMOOTH:
+        x, weight = np.array([all_left, all_right]), np.array([0.5, 0.5])
+    else:
+        sd = LEFTOVER * split.size
+        down, up = (
+            _gaussian(all_left, sd, np.linspace(-10, 0, FINE)),
+            _gaussian(all_right, sd, np.linspace(0, 10, FINE)),
+        )
+        x, weight = np.concatenate([down[0], up[0]]), np.concatenate([down[1], up[1]])
+    weight = weight * noise_density(split, split.deviation - x)
+    total = max(float(weight.sum()), np.finfo(np.float64).tiny)
+    return total, float((weight * x).sum() / total), float((weight * x**2).sum() / total)
+
+
+def noise_density(split: Split, error: FloatArray) -> FloatArray:
+    """A Gaussian law, or one whose variance has a gamma law, replaced by its two-point Gauss quadrature."""
+    if split.excess == 0:
+        return density(error, split.variance)
+    shape = 3 / split.excess
+    nodes, weights = roots_genlaguerre(2, shape - 1)
+    parts = [
+        density(error, node / shape * split.variance) * weight for node, weight in zip(nodes, weights, strict=True)
+    ]
+    return np.asarray(sum(parts) / weights.sum())
+
+
+def density(error: FloatArray, variance: float) -> FloatArray:
+    return np.asarray(np.exp(-(error**2) / variance / 2) / np.sqrt(2 * np.pi * variance))
+
+
+def _gaussian(centre: float, sd: float, z: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Points and their chances, by the trapezoid rule. Half the line has half the chance."""
+    weight = np.exp(-(z**2) / 2)
+    weight[[0, -1]] /= 2
+    half = 1.0 if z[0] < 0 < z[-1] else 0.5
+    return centre + sd * z, half * weight / weight.sum()
+
+
+class Ascent(NamedTuple):
+    """Least squares from below, for each node."""
+
+    precision: list[float]
+    value: list[float]
+    fourth: list[float]
+
+
+def plain_estimate(known: Known, total: float) -> tuple[FloatArray, FloatArray]:
+    """Counts of all nodes, and the variances of their splits."""
+    ascent, nodes = _upwards(known), known.layout.nodes
+    counts, variance, rough = np.zeros(nodes), np.zeros(nodes), np.zeros(nodes, dtype=int)
+    counts[WHOLE] = max(total, 0.0)
+    prior = [PRIOR, PRIOR]
+    for halving in known.layout.halvings:
+        splits = {family: _split(known, ascent, counts, family) for family in families(known.layout, halving)}
+        weights = [END_PRIOR, END_PRIOR]
+        if not halving.off_end:
+            weights = [_learned([splits[f] for f in splits if rough[f[0]] == kind], prior[kind]) for kind in (0, 1)]
+            prior = [(own + _stepped_down(own)) / 2 for own in weights]
+        for (parent, left, right), split in splits.items():
+            mean, square = _under(split, weights[rough[parent]])
+            counts[left] = min(max(split.share * split.size + mean, 0.0), split.size)
+            counts[right] = split.size - counts[left]
+            variance[parent] = max(square - mean**2, 0.0)
+            is_rough = square > ROUGH * split.size**2 * split.share * (1 - split.share)
+            rough[left] = rough[right] = rough[parent] if halving.off_end else is_rough
+    return counts, variance
+
+
+def families(layout: Dyadic, halving: Halving) -> list[Family]:
+    """Nodes with their halves."""
+    numbers = np.arange(layout.nodes)
+    return list(zip(*(numbers[part].tolist() for part in halving[:3]), strict=True))
+
+
+def _upwards(known: Known) -> Ascent:
+    ascent = Ascent(known.precision.tolist(), known.value.tolist(), known.fourth.tolist())
+    precision, value, fourth = ascent
+    for halving in reversed(known.layout.halvings):
+        for parent, left, right in families(known.layout, halving):
+            if precision[left] == 0 or precision[right] == 0:
+                continue
+            below = 1 / (1 / precision[left] + 1 / precision[right])
+            trust = below / (below + precision[parent])
+            value[parent] = (1 - trust) * value[parent] + trust * (value[left] + value[right])
+            fourth[parent] = (1 - trust) ** 4 * fourth[parent] + trust**4 * (fourth[left] + fourth[right])
+            precision[parent] += below
+    return ascent
+
+
+def _split(known: Known, ascent: Ascent, counts: FloatArray, family: Family) -> Split:
+    parent, left, right = family
+    width, count = known.layout.width, float(counts[parent])
+    share = float(width[left] / width[parent])
+    first, second = (ascent.precision[half] if width[half] > 0 else 0.0 for half in (left, right))
+    if first + second == 0:
+        return Split(-share * count, np.inf, 0.0, count, share)
+    trust = first / (first + second)
+    noisy = trust * ascent.value[left] + (1 - trust) * (count - ascent.value[right])
+    fourth = trust**4 * ascent.fourth[left] + (1 - trust) ** 4 * ascent.fourth[right]
+    return Split(noisy - share * count, 1 / (first + second), fourth * (first + second) ** 2, count, share)
+
+
+def _tells(split: Split) -> bool:
+    largest = (split.size**2 + split.size) * split.share * (1 - split.share)
+    return largest > 0 and largest >= TELLING * split.variance
+
+
+def _learned(splits: list[Split], prior: FloatArray) -> FloatArray:
+    """Twelve steps of expectation and maximisation, with one more split that is what the prior says."""
+    likelihood = [kindwise_posterior(split.rows).likelihood[0] for split in splits if _tells(split)]
+    weights = prior
+    for _ in range(12):
+        chances = [weights * row / (weights * row).sum() for row in likelihood]
+        weights = (prior + np.sum(chances, axis=0)) / (1 + len(chances))
+    return weights
+
+
+def _under(split: Split, weights: FloatArray) -> tuple[float, float]:
+    """Mean and expected square of the deviation."""
+    if not _tells(split):
+        even = split.share * (1 - split.share)
+        smooth = split.size * even + (4 * split.size * even) ** 2 * ROUGHNESS
+        return 0.0, float(weights[:SMOOTH] @ smooth + weights[SMOOTH:].sum() * split.size**2 * even)
+    posterior = kindwise_posterior(split.rows)
+    chance = weights * posterior.likelihood[0] / (weights @ posterior.likelihood[0])
+    return float(chance @ posterior.mean[0]), float(chance @ posterior.second[0])
+
+
+def _stepped_down(weights: FloatArray) -> FloatArray:
+    down = weights.copy()
+    down[: SMOOTH - 1] = weights[1:SMOOTH]
+    down[0] += weights[0]
+    down[SMOOTH - 1] = 0
+    return down

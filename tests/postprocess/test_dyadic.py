@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from dpcurves.postprocess.dyadic import WHOLE, Dyadic
+
+Layout = Callable[[int], Dyadic]
+LAYOUTS = [Dyadic.plain, Dyadic.ends_apart]
+SIZES = [*range(1, 40), 63, 64, 65, 66, 67, 127, 128, 130, 131, 1000]
+
+
+def intervals(layout: Dyadic, nodes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[tuple[int, int]]:
+    begin, width = layout.begin[nodes], layout.width[nodes]
+    return sorted(zip(begin.tolist(), (begin + width).tolist(), strict=True))
+
+
+def tiles(found: list[tuple[int, int]], cells: int) -> bool:
+    ends = [0, *(end for _, end in found)]
+    return ends[:-1] == [begin for begin, _ in found] and ends[-1] == cells and ends == sorted(set(ends))
+
+
+@pytest.mark.parametrize("cells", SIZES)
+@pytest.mark.parametrize("make", LAYOUTS)
+def test_each_depth_tiles_the_cells(make: Layout, cells: int) -> None:
+    layout = make(cells)
+    for depth in range(layout.depth + 1):
+        assert tiles(intervals(layout, layout.at_depth(depth)), cells)
+    assert intervals(layout, layout.single) == [(cell, cell + 1) for cell in range(cells)]
+
+
+@pytest.mark.parametrize("cells", SIZES)
+@pytest.mark.parametrize("make", LAYOUTS)
+def test_every_parent_is_its_two_halves(make: Layout, cells: int) -> None:
+    layout = make(cells)
+    reached = {WHOLE}
+    for parent, left, right, _ in layout.halvings:
+        assert np.all(layout.width[parent] > 0)
+        assert np.array_equal(layout.width[left] + layout.width[right], layout.width[parent])
+        there = layout.width[left] > 0
+        assert np.array_equal(layout.begin[left][there], layout.begin[parent][there])
+        middle = layout.begin[parent] + layout.width[left]
+        there = layout.width[right] > 0
+        assert np.array_equal(layout.begin[right][there], middle[there])
+        nodes = np.arange(layout.nodes)
+        assert set(nodes[parent].tolist()) <= reached
+        reached |= {*nodes[left].tolist(), *nodes[right].tolist()}
+    assert {node for node in reached if layout.width[node] > 0} == set(np.flatnonzero(layout.width).tolist())
+    assert set(layout.single.tolist()) <= reached
+
+
+@pytest.mark.parametrize("cells", SIZES)
+@pytest.mark.parametrize("make", LAYOUTS)
+def test_tilings_are_found_by_their_bounds_and_an_interval_is_always_the_same_node(make: Layout, cells: int) -> None:
+    layout = make(cells)
+    number: dict[tuple[int, int], int] = {}
+    for depth in range(layout.depth + 1):
+        tiling = intervals(layout, layout.at_depth(depth))
+        found = layout.find(np.array([0, *(end for _, end in tiling)]))
+        assert intervals(layout, found) == tiling
+        for interval, node in zip(tiling, found.tolist(), strict=True):
+            assert number.setdefault(interval, node) == node, interval
+    assert layout.width[layout.find(np.array([0, cells]))[0]] == cells
+
+
+@pytest.mark.parametrize(
+    ("layout", "bounds"),
+    [
+        (Dyadic.plain(8), [0, 3, 4, 8]),
+        (Dyadic.plain(8), [0, 1, 3, 4, 8]),
+        (Dyadic.plain(7), [0, 4, 5, 7]),
+        (Dyadic.ends_apart(8), [0, 2, 4, 8]),
+        (Dyadic.ends_apart(8), [0, 1, 8]),
+        (Dyadic.ends_apart(8), [0, 1, 3, 7, 8]),
+        (Dyadic.ends_apart(8), [0, 4, 6, 8]),
+    ],
+)
+def test_other_intervals_are_refused(layout: Dyadic, bounds: list[int]) -> None:
+    with pytest.raises(ValueError, match="no dyadic interval"):
+        layout.find(np.array(bounds))
+
+
+def test_ends_leave_their_neighbours_a_third_of_the_way_down() -> None:
+    layout = Dyadic.ends_apart(64)
+    assert layout.begin[layout.at_depth(1)].tolist() == [0, 32]
+    assert layout.begin[layout.at_depth(2)].tolist() == [0, 1, 16, 32, 48, 63]
+    assert layout.begin[layout.at_depth(3)].tolist() == [0, 1, 8, 16, 24, 32, 40, 48, 56, 63]
+    nodes = layout.find(np.array([0, 16, 32, 48, 63, 64]))
+    assert layout.width[nodes].tolist() == [16, 16, 16, 15, 1]
+
+
+def test_a_layout_needs_a_cell() -> None:
+    for make in LAYOUTS:
+        with pytest.raises(ValueError, match="cells: at least 1"):
+            make(0)

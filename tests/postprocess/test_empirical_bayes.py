@@ -1,0 +1,125 @@
+"""Posterior mean splits, against the same told node by node; and whatever is released."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from plain_splits import plain_estimate
+
+from dpcurves.postprocess.dyadic import WHOLE, Dyadic
+from dpcurves.postprocess.empirical_bayes import Splits, estimate, least_squares_total
+from dpcurves.postprocess.known import Known, gather
+from dpcurves.postprocess.least_squares import least_squares
+from dpcurves.postprocess.refinement import first_look
+from dpcurves.postprocess.simulate import raw_noise
+from dpcurves.release import Family, Level, Measured, Noise
+
+Layout = Callable[[int], Dyadic]
+LAYOUTS = [Dyadic.plain, Dyadic.ends_apart]
+Counts = NDArray[np.int64]
+
+
+def look(layout: Dyadic, noise: Noise, depths: tuple[int, ...] | None = None) -> Measured:
+    tilings = first_look(layout) if depths is None else [
+        tuple(np.sort(layout.begin[layout.at_depth(depth)]).tolist()) for depth in depths
+    ]  # fmt: skip
+    return Measured(1, layout.cells, tuple(Level(starts, noise) for starts in tilings), missing=None)
+
+
+def released(law: Measured, truth: Counts, seed: int) -> Counts:
+    sums = [np.add.reduceat(truth, np.asarray(level.starts)) for level in law.levels]
+    noise = raw_noise(law, 1, np.random.default_rng(seed))[0]
+    values: Counts = np.concatenate(sums) + noise.astype(np.int64)
+    return values
+
+
+def data(cells: int) -> dict[str, Counts]:
+    values = np.random.default_rng(cells).normal(0.6 * cells, cells / 20, 900).clip(0, cells - 1).astype(np.int64)
+    one, ends = np.zeros((2, cells), dtype=np.int64)
+    one[cells // 3] = 700
+    ends[[0, -1]] = 300, 500
+    nothing, even = np.zeros(cells, dtype=np.int64), np.full(cells, 5)
+    normal = np.bincount(values, minlength=cells)
+    return {"even": even, "one cell": one, "nothing": nothing, "normal": normal, "ends": ends}
+
+
+def sound(splits: Splits, total: float) -> None:
+    assert splits.cells.shape == (splits.layout.cells,)
+    assert np.all(splits.cells >= 0)
+    assert splits.cells.sum() == pytest.approx(max(total, 0), abs=1e-6 * max(1, abs(total)))
+    assert np.all(np.isfinite(splits.variance))
+    assert np.all(splits.variance >= 0)
+
+
+@pytest.mark.parametrize("family", Family)
+@pytest.mark.parametrize("cells", [1, 2, 3, 4, 5, 16, 23, 64])
+@pytest.mark.parametrize("make", LAYOUTS)
+def test_the_estimate_is_the_one_told_node_by_node(make: Layout, cells: int, family: Family) -> None:
+    layout = make(cells)
+    for number, truth in enumerate(data(cells).values()):
+        for parameter in (Fraction(1, 2), Fraction(40)):
+            first = look(layout, Noise(family, parameter))
+            second = look(layout, Noise(family, parameter / 3), (layout.depth // 2,))
+            known = gather(layout, [(law, released(law, truth, number)) for law in (first, second)])
+            found, total = estimate(known, truth.sum()), float(truth.sum())
+            counts, variance = plain_estimate(known, total)
+            real = layout.width > 0
+            np.testing.assert_allclose(found.counts[real], counts[real], atol=1e-7 * max(total, 1))
+            np.testing.assert_allclose(found.variance[real], variance[real], atol=1e-6 * max(total, 1) ** 2)
+
+
+@pytest.mark.parametrize("family", Family)
+@pytest.mark.parametrize("cells", [1, 2, 3, 5, 8, 100, 1000])
+@pytest.mark.parametrize("make", LAYOUTS)
+@pytest.mark.parametrize("total", [0.0, -7.5, 1e-3, 1.0, 800.0, 1e15])
+def test_whatever_is_released_counts_are_not_negative_and_add_up(
+    make: Layout, cells: int, family: Family, total: float
+) -> None:
+    layout = make(cells)
+    laws = [look(layout, Noise(family, parameter)) for parameter in (Fraction(1, 1000), Fraction(10**12))]
+    wild = np.random.default_rng(cells).integers(-(10**12), 10**12, laws[0].size)
+    for values in (np.zeros(laws[0].size, dtype=np.int64), wild, np.full(laws[0].size, 10**15)):
+        for together in (laws[:1], laws[1:], laws, laws[::-1]):
+            sound(estimate(gather(layout, [(law, values) for law in together]), total), total)
+
+
+@pytest.mark.parametrize("cells", [1, 2, 3, 7, 64, 100])
+@pytest.mark.parametrize("make", LAYOUTS)
+def test_before_anything_is_known_all_cells_are_alike(make: Layout, cells: int) -> None:
+    found = estimate(Known.nothing(make(cells)), 50)
+    np.testing.assert_allclose(found.cells, 50 / cells)
+
+
+@pytest.mark.parametrize("make", LAYOUTS)
+@pytest.mark.parametrize("family", Family)
+def test_without_noise_the_estimate_is_the_truth(family: Family, make: Layout) -> None:
+    layout = make(100)
+    law = look(layout, Noise(family, Fraction(1, 10**6)))
+    for truth in data(100).values():
+        found = estimate(gather(layout, [(law, released(law, truth, 1))]), truth.sum())
+        np.testing.assert_allclose(found.cells, truth, atol=1e-5)
+        assert found.variance.max() < 1e-3
+
+
+def test_in_much_noise_cells_are_alike() -> None:
+    layout = Dyadic.plain(64)
+    law = look(layout, Noise(Family.LAPLACE, Fraction(10**9)))
+    found = estimate(gather(layout, [(law, released(law, data(64)["normal"], 2))]), 900)
+    np.testing.assert_allclose(found.cells, 900 / 64, rtol=1e-3)
+
+
+def test_a_total_is_that_of_least_squares() -> None:
+    layout = Dyadic.plain(32)
+    law = look(layout, Noise(Family.LAPLACE, Fraction(9)))
+    values = released(law, data(32)["normal"], 3)
+    expected = least_squares(law, values, None).cells.sum()
+    assert least_squares_total(gather(layout, [(law, values)])) == pytest.approx(expected)
+    assert least_squares_total(Known.nothing(layout)) == 0
+
+
+def test_what_all_cells_hold_stands_at_the_whole() -> None:
+    assert estimate(Known.nothing(Dyadic.plain(8)), 3.5).counts[WHOLE] == 3.5

@@ -1,0 +1,61 @@
+"""Several releases of the same cells, merged."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpcurves.postprocess.dyadic import Dyadic
+from dpcurves.postprocess.known import LAPLACE_EXCESS, Known, gather
+from dpcurves.release import Family, Level, Measured, Noise
+
+LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(5)), Noise(Family.GAUSSIAN, Fraction(9))
+
+
+def law(cells: int, *levels: Level, rows: int = 1, missing: Noise | None = None) -> Measured:
+    return Measured(rows, cells, levels, missing)
+
+
+def test_measurements_of_one_interval_are_one_by_inverse_variance() -> None:
+    layout = Dyadic.plain(4)
+    first = law(4, Level(range(0, 4, 2), LAPLACE), missing=LAPLACE)
+    second = law(4, Level((0,), GAUSSIAN), Level((0, 2, 3), GAUSSIAN))
+    known = gather(layout, [(first, (10, 20, 99)), (second, (33, 13, 4, 5))])
+    weights = np.array([1 / LAPLACE.variance, 1 / GAUSSIAN.variance])
+    assert known.precision[2] == pytest.approx(weights.sum())
+    assert known.value[2] == pytest.approx(weights @ [10, 13] / weights.sum())
+    fourth = (weights[0] / weights.sum()) ** 4 * LAPLACE_EXCESS * LAPLACE.variance**2
+    assert known.fourth[2] == pytest.approx(fourth)
+    assert (known.value[1], known.precision[1], known.fourth[1]) == (33, pytest.approx(weights[1]), 0)
+    assert known.precision.tolist()[4:] == pytest.approx([0, 0, weights[1], weights[1]])
+
+
+def test_without_noise_the_value_stands() -> None:
+    exact = Level(range(2), Noise(Family.GAUSSIAN, Fraction(0)))
+    noisy = Level(range(2), LAPLACE)
+    for order in ((exact, noisy), (noisy, exact)):
+        values = [(7, 0) if level is exact else (-50, 50) for level in order]
+        known = gather(Dyadic.plain(2), [(law(2, level), own) for level, own in zip(order, values, strict=True)])
+        assert known.value[2:].tolist() == pytest.approx([7, 0])
+
+
+def test_cells_that_are_not_there_hold_nothing() -> None:
+    known = Known.nothing(Dyadic.plain(3))
+    assert known.precision[known.layout.width == 0].min() == np.inf
+    assert known.precision[known.layout.width > 0].max() == 0
+
+
+@pytest.mark.parametrize(
+    ("found", "values", "words"),
+    [
+        (law(4, Level(range(4), LAPLACE)), (1, 2, 3), "values: 4 are needed"),
+        (law(8, Level(range(8), LAPLACE)), (0,) * 8, "one row of 4 cells"),
+        (law(4, Level(range(4), LAPLACE), rows=2), (0,) * 8, "one row of 4 cells"),
+        (law(4, Level((0, 1), LAPLACE)), (0, 0), "no dyadic interval"),
+    ],
+)
+def test_what_does_not_fit_is_refused(found: Measured, values: tuple[int, ...], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        gather(Dyadic.plain(4), [(found, values)])

@@ -1,0 +1,110 @@
+"""Partitions that a conversation looks at: from released numbers alone, nested, and of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpcurves.data import Axis, Grid, PartitionQuery
+from dpcurves.postprocess.dyadic import Dyadic
+from dpcurves.postprocess.empirical_bayes import Splits, estimate
+from dpcurves.postprocess.known import Known, gather
+from dpcurves.postprocess.refinement import (
+    LARGEST,
+    SHARES,
+    Tilings,
+    first_look,
+    first_look_suffices,
+    is_glance,
+    refinement,
+)
+from dpcurves.release import Family, Level, Measured, Noise
+
+Layout = Callable[[int], Dyadic]
+LAYOUTS = [Dyadic.plain, Dyadic.ends_apart]
+CELLS = [1, 2, 3, 4, 5, 6, 7, 8, 23, 64, 100, 1000]
+
+
+def nested(layout: Dyadic, tilings: Tilings) -> None:
+    """They can be asked for, and be read."""
+    PartitionQuery((Axis("x", Grid(0, 1, cells=layout.cells)),), tilings)
+    for starts in tilings:
+        layout.find(np.append(np.asarray(starts), layout.cells))
+
+
+@pytest.mark.parametrize("cells", CELLS)
+@pytest.mark.parametrize("make", LAYOUTS)
+def test_a_first_look_has_every_cell_and_two_coarser_tilings(make: Layout, cells: int) -> None:
+    layout = make(cells)
+    tilings = first_look(layout)
+    nested(layout, tilings)
+    assert list(tilings[-1]) == list(range(cells))
+    assert len(tilings) == min(3, max(1, layout.depth))
+
+
+@pytest.mark.parametrize("family", Family)
+@pytest.mark.parametrize("cells", CELLS)
+@pytest.mark.parametrize("make", LAYOUTS)
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_was_released_a_refinement_is_nested(make: Layout, cells: int, family: Family, seed: int) -> None:
+    layout, draw = make(cells), np.random.default_rng(seed)
+    law = Measured(1, cells, tuple(Level(t, Noise(family, Fraction(9))) for t in first_look(layout)), missing=None)
+    values = (draw.normal(0, 10.0 ** (2 * seed), law.size)).astype(np.int64)
+    splits = estimate(gather(layout, [(law, values)]), float(values.sum()))
+    for parameter in (Fraction(1, 10**6), Fraction(3), Fraction(10**9)):
+        tilings = refinement(splits, Noise(family, parameter))
+        nested(layout, tilings)
+        assert len(tilings) <= len(LARGEST[family]) + 1
+        if len(tilings) <= len(LARGEST[family]):
+            assert len(tilings[-1]) <= LARGEST[family][len(tilings) - 1]
+
+
+def spread(cells: int, variance: float) -> Splits:
+    layout = Dyadic.plain(cells)
+    return Splits(layout, np.where(layout.width > 0, 1.0, 0.0), np.full(layout.nodes, variance))
+
+
+def test_what_is_known_well_enough_is_not_split_again() -> None:
+    splits = spread(64, 0.0)
+    splits.variance[1] = 1e9
+    assert refinement(splits, Noise(Family.LAPLACE, Fraction(1))) == (range(0, 64, 32),)
+
+
+@pytest.mark.parametrize("cells", CELLS)
+def test_where_nothing_is_worth_splitting_all_cells_are_looked_at(cells: int) -> None:
+    splits = spread(cells, 0.0)
+    assert refinement(splits, Noise(Family.LAPLACE, Fraction(1))) == first_look(splits.layout)
+
+
+def test_intervals_are_split_down_to_where_their_variance_lies() -> None:
+    splits = spread(16, 0.0)
+    splits.variance[[1, 2, 5]] = 1e9  # the whole, its first half, the second quarter
+    assert refinement(splits, Noise(Family.LAPLACE, Fraction(1))) == ((0, 4, 6, 8),)
+
+
+def test_the_more_noise_the_coarser() -> None:
+    layout = Dyadic.plain(1024)
+    splits = estimate(Known.nothing(layout), 10_000)
+    sizes = [len(refinement(splits, Noise(Family.GAUSSIAN, Fraction(4) ** power))[-1]) for power in range(2, 11)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > sizes[-1]
+
+
+def test_many_intervals_are_counted_in_several_tilings_of_even_steps() -> None:
+    tilings = refinement(spread(4096, 1e12), Noise(Family.LAPLACE, Fraction(1)))
+    assert [len(starts) for starts in tilings] == [16, 256, 4096]
+    assert not is_glance(tilings)
+    assert is_glance(tilings[:1])
+
+
+def test_shares_are_all_of_the_loss() -> None:
+    assert sum(SHARES) == 1
+
+
+def test_one_look_is_enough_where_cells_are_full() -> None:
+    alone = Noise(Family.LAPLACE, Fraction(2))
+    few, many = (first_look_suffices(Dyadic.ends_apart(64), total, alone) for total in (20_000, 40_000))
+    assert (few, many) == (False, True)  # 4 * 3 * 36 records per cell: n / (4 N) above 3 * 36
