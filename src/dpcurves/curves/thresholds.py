@@ -73,9 +73,8 @@ class Thresholds:
         return np.maximum(non_decreasing(self.count.astype(np.float64)), 0.0)
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
-        """Draw the rising counts, as shares of the largest one."""
-        largest = max(float(self.rising.max(initial=0.0)), 1.0)
-        return display.draw_cdf(self.x, self.rising / largest, self.face, label=self.label, ax=ax, name=name)
+        """Draw the counts as points, each with its standard error."""
+        return display.draw_counts(self.x, self.count, self.face, label=self.label, errors=self.error, ax=ax, name=name)
 
     def to_frame(self) -> Any:
         """Columns ``x``, ``count`` and ``error`` as a data frame."""
