@@ -3,5 +3,6 @@
 from .base import TrustModel
 from .central import Central
 from .curator import Curator
+from .function_shares import FunctionShares, ShareHolder
 
-__all__ = ["Central", "Curator", "TrustModel"]
+__all__ = ["Central", "Curator", "FunctionShares", "ShareHolder", "TrustModel"]

@@ -131,6 +131,17 @@ class Records:
         rows, bound = self._rows, self._bound
         return self._hidden(lambda: tables.prefixes(self._engine.connection, rows(axes), bound(axes), at))
 
+    def places(self, axes: Axes) -> NDArray[np.int64]:
+        """The cell of each used record, the last axis fastest; one that is missing on any axis lies behind them all.
+
+        For the owner of the records alone, who shares them out.
+
+        Raises:
+            ValueError: as `counts`.
+        """
+        self.check(axes)
+        return self._hidden(lambda: tables.places(self._engine.connection, self._rows(axes), self._bound(axes)))
+
     def units(self) -> int:
         """How many units there are; the records without a unit are one together."""
         if self._counted_units is None:

@@ -77,6 +77,13 @@ def prefixes(
     return [*below.tolist(), int(table[-1])]
 
 
+def places(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis]) -> Integers:
+    """Where each row is counted: its cell, the last axis fastest; one that is missing on any axis behind them all."""
+    slots, bound = _slots(bound), _laid_out(bound)
+    found = [_places(columns, bound, slots) for columns in _batches(connection, rows, bound, slots)]
+    return np.concatenate([np.empty(0, dtype=np.int64), *found])
+
+
 def _size(bound: Sequence[BoundAxis]) -> int:
     return prod(each.axis.slots for each in bound)
 

@@ -1,0 +1,215 @@
+"""Two servers: the counts are exact, the noise is both servers', and what one of them sees tells it nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dpcurves.crypto import PortableEngine
+from dpcurves.data import Axis, Categories, CountQuery, Grid, RangeQuery, Read
+from dpcurves.data.records import open_records
+from dpcurves.ledger import Payment, Purse
+from dpcurves.mechanisms import NoisePath
+from dpcurves.mechanisms.keyed_path import keyed_noises
+from dpcurves.noise import FleetingMemory
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
+from dpcurves.release import PathNoise, Plan, UnsupportedQuery
+from dpcurves.trust import Central, Curator, FunctionShares
+from dpcurves.trust.function_shares import RING, collect, masked
+from dpcurves.trust.shared_records import Encoding, Reports, places_of
+
+ENGINE = PortableEngine.of_task(b"test")
+ONE = PrivacyLoss.pure(1)
+
+
+def query(slots: int, *at: int) -> RangeQuery:
+    return RangeQuery((Axis("x", Grid(0, 1, cells=slots)),), at)
+
+
+def payment(loss: PrivacyLoss = ONE) -> Payment:
+    return Purse.rehearsing(loss).pay("tree", Fraction(1))
+
+
+def plan(slots: int, *at: int, loss: PrivacyLoss = ONE, reports: int = 9) -> Plan:
+    return FunctionShares().plan(query(slots, *at), loss, ReplaceOne(EACH_RECORD, reports))
+
+
+def servers(places: NDArray[np.int64], slots: int, secrets: tuple[int, int] = (1, 2)) -> tuple[Reports, Reports]:
+    encoding = Encoding(slots, ENGINE)
+    shares = encoding.shared(places, Randomness.from_seed(5))
+    first, second = (
+        Reports(encoding.keys(party, [share[party] for share in shares]), ENGINE, secret.to_bytes(32, "little"))
+        for party, secret in enumerate(secrets)
+    )
+    return first, second
+
+
+@dataclass(frozen=True, repr=False)
+class Exact:
+    """A server that was told the counts. Only tests have one."""
+
+    places: NDArray[np.int64]
+    secret: bytes
+
+    def below(self, at: Sequence[int]) -> list[int]:
+        return [int((self.places < slots).sum()) for slots in at]
+
+
+class Nothing(Exact):
+    def below(self, at: Sequence[int]) -> list[int]:
+        return [0 for _ in at]
+
+
+@pytest.mark.parametrize("slots", [1, 2, 3, 4, 7, 8, 9, 64, 100])
+def test_shares_add_up_to_the_exact_counts_of_all_places_the_missing_one_included(slots: int) -> None:
+    places = np.repeat(np.arange(slots + 1), 1 + np.arange(slots + 1) % 3)
+    at = range(1, slots + 1)
+    shares = [server.below(tuple(at)) for server in servers(places, slots)]
+    counts = [sum(pair) % RING for pair in zip(*shares, strict=True)]
+    assert counts == [int((places < each).sum()) for each in at]
+
+
+@pytest.mark.parametrize("slots", [2**32 - 1, 2**32, 2**53])
+def test_shares_add_up_at_the_ends_of_huge_grids(slots: int) -> None:
+    places = np.array([0, 0, 1, 5, 5, slots // 2, slots - 2, slots - 1, slots - 1, slots])
+    at = (1, 2, 5, 6, slots // 2, slots // 2 + 1, slots - 1, slots)
+    shares = [server.below(at) for server in servers(places, slots)]
+    assert [sum(pair) % RING for pair in zip(*shares, strict=True)] == [int((places < each).sum()) for each in at]
+
+
+def test_the_answer_is_the_exact_count_and_both_noises() -> None:
+    slots, places = 100, np.arange(101) % 90
+    both, asked = servers(places, slots), plan(100, 0, 50, 1, 100, reports=101)
+    release = FunctionShares().run(asked, both, payment(), Randomness.system())
+    law = asked.law
+    assert isinstance(law, PathNoise)
+    noises = [keyed_noises(law, server.secret, law.at) for server in both]
+    exact = [int((places < each).sum()) for each in law.at]
+    assert release.values == tuple(sum(three) for three in zip(exact, *noises, strict=True))
+    assert release.values[0] == 0
+    assert not release.seeded
+
+
+def test_without_noise_the_answer_is_that_of_one_curator() -> None:
+    """At an epsilon of a million no noise is drawn: what is left are the counts of the central model."""
+    table = {"x": np.random.default_rng(2).normal(size=500), "late": np.arange(500) % 3}
+    records = open_records(table, unit=EACH_RECORD, key=bytes(32))
+    loss, grid = PrivacyLoss.pure(10**6), Grid(-2, 2, cells=1000)
+    asked = RangeQuery((Axis("x", grid),), tuple(range(0, 1001, 50)))
+    adjacency = ReplaceOne(EACH_RECORD, 500)
+    places = places_of(records, asked.axes)
+    both = servers(places, grid.slots)
+    shared = FunctionShares().run(
+        FunctionShares().plan(asked, loss, adjacency), both, payment(loss), Randomness.system()
+    )
+    model = Central(NoisePath())
+    curator = Curator(records, FleetingMemory())
+    model.run(model.plan(asked.paid_as, loss, adjacency), [curator], payment(loss), Randomness.system())
+    central = model.run(model.plan(asked, loss, adjacency), [curator], payment(loss), Randomness.system())
+    assert shared.values == central.values[: len(asked.at)]
+
+
+def test_each_record_has_the_place_that_the_central_model_counts_it_in() -> None:
+    table = {"x": [0.1, None, 0.9, float("nan"), 7.0, -3.0], "late": [1, 0, 0, 1, 2, 1]}
+    records = open_records(table, unit=EACH_RECORD, key=bytes(32))
+    score, label = Axis("x", Grid(0, 1, cells=4)), Categories("late", (0, 1))
+    assert places_of(records, (score,)).tolist() == [0, 4, 3, 4, 3, 0]
+    assert places_of(records, (label, score)).tolist() == [4, 8, 3, 8, 8, 4]
+    for axes in ((score,), (label, score)):
+        counted = records.counts(axes)
+        assert np.bincount(places_of(records, axes), minlength=len(counted)).tolist() == counted.tolist()
+
+
+def test_plan_states_twice_the_variance_and_the_trust_model() -> None:
+    ours, theirs = plan(2**32, 7), Central(NoisePath()).plan(query(2**32, 7), ONE, ReplaceOne(EACH_RECORD, 9))
+    assert ours.error == pytest.approx(sqrt(2) * theirs.error, rel=1e-8)
+    assert ours.made_by.startswith("two servers that do not collude: noise path through 32 levels")
+    assert isinstance(ours.law, PathNoise)
+    assert (ours.law.parties, ours.law.missing) == (2, None)
+
+
+@pytest.mark.parametrize("loss", [ONE, PrivacyLoss.zcdp("0.5")], ids=str)
+def test_the_error_is_what_plan_says(loss: PrivacyLoss) -> None:
+    """600 pairs of servers, 3 thresholds that share no block: 1800 squared errors; within 4 standard errors."""
+    asked, draws = plan(64, 8, 32, 64, loss=loss), 600
+    places, squares = np.arange(64), list[float]()
+    for number in range(draws):
+        pair = Exact(places, (2 * number).to_bytes(32, "big")), Nothing(places, (2 * number + 1).to_bytes(32, "big"))
+        values = FunctionShares().run(asked, pair, payment(loss), Randomness.system()).values
+        squares.extend((np.array(values) - (8, 32, 64)) ** 2)
+    assert abs(np.mean(squares) - asked.error**2) <= 4 * np.std(squares) / sqrt(len(squares))
+
+
+def test_what_a_server_opens_keeps_its_full_noise_against_the_other() -> None:
+    """The other server, knowing its own shares and noise, is left with the count and one full noise: one curator's."""
+    asked, places = plan(8, 3, 5, 8), np.array([0, 2, 2, 4, 7, 8])
+    first, second = servers(places, 8)
+    seen = masked(asked, first, payment())
+    law = asked.law
+    assert isinstance(law, PathNoise)
+    known = second.below(law.at)
+    left = [(one + other + RING // 2) % RING - RING // 2 for one, other in zip(seen, known, strict=True)]
+    exact = [int((places < each).sum()) for each in law.at]
+    noise = keyed_noises(law, first.secret, law.at)
+    assert left == [count + each for count, each in zip(exact, noise, strict=True)]
+    central = NoisePath().plan(asked.query, ONE, asked.adjacency).law
+    assert replace(law, parties=1) == replace(central, missing=None)  # type: ignore[arg-type]
+
+
+def test_a_threshold_has_one_answer_and_neighbours_a_common_noise() -> None:
+    both = servers(np.arange(50), 64)
+    run = FunctionShares().run
+    one = run(plan(64, 7, 33), both, payment(), Randomness.system()).values
+    again = run(plan(64, 33, 64, 7), both, payment(), Randomness.system()).values
+    assert (again[2], again[0]) == one
+
+
+def test_what_cannot_be_shared_is_refused() -> None:
+    model, each = FunctionShares(), ReplaceOne(EACH_RECORD, 9)
+    axis = Axis("x", Grid(0, 1, cells=4))
+    for asked, loss, adjacency, words in (
+        (CountQuery((axis,), Read.CELLS), ONE, each, "cannot answer CountQuery"),
+        (query(4), ONE, AddRemove(EACH_RECORD), "adjacency: servers see how many reports"),
+        (query(4), ONE, ReplaceOne(Unit("owner", 2), 9), "for each report"),
+        (query(2**32), PrivacyLoss.pure(Fraction(1, 2**40)), each, "more noise than shares have room for"),
+    ):
+        with pytest.raises(UnsupportedQuery, match=words):
+            model.plan(asked, loss, adjacency)
+    with pytest.raises(TypeError, match="noise paths"):
+        collect(Central().plan(CountQuery((axis,), Read.CELLS), ONE, each), [(), ()], payment())
+
+
+def test_halves_that_are_no_halves_are_refused() -> None:
+    asked = plan(8, 3, 5)
+    for halves in ([(1, 2)], [(1, 2), (3,)], [(1, 2), (3, RING)], [(1, -1), (2, 3)]):
+        with pytest.raises(ValueError, match=r"^halves: "):
+            collect(asked, halves, payment())
+    with pytest.raises(ValueError, match="the payment is for epsilon 2"):
+        masked(asked, Exact(np.arange(3), bytes(32)), payment(PrivacyLoss.pure(2)))
+
+
+def test_shares_of_another_size_or_party_are_refused() -> None:
+    encoding = Encoding(100, ENGINE)
+    (mine, other), *_ = encoding.shared(np.array([3]), Randomness.system())
+    assert len(mine) == len(other) == encoding.size
+    assert mine[: encoding.public_size] == other[: encoding.public_size]
+    for party, share in ((0, mine[:-1]), (0, mine + b"0"), (1, mine), (0, other)):
+        with pytest.raises(ValueError, match="are needed|must be"):
+            encoding.keys(party, [share])
+    for places in ([-1], [101]):
+        with pytest.raises(ValueError, match=r"^places: "):
+            encoding.shared(np.array(places), Randomness.system())
+    assert Encoding(2**32 - 1, ENGINE).size <= 800
+
+
+def test_neither_servers_reports_nor_their_keys_have_a_repr() -> None:
+    server, _ = servers(np.array([3, 4]), 8)
+    assert "0x" in repr(server)
+    assert str(server.secret) not in repr(server)
