@@ -15,10 +15,12 @@ if TYPE_CHECKING:
         Calibration,
         CalibrationQuestion,
         CdfQuestion,
+        CutsCdfQuestion,
         Histogram,
         HistogramQuestion,
         HosmerLemeshow,
         HosmerLemeshowQuestion,
+        PartitionCdfQuestion,
         Quantile,
         QuantileQuestion,
         Quantiles,
@@ -46,7 +48,7 @@ _ROOMS = {
         "CDF", "ROC", "Bins", "Calibration", "CalibrationQuestion", "CdfQuestion", "Histogram", "HistogramQuestion",
         "HosmerLemeshow", "HosmerLemeshowQuestion", "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion",
         "RocQuestion", "Thresholds", "ThresholdsQuestion", "energy_distance", "ks_distance", "wasserstein_distance",
-        "Bounds", "BoundsQuestion",
+        "Bounds", "BoundsQuestion", "CutsCdfQuestion", "PartitionCdfQuestion",
     ),
     "data": ("Categories", "Grid", "Outside"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),
@@ -61,11 +63,12 @@ _ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")
 
 __all__ = [
     "ADD_REMOVE", "CDF", "EACH_RECORD", "REPLACE_ONE", "ROC", "Account", "Bins", "Bounds", "BoundsQuestion",
-    "BudgetExceeded", "Calibration", "CalibrationQuestion", "Categories", "CdfQuestion", "Grid", "Histogram",
-    "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "Ledger", "Neighbours", "Outside", "PrivacyLoss",
-    "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion", "Randomness", "RocQuestion", "Session",
-    "Thresholds", "ThresholdsQuestion", "Unit", "UnsupportedQuery", "calibration_curve", "cdf", "energy_distance",
-    "histogram", "hosmer_lemeshow", "ks_distance", "quantiles", "rehearse", "roc_curve", "wasserstein_distance",
+    "BudgetExceeded", "Calibration", "CalibrationQuestion", "Categories", "CdfQuestion", "CutsCdfQuestion", "Grid",
+    "Histogram", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "Ledger", "Neighbours", "Outside",
+    "PartitionCdfQuestion", "PrivacyLoss", "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion",
+    "Randomness", "RocQuestion", "Session", "Thresholds", "ThresholdsQuestion", "Unit", "UnsupportedQuery",
+    "calibration_curve", "cdf", "energy_distance", "histogram", "hosmer_lemeshow", "ks_distance", "quantiles",
+    "rehearse", "roc_curve", "wasserstein_distance",
 ]  # fmt: skip
 
 

@@ -4,6 +4,8 @@ from .bins import Bins
 from .by_category import ByCategory
 from .calibration import Calibration, CalibrationQuestion
 from .cdf import CDF, CdfQuestion
+from .cdf_by_cuts import CutsCdfQuestion
+from .cdf_by_partition import PartitionCdfQuestion
 from .distances import energy_distance, ks_distance, wasserstein_distance
 from .histogram import Histogram, HistogramQuestion
 from .hosmer_lemeshow import HosmerLemeshow, HosmerLemeshowQuestion
@@ -15,9 +17,9 @@ from .roc import ROC, RocQuestion
 from .thresholds import Thresholds, ThresholdsQuestion
 
 __all__ = [
-    "CDF", "ROC", "Bins", "Bounds", "BoundsQuestion", "ByCategory", "Calibration",
-    "CalibrationQuestion", "CdfQuestion", "Continued", "Histogram",
-    "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "Quantile", "QuantileQuestion", "Quantiles",
-    "QuantilesQuestion", "Question", "RocQuestion", "Thresholds", "ThresholdsQuestion",
-    "energy_distance", "ks_distance", "wasserstein_distance",
+    "CDF", "ROC", "Bins", "Bounds", "BoundsQuestion", "ByCategory", "Calibration", "CalibrationQuestion",
+    "CdfQuestion", "Continued", "CutsCdfQuestion", "Histogram", "HistogramQuestion", "HosmerLemeshow",
+    "HosmerLemeshowQuestion", "PartitionCdfQuestion", "Quantile", "QuantileQuestion", "Quantiles",
+    "QuantilesQuestion", "Question", "RocQuestion", "Thresholds", "ThresholdsQuestion", "energy_distance",
+    "ks_distance", "wasserstein_distance",
 ]  # fmt: skip

@@ -1,0 +1,37 @@
+"""The last turn of a distribution function whose intervals an earlier turn chose: they are counted, and groups of them.
+
+Inside an interval the curve is linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from fractions import Fraction
+
+from ..data import Axis, Outside, PartitionQuery
+from ..postprocess.leaf_tilings import leaf_tilings
+from ..release import Evidence, Family, Release, Setting, Step
+from .cdf import CDF
+from .question import face_of
+
+
+def counted_between(
+    axis: Axis, starts: Iterable[int], chosen: Release, setting: Setting, *, share: Fraction, label: str
+) -> Generator[Step, Release, CDF]:
+    """Ask how many records lie in each interval, and read the curve.
+
+    Args:
+        axis: The column, on its grid.
+        starts: The first slots of the intervals, in any order; 0 is always one. Where values outside the grid are
+            counted apart they are counted alone: they are no neighbours to interpolate to.
+        chosen: The answer of the turn that chose the intervals.
+        setting: What is public.
+        share: What is left of the loss.
+        label: What the x axis shows.
+    """
+    ends = {1, axis.slots - 1} if axis.grid.outside is Outside.APART else set()
+    family = Family.LAPLACE if setting.loss.is_pure else Family.GAUSSIAN
+    pinned = setting.adjacency.total is not None
+    tilings = leaf_tilings(sorted({0, *starts, *ends}), family, pinned=pinned)
+    counts = yield Step(PartitionQuery((axis,), tilings), share)
+    return CDF.read(Evidence.of(counts), axis.grid, label, face_of([chosen, counts]))
