@@ -14,9 +14,10 @@ HEAVY = {
     "numpy", "scipy", "numba", "duckdb", "pyarrow", "narwhals", "sqlalchemy", "cryptography", "rich", "matplotlib",
     "pandas", "polars", "pydantic",
 }  # fmt: skip
+KINDS = ("cdf", "quantiles", "histogram", "thresholds", "quantile", "roc", "calibration", "hosmer-lemeshow")
 COMMANDS = [
-    *(("cdf",), ("quantiles",), ("histogram",), ("roc",), ("calibration",), ("hosmer-lemeshow",)),
-    *(("plan", kind) for kind in ("cdf", "quantiles", "histogram", "roc", "calibration", "hosmer-lemeshow")),
+    *((kind,) for kind in KINDS),
+    *(("plan", kind) for kind in KINDS),
     *(("ledger", kind) for kind in ("create", "show", "verify", "head")),
 ]
 

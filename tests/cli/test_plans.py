@@ -10,7 +10,8 @@ Run = Callable[..., Result]
 TERMS = ("--epsilon", "1", "--adjacency", "replace-one", "--units", "100000")
 GRID = ("--grid", "0:100:1024")
 KINDS = {
-    "cdf": GRID, "quantiles": GRID, "histogram": GRID, "roc": (), "calibration": (), "hosmer-lemeshow": (),
+    "cdf": GRID, "quantiles": GRID, "histogram": GRID, "thresholds": (*GRID, "--at", "18,65"),
+    "quantile": (*GRID, "--at", "0.5"), "roc": (), "calibration": (), "hosmer-lemeshow": (),
 }  # fmt: skip
 
 

@@ -180,3 +180,23 @@ def test_a_grid_can_be_written_and_read_again() -> None:
 def test_a_cut_keeps_the_ends() -> None:
     assert Grid(0, 1, cells=4).cut([4, 1, 0]).edges.tolist() == [0, 0.25, 1]
     assert Grid(0, 1, cells=4, outside=Outside.APART).cut([]).slots == 3
+
+
+@pytest.mark.parametrize("grid", [Grid(-3, 5, cells=8), Grid.geometric(1, 256, cells=8), Grid.from_edges([0, 1, 7, 9])])
+def test_the_nearest_edge_is_the_nearest_of_all(grid: Grid) -> None:
+    values = np.linspace(grid.lower - 1, grid.upper + 1, 997)
+    nearest = np.abs(values[:, None] - grid.edges).argmin(axis=1)  # the lower one of two
+    assert np.array_equal(grid.nearest_edge(values), nearest)
+
+
+def test_the_nearest_edge_is_found_where_edges_are_not_laid_out() -> None:
+    grid = Grid(0, 1, cells=2**40)
+    index = np.array([0, 1, 2**39, 2**40 - 1, 2**40])
+    assert np.array_equal(grid.nearest_edge(grid.edge(index) + 0.3 * 2.0**-40), np.minimum(index, 2**40))
+
+
+def test_cells_may_be_written_as_a_power_of_two() -> None:
+    assert Grid.parse("0:100:2^32") == Grid(0, 100, cells=2**32)
+    for text in ("0:1:3^9", "0:1:2^", "0:1:2^999", "0:1:2^-1", "0:1:2**4"):
+        with pytest.raises(ValueError, match=r"^grid: write lower:upper:cells"):
+            Grid.parse(text)

@@ -60,7 +60,7 @@ def answer(question: Question[Any], view: View[Any], terms: Terms, output: Outpu
         with waiting("drawing"):
             output.write_plot(lambda: view.draw(curve))
         _say(terminal, curve.face, output)
-        _settle(terminal, session.statement, terms.payer, request)
+        _settle(terminal, session.statement, terms.payer, _free(question, request))
 
 
 def _session(terms: Terms, loss: PrivacyLoss) -> Session:
@@ -123,13 +123,20 @@ def _say(terminal: Console, face: Face, output: Output) -> None:
     say(terminal, f"mechanism: {face.mechanism}", *(f"written: {name}" for name in output.files))
 
 
-def _settle(terminal: Console, statement: Statement, payer: Payer, request: str) -> None:
+def _free(question: Question[Any], request: str) -> str:
+    from ..curves import Continued
+
+    what = "any look along this grid" if isinstance(question, Continued) else "the same question"
+    return f"request: {request} ({what} under this --request-id is free)"
+
+
+def _settle(terminal: Console, statement: Statement, payer: Payer, free: str) -> None:
     if payer.ledger is None:
         print(FORGETFUL, file=sys.stderr)
         return
     left, limit = statement.left, statement.account.limit
     say(
         terminal,
-        f"request: {request} (the same question under this --request-id is free)",
+        free,
         f"left: {left} of {limit.digits} in {statement.account.dataset!r}",
     )

@@ -1,4 +1,4 @@
-"""Questions about one column: distribution function, quantiles, histogram."""
+"""Questions about one column: distribution function, quantiles, histogram, and looks along one grid."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from .answer import Terms, answer
 from .output import Output
-from .table_options import Cells, Column, Shares, Split
-from .views import CategoriesView, CdfView, HistogramView, QuantilesView
+from .table_options import Cells, Column, Share, Shares, Split, Values
+from .views import CategoriesView, CdfView, HistogramView, QuantilesView, QuantileView, ThresholdsView
 
 if TYPE_CHECKING:
     from .option_groups import Command
@@ -52,6 +52,35 @@ def histogram(column: Column, cells: Cells, split: Split, terms: Terms, output: 
     answer(question, CategoriesView(view) if by else view, terms, output)
 
 
+def thresholds(column: Column, cells: Cells, values: Values, terms: Terms, output: Output) -> None:
+    """Counts of records below a few values.
+
+    The grid may be as fine as doubles are. Other values, and quantiles, are free under the same --request-id.
+
+    Example: dpcurves thresholds flights.csv --column arr_delay --grid -100:1300:2^32 --at 0,15,60 --epsilon 1
+    --adjacency replace-one
+    """
+    from ..curves import ThresholdsQuestion
+
+    grid = cells.declared_however_fine()
+    question = ThresholdsQuestion(column.column, grid, values.edges(grid), column.measured_in)
+    answer(question, ThresholdsView(), terms, output)
+
+
+def quantile(column: Column, cells: Cells, share: Share, terms: Terms, output: Output) -> None:
+    """One quantile, by bisection along a grid.
+
+    The grid may be as fine as doubles are. Others, and thresholds, are free under the same --request-id.
+
+    Example: dpcurves quantile flights.csv --column arr_delay --grid -100:1300:2^32 --at 0.9 --epsilon 1
+    --adjacency replace-one
+    """
+    from ..curves import QuantileQuestion
+
+    grid, level = cells.declared_however_fine(), output.certainty()
+    answer(QuantileQuestion(column.column, grid, share.exact, level, column.measured_in), QuantileView(), terms, output)
+
+
 COLUMN_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
-    {"cdf": cdf, "quantiles": quantiles, "histogram": histogram}
+    {"cdf": cdf, "quantiles": quantiles, "histogram": histogram, "thresholds": thresholds, "quantile": quantile}
 )

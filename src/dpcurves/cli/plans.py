@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from .promise_options import Price, Promise, Units
-from .table_options import Cells, Groups, Shares, Split
+from .table_options import Cells, Groups, Share, Shares, Split, Values
 from .terminal import say, terminal
 
 if TYPE_CHECKING:
@@ -19,7 +20,12 @@ if TYPE_CHECKING:
     from .option_groups import Command
 
 LEGEND = "error: standard deviation of one reading, in records (of sums: in records that add as much as one can)"
-ASKED = MappingProxyType({"CountQuery": "counts", "SumQuery": "sums", "CutQuery": "cuts"})
+ASKED = MappingProxyType(
+    {
+        "CountQuery": "counts", "PartitionQuery": "counts", "SplitQuery": "boxes", "RangeQuery": "thresholds",
+        "SumQuery": "sums", "CutQuery": "cuts", "AboveQuery": "comparisons", "BoundQuery": "bounds",
+    }
+)  # fmt: skip
 
 
 def cdf(cells: Cells, split: Split, price: Price, promise: Promise, units: Units) -> None:
@@ -50,6 +56,27 @@ def histogram(cells: Cells, split: Split, price: Price, promise: Promise, units:
     from ..curves import HistogramQuestion
 
     _rehearse(HistogramQuestion("value", cells.declared(), split.declared()), price, promise, units)
+
+
+def thresholds(cells: Cells, values: Values, price: Price, promise: Promise, units: Units) -> None:
+    """The error of counts below a few values.
+
+    Example: dpcurves plan thresholds --units 100000 --grid 0:100:2^32 --at 18,65 --epsilon 1 --adjacency replace-one
+    """
+    from ..curves import ThresholdsQuestion
+
+    grid = cells.declared_however_fine()
+    _rehearse(ThresholdsQuestion("value", grid, values.edges(grid)), price, promise, units)
+
+
+def quantile(cells: Cells, share: Share, price: Price, promise: Promise, units: Units) -> None:
+    """The error of each count that a search for one quantile looks at.
+
+    Example: dpcurves plan quantile --units 100000 --grid 0:100:2^32 --at 0.5 --epsilon 1 --adjacency replace-one
+    """
+    from ..curves import QuantileQuestion
+
+    _rehearse(QuantileQuestion("value", cells.declared_however_fine(), share.exact), price, promise, units)
 
 
 def roc(cells: Cells, price: Price, promise: Promise, units: Units) -> None:
@@ -87,8 +114,8 @@ def hosmer_lemeshow(groups: Groups, cells: Cells, price: Price, promise: Promise
 
 PLAN_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
     {
-        "cdf": cdf, "quantiles": quantiles, "histogram": histogram, "roc": roc, "calibration": calibration,
-        "hosmer-lemeshow": hosmer_lemeshow,
+        "cdf": cdf, "quantiles": quantiles, "histogram": histogram, "thresholds": thresholds, "quantile": quantile,
+        "roc": roc, "calibration": calibration, "hosmer-lemeshow": hosmer_lemeshow,
     }
 )  # fmt: skip
 
@@ -109,10 +136,22 @@ def _table(plans: Sequence[Plan], units: int | None) -> Table:
     table = Table(caption=LEGEND, caption_justify="left")
     for name in ("turn", "asks for", "price", "error", "of the units", "mechanism"):
         table.add_column(name, justify="right" if name in ("turn", "error", "of the units") else "left")
-    for turn, plan in enumerate(plans, start=1):
-        # A sum is kept in steps of a lattice; a record adds `reach` steps at most, and 1 to a count.
-        error = plan.error / plan.query.reach
-        share = f"{error / units:.4%}" if units and error else ""
-        asked = ASKED[type(plan.query).__name__]
-        table.add_row(str(turn), asked, str(plan.loss), f"{error:.4g}" if error else "", share, plan.made_by)
+    turn = 1
+    for _, same in groupby(plans, key=lambda plan: (plan.query.paid_as, plan.loss)):
+        looks = list(same)
+        # What is paid once may be looked at in many turns: they are one line, for they have one price and one error.
+        table.add_row(_turns(turn, len(looks)), *_line(looks[0], units))
+        turn += len(looks)
     return table
+
+
+def _turns(first: int, number: int) -> str:
+    return str(first) if number == 1 else f"{first} to {first + number - 1}"
+
+
+def _line(plan: Plan, units: int | None) -> tuple[str, ...]:
+    # A sum is kept in steps of a lattice; a record adds `reach` steps at most, and 1 to a count.
+    error = plan.error / plan.query.reach
+    share = f"{error / units:.4%}" if units and error else ""
+    asked = ASKED.get(type(plan.query).__name__, "answers")
+    return asked, str(plan.loss), f"{error:.4g}" if error else "", share, plan.made_by

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..data.axis import Category
 
 MOST_CELLS = 2**24
+NO_GRID = "grid: give --grid lower:upper:cells (or --edges); bounds are declared, never read off data"
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,19 @@ class Cells:
         """
         grid = self._given()
         if grid is None:
-            raise Misuse("grid: give --grid lower:upper:cells (or --edges); bounds are declared, never read off data")
+            raise Misuse(NO_GRID)
         return _with_outside(grid, self._outside())
+
+    def declared_however_fine(self) -> Grid:
+        """The grid that was given, where cells are not laid out.
+
+        Raises:
+            Misuse: there is none.
+        """
+        grid = self._given()
+        if grid is None:
+            raise Misuse(NO_GRID)
+        return _put(grid, self._outside())
 
     def declared_or(self, usual: Grid) -> Grid:
         """The grid that was given, or else `usual`."""
@@ -158,6 +170,48 @@ class Groups:
 
 
 @dataclass(frozen=True)
+class Values:
+    """Below which values records are counted."""
+
+    at: Annotated[str, Option(help="Values; for each, the edge of the grid that is nearest to it.", metavar="X,X,X")]
+
+    def edges(self, grid: Grid) -> tuple[int, ...]:
+        """Numbers of the nearest edges.
+
+        Raises:
+            Misuse: a value lies outside the grid, or two have the same edge.
+        """
+        import numpy as np
+
+        values = numbers("at", self.at)
+        if any(not grid.lower <= value <= grid.upper for value in values):
+            raise Misuse(f"at: values from {grid.lower:g} to {grid.upper:g} are needed, the bounds of the grid")
+        edges = tuple(grid.nearest_edge(np.array(values)).tolist())
+        if len(set(edges)) < len(edges):
+            raise Misuse("at: two of the values have the same nearest edge; each edge is asked for once")
+        return edges
+
+
+@dataclass(frozen=True)
+class Share:
+    """Which quantile."""
+
+    at: Annotated[str, Option(help="A share of the records, between 0 and 1.", metavar="P")]
+
+    @property
+    def exact(self) -> float:
+        """The share.
+
+        Raises:
+            Misuse: it is none, or there are several.
+        """
+        shares = numbers("at", self.at)
+        if len(shares) != 1 or not 0 <= shares[0] <= 1:
+            raise Misuse(f"at: one share between 0 and 1 is needed, got {self.at!r}")
+        return shares[0]
+
+
+@dataclass(frozen=True)
 class Shares:
     """Which quantiles."""
 
@@ -170,10 +224,14 @@ class Shares:
 
 
 def _with_outside(grid: Grid, outside: Outside) -> Grid:
-    from ..data import Grid, Spacing
-
     if grid.cells > MOST_CELLS:
         raise Misuse(f"grid: at most {MOST_CELLS} cells are asked for here, got {grid.cells}")
+    return _put(grid, outside)
+
+
+def _put(grid: Grid, outside: Outside) -> Grid:
+    from ..data import Grid, Spacing
+
     if grid.spacing is Spacing.EXPLICIT:
         return Grid.from_edges(grid.explicit, outside=outside)
     make = Grid.geometric if grid.spacing is Spacing.GEOMETRIC else Grid

@@ -10,7 +10,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
-    from ..curves import CDF, ROC, ByCategory, Calibration, Histogram, HosmerLemeshow, Quantiles
+    from ..curves import (
+        CDF,
+        ROC,
+        ByCategory,
+        Calibration,
+        Histogram,
+        HosmerLemeshow,
+        Quantile,
+        Quantiles,
+        Thresholds,
+    )
 
 Curve = TypeVar("Curve", contravariant=True)
 
@@ -68,6 +78,38 @@ class QuantilesView:
         from ..display import headless_axes
 
         return curve.plot(ax=headless_axes(), level=self.level)
+
+
+@dataclass(frozen=True)
+class ThresholdsView:
+    """Edges, and how many records lie below them."""
+
+    def tables(self, curve: Thresholds) -> list[Shown]:
+        """Edges and counts, as they were drawn, with the standard deviation of their noise."""
+        words = "count: records below x, among those that have a value; error: standard deviation of the noise"
+        return [Shown(words, {"x": curve.x, "count": curve.count, "error": curve.error})]
+
+    def draw(self, curve: Thresholds) -> Axes:
+        """The counts with their errors."""
+        from ..display import headless_axes
+
+        return curve.plot(ax=headless_axes())
+
+
+@dataclass(frozen=True)
+class QuantileView:
+    """One quantile with its interval."""
+
+    def tables(self, curve: Quantile) -> list[Shown]:
+        """The share, the value, and the ends of its interval."""
+        columns = {"p": [curve.p], "x": [curve.x], "lower": [curve.lower], "upper": [curve.upper]}
+        return [Shown(f"lower, upper: an interval that covers with chance {curve.level:g}", columns)]
+
+    def draw(self, curve: Quantile) -> Axes:
+        """The quantile with its interval."""
+        from ..display import headless_axes
+
+        return curve.plot(ax=headless_axes())
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from enum import Enum
 from itertools import pairwise
 from math import isfinite
 from operator import index as whole_number
+from re import fullmatch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,13 +83,13 @@ class Grid:
 
     @classmethod
     def parse(cls, text: str) -> Grid:
-        """Read ``lower:upper:cells`` or ``geometric:lower:upper:cells``."""
+        """Read ``lower:upper:cells`` or ``geometric:lower:upper:cells``; cells may be written as in ``2^32``."""
         parts = text.split(":")
         make = cls
         if parts[0] == "geometric":
             parts, make = parts[1:], cls.geometric  # type: ignore[assignment]
         try:
-            lower, upper, cells = float(parts[0]), float(parts[1]), int(parts[2])
+            lower, upper, cells = float(parts[0]), float(parts[1]), _whole(parts[2])
             if len(parts) != 3:
                 raise IndexError
         except (ValueError, IndexError):
@@ -206,6 +207,16 @@ class Grid:
             lowest, highest = np.where(above, middle, lowest), np.where(above, highest, np.maximum(middle - 1, lowest))
         return lowest
 
+    def nearest_edge(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The number of the edge that is nearest to each value, the lower one of two; beyond the grid its end.
+
+        >>> Grid(0, 1, cells=2**40).nearest_edge(np.array([-1, 0.5, 1, 2])) / 2**40
+        array([0. , 0.5, 1. , 1. ])
+        """
+        values = np.clip(np.asarray(values, dtype=np.float64), self.lower, self.upper)
+        cell = self._inner_cell_of(values)
+        return cell + (values - self.edge(cell) > self.edge(cell + 1) - values)
+
     def offset_of(self, values: NDArray[np.float64], half: int) -> NDArray[np.int64]:
         """How far each value lies from the middle of its cell, in steps of the cell's width over ``2 * half``.
 
@@ -257,3 +268,9 @@ class Grid:
             return f"Grid.from_edges({self.explicit}{apart})"
         name = "Grid" if self.spacing is Spacing.LINEAR else "Grid.geometric"
         return f"{name}({self.lower}, {self.upper}, cells={self.cells}{apart})"
+
+
+def _whole(text: str) -> int:
+    """A whole number, or a power of two that is written as one."""
+    power = fullmatch(r"2\^([0-9]{1,2})", text)
+    return int(text) if power is None else 1 << int(power[1])
