@@ -14,12 +14,13 @@ from .quantile import Quantile, QuantileQuestion
 from .quantiles import Quantiles, QuantilesQuestion
 from .question import Continued, Question
 from .roc import ROC, RocQuestion
+from .roc_thresholds import RocThresholds, RocThresholdsQuestion
 from .thresholds import Thresholds, ThresholdsQuestion
 
 __all__ = [
     "CDF", "ROC", "Bins", "Bounds", "BoundsQuestion", "ByCategory", "Calibration", "CalibrationQuestion",
     "CdfQuestion", "Continued", "CutsCdfQuestion", "Histogram", "HistogramQuestion", "HosmerLemeshow",
     "HosmerLemeshowQuestion", "PartitionCdfQuestion", "Quantile", "QuantileQuestion", "Quantiles",
-    "QuantilesQuestion", "Question", "RocQuestion", "Thresholds", "ThresholdsQuestion", "energy_distance",
-    "ks_distance", "wasserstein_distance",
+    "QuantilesQuestion", "Question", "RocQuestion", "RocThresholds", "RocThresholdsQuestion", "Thresholds",
+    "ThresholdsQuestion", "energy_distance", "ks_distance", "wasserstein_distance",
 ]  # fmt: skip

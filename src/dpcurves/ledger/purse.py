@@ -55,6 +55,11 @@ class Purse:
         """A purse that nobody charged: to learn what a conversation would cost. No ledger knows its grant."""
         return cls(Grant("rehearsal", loss, "rehearsal", 0))
 
+    @classmethod
+    def told(cls, request: str, loss: PrivacyLoss) -> Purse:
+        """A purse of what others have charged, in ledgers of their own: for who reads answers, and holds no data."""
+        return cls(Grant(request, loss, "elsewhere", 0))
+
     def pay(self, thing: Hashable, share: Fraction) -> Payment:
         """Pay for `thing`, or look up what was paid for it.
 

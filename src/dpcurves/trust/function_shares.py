@@ -119,6 +119,15 @@ def collect(plan: Plan, halves: Sequence[Sequence[int]], payment: Payment) -> Re
     if any(not 0 <= number < RING for half in halves for number in half):
         raise ValueError("halves: numbers from 0 to 2**64 - 1 are needed")
     counts = ((sum(pair) + RING // 2) % RING - RING // 2 for pair in zip(*halves, strict=True))
+    return told(plan, tuple(counts), payment)
+
+
+def told(plan: Plan, counts: Sequence[int], payment: Payment) -> Release:
+    """What the servers have told an analyst: they have charged for it.
+
+    Raises:
+        ValueError: there are not as many counts as were asked for.
+    """
     return Release(plan, tuple(counts), payment, seeded=False)
 
 

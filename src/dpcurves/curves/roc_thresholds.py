@@ -1,0 +1,167 @@
+"""A ROC curve from counts of prefixes: the classes lie one behind the other on one grid of places."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import display
+from ..data import Axis, Grid, Outside, RangeQuery
+from ..postprocess import auc, roc_points
+from ..release import ALL, Evidence, Face, Release, Setting, Step
+from .declared_grid import grid_from_json, grid_to_json
+from .question import card_of, face_of
+from .thresholds import edges_below
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FloatArray = NDArray[np.float64]
+
+
+def classes_axis(score: Axis, label: str) -> Axis:
+    """Places of records with a class and a score: the slots of all negatives, behind them those of all positives.
+
+    >>> classes_axis(Axis("score", Grid(0, 1, cells=4)), "late").grid
+    Grid(0.0, 8.0, cells=8)
+    """
+    places = 2 * score.slots
+    return Axis(f"{score.column} by {label}", Grid(0, places, cells=places))
+
+
+@dataclass(frozen=True, eq=False)
+class RocThresholds:
+    """True positive rate against false positive rate at some thresholds of the score. High scores are positive.
+
+    Between two thresholds the curve is a straight line: scores there count as tied.
+
+    Attributes:
+        fpr, tpr: Rates from 0 to 1, of shape ``(thresholds + 2,)``.
+        thresholds: Falling; a score at or above threshold i is called positive at point i. The first is infinite.
+        auc: Area under the curve.
+        error: Standard deviation of the count of one class below a threshold, at most.
+        face: What stands on every picture.
+        evidence: What was released.
+        grid: The cells of the scores.
+        label, score: Columns.
+    """
+
+    fpr: FloatArray
+    tpr: FloatArray
+    thresholds: FloatArray
+    auc: float
+    error: float
+    face: Face
+    evidence: Evidence
+    grid: Grid
+    label: str
+    score: str
+
+    @classmethod
+    def read(cls, evidence: Evidence, grid: Grid, label: str, score: str, face: Face) -> RocThresholds:
+        """From counts of prefixes of the places of both classes.
+
+        Raises:
+            ValueError: a count that is needed is not there.
+        """
+        slots, law = grid.slots, evidence.path
+        counts = {0: 0, **dict(zip(law.at, evidence.values, strict=False))}
+        at = sorted(each for each in counts if 0 <= each <= slots)
+        try:
+            negative = np.array([counts[each] for each in at], dtype=np.float64)
+            positive = np.array([counts[slots + each] - counts[slots] for each in at], dtype=np.float64)
+        except KeyError:
+            raise ValueError("evidence: the counts of both classes are needed at the same thresholds") from None
+        if at[-1] != slots:
+            raise ValueError("evidence: the count of all negatives is needed")
+        fpr, tpr = roc_points(positive=np.diff(positive), negative=np.diff(negative))
+        ends = edges_below(grid, np.array(at[:-1], dtype=np.int64))
+        if grid.outside is Outside.APART:
+            ends[0] = -np.inf
+        thresholds = np.append(np.inf, ends[::-1])
+        error = float(np.sqrt(2 * law.variance))
+        return cls(fpr, tpr, thresholds, float(auc(fpr, tpr)), error, face, evidence, grid, label, score)
+
+    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
+        """Draw the curve."""
+        return display.draw_roc(self.fpr, self.tpr, self.auc, self.face, ax=ax, name=name)
+
+    def to_frame(self) -> Any:
+        """Columns ``fpr``, ``tpr`` and ``threshold`` as a data frame."""
+        return display.to_frame({"fpr": self.fpr, "tpr": self.tpr, "threshold": self.thresholds})
+
+    def to_json(self) -> str:
+        """The published format (``kind`` is ``roc-thresholds``). An infinite threshold is null."""
+        arrays = {"fpr": self.fpr, "tpr": self.tpr, "thresholds": self.thresholds, "auc": self.auc}
+        question = {"label": self.label, "score": self.score, "grid": grid_to_json(self.grid)}
+        evidence = {"question": question, "releases": [self.evidence.to_json()]}
+        return display.envelope("roc-thresholds", arrays, self.face, evidence)
+
+    @classmethod
+    def from_json(cls, text: str) -> RocThresholds:
+        """The curve that `to_json` wrote."""
+        opened = display.opened(text, "roc-thresholds")
+        return cls.from_evidence_json(opened.evidence, opened.face)
+
+    @classmethod
+    def from_evidence_json(cls, stored: Mapping[str, Any], face: Face) -> RocThresholds:
+        """From the evidence that `to_json` wrote."""
+        question, (released,) = stored["question"], stored["releases"]
+        grid = grid_from_json(question["grid"])
+        return cls.read(Evidence.from_json(released), grid, question["label"], question["score"], face)
+
+    def _repr_html_(self) -> str:
+        rows = [("AUC", f"{self.auc:.4f}"), ("thresholds", str(len(self.thresholds) - 2))]
+        return card_of("ROC curve", self.plot, rows, self.face, size=display.SQUARE)
+
+
+@dataclass(frozen=True, slots=True)
+class RocThresholdsQuestion:
+    """How well does `score` rank positives above negatives, at some thresholds? One turn.
+
+    For who counts prefixes of `classes_axis`, such as two servers. Other thresholds may be asked later.
+
+    Formal guarantees: a record has one place, whatever its label, so the price of a move between any two places covers
+    a replaced record that changes its label.
+
+    Attributes:
+        label: The column of true labels.
+        score: The column of scores; high scores are positive.
+        grid: Public cells of the scores.
+        at: Numbers of inner edges, each once.
+        model: What is said about the model that made the scores: stands on the face.
+
+    Raises:
+        ValueError: an edge is no inner one, or stands twice.
+    """
+
+    label: str
+    score: str
+    grid: Grid
+    at: tuple[int, ...]
+    model: str = "the model is taken as public"
+
+    def __post_init__(self) -> None:
+        if len(set(self.at)) < len(self.at) or any(not 0 < edge < self.grid.cells for edge in self.at):
+            raise ValueError(f"at: numbers of inner edges, 1 to {self.grid.cells - 1}, each once, got {self.at}")
+
+    @property
+    def paid_as(self) -> RangeQuery:
+        """All counts along the places of both classes."""
+        return RangeQuery((classes_axis(Axis(self.score, self.grid), self.label),), at=())
+
+    def steps(self, setting: Setting) -> Generator[Step, Release, RocThresholds]:
+        """One look."""
+        slots, apart = self.grid.slots, int(self.grid.outside is Outside.APART)
+        inner = sorted(edge + apart for edge in self.at)
+        at = (*inner, slots, *(slots + each for each in inner), 2 * slots)
+        look = yield Step(replace(self.paid_as, at=at), share=ALL)
+        face = face_of([look], self.model)
+        return RocThresholds.read(Evidence.of(look), self.grid, self.label, self.score, face)
+
+    def __str__(self) -> str:
+        return f"ROC curve of {self.score} for {self.label} at some thresholds"
