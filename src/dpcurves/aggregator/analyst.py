@@ -1,0 +1,100 @@
+"""What an analyst does: ask the servers for counts, and read a curve from them. It sees answers and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TypeVar
+
+from ..curves import Continued, Question
+from ..ledger import Purse
+from ..privacy import Adjacency
+from ..release import ALL, Release, Setting, Step
+from ..session import converse
+from ..trust import FunctionShares
+from ..trust.function_shares import told
+from .channel import PATIENCE, Channel
+from .owner import require_task
+from .question import Asked
+from .refused import ProtocolAborted
+from .task import Task
+from .ticket import Ticket
+
+Curve = TypeVar("Curve")
+
+
+class Analyst:
+    """Who holds a ticket to ask.
+
+    Args:
+        task: What may be asked.
+        ticket: That of an analyst.
+        party: Which of the servers is asked; the other one is asked by it.
+        patience: Seconds that an answer may take.
+    """
+
+    def __init__(self, task: Task, ticket: Ticket, party: int = 0, patience: float = PATIENCE) -> None:
+        require_task(ticket, task)
+        self._task, self._token = task, ticket.token
+        self._server = Channel.to(task.servers[party], patience)
+        self._set: tuple[str, int] | None = None
+
+    def standing(self) -> str:
+        """Where the task stands at the server: ``open``, ``frozen`` or ``closed``."""
+        return str(json.loads(self._server.get(f"/tasks/{self._task.hash}"))["state"])
+
+    def ask(
+        self, question: Question[Curve], question_id: str | None = None, progress: Callable[[], object] = lambda: None
+    ) -> Curve:
+        """Converse with the servers. `progress` is called after each turn.
+
+        Raises:
+            ProtocolAborted: the servers refuse or can not be reached, or an answer is not to what was asked.
+            ValueError: the question is not about what the task counts.
+        """
+        if not (isinstance(question, Continued) and question.paid_as == self._task.query):
+            raise ProtocolAborted("question: the task counts another column, grid or label")
+        turn = 0
+
+        def reply(step: Step) -> Release:
+            nonlocal turn
+            named = None if question_id is None else f"{question_id}x{turn}"
+            turn += 1
+            release = self._reply(step, named)
+            progress()
+            return release
+
+        return converse(question.steps(Setting(self._task.loss, self._adjacency(), FunctionShares().adaptive)), reply)
+
+    def _reply(self, step: Step, named: str | None) -> Release:
+        at = getattr(step.query, "at", ())
+        asked = Asked.fresh(self._task, at, named)
+        path = f"/tasks/{self._task.hash}/answers"
+        answer = asked.answer(self._server.post(path, asked.to_json(), self._token), "server")
+        if self._set not in (None, (answer.set, answer.reports)):
+            raise ProtocolAborted("server: it answers from another set of reports than before", 502)
+        self._set = answer.set, answer.reports
+        plan = self._task.plan(at, answer.reports)
+        return told(plan, answer.numbers, Purse.told(self._task.hash, plan.loss).pay(step.query.paid_as, ALL))
+
+    def _adjacency(self) -> Adjacency:
+        standing = json.loads(self._server.get(f"/tasks/{self._task.hash}"))
+        if standing["state"] != "closed":
+            raise ProtocolAborted("task: it is not closed yet: dpcurves task close", 409)
+        self._set = standing["set"], standing["reports"]
+        return self._task.adjacency(standing["reports"])
+
+
+def close(task: Task, ticket: Ticket, party: int = 0, patience: float = PATIENCE) -> tuple[str, int]:
+    """Let both servers agree on the reports that count. The hash of their set, and how many they are.
+
+    Raises:
+        ProtocolAborted: they do not agree, or can not be reached. Asked again, it ends the same way.
+    """
+    require_task(ticket, task)
+    server = Channel.to(task.servers[party], patience)
+    try:
+        told_ = json.loads(server.post(f"/tasks/{task.hash}/close", b"", ticket.token))
+    finally:
+        server.close()
+    return str(told_["set"]), int(told_["reports"])

@@ -1,0 +1,140 @@
+"""The server as others see it: who may say what, and what they hear. Errors are one line; nothing else is logged."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from ssl import PEM_cert_to_DER_cert
+from traceback import extract_tb
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse
+
+from .desk import Desk
+from .refused import ProtocolAborted
+from .ticket import Role, hash_of
+
+PEER = "dpcurves.peer"
+"""In a connection's scope: the certificate that the other side has proven, if any."""
+LARGEST_BATCH = 2**23
+LARGEST_LISTING = 2**30
+PER_MINUTE = 1200
+"""Questions that one analyst may ask in a minute: answers cost time, not privacy."""
+
+
+@dataclass
+class Rate:
+    """How often each bearer has asked in this minute."""
+
+    most: int = PER_MINUTE
+    _minute: int = 0
+    _asked: dict[int, int] = field(default_factory=dict)
+
+    def count(self, bearer: int) -> None:
+        """One question more.
+
+        Raises:
+            ProtocolAborted: there were too many in this minute.
+        """
+        minute = int(time.monotonic() // 60)
+        if minute != self._minute:
+            self._minute, self._asked = minute, {}
+        self._asked[bearer] = self._asked.get(bearer, 0) + 1
+        if self._asked[bearer] > self.most:
+            raise ProtocolAborted(f"question: at most {self.most} a minute are answered; ask again in a minute", 429)
+
+
+def create_app(desks: Mapping[str, Desk]) -> FastAPI:
+    """The app of one server, with a desk for each task."""
+    app = FastAPI(title="dpcurves aggregator", openapi_url=None, docs_url=None, redoc_url=None)
+    rates = {task: Rate() for task in desks}
+
+    def desk_of(task: str) -> Desk:
+        if task not in desks:
+            raise ProtocolAborted("task: this server has another task, not this one", 404)
+        return desks[task]
+
+    @app.get("/tasks/{task}")
+    async def standing(task: str) -> Response:
+        return await _told(desk_of(task).standing)
+
+    @app.post("/tasks/{task}/reports")
+    async def reports(task: str, request: Request) -> Response:
+        desk = desk_of(task)
+        owner, message = _bearer(desk, request, Role.OWNER), await _body(request, LARGEST_BATCH)
+        return await _told(lambda: desk.receive(owner, message))
+
+    @app.post("/tasks/{task}/close")
+    async def close(task: str, request: Request) -> Response:
+        desk = desk_of(task)
+        _bearer(desk, request, Role.COORDINATOR)
+        return await _told(desk.close)
+
+    @app.post("/tasks/{task}/answers")
+    async def answers(task: str, request: Request) -> Response:
+        desk = desk_of(task)
+        rates[task].count(_bearer(desk, request, Role.ANALYST))
+        message = await _body(request, LARGEST_BATCH)
+        return await _told(lambda: desk.answer(message))
+
+    @app.post("/tasks/{task}/peer/close")
+    async def close_with(task: str, request: Request) -> Response:
+        desk = desk_of(task)
+        _require_peer(desk, request)
+        message = await _body(request, LARGEST_LISTING)
+        return await _told(lambda: desk.close_with(message))
+
+    @app.post("/tasks/{task}/peer/half")
+    async def half(task: str, request: Request) -> Response:
+        desk = desk_of(task)
+        _require_peer(desk, request)
+        message = await _body(request, LARGEST_BATCH)
+        return await _told(lambda: desk.half(message))
+
+    @app.exception_handler(ProtocolAborted)
+    async def refused(request: Request, error: ProtocolAborted) -> Response:
+        return JSONResponse({"error": str(error)}, error.status)
+
+    return app
+
+
+async def _told(work: Callable[[], bytes]) -> Response:
+    """What the desk says, worked out beside the loop. Of what nobody foresaw, only the type and the place are told."""
+    try:
+        return Response(await asyncio.to_thread(work), media_type="application/json")
+    except ProtocolAborted:
+        raise
+    except Exception as error:
+        last = extract_tb(error.__traceback__)[-1]
+        line = f"server: {type(error).__name__} in {last.name}; nothing was told"
+        print(f"dpcurves: {line}", file=sys.stderr, flush=True)
+        raise ProtocolAborted(line, 500) from None
+
+
+def _bearer(desk: Desk, request: Request, role: Role) -> int:
+    """The number of who holds a ticket of this role."""
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    known = desk.task.tokens.get(role, ())
+    name = hash_of(token)
+    if kind != "Bearer" or name not in known:
+        raise ProtocolAborted(f"ticket: that of an {role.value} of this task is needed", 403)
+    return known.index(name)
+
+
+def _require_peer(desk: Desk, request: Request) -> None:
+    other = PEM_cert_to_DER_cert(desk.task.servers[1 - desk.party].certificate)
+    if request.scope.get(PEER) != other:
+        raise ProtocolAborted("peer: the other server of this task alone may ask this", 403)
+
+
+async def _body(request: Request, most: int) -> bytes:
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > most:
+            raise ProtocolAborted(f"message: at most {most} bytes are taken", 413)
+        parts.append(part)
+    return b"".join(parts)

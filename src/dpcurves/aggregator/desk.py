@@ -1,0 +1,188 @@
+"""SECRET. One task at one server: takes reports, closes their set with the other server, and answers with it."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from hashlib import sha256
+from threading import Lock
+
+from ..crypto import PortableEngine
+from ..ledger import Ledger, Payment, Purse
+from ..release import ALL
+from ..trust.function_shares import collect, masked
+from ..trust.shared_records import Encoding, Reports
+from . import report_set
+from .batch import Report, unpacked
+from .channel import Channel
+from .identity import Identity
+from .question import Answer, Asked
+from .refused import ProtocolAborted
+from .report_set import ReportSet
+from .sealing import OVERHEAD, opened, place_of
+from .store import Standing, State, Store, Stored
+from .task import VERSION, Task
+
+
+def encoding_of(task: Task) -> Encoding:
+    """How reports of a task are written."""
+    return Encoding(task.slots, PortableEngine.of_task(bytes.fromhex(task.hash)))
+
+
+@dataclass(repr=False)
+class Desk:
+    """SECRET. What one server does for one task. It has no repr.
+
+    Formal guarantees: of the reports nothing leaves but `masked` halves, to the other server, and their sum with its
+    half, to analysts: after the ledger has charged the task's loss, once, for one set of reports. The key of the noise
+    belongs to that set. What is asked again, or after a crash, has the same answer.
+
+    Attributes:
+        task: The task.
+        party: 0 or 1.
+        identity: Opens what was sealed to this server.
+        store: Where reports are kept.
+        ledger: What is charged.
+        peer: The way to the other server.
+    """
+
+    task: Task
+    party: int
+    identity: Identity
+    store: Store
+    ledger: Ledger
+    peer: Channel
+    _lock: Lock = field(default_factory=Lock, init=False)
+    _held: tuple[Reports, Payment, Standing] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.encoding = encoding_of(self.task)
+        self.ledger.create(self.task.account)
+        self.store.begin(self.task.hash)
+
+    def standing(self) -> bytes:
+        """Where the task stands: public."""
+        state, name, reports = self.store.standing(self.task.hash)
+        facts = {"task": self.task.hash, "version": VERSION, "party": self.party}
+        return json.dumps({**facts, "state": state.value, "set": name, "reports": reports}).encode()
+
+    def receive(self, owner: int, message: bytes) -> bytes:
+        """Keep a batch of one owner's reports, all or none.
+
+        Raises:
+            ProtocolAborted: the batch was changed or is not for here, or no more reports are taken.
+        """
+        reports = unpacked(message, self.task.hash, self.party, self.encoding.size + OVERHEAD)
+        stored = [self._opened(number, report) for number, report in enumerate(reports)]
+        try:
+            self.encoding.keys(self.party, [report.share for report in stored])
+        except ValueError:
+            raise ProtocolAborted("reports: what was sealed is no share of this task") from None
+        new = self.store.add(self.task.hash, owner, self.task.reports_per_owner, stored)
+        return json.dumps({"new": new, "known": len(reports) - new}).encode()
+
+    def _opened(self, number: int, report: Report) -> Stored:
+        place = place_of(self.task.hash, self.party, report.id)
+        share = opened(report.sealed, self.identity.sealing, place)
+        if share is None or len(share) != self.encoding.size:
+            raise ProtocolAborted(f"reports: report {number} of the batch was changed, or sealed to another server")
+        return Stored(report.id, report_set.digest_of(share[: self.encoding.public_size]), share)
+
+    def close(self) -> bytes:
+        """Agree with the other server which reports count. Done again, it ends the same way.
+
+        Raises:
+            ProtocolAborted: there are no reports, or the other server does not agree.
+        """
+        if not self.store.standing(self.task.hash).reports:
+            raise ProtocolAborted("reports: there is none yet; a task is closed once owners have sent theirs", 409)
+        ours = self.store.freeze(self.task.hash)
+        told = self.peer.post(f"/tasks/{self.task.hash}/peer/close", report_set.packed(ours))
+        agreed = self._settled(ours, report_set.unpacked(told))
+        return json.dumps({"set": agreed.name, "reports": len(agreed.ids)}).encode()
+
+    def close_with(self, message: bytes) -> bytes:
+        """The other server closes: which reports are here. From now on no more are taken.
+
+        Raises:
+            ProtocolAborted: the message is no listing, or no report reached both servers.
+        """
+        theirs = report_set.unpacked(message)
+        ours = self.store.freeze(self.task.hash)
+        self._settled(ours, theirs)
+        return report_set.packed(ours)
+
+    def _settled(self, ours: report_set.Listing, theirs: report_set.Listing) -> ReportSet:
+        agreed = report_set.common(self.task.hash, ours, theirs)
+        if not agreed.ids:
+            raise ProtocolAborted("reports: none has reached both servers", 409)
+        self.store.close(self.task.hash, agreed.name, agreed.ids)
+        return agreed
+
+    def answer(self, message: bytes) -> bytes:
+        """Both servers' answer to an analyst.
+
+        Raises:
+            ProtocolAborted: it can not be asked, or the other server does not answer. Nothing was told.
+        """
+        asked = Asked.from_json(message, self.task)
+        reports, payment, standing = self._paid()
+        own = Asked.fresh(self.task, asked.at, asked.question)
+        with ThreadPoolExecutor(1) as beside:
+            coming = beside.submit(self.peer.post, f"/tasks/{self.task.hash}/peer/half", own.to_json())
+            plan = self.task.plan(asked.at, standing.reports)
+            half = masked(plan, reports, payment)
+            theirs = own.answer(coming.result(), "peer")
+        _require_same(theirs, standing)
+        try:
+            release = collect(plan, [half, theirs.numbers], payment)
+        except ValueError:
+            raise ProtocolAborted("peer: its half of the answer is none", 502) from None
+        return asked.answered(release.values, str(standing.set), standing.reports)
+
+    def half(self, message: bytes) -> bytes:
+        """This server's half of an answer, for the other server alone.
+
+        Raises:
+            ProtocolAborted: it can not be asked.
+        """
+        asked = Asked.from_json(message, self.task)
+        reports, payment, standing = self._paid()
+        half = masked(self.task.plan(asked.at, standing.reports), reports, payment)
+        return asked.answered(half, str(standing.set), standing.reports)
+
+    def _paid(self) -> tuple[Reports, Payment, Standing]:
+        """The reports that count, once the whole loss of the task is charged for them, and for no other set."""
+        with self._lock:
+            if self._held is None:
+                standing = self.store.standing(self.task.hash)
+                if standing.state is not State.CLOSED:
+                    raise ProtocolAborted("task: it is not closed yet: dpcurves task close", 409)
+                self._held = self._reports(standing), self._charged(standing), standing
+            return self._held
+
+    def _charged(self, standing: Standing) -> Payment:
+        binding = sha256(f"{self.task.hash} {standing.set}".encode()).hexdigest()
+        grant = self.ledger.charge(
+            self.task.dataset, self.task.loss.of_one_release(), purpose=f"all answers of {self.task.name}",
+            request=self.task.hash, binding=binding, units=standing.reports,
+        )  # fmt: skip
+        return Purse(grant).pay(self.task.query, ALL)
+
+    def _reports(self, standing: Standing) -> Reports:
+        shares = self.store.shares(self.task.hash)
+        public = self.encoding.public_size
+        listing = {key: report_set.digest_of(share[:public]) for key, share in shares.items()}
+        found = report_set.named(self.task.hash, listing)
+        if found.name != standing.set:
+            raise ProtocolAborted("store: its reports are not those that the servers agreed on", 500)
+        keys = self.encoding.keys(self.party, [shares[key] for key in found.ids])
+        secret = hmac.digest(self.ledger.dataset_key(self.task.dataset), f"noise {found.name}".encode(), "sha256")
+        return Reports(keys, self.encoding.engine, secret)
+
+
+def _require_same(theirs: Answer, standing: Standing) -> None:
+    if (theirs.set, theirs.reports) != (standing.set, standing.reports):
+        raise ProtocolAborted("peer: it answers from another set of reports than this server", 502)

@@ -1,0 +1,146 @@
+"""SECRET. What an owner does: read the cells of its records, share them out, seal the shares, send them, and go."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.records import open_records
+from ..ledger.key import make_key
+from ..noise.randomness import Randomness
+from ..privacy import EACH_RECORD
+from ..trust.shared_records import Encoding, places_of
+from .batch import ID, Report, packed
+from .channel import PATIENCE, Channel
+from .desk import encoding_of
+from .refused import ProtocolAborted
+from .sealing import place_of, public_key, sealed
+from .task import Task
+from .ticket import Role, Ticket
+
+AT_ONCE = 500
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What became of a contribution: how many reports there are, and how many a server had not seen before."""
+
+    reports: int
+    new: int
+
+
+def read_places(task: Task, table: Any, delimiter: str = ",") -> Places:
+    """SECRET: the places of the records of a table, as the task reads them.
+
+    Raises:
+        ValueError: a column is not there or of the wrong type; or there are no records, or more than the task takes.
+    """
+    with open_records(table, unit=EACH_RECORD, key=bytes(32), delimiter=delimiter) as records:
+        places = places_of(records, task.axes)
+    if not 1 <= len(places) <= task.reports_per_owner:
+        raise ProtocolAborted(f"data: {len(places)} records; the task takes 1 to {task.reports_per_owner} of one owner")
+    return places
+
+
+@dataclass(repr=False)
+class Contribution:
+    """SECRET. The reports of one owner. It has no repr.
+
+    Reports are made from the owner's secret and the records: an owner that dies on the way sends the very same ones
+    again, and the servers know them. Other records have other reports, whose keys share nothing with those.
+
+    Attributes:
+        task: What they are for.
+        places: Of the records.
+        secret: 32 bytes that this owner alone has; never sent.
+    """
+
+    task: Task
+    places: Places
+    secret: bytes
+
+    @classmethod
+    def of(cls, task: Task, places: Places, ticket: Path) -> Contribution:
+        """The contribution under a ticket; its secret lies in a file beside it, and is made when it is needed first.
+
+        Raises:
+            ValueError: the file can not be read or made.
+        """
+        return cls(task, places, make_key(ticket.with_name(ticket.name + ".secret")).of_dataset(task.hash))
+
+    def batches(self) -> Iterator[tuple[bytes, bytes]]:
+        """What is sent to server 0 and to server 1, batch by batch."""
+        places = np.sort(self.places)
+        digest = sha256(places.astype("<i8").tobytes()).hexdigest()
+        stream = Randomness.keyed(self.secret, f"reports of {digest}")
+        # The order in which reports are sent tells nothing of the records.
+        places = places[np.argsort(stream.words(len(places)))]
+        encoding = encoding_of(self.task)
+        for start in range(0, len(places), AT_ONCE):
+            yield self._batch(encoding, places[start : start + AT_ONCE], stream)
+
+    def _batch(self, encoding: Encoding, places: Places, stream: Randomness) -> tuple[bytes, bytes]:
+        shares = encoding.shared(places, stream)
+        names = [stream.octets(ID) for _ in shares]
+        first, second = (
+            packed(self.task.hash, party, self._sealed(party, names, [share[party] for share in shares]))
+            for party in (0, 1)
+        )
+        return first, second
+
+    def _sealed(self, party: int, names: Sequence[bytes], shares: Sequence[bytes]) -> list[Report]:
+        key = public_key(self.task.servers[party].sealing)
+        return [
+            Report(name, sealed(share, key, place_of(self.task.hash, party, name)))
+            for name, share in zip(names, shares, strict=True)
+        ]
+
+    def send(self, ticket: Ticket, progress: Callable[[int], object], patience: float = PATIENCE) -> Sent:
+        """Send all to both servers. `progress` hears how many reports have gone.
+
+        Raises:
+            ProtocolAborted: a server refuses or can not be reached. Sent again, nothing counts twice.
+        """
+        path, new, gone = f"/tasks/{self.task.hash}/reports", 0, 0
+        servers = [Channel.to(server, patience) for server in self.task.servers]
+        try:
+            for batch in self.batches():
+                told = [
+                    json.loads(server.post(path, part, ticket.token))
+                    for server, part in zip(servers, batch, strict=True)
+                ]
+                new, gone = new + max(one["new"] for one in told), gone + told[0]["new"] + told[0]["known"]
+                progress(gone)
+        finally:
+            for server in servers:
+                server.close()
+        return Sent(gone, new)
+
+
+def contribute(task: Task, table: Any, ticket: Path, progress: Callable[[int], object], delimiter: str = ",") -> Sent:
+    """Share out the records of a table among the servers of a task.
+
+    Raises:
+        ValueError: as `read_places` and `Contribution.send`.
+    """
+    bearer = Ticket.read(ticket, Role.OWNER)
+    require_task(bearer, task)
+    return Contribution.of(task, read_places(task, table, delimiter), ticket).send(bearer, progress)
+
+
+def require_task(ticket: Ticket, task: Task) -> None:
+    """Refuse a ticket of another task.
+
+    Raises:
+        ProtocolAborted: it is one.
+    """
+    if ticket.task != task.hash:
+        raise ProtocolAborted("ticket: it is of another task")

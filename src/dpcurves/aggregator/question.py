@@ -1,0 +1,108 @@
+"""A question on its way to a server, and what comes back: each answer names the very question that it answers."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .refused import ProtocolAborted
+from .task import VERSION, Task
+
+LONGEST_ID = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Thresholds of one task.
+
+    Attributes:
+        task: The hash of the task.
+        question: An id, the same when the question is asked again.
+        at: How many slots each count takes.
+        nonce: New with each message: an answer with another one is an old one.
+        version: Of the protocol.
+    """
+
+    task: str
+    question: str
+    at: tuple[int, ...]
+    nonce: str
+    version: int = VERSION
+
+    @classmethod
+    def fresh(cls, task: Task, at: tuple[int, ...], question: str | None = None) -> Asked:
+        """A new message."""
+        return cls(task.hash, question or secrets.token_hex(8), at, secrets.token_hex(16))
+
+    def to_json(self) -> bytes:
+        """The message."""
+        return json.dumps(self._facts()).encode()
+
+    @classmethod
+    def from_json(cls, message: bytes, task: Task) -> Asked:
+        """The question in a message, if it is one of this task.
+
+        Raises:
+            ProtocolAborted: it is another message, or of another task or version, or asks what can not be asked.
+        """
+        stored = opened(message, "question")
+        if stored.get("version") != VERSION:
+            raise ProtocolAborted(f"question: version {VERSION} of the protocol is spoken here, not another one", 409)
+        if stored.get("task") != task.hash:
+            raise ProtocolAborted("question: it is of another task than this server's", 409)
+        names = (stored.get("question"), stored.get("nonce"))
+        if any(not isinstance(name, str) or not 0 < len(name) <= LONGEST_ID or not name.isalnum() for name in names):
+            raise ProtocolAborted(f"question: it needs an id and a nonce, of 1 to {LONGEST_ID} letters and digits")
+        return cls(task.hash, str(names[0]), task.thresholds(stored.get("at")), str(names[1]))
+
+    def answered(self, numbers: tuple[int, ...], name: str, reports: int) -> bytes:
+        """The message that answers this one, from a set of reports."""
+        return json.dumps({**self._facts(), "set": name, "reports": reports, "numbers": numbers}).encode()
+
+    def answer(self, message: bytes, who: str) -> Answer:
+        """The answer in a message, if it answers this very question.
+
+        Raises:
+            ProtocolAborted: it does not. Nothing of it is shown.
+        """
+        stored = opened(message, who)
+        if any(stored.get(name) != value for name, value in self._facts().items()):
+            raise ProtocolAborted(f"{who}: it answered another question, or an earlier one", 502)
+        numbers, name, reports = stored.get("numbers"), stored.get("set"), stored.get("reports")
+        fits = isinstance(numbers, list) and len(numbers) == len(self.at) and all(type(one) is int for one in numbers)
+        if not (fits and isinstance(name, str) and type(reports) is int and reports > 0):
+            raise ProtocolAborted(f"{who}: its answer is not of the form that was agreed on", 502)
+        return Answer(tuple(numbers or ()), name, reports)
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "version": self.version, "task": self.task, "question": self.question, "at": list(self.at),
+            "nonce": self.nonce,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Answer:
+    """Numbers for the thresholds that were asked, from one set of reports. From the other server: SECRET halves."""
+
+    numbers: tuple[int, ...]
+    set: str
+    reports: int
+
+
+def opened(message: bytes, who: str) -> Mapping[str, Any]:
+    """The object in a message.
+
+    Raises:
+        ProtocolAborted: there is none.
+    """
+    try:
+        stored = json.loads(message)
+    except ValueError:
+        stored = None
+    if not isinstance(stored, dict):
+        raise ProtocolAborted(f"{who}: the message is cut off, or is none")
+    return stored

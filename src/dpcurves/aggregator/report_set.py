@@ -1,0 +1,69 @@
+"""Which reports count: those that both servers have, with the same public half. Both work out its hash."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import NamedTuple
+
+from .batch import ID
+from .refused import ProtocolAborted
+
+DIGEST = 16
+
+Listing = Mapping[bytes, bytes]
+"""The digest of the public half of each report, by the report's id."""
+
+
+class ReportSet(NamedTuple):
+    """What both servers agree on.
+
+    Attributes:
+        ids: Of the reports that count, rising.
+        name: The hash of the task, and of the ids and digests.
+    """
+
+    ids: tuple[bytes, ...]
+    name: str
+
+
+def digest_of(public: bytes) -> bytes:
+    """What tells the public half of a report from others."""
+    return sha256(b"dpcurves report\n" + public).digest()[:DIGEST]
+
+
+def common(task: str, ours: Listing, theirs: Listing) -> ReportSet:
+    """The reports that are in both listings. A report at one server only, or whose halves are not of one, is not."""
+    return named(task, {key: digest for key, digest in ours.items() if theirs.get(key) == digest})
+
+
+def named(task: str, listing: Listing) -> ReportSet:
+    """All reports of a listing."""
+    ids = tuple(sorted(listing))
+    text = b"dpcurves report set 1\n" + bytes.fromhex(task) + packed({key: listing[key] for key in ids})
+    return ReportSet(ids, sha256(text).hexdigest())
+
+
+def packed(listing: Listing) -> bytes:
+    """The bytes of a listing."""
+    return len(listing).to_bytes(4, "big") + b"".join(key + digest for key, digest in listing.items())
+
+
+def unpacked(message: bytes) -> dict[bytes, bytes]:
+    """The listing in a message.
+
+    Raises:
+        ProtocolAborted: it is none, or names a report twice.
+    """
+    record = ID + DIGEST
+    if len(message) < 4 or len(message) != 4 + record * int.from_bytes(message[:4], "big"):
+        raise ProtocolAborted("peer: its listing of reports is cut off, or something follows it")
+    listing = dict(_records(message, record))
+    if len(listing) != (len(message) - 4) // record:
+        raise ProtocolAborted("peer: its listing names a report twice")
+    return listing
+
+
+def _records(message: bytes, record: int) -> Iterable[tuple[bytes, bytes]]:
+    for start in range(4, len(message), record):
+        yield message[start : start + ID], message[start + ID : start + record]
