@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import roots_genlaguerre
 
-from dpcurves.postprocess.dyadic import WHOLE, Dyadic, Halving
 from dpcurves.postprocess.empirical_bayes import END_PRIOR, PRIOR, ROUGH, TELLING
 from dpcurves.postprocess.known import Known
+from dpcurves.postprocess.layout import WHOLE, Halving, Layout
 from dpcurves.postprocess.mixture import LEFTOVER, ROUGHNESS, SMOOTH, NoisySplits, kindwise_posterior
 
 FloatArray = NDArray[np.float64]
@@ -107,7 +107,7 @@ def plain_estimate(known: Known, total: float) -> tuple[FloatArray, FloatArray]:
     return counts, variance
 
 
-def families(layout: Dyadic, halving: Halving) -> list[Family]:
+def families(layout: Layout, halving: Halving) -> list[Family]:
     """Nodes with their halves."""
     numbers = np.arange(layout.nodes)
     return list(zip(*(numbers[part].tolist() for part in halving[:3]), strict=True))

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dpcurves.postprocess.dyadic import WHOLE, Dyadic
+from dpcurves.postprocess.dyadic import Dyadic
+from dpcurves.postprocess.layout import WHOLE
 
 Layout = Callable[[int], Dyadic]
 LAYOUTS = [Dyadic.plain, Dyadic.ends_apart]
@@ -78,7 +79,7 @@ def test_tilings_are_found_by_their_bounds_and_an_interval_is_always_the_same_no
     ],
 )
 def test_other_intervals_are_refused(layout: Dyadic, bounds: list[int]) -> None:
-    with pytest.raises(ValueError, match="no dyadic interval"):
+    with pytest.raises(ValueError, match="no interval of this tree"):
         layout.find(np.array(bounds))
 
 

@@ -10,9 +10,10 @@ import pytest
 from numpy.typing import NDArray
 from plain_splits import plain_estimate
 
-from dpcurves.postprocess.dyadic import WHOLE, Dyadic
+from dpcurves.postprocess.dyadic import Dyadic
 from dpcurves.postprocess.empirical_bayes import Splits, estimate, least_squares_total
 from dpcurves.postprocess.known import Known, gather
+from dpcurves.postprocess.layout import WHOLE
 from dpcurves.postprocess.least_squares import least_squares
 from dpcurves.postprocess.refinement import first_look
 from dpcurves.postprocess.simulate import raw_noise

@@ -53,7 +53,7 @@ def test_cells_that_are_not_there_hold_nothing() -> None:
         (law(4, Level(range(4), LAPLACE)), (1, 2, 3), "values: 4 are needed"),
         (law(8, Level(range(8), LAPLACE)), (0,) * 8, "one row of 4 cells"),
         (law(4, Level(range(4), LAPLACE), rows=2), (0,) * 8, "one row of 4 cells"),
-        (law(4, Level((0, 1), LAPLACE)), (0, 0), "no dyadic interval"),
+        (law(4, Level((0, 1), LAPLACE)), (0, 0), "no interval of this tree"),
     ],
 )
 def test_what_does_not_fit_is_refused(found: Measured, values: tuple[int, ...], words: str) -> None:

@@ -73,10 +73,8 @@ def test_what_is_known_well_enough_is_not_split_again() -> None:
     assert refinement(splits, Noise(Family.LAPLACE, Fraction(1))) == (range(0, 64, 32),)
 
 
-@pytest.mark.parametrize("cells", CELLS)
-def test_where_nothing_is_worth_splitting_all_cells_are_looked_at(cells: int) -> None:
-    splits = spread(cells, 0.0)
-    assert refinement(splits, Noise(Family.LAPLACE, Fraction(1))) == first_look(splits.layout)
+def test_where_nothing_is_worth_splitting_one_interval_is_left() -> None:
+    assert refinement(spread(64, 0.0), Noise(Family.LAPLACE, Fraction(1))) == ((0,),)
 
 
 def test_intervals_are_split_down_to_where_their_variance_lies() -> None:

@@ -1,55 +1,28 @@
-"""Intervals of cells that halve each other, down to single cells: what may be measured, and how it is numbered."""
+"""Intervals of cells whose widths are powers of two: a heap, in which the cells at the ends may stand apart."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Numbers = NDArray[np.int64]
-WHOLE = 1
-"""The node of all cells."""
+from .layout import Halving, Layout, Numbers
+
 FEWEST_WITH_ENDS = 4  # with fewer cells there is nothing to halve between the ends
 
 
-class Halving(NamedTuple):
-    """Nodes and their halves, as places in the arrays of all nodes. A half may have no cells.
+@dataclass(frozen=True, eq=False)
+class Dyadic(Layout):
+    """A heap, where node i has the halves 2i and 2i + 1.
+
+    It has as many leaves as the next power of two; nodes are cut to the cells that there are, and some have none.
 
     Attributes:
-        parent: Nodes of one depth, each with a cell at least.
-        left: Their halves, in the same order.
-        right: Their other halves.
-        off_end: Whether one half is a cell at an end, alone.
-    """
-
-    parent: slice | Numbers
-    left: slice | Numbers
-    right: slice | Numbers
-    off_end: bool
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Dyadic:
-    """A binary tree over cells: a heap, where node i has the halves 2i and 2i + 1, and node 1 has all cells.
-
-    The heap has as many leaves as the next power of two; nodes are cut to the cells that there are, and some have none.
-
-    Attributes:
-        cells: How many there are, any number from 1 on.
         size: How many leaves the heap has.
-        begin: The first cell of each node.
-        width: How many cells each node has.
-        halvings: From the whole down to single cells.
         ends: At which depth the first and the last cell are taken from the others; None: they are not.
     """
 
-    cells: int
     size: int
-    begin: Numbers
-    width: Numbers
-    halvings: tuple[Halving, ...]
     ends: int | None
 
     @classmethod
@@ -68,7 +41,7 @@ class Dyadic:
         size = 1 << (cells - 1).bit_length()
         begin, end = _heap(size, cells)
         halvings = tuple(_level(size, cells, depth) for depth in range(size.bit_length() - 1))
-        return cls(cells, size, begin, end - begin, halvings, ends=None)
+        return cls(cells, begin, end - begin, halvings, size, ends=None)
 
     @classmethod
     def ends_apart(cls, cells: int) -> Dyadic:
@@ -95,22 +68,12 @@ class Dyadic:
         above, level = plain.halvings[:depth], plain.halvings[depth]
         below = (_level(size, cells - 1, lower) for lower in range(depth + 1, plain.depth))
         halvings = (*above, *_around_ends(level, size, end - begin), *below)
-        return cls(cells, size, begin, end - begin, halvings, ends=depth)
-
-    @property
-    def nodes(self) -> int:
-        """The size of arrays over nodes. Some places stand for no node: their width is 0."""
-        return len(self.width)
+        return cls(cells, begin, end - begin, halvings, size, ends=depth)
 
     @property
     def depth(self) -> int:
         """How many times the heap is halved."""
         return self.size.bit_length() - 1
-
-    @property
-    def single(self) -> Numbers:
-        """The node of each cell alone, (cells,)."""
-        return self.at_depth(self.depth)
 
     def at_depth(self, depth: int) -> Numbers:
         """Nodes that tile the cells, from left to right: those so many halvings below the whole."""
@@ -123,36 +86,6 @@ class Dyadic:
             level[[0, -1]] = left, right
             level = level[self.width[level] > 0]
         return np.concatenate([[first], level, [last]])
-
-    def find(self, bounds: Numbers) -> Numbers:
-        """The nodes of intervals that tile the cells.
-
-        Args:
-            bounds: The ends of the intervals, rising, the first 0 and the last the number of cells.
-
-        Raises:
-            ValueError: an interval is no node.
-        """
-        begin, end = bounds[:-1], bounds[1:]
-        found = self._in_heap(begin, end)
-        for node in range(2 * self.size, self.nodes):
-            here = (begin == self.begin[node]) & (end - begin == self.width[node])
-            found[here] = node
-        wrong = np.flatnonzero((self.begin[found] != begin) | (self.width[found] != end - begin))
-        if len(wrong) > 0:
-            first, last = int(begin[wrong[0]]), int(end[wrong[0]]) - 1
-            raise ValueError(f"law: cells {first} to {last} are no dyadic interval of {self.cells}")
-        return found
-
-    def _in_heap(self, begin: Numbers, end: Numbers) -> Numbers:
-        """The only nodes of the heap that may have these cells. Of nodes cut to the same cells, always the same one."""
-        one = end - begin == 1
-        left = begin if self.ends is None else np.where((begin == 1) & ~one, 0, begin)
-        height = np.frexp((end - left - 1).astype(np.float64))[1].astype(np.int64)
-        if self.ends is not None:
-            at_end = ((begin == 0) | (end == self.cells)) & ~one
-            height = np.where(at_end, np.maximum(height, self.depth - self.ends), height)
-        return (self.size >> height) + (left >> height)
 
 
 def _heap(size: int, cells: int) -> tuple[Numbers, Numbers]:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .dyadic import WHOLE, Dyadic, Halving
 from .known import Known
+from .layout import WHOLE, Halving, Layout
 from .mixture import SMOOTH, KindwisePosterior, NoisySplits, kindwise_posterior, mixture_weights, prior_square
 from .tree import FloatArray
 
@@ -39,7 +39,7 @@ class Splits:
         variance: Of the split of each node between its halves, given all that was measured.
     """
 
-    layout: Dyadic
+    layout: Layout
     counts: FloatArray
     variance: FloatArray
 
@@ -130,7 +130,7 @@ def estimate(known: Known, total: float) -> Splits:
     The scheme is empirical Bayes (Robbins 1956) along a tree, here with a mixture that knows smooth and one-sided
     splits, and with the heavier tails of Laplace noise. Costs no privacy; no randomness; linear in the cells.
 
-    >>> estimate(Known.nothing(Dyadic.plain(3)), total=6).cells
+    >>> estimate(Known.nothing(Layout.nested([np.array([0, 3])])), total=6).cells
     array([2., 2., 2.])
     """
     layout, ascent = known.layout, _ascend(known)
@@ -164,7 +164,7 @@ def _ascend(known: Known) -> Ascent:
     return Ascent(precision, value, fourth)
 
 
-def _noisy_splits(layout: Dyadic, ascent: Ascent, descent: Descent, halving: Halving) -> NoisySplits:
+def _noisy_splits(layout: Layout, ascent: Ascent, descent: Descent, halving: Halving) -> NoisySplits:
     """Of two noisy halves, given their sum. Where neither was measured, the variance is infinite."""
     parent, left, right, _ = halving
     count = descent.counts[parent]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..release import Family, Level, Measured
-from .dyadic import Dyadic
+from .layout import Layout
 from .tree import LEAST_VARIANCE, FloatArray
 
 LAPLACE_EXCESS = 3.0
@@ -29,19 +29,19 @@ class Known:
         fourth: The fourth cumulant of the noise: how heavy its tails are. 0 for Gaussian noise.
     """
 
-    layout: Dyadic
+    layout: Layout
     precision: FloatArray
     value: FloatArray
     fourth: FloatArray
 
     @classmethod
-    def nothing(cls, layout: Dyadic) -> Known:
+    def nothing(cls, layout: Layout) -> Known:
         """Before anything is released."""
         precision = np.where(layout.width > 0, 0.0, np.inf)
         return cls(layout, precision, np.zeros(layout.nodes), np.zeros(layout.nodes))
 
 
-def gather(layout: Dyadic, releases: Sequence[tuple[Measured, Values]]) -> Known:
+def gather(layout: Layout, releases: Sequence[tuple[Measured, Values]]) -> Known:
     """All measurements of all levels; those of one interval are one, their mean by inverse variance.
 
     Noises must be independent. The count of missing records is left aside.
@@ -57,7 +57,7 @@ def gather(layout: Dyadic, releases: Sequence[tuple[Measured, Values]]) -> Known
     >>> from dpcurves.release import Noise
     >>> level = Level(range(2), Noise(Family.GAUSSIAN, Fraction(4)))
     >>> law = Measured(1, 2, (level,), missing=None)
-    >>> known = gather(Dyadic.plain(2), [(law, [5, 1]), (law, [3, 1])])
+    >>> known = gather(Layout.nested([np.array([0, 2])]), [(law, [5, 1]), (law, [3, 1])])
     >>> known.value[2:], known.precision[2:]
     (array([4., 1.]), array([0.5, 0.5]))
     """
@@ -72,7 +72,7 @@ def gather(layout: Dyadic, releases: Sequence[tuple[Measured, Values]]) -> Known
     return known
 
 
-def _check(layout: Dyadic, law: Measured, values: Values) -> None:
+def _check(layout: Layout, law: Measured, values: Values) -> None:
     if (law.rows, law.cells) != (1, layout.cells):
         raise ValueError(f"law: one row of {layout.cells} cells is needed, got {law.rows} of {law.cells}")
     if len(values) != law.size:

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..release import Family, Noise
-from .dyadic import WHOLE, Dyadic
+from .dyadic import Dyadic
 from .empirical_bayes import Splits
+from .layout import WHOLE, Layout
 from .tree import FloatArray
 
 Starts = range | tuple[int, ...]
@@ -63,8 +64,7 @@ def refinement(splits: Splits, alone: Noise) -> Tilings:
     more than `TOLERANCE` times the noise that the look would have. The finest tiling is what is then not split; if it
     has many intervals, K of them, up to three coarser ones are counted beside it, in steps of about ``K ** (1 / h)``,
     so that prefixes are sums of few counts. They share the loss: with h tilings the parameter of the noise is h times
-    that of `alone`, Laplace and Gaussian alike. If nothing is worth splitting, all cells are looked at as at first:
-    there is little to see, and nothing to lose.
+    that of `alone`, Laplace and Gaussian alike.
 
     Formal guarantees: a pure function of released and other public numbers.
 
@@ -78,8 +78,6 @@ def refinement(splits: Splits, alone: Noise) -> Tilings:
         leaves = _undivided(layout, risk, TOLERANCE[tilings - 1] * _split_variance(alone, tilings))
         if tilings > len(caps) or len(leaves) <= caps[tilings - 1]:
             break
-    if len(leaves) == 1:
-        return first_look(layout)
     held = _held(layout, leaves)
     steps = [OVERVIEW * len(leaves) ** (step / tilings) for step in range(tilings - 1, 0, -1)]
     coarser = [_undivided(layout, held, max(1, floor(step))) for step in steps]
@@ -96,7 +94,7 @@ def _split_variance(alone: Noise, tilings: int) -> float:
     return Noise(alone.family, alone.parameter * tilings).variance / 2
 
 
-def _undivided(layout: Dyadic, worth: FloatArray, limit: float) -> NDArray[np.int64]:
+def _undivided(layout: Layout, worth: FloatArray, limit: float) -> NDArray[np.int64]:
     """The largest nodes whose `worth` is not above `limit`, or that are single cells."""
     inside = np.zeros(layout.nodes, dtype=np.bool_)
     inside[WHOLE] = True
@@ -107,7 +105,7 @@ def _undivided(layout: Dyadic, worth: FloatArray, limit: float) -> NDArray[np.in
     return np.flatnonzero(inside & (layout.width > 0))
 
 
-def _largest_below(layout: Dyadic, variance: FloatArray) -> FloatArray:
+def _largest_below(layout: Layout, variance: FloatArray) -> FloatArray:
     """The largest variance in each node and all nodes below it."""
     largest = variance.copy()
     for parent, left, right, _ in reversed(layout.halvings):
@@ -115,7 +113,7 @@ def _largest_below(layout: Dyadic, variance: FloatArray) -> FloatArray:
     return largest
 
 
-def _held(layout: Dyadic, leaves: NDArray[np.int64]) -> FloatArray:
+def _held(layout: Layout, leaves: NDArray[np.int64]) -> FloatArray:
     """How many of the leaves lie in each node; a leaf holds one."""
     held = np.zeros(layout.nodes)
     held[leaves] = 1
@@ -124,7 +122,7 @@ def _held(layout: Dyadic, leaves: NDArray[np.int64]) -> FloatArray:
     return held
 
 
-def _starts(layout: Dyadic, nodes: NDArray[np.int64]) -> Starts:
+def _starts(layout: Layout, nodes: NDArray[np.int64]) -> Starts:
     """The first cells of nodes that tile the cells; as a range, if they are evenly spaced."""
     begin = np.sort(layout.begin[nodes])
     steps = np.unique(np.diff(begin))
