@@ -36,7 +36,15 @@ if TYPE_CHECKING:
     from .ledger import Account, BudgetExceeded, Ledger
     from .noise.randomness import Randomness
     from .one_question import calibration_curve, cdf, histogram, hosmer_lemeshow, quantiles, roc_curve
-    from .privacy import EACH_RECORD, Neighbours, PrivacyLoss, Unit
+    from .privacy import (
+        DISJOINT_RECORDS,
+        EACH_RECORD,
+        PRIVATE_MODEL,
+        PUBLIC_MODEL,
+        Neighbours,
+        PrivacyLoss,
+        Unit,
+    )
     from .release import UnsupportedQuery
     from .session import Session, rehearse
 
@@ -54,7 +62,9 @@ _ROOMS = {
     "ledger": ("Account", "BudgetExceeded", "Ledger"),
     "noise.randomness": ("Randomness",),
     "one_question": ("calibration_curve", "cdf", "histogram", "hosmer_lemeshow", "quantiles", "roc_curve"),
-    "privacy": ("EACH_RECORD", "Neighbours", "PrivacyLoss", "Unit"),
+    "privacy": (
+        "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "Neighbours", "PrivacyLoss", "Unit",
+    ),
     "release": ("UnsupportedQuery",),
     "session": ("Session", "rehearse"),
 }  # fmt: skip
@@ -62,7 +72,7 @@ _PLACES = {name: room for room, names in _ROOMS.items() for name in names}
 _ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")
 
 __all__ = [
-    "ADD_REMOVE", "CDF", "EACH_RECORD", "REPLACE_ONE", "ROC", "Account", "Bins", "Bounds", "BoundsQuestion",
+    "ADD_REMOVE", "CDF", "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "REPLACE_ONE", "ROC", "Account", "Bins", "Bounds", "BoundsQuestion",
     "BudgetExceeded", "Calibration", "CalibrationQuestion", "Categories", "CdfQuestion", "CutsCdfQuestion", "Grid",
     "Histogram", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "Ledger", "Neighbours", "Outside",
     "PartitionCdfQuestion", "PrivacyLoss", "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion",

@@ -4,8 +4,9 @@ from .adjacency import EACH_RECORD, AddRemove, Adjacency, Neighbours, ReplaceOne
 from .calibration import delta_of_gaussian, gaussian_variance
 from .conversion import delta_of_zcdp, epsilon_of_zcdp, rho_for
 from .loss import Exact, PrivacyLoss
+from .model import DISJOINT_RECORDS, PRIVATE_MODEL, PUBLIC_MODEL, Model, declared
 
 __all__ = [
-    "EACH_RECORD", "AddRemove", "Adjacency", "Exact", "Neighbours", "PrivacyLoss", "ReplaceOne", "Unit",
-    "delta_of_gaussian", "delta_of_zcdp", "epsilon_of_zcdp", "gaussian_variance", "rho_for",
+    "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "AddRemove", "Adjacency", "Exact", "Model",
+    "Neighbours", "PrivacyLoss", "ReplaceOne", "Unit", "declared", "delta_of_gaussian", "delta_of_zcdp", "epsilon_of_zcdp", "gaussian_variance", "rho_for",
 ]  # fmt: skip

@@ -1,0 +1,19 @@
+"""A model is declared, in one of three words."""
+
+from __future__ import annotations
+
+import pytest
+
+import dpcurves as dp
+from dpcurves.privacy import Model, declared
+
+
+def test_three_things_may_be_said_of_a_model() -> None:
+    assert [dp.PUBLIC_MODEL, dp.DISJOINT_RECORDS, dp.PRIVATE_MODEL] == list(Model)
+    assert declared(dp.PRIVATE_MODEL) is Model.PRIVATE
+
+
+@pytest.mark.parametrize("said", [None, "public", "the model is fine", 1])
+def test_anything_else_is_refused_in_one_line(said: object) -> None:
+    with pytest.raises(TypeError, match="^model: say PUBLIC_MODEL, DISJOINT_RECORDS or PRIVATE_MODEL"):
+        declared(said)
