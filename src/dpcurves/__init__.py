@@ -72,13 +72,13 @@ _PLACES = {name: room for room, names in _ROOMS.items() for name in names}
 _ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")
 
 __all__ = [
-    "ADD_REMOVE", "CDF", "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "REPLACE_ONE", "ROC", "Account", "Bins", "Bounds", "BoundsQuestion",
-    "BudgetExceeded", "Calibration", "CalibrationQuestion", "Categories", "CdfQuestion", "CutsCdfQuestion", "Grid",
-    "Histogram", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "Ledger", "Neighbours", "Outside",
-    "PartitionCdfQuestion", "PrivacyLoss", "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion",
-    "Randomness", "RocQuestion", "Session", "Thresholds", "ThresholdsQuestion", "Unit", "UnsupportedQuery",
-    "calibration_curve", "cdf", "energy_distance", "histogram", "hosmer_lemeshow", "ks_distance", "quantiles",
-    "rehearse", "roc_curve", "wasserstein_distance",
+    "ADD_REMOVE", "CDF", "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "REPLACE_ONE", "ROC",
+    "Account", "Bins", "Bounds", "BoundsQuestion", "BudgetExceeded", "Calibration", "CalibrationQuestion", "Categories",
+    "CdfQuestion", "CutsCdfQuestion", "Grid", "Histogram", "HistogramQuestion", "HosmerLemeshow",
+    "HosmerLemeshowQuestion", "Ledger", "Neighbours", "Outside", "PartitionCdfQuestion", "PrivacyLoss", "Quantile",
+    "QuantileQuestion", "Quantiles", "QuantilesQuestion", "Randomness", "RocQuestion", "Session", "Thresholds",
+    "ThresholdsQuestion", "Unit", "UnsupportedQuery", "calibration_curve", "cdf", "energy_distance", "histogram",
+    "hosmer_lemeshow", "ks_distance", "quantiles", "rehearse", "roc_curve", "wasserstein_distance",
 ]  # fmt: skip
 
 
