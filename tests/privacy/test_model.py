@@ -9,7 +9,7 @@ from dpcurves.privacy import Model, declared
 
 
 def test_three_things_may_be_said_of_a_model() -> None:
-    assert [dp.PUBLIC_MODEL, dp.DISJOINT_RECORDS, dp.PRIVATE_MODEL] == list(Model)
+    assert list(Model) == [dp.PUBLIC_MODEL, dp.DISJOINT_RECORDS, dp.PRIVATE_MODEL]
     assert declared(dp.PRIVATE_MODEL) is Model.PRIVATE
 
 

@@ -8,5 +8,6 @@ from .model import DISJOINT_RECORDS, PRIVATE_MODEL, PUBLIC_MODEL, Model, declare
 
 __all__ = [
     "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "AddRemove", "Adjacency", "Exact", "Model",
-    "Neighbours", "PrivacyLoss", "ReplaceOne", "Unit", "declared", "delta_of_gaussian", "delta_of_zcdp", "epsilon_of_zcdp", "gaussian_variance", "rho_for",
+    "Neighbours", "PrivacyLoss", "ReplaceOne", "Unit", "declared",
+    "delta_of_gaussian", "delta_of_zcdp", "epsilon_of_zcdp", "gaussian_variance", "rho_for",
 ]  # fmt: skip
