@@ -1,19 +1,24 @@
 """How exact tables become noisy integers, and the chooser."""
 
 from .base import Counter, ExactTable, Lazy, Mechanism
+from .bucket_choice import BucketChoice
 from .choice import AUTO, LINEAR, Choice, LinearChoice
 from .flat import Flat
 from .haar import Haar
 from .k_ary import KAry
 from .linear import Linear
+from .misfit_choice import MisfitChoice
 from .noise_path import NoisePath
+from .noisy_buckets import NoisyBuckets
 from .privtree import PrivTree
 from .recursive_cuts import RecursiveCuts
+from .regions import Regions
 from .sparse_vector import SparseVector
 from .square_root import SquareRoot
 from .tree import Tree
 
 __all__ = [
-    "AUTO", "LINEAR", "Choice", "Counter", "ExactTable", "Flat", "Haar", "KAry", "Lazy", "Linear", "LinearChoice",
-    "Mechanism", "NoisePath", "PrivTree", "RecursiveCuts", "SparseVector", "SquareRoot", "Tree",
+    "AUTO", "LINEAR", "BucketChoice", "Choice", "Counter", "ExactTable", "Flat", "Haar", "KAry", "Lazy", "Linear",
+    "LinearChoice", "Mechanism", "MisfitChoice", "NoisePath", "NoisyBuckets", "PrivTree", "RecursiveCuts", "Regions",
+    "SparseVector", "SquareRoot", "Tree",
 ]  # fmt: skip

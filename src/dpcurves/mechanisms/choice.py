@@ -10,13 +10,16 @@ from ..data import (
     AboveQuery,
     Axis,
     BoundQuery,
+    BucketQuery,
     CountQuery,
     CutQuery,
+    MisfitQuery,
     Outside,
     PartitionQuery,
     Query,
     RangeQuery,
     Read,
+    RegionQuery,
     SplitQuery,
 )
 from ..noise.memory import Memory
@@ -24,12 +27,15 @@ from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss, ReplaceOne
 from ..release import Plan
 from .base import Counter, ExactTable, Lazy, Mechanism
+from .bucket_choice import BucketChoice
 from .flat import Flat
 from .linear import Linear
+from .misfit_choice import MisfitChoice
 from .noise_path import NoisePath
 from .partition import Partition
 from .privtree import PrivTree
 from .recursive_cuts import RecursiveCuts
+from .regions import Regions
 from .sparse_vector import SparseVector
 from .tree import Tree
 
@@ -39,7 +45,7 @@ SPREAD = 1 / 64
 
 @dataclass(frozen=True, slots=True)
 class LinearChoice(Linear):
-    """`Partition` where intervals are named, `Flat` where cells or sums are read, for prefixes `Flat` or `Tree`.
+    """`Partition` or `Regions`, where these are named; `Flat` for cells and sums; for prefixes `Flat` or `Tree`.
 
     For prefixes it also chooses how many cells are counted together: 1, or, where the number of units is public, the
     power of two with the least sum of two mean squared errors, that of the noise (exact) and `resolution_error`.
@@ -52,6 +58,8 @@ class LinearChoice(Linear):
         """The mechanism that makes the plan."""
         if isinstance(query, CountQuery) and query.read is Read.PREFIXES:
             return _best_for_prefixes(query, loss, adjacency)
+        if isinstance(query, RegionQuery):
+            return Regions()
         return Partition() if isinstance(query, PartitionQuery) else Flat()
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
@@ -92,6 +100,10 @@ def _chooser(query: Query) -> Mechanism | None:
         return RecursiveCuts()
     if isinstance(query, SplitQuery):
         return PrivTree()
+    if isinstance(query, BucketQuery):
+        return BucketChoice()
+    if isinstance(query, MisfitQuery):
+        return MisfitChoice()
     return SparseVector() if isinstance(query, AboveQuery | BoundQuery) else None
 
 

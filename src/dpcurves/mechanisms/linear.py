@@ -9,7 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import CountQuery, Read, SumQuery
+from ..data import CountQuery, Query, Read, RegionQuery, SumQuery
+from ..data.region import laid_out
 from ..noise import discrete_gaussian, discrete_laplace
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
@@ -34,7 +35,7 @@ class Linear(Mechanism, Protocol):
         if not isinstance(plan.law, NoisySums):
             raise TypeError(f"plan: a plan of noisy sums is needed, not one of {plan.made_by}")
         noisy: list[int] = []
-        for sums, noise in exact_sums(table, plan.law):
+        for sums, noise in exact_sums(arranged(table, plan.query), plan.law):
             drawn = draws(noise, sums.size, randomness)
             noisy.extend(map(add, sums.tolist(), drawn.tolist()))  # Python's integers cannot overflow
         return tuple(noisy)
@@ -64,6 +65,14 @@ def counted_as(name: str, width: int) -> str:
 def printed(error: float) -> float:
     """To nine digits: the last ones may differ between machines; a plan may not."""
     return float(f"{error:.9g}")
+
+
+def arranged(table: ExactTable, query: Query) -> ExactTable:
+    """SECRET: the table with its cells in the order of the query, if it has one."""
+    if not isinstance(query, RegionQuery):
+        return table
+    ordered: ExactTable = table[np.append(laid_out(query.order), len(table) - 1)]
+    return ordered
 
 
 def exact_sums(table: ExactTable, law: NoisySums) -> list[tuple[ExactTable, Noise]]:

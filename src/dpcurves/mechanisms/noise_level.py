@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ..data import CountQuery, PartitionQuery, Query, SumQuery
+from ..data import CountQuery, PartitionQuery, Query, RegionQuery, SumQuery
 from ..noise import discrete_gaussian, discrete_laplace
 from ..privacy import Adjacency, PrivacyLoss
 from ..release import Family, Level, Measured, Noise, UnsupportedQuery
@@ -21,7 +21,7 @@ def law_of(query: CountQuery | SumQuery, shape: Shape, loss: PrivacyLoss, adjace
 
 
 def law_over(
-    query: CountQuery | PartitionQuery | SumQuery,
+    query: CountQuery | PartitionQuery | RegionQuery | SumQuery,
     tilings: Sequence[Tiling],
     shares: Sequence[Fraction],
     loss: PrivacyLoss,
@@ -48,7 +48,9 @@ def law_over(
     return Measured(query.rows, query.cells, levels, missing)
 
 
-def noise_of(query: CountQuery | PartitionQuery | SumQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
+def noise_of(
+    query: CountQuery | PartitionQuery | RegionQuery | SumQuery, loss: PrivacyLoss, adjacency: Adjacency
+) -> Noise:
     """Noise for one table of disjoint sums: Laplace for a pure loss, Gaussian for a zero-concentrated one.
 
     Raises:

@@ -1,0 +1,116 @@
+"""The exact law of a choice of buckets on all tiny neighbouring tables, in fractions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
+
+from dpcurves.data import BucketQuery
+from dpcurves.data.region import laid_out
+from dpcurves.mechanisms import AUTO, BucketChoice
+from dpcurves.mechanisms.bucket_choice import prior, rate_of
+from dpcurves.mechanisms.deviation import window_deviations
+from dpcurves.noise.partition import Chances
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
+from dpcurves.release import Chosen, UnsupportedQuery
+
+FloatArray = NDArray[np.float64]
+PURE = PrivacyLoss.pure("1.5")
+CONCENTRATED = PrivacyLoss.zcdp("0.2")
+PUBLIC = ReplaceOne(EACH_RECORD, 1000)
+ALPHAS = (1.01, 1.5, 2.0, 4.0, 16.0, 128.0)
+RECORDS = 3
+
+
+def query_of(cells: int) -> BucketQuery:
+    return BucketQuery(axes(1, cells), range(cells))
+
+
+def law(chances: Chances) -> list[Fraction]:
+    """The chances of all partitions, in one order."""
+
+    def walk(place: int, chance: Fraction) -> list[Fraction]:
+        if not place:
+            return [chance]
+        terms = chances.last(place)
+        return [
+            end for power, term in enumerate(terms) for end in walk(place - (1 << power), chance * term / sum(terms))
+        ]
+
+    return walk(len(chances.sums.parts) - 1, Fraction(1))
+
+
+@lru_cache(maxsize=64)
+def log_chances(query: BucketQuery, loss: PrivacyLoss, adjacency: Adjacency) -> FloatArray:
+    """One row for each tiny data set; missing records do not matter."""
+    rate, places = rate_of(query, loss, adjacency), len(query.order)
+    sets = data_sets(query.cells * query.rows + 1, RECORDS)
+    tables, alike = np.unique(sets[:, :-1][:, laid_out(query.order)], axis=0, return_inverse=True)
+    chances = [law(Chances.of(window_deviations(table), rate, prior(places))) for table in tables]
+    return np.log(np.array(chances, dtype=np.float64))[alike]
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
+def test_a_pure_loss_is_never_exceeded_by_any_partition(adjacency: Adjacency) -> None:
+    worst = 0.0
+    for cells in (1, 2, 3, 4, 5):
+        logs = log_chances(query_of(cells), PURE, adjacency)
+        pairs = neighbours(data_sets(cells + 1, RECORDS), adjacency)
+        worst = max(worst, float(np.abs(logs[pairs[:, 0]] - logs[pairs[:, 1]]).max()))
+    assert worst <= 1.5 + 1e-9
+    assert worst > 0.35  # and the budget is used
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
+def test_a_concentrated_loss_is_never_exceeded_in_any_order(adjacency: Adjacency) -> None:
+    for cells in (2, 3, 4):
+        logs = log_chances(query_of(cells), CONCENTRATED, adjacency)
+        pairs = neighbours(data_sets(cells + 1, RECORDS), adjacency)
+        here, there = logs[pairs[:, 0]], logs[pairs[:, 1]]
+        for alpha in ALPHAS:
+            divergence = np.log(np.exp(alpha * here + (1 - alpha) * there).sum(axis=1)) / (alpha - 1)
+            assert divergence.max() <= alpha * 0.2 + 1e-9
+
+
+def test_cells_that_are_not_in_the_order_do_not_matter() -> None:
+    query = BucketQuery(axes(1, 5), (3, 1, 2))
+    table = np.array([100, 1, 2, 3, 100, 7])
+    plan = BucketChoice().plan(query, PrivacyLoss.pure(10**6), AddRemove(EACH_RECORD))
+    assert BucketChoice().run(table, plan, Randomness.from_seed(0)) == (1, 1, 1)
+    table[[3, 1]] = 5
+    assert BucketChoice().run(table, plan, Randomness.from_seed(0)) == (1, 0, 1)
+
+
+def test_equal_neighbours_are_counted_together_and_steps_are_kept() -> None:
+    table = np.append(np.repeat([1000, 0, 500, 0], 64), 0)
+    plan = AUTO.plan(query_of(256), PrivacyLoss.pure(5), PUBLIC)
+    begins = np.flatnonzero(AUTO.run(table, plan, Randomness.from_seed(1)))
+    assert {0, 64, 128, 192} <= set(begins.tolist())
+    assert len(begins) < 128
+
+
+def test_a_plan_says_what_is_chosen() -> None:
+    plan = BucketChoice().plan(query_of(4), PURE, PUBLIC)
+    assert plan.law == Chosen((1, 1, 1, 1))
+    assert plan.loss == PURE
+
+
+def test_rounding_is_paid_for() -> None:
+    """A loss that does not pay for the errors of the chances is refused."""
+    query = query_of(1024)
+    assert 2 * rate_of(query, PURE, AddRemove(EACH_RECORD)) < Fraction(3, 2)
+    with pytest.raises(UnsupportedQuery, match="too little"):
+        BucketChoice().plan(query, PrivacyLoss.pure("1e-12"), PUBLIC)
+    with pytest.raises(UnsupportedQuery, match="too little"):
+        BucketChoice().plan(query, PURE * Fraction(0), PUBLIC)
+
+
+def test_what_it_cannot_do_is_refused() -> None:
+    with pytest.raises(UnsupportedQuery, match="buckets"):
+        BucketChoice().plan(counts(1, 8), PURE, PUBLIC)

@@ -1,0 +1,115 @@
+"""The exact law of buckets by noisy costs on all tiny neighbouring tables, by summing over all noises."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from math import exp
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
+
+from dpcurves.data import BucketQuery
+from dpcurves.mechanisms import NoisyBuckets
+from dpcurves.mechanisms.deviation import window_deviations
+from dpcurves.mechanisms.noisy_buckets import scale_of
+from dpcurves.noise import discrete_laplace
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
+from dpcurves.release import UnsupportedQuery
+
+FloatArray = NDArray[np.float64]
+PURE = PrivacyLoss.pure(4)
+RECORDS = 3
+FAR = 40  # scales are at most 2: beyond lie less than 1e-8 of a noise
+
+
+def noise(scale: float) -> FloatArray:
+    """Chances of -FAR, ..., FAR."""
+    weights = np.exp(-np.abs(np.arange(-FAR, FAR + 1)) / scale)
+    return np.asarray(weights / weights.sum())
+
+
+def at_least(scale: float, bound: NDArray[np.int64]) -> FloatArray:
+    """The chance that noise is not below each bound."""
+    tail = np.append(np.cumsum(noise(scale)[::-1])[::-1], 0.0)
+    return tail[np.clip(bound + FAR, 0, 2 * FAR + 1)]
+
+
+@lru_cache(maxsize=1000)
+def law(table: tuple[int, ...], single: float, pair: float) -> tuple[float, ...]:
+    """Chances of the partitions of two cells (apart, together), or of three (apart, first two, last two)."""
+    deviations = window_deviations(np.array(table)).astype(np.int64)
+    values = np.arange(-FAR, FAR + 1)
+    if len(table) == 2:
+        apart = values[:, None] + values
+        chances = noise(single)[:, None] * noise(single)
+        first = float((chances * at_least(pair, apart - deviations[1, 2])).sum())  # ties go to single cells
+        return first, 1 - first
+    # With the noises of the first and the last cell: what else decides are three noises that are independent.
+    chances = noise(single)[:, None] * noise(single)
+    ends = (values[:, None], values[None, :])
+    left, right = deviations[1, 2] + ends[1], deviations[1, 3] + ends[0]  # without the noise of the pair
+    found = np.zeros(3)
+    for own, chance in zip(values, noise(single), strict=True):
+        cost = ends[0] + ends[1] + own
+        found[0] += chance * float((chances * at_least(pair, cost - left) * at_least(pair, cost - right)).sum())
+        # The pair at the left wins strictly below single cells, and where it equals the pair at the right.
+    for own, chance in zip(values, noise(pair), strict=True):
+        cost = left + own
+        below_single = at_least(single, cost - ends[0] - ends[1] + 1)
+        found[1] += chance * float((chances * below_single * at_least(pair, cost - right)).sum())
+    found[2] = 1 - found[0] - found[1]
+    return tuple(found.tolist())
+
+
+@pytest.mark.parametrize("cells", [2, 3])
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
+def test_a_pure_loss_is_never_exceeded_by_any_partition(cells: int, adjacency: Adjacency) -> None:
+    scales = [float(scale_of(change, PURE, adjacency)) for change in (1, 2)]
+    sets = data_sets(cells + 1, RECORDS)
+    logs = np.log(np.array([law(tuple(table), *scales) for table in sets[:, :-1].tolist()]))
+    pairs = neighbours(sets, adjacency)
+    worst = float(np.abs(logs[pairs[:, 0]] - logs[pairs[:, 1]]).max())
+    assert worst <= 4 + 1e-4
+    assert worst > 0.4  # and the budget is used
+
+
+def test_the_law_is_that_of_the_runs() -> None:
+    """Four sigma: false alarm rate 6.3e-5 for each of three partitions."""
+    query, adjacency, table = BucketQuery(axes(1, 3), range(3)), AddRemove(EACH_RECORD), (2, 0, 1)
+    plan = NoisyBuckets().plan(query, PURE, adjacency)
+    randomness, outcomes = Randomness.from_seed(2), [(1, 1, 1), (1, 0, 1), (1, 1, 0)]
+    runs = [NoisyBuckets().run(np.array([*table, 9]), plan, randomness) for _ in range(4000)]
+    for outcome, chance in zip(outcomes, law(table, 0.25, 0.5), strict=True):
+        assert abs(runs.count(outcome) / 4000 - chance) < 4 * np.sqrt(chance * (1 - chance) / 4000)
+
+
+def test_a_cheapest_partition_is_found() -> None:
+    """Next to no noise; a toll of 1 keeps equal cells together."""
+    query = BucketQuery(axes(1, 9), range(9))
+    plan = NoisyBuckets(1).plan(query, PrivacyLoss.pure(1000), AddRemove(EACH_RECORD))
+    table = np.array([7, 7, 7, 7, 30, 90, 90, 1, 2, 0])
+    assert NoisyBuckets(1).run(table, plan, Randomness.from_seed(0)) in {
+        (1, 0, 0, 0, 1, 1, 0, 1, 1), (1, 0, 0, 0, 1, 1, 0, 1, 0)
+    }  # fmt: skip
+
+
+def test_a_concentrated_loss_buys_the_epsilon_that_it_implies() -> None:
+    scale = scale_of(1, PrivacyLoss.zcdp("0.5"), AddRemove(EACH_RECORD))
+    assert scale == 1
+    assert exp(-1 / scale) == pytest.approx(exp(-1))
+
+
+def test_what_it_cannot_do_is_refused() -> None:
+    adjacency, query = AddRemove(EACH_RECORD), BucketQuery(axes(1, 8), range(8))
+    with pytest.raises(UnsupportedQuery, match="noisy buckets"):
+        NoisyBuckets().plan(counts(1, 8), PURE, adjacency)
+    for loss in (PURE * Fraction(0), PrivacyLoss.pure("1e-17")):
+        with pytest.raises(UnsupportedQuery, match="more noise"):
+            NoisyBuckets().plan(query, loss, adjacency)
+    with pytest.raises(ValueError, match="toll"):
+        NoisyBuckets(-1)
+    assert discrete_laplace.LARGEST_SCALE >= 2**54
