@@ -24,6 +24,7 @@ ASKED = MappingProxyType(
     {
         "CountQuery": "counts", "PartitionQuery": "counts", "SplitQuery": "boxes", "RangeQuery": "thresholds",
         "SumQuery": "sums", "CutQuery": "cuts", "AboveQuery": "comparisons", "BoundQuery": "bounds",
+        "MergeQuery": "merges",
     }
 )  # fmt: skip
 

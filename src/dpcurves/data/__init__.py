@@ -10,6 +10,7 @@ from .query import (
     Comparison,
     CountQuery,
     CutQuery,
+    MergeQuery,
     PartitionQuery,
     Query,
     RangeQuery,
@@ -21,6 +22,6 @@ from .table import Read
 
 __all__ = [
     "AboveQuery", "Axis", "BoundQuery", "Boxes", "BucketQuery", "Categories", "Comparison", "CountQuery", "CutQuery",
-    "Grid", "MisfitQuery", "Outside", "PartitionQuery", "Query", "RangeQuery", "Read", "RegionQuery", "Spacing",
-    "SplitQuery", "Splitting", "SumQuery", "doubling_grid",
+    "Grid", "MergeQuery", "MisfitQuery", "Outside", "PartitionQuery", "Query", "RangeQuery", "Read", "RegionQuery",
+    "Spacing", "SplitQuery", "Splitting", "SumQuery", "doubling_grid",
 ]  # fmt: skip

@@ -211,7 +211,27 @@ class BoundQuery(Table):
         return (self.grid.cells + 1) // 2
 
 
+@dataclass(frozen=True, slots=True)
+class MergeQuery(Table):
+    """Which neighbouring cells of the one axis are joined, from left to right, until about `least` records lie in each?
+
+    Attributes:
+        least: A whole number; noise can make intervals smaller.
+
+    Raises:
+        ValueError: there is more than one axis, or `least` is not from 1 to 2**50.
+    """
+
+    least: int
+
+    def __post_init__(self) -> None:
+        if len(self.axes) != 1:
+            raise ValueError("axes: cells are joined along one axis")
+        if not 1 <= self.least <= LARGEST_LEAST:
+            raise ValueError(f"least: a whole number from 1 to {LARGEST_LEAST} is needed, got {self.least}")
+
+
 Query = (
     CountQuery | PartitionQuery | SplitQuery | RangeQuery | SumQuery | CutQuery | AboveQuery | BoundQuery
-    | RegionQuery | BucketQuery | MisfitQuery
+    | MergeQuery | RegionQuery | BucketQuery | MisfitQuery
 )  # fmt: skip

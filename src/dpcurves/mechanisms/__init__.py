@@ -7,6 +7,7 @@ from .flat import Flat
 from .haar import Haar
 from .k_ary import KAry
 from .linear import Linear
+from .merged_cells import MergedCells
 from .misfit_choice import MisfitChoice
 from .noise_path import NoisePath
 from .noisy_buckets import NoisyBuckets
@@ -19,6 +20,6 @@ from .tree import Tree
 
 __all__ = [
     "AUTO", "LINEAR", "BucketChoice", "Choice", "Counter", "ExactTable", "Flat", "Haar", "KAry", "Lazy", "Linear",
-    "LinearChoice", "Mechanism", "MisfitChoice", "NoisePath", "NoisyBuckets", "PrivTree", "RecursiveCuts", "Regions",
+    "LinearChoice", "Mechanism", "MergedCells", "MisfitChoice", "NoisePath", "NoisyBuckets", "PrivTree", "RecursiveCuts", "Regions",
     "SparseVector", "SquareRoot", "Tree",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from ..data import (
     BucketQuery,
     CountQuery,
     CutQuery,
+    MergeQuery,
     MisfitQuery,
     Outside,
     PartitionQuery,
@@ -30,6 +31,7 @@ from .base import Counter, ExactTable, Lazy, Mechanism
 from .bucket_choice import BucketChoice
 from .flat import Flat
 from .linear import Linear
+from .merged_cells import MergedCells
 from .misfit_choice import MisfitChoice
 from .noise_path import NoisePath
 from .partition import Partition
@@ -104,6 +106,8 @@ def _chooser(query: Query) -> Mechanism | None:
         return BucketChoice()
     if isinstance(query, MisfitQuery):
         return MisfitChoice()
+    if isinstance(query, MergeQuery):
+        return MergedCells()
     return SparseVector() if isinstance(query, AboveQuery | BoundQuery) else None
 
 

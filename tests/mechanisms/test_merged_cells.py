@@ -1,0 +1,120 @@
+"""The exact law of merged cells on all tiny neighbours, with ties, empty cells and leftovers; and what is drawn."""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+from math import ceil
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import chisquare
+from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
+
+from dpcurves.data import MergeQuery
+from dpcurves.mechanisms import AUTO
+from dpcurves.mechanisms.merged_cells import MergedCells, ends, noise_of
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
+from dpcurves.release import Noise, UnsupportedQuery
+
+FloatArray = NDArray[np.float64]
+PURE = PrivacyLoss.pure("1.2")
+FAR = 60  # scales; what is beyond has a chance below exp(-60)
+
+
+def law(table: tuple[int, ...], least: int, noise: Noise) -> FloatArray:
+    """The chance of each answer, all tuples of 0 and 1 in order: a product over intervals, each a sum over its number."""
+    rate = 1 / float(noise.parameter)
+    far = ceil(FAR / rate)
+    common = np.arange(-far, far + 1)
+    weight = np.exp(-rate * abs(common)) * np.tanh(rate / 2)
+
+    def reached(total: int) -> FloatArray:
+        need = least + common - total
+        tail = np.exp(-rate * np.where(need > 0, need, 1 - need)) / (1 + np.exp(-rate))
+        chances: FloatArray = np.where(need > 0, tail, 1 - tail)
+        return chances
+
+    def interval(start: int, stop: int, last: int) -> float:
+        totals = np.cumsum(table[start:stop]).tolist()
+        below = np.prod([1 - reached(total) for total in totals[: len(totals) - last]], axis=0) * np.ones(len(common))
+        return float(weight @ (below * reached(totals[-1]) if last else below))
+
+    chances = []
+    for answer in product((0, 1), repeat=len(table)):
+        cuts = [0, *(place + 1 for place, said in enumerate(answer) if said)]
+        left = interval(cuts[-1], len(table), 0) if cuts[-1] < len(table) else 1.0
+        chances.append(left * float(np.prod([interval(*ends, 1) for ends in pairwise(cuts)])))
+    assert sum(chances) == pytest.approx(1, abs=1e-12)
+    assert np.exp(-FAR) < 1e-12 * min(chances)  # what was left out cannot matter
+    return np.array(chances)
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+@pytest.mark.parametrize("least", [1, 2, 4])
+@pytest.mark.parametrize("cells", [1, 2, 3, 4])
+def test_no_answer_loses_more_than_is_claimed(cells: int, least: int, adjacency: Adjacency) -> None:
+    sets = data_sets(cells + 1, 3)
+    different, alike = np.unique(sets[:, :-1], axis=0, return_inverse=True)
+    noise = noise_of(PURE, adjacency)
+    logs = np.log([law(tuple(row), least, noise) for row in different.tolist()])[alike.ravel()]
+    pairs = neighbours(sets, adjacency)
+    found = float(np.abs(logs[pairs[:, 0]] - logs[pairs[:, 1]]).max())
+    assert 0.1 < found <= 1.2 + 1e-9
+
+
+def test_the_loss_nears_the_claim() -> None:
+    """One record more in the last of many cells that stayed below, and in one that all but never reaches."""
+    noise = noise_of(PURE, AddRemove(EACH_RECORD))
+    few, more = (law((0, 0, 0, 0, 0, n), 30, noise)[1] for n in (0, 1))  # ends behind the last cell
+    assert 0.9 * 1.2 < np.log(more / few) <= 1.2 + 1e-9
+
+
+def test_the_published_noise_is_halved_where_the_number_of_records_is_private() -> None:
+    assert float(noise_of(PURE, AddRemove(EACH_RECORD)).parameter) == pytest.approx(1 / 1.2)
+    assert float(noise_of(PURE, ReplaceOne(EACH_RECORD, 9)).parameter) == pytest.approx(2 / 1.2)
+    concentrated = noise_of(PrivacyLoss.zcdp("0.5"), AddRemove(EACH_RECORD))
+    assert concentrated.parameter >= 1
+    assert float(concentrated.parameter) == pytest.approx(1)
+
+
+def test_drawn_answers_have_the_enumerated_law_at_four_sigma() -> None:
+    """False alarm rate 6.4e-5."""
+    plan = MergedCells().plan(MergeQuery(axes(1, 3), 3), PURE, AddRemove(EACH_RECORD))
+    table, draws, randomness = (2, 1, 3), 5000, Randomness.from_seed(3)
+    seen = dict.fromkeys(product((0, 1), repeat=3), 0)
+    for _ in range(draws):
+        seen[MergedCells().run(np.array([*table, 50]), plan, randomness)] += 1
+    expected = law(table, 3, noise_of(PURE, AddRemove(EACH_RECORD)))
+    assert chisquare(list(seen.values()), draws * expected).pvalue > 6.4e-5
+
+
+def test_noise_of_the_number_is_fresh_for_each_interval() -> None:
+    zeros = [0] * 5
+    assert list(ends([1, 2, 3, 0, 9], 3, zeros, zeros)) == [0, 1, 1, 0, 1]
+    assert list(ends([1, 2, 3, 0, 9], 3, zeros, [5, -99, 7, -99, -99])) == [0, 0, 0, 0, 1]
+    assert list(ends([1, 2, 3, 0, 9], 3, zeros, [0, 0, 0, 0, 99])) == [0, 1, 1, 0, 0]
+    assert list(ends([1, 2, 3, 0, 9], 3, [9, 0, -9, -9, -99], zeros)) == [1, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+def test_without_noise_intervals_hold_enough(adjacency: Adjacency) -> None:
+    plan = AUTO.plan(MergeQuery(axes(1, 5), 4), PrivacyLoss.pure(10**9), adjacency)
+    assert plan.law.blank() == (1, 1, 1, 1, 1)
+    assert AUTO.run(np.array([1, 3, 0, 5, 2, 99]), plan, Randomness.from_seed(1)) == (0, 1, 0, 1, 0)
+
+
+def test_what_it_cannot_do_is_refused() -> None:
+    who = AddRemove(EACH_RECORD)
+    with pytest.raises(UnsupportedQuery, match="cannot answer"):
+        MergedCells().plan(counts(1, 3), PURE, who)
+    for loss in (PURE * 0, PrivacyLoss.zcdp("1e-30"), PrivacyLoss.pure("1e-20")):
+        with pytest.raises(UnsupportedQuery, match="above zero|more noise"):
+            MergedCells().plan(MergeQuery(axes(1, 3), 3), loss, who)
+    with pytest.raises(ValueError, match="^least: "):
+        MergeQuery(axes(1, 3), 0)
+    with pytest.raises(ValueError, match="^axes: "):
+        MergeQuery(axes(2, 3), 1)
+    with pytest.raises(TypeError, match="merged cells"):
+        MergedCells().run(np.zeros(4, dtype=np.int64), AUTO.plan(counts(1, 3), PURE, who), Randomness.from_seed(1))
