@@ -21,7 +21,8 @@ def doubling_grid(unit: float, doublings: int = DOUBLINGS) -> Grid:
     [1, 3, 3, 4, 4, 5, 6]
 
     Raises:
-        ValueError: `unit` is not above zero (from 2.3e-308 on) and finite, or `doublings` is not from 1 to 256, or leaves the doubles.
+        ValueError: `unit` is not above zero (from 2.3e-308 on) and finite, or `doublings` is not from 1 to 256, or
+            leaves the doubles.
     """
     if not (isfinite(unit) and unit >= np.finfo(np.float64).tiny):
         raise ValueError(f"unit: a finite number above zero is needed, from 2.3e-308 on, got {unit}")

@@ -44,7 +44,7 @@ class MergedCells:
         return Plan(query, loss, adjacency, "merged cells", Chosen((1,) * query.cells), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """For each cell whether an interval ends behind it: 1 or 0. The last one ends with the axis, whatever is said."""
+        """For each cell whether an interval ends behind it, 1 or 0; the last one ends with the axis in any case."""
         if not isinstance(plan.query, MergeQuery):
             raise TypeError(f"plan: a plan of merged cells is needed, not one made by {plan.made_by}")
         noise = noise_of(plan.loss, plan.adjacency)
