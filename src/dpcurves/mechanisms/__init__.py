@@ -20,6 +20,6 @@ from .tree import Tree
 
 __all__ = [
     "AUTO", "LINEAR", "BucketChoice", "Choice", "Counter", "ExactTable", "Flat", "Haar", "KAry", "Lazy", "Linear",
-    "LinearChoice", "Mechanism", "MergedCells", "MisfitChoice", "NoisePath", "NoisyBuckets", "PrivTree", "RecursiveCuts",
-    "Regions", "SparseVector", "SquareRoot", "Tree",
+    "LinearChoice", "Mechanism", "MergedCells", "MisfitChoice", "NoisePath", "NoisyBuckets", "PrivTree",
+    "RecursiveCuts", "Regions", "SparseVector", "SquareRoot", "Tree",
 ]  # fmt: skip
