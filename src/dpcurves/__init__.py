@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         CDF,
         ROC,
         Bins,
+        BisectionCdfQuestion,
         Bounds,
         BoundsQuestion,
         Calibration,
@@ -56,7 +57,8 @@ _ROOMS = {
         "CDF", "ROC", "Bins", "Calibration", "CalibrationQuestion", "CdfQuestion", "Histogram", "HistogramQuestion",
         "HosmerLemeshow", "HosmerLemeshowQuestion", "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion",
         "RocQuestion", "Thresholds", "ThresholdsQuestion", "energy_distance", "ks_distance", "wasserstein_distance",
-        "Bounds", "BoundsQuestion", "CutsCdfQuestion", "PartitionCdfQuestion",
+        "Bounds", "BoundsQuestion", "BisectionCdfQuestion", "CutsCdfQuestion",
+        "PartitionCdfQuestion",
     ),
     "data": ("Categories", "Grid", "Outside"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),
@@ -73,12 +75,13 @@ _ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")
 
 __all__ = [
     "ADD_REMOVE", "CDF", "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "REPLACE_ONE", "ROC",
-    "Account", "Bins", "Bounds", "BoundsQuestion", "BudgetExceeded", "Calibration", "CalibrationQuestion", "Categories",
-    "CdfQuestion", "CutsCdfQuestion", "Grid", "Histogram", "HistogramQuestion", "HosmerLemeshow",
-    "HosmerLemeshowQuestion", "Ledger", "Neighbours", "Outside", "PartitionCdfQuestion", "PrivacyLoss", "Quantile",
-    "QuantileQuestion", "Quantiles", "QuantilesQuestion", "Randomness", "RocQuestion", "Session", "Thresholds",
-    "ThresholdsQuestion", "Unit", "UnsupportedQuery", "calibration_curve", "cdf", "energy_distance", "histogram",
-    "hosmer_lemeshow", "ks_distance", "quantiles", "rehearse", "roc_curve", "wasserstein_distance",
+    "Account", "Bins", "BisectionCdfQuestion", "Bounds", "BoundsQuestion", "BudgetExceeded", "Calibration",
+    "CalibrationQuestion", "Categories", "CdfQuestion", "CutsCdfQuestion", "Grid", "Histogram", "HistogramQuestion",
+    "HosmerLemeshow", "HosmerLemeshowQuestion", "Ledger", "Neighbours", "Outside", "PartitionCdfQuestion",
+    "PrivacyLoss", "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion", "Randomness", "RocQuestion",
+    "Session", "Thresholds", "ThresholdsQuestion", "Unit", "UnsupportedQuery", "calibration_curve", "cdf",
+    "energy_distance", "histogram", "hosmer_lemeshow", "ks_distance", "quantiles", "rehearse", "roc_curve",
+    "wasserstein_distance",
 ]  # fmt: skip
 
 

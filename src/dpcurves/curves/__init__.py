@@ -4,6 +4,7 @@ from .bins import Bins
 from .by_category import ByCategory
 from .calibration import Calibration, CalibrationQuestion
 from .cdf import CDF, CdfQuestion
+from .cdf_by_bisection import BisectionCdfQuestion
 from .cdf_by_cuts import CutsCdfQuestion
 from .cdf_by_partition import PartitionCdfQuestion
 from .distances import energy_distance, ks_distance, wasserstein_distance
@@ -18,9 +19,9 @@ from .roc_thresholds import RocThresholds, RocThresholdsQuestion
 from .thresholds import Thresholds, ThresholdsQuestion
 
 __all__ = [
-    "CDF", "ROC", "Bins", "Bounds", "BoundsQuestion", "ByCategory", "Calibration", "CalibrationQuestion",
-    "CdfQuestion", "Continued", "CutsCdfQuestion", "Histogram", "HistogramQuestion", "HosmerLemeshow",
-    "HosmerLemeshowQuestion", "PartitionCdfQuestion", "Quantile", "QuantileQuestion", "Quantiles",
+    "CDF", "ROC", "Bins", "BisectionCdfQuestion", "Bounds", "BoundsQuestion", "ByCategory", "Calibration",
+    "CalibrationQuestion", "CdfQuestion", "Continued", "CutsCdfQuestion", "Histogram", "HistogramQuestion",
+    "HosmerLemeshow", "HosmerLemeshowQuestion", "PartitionCdfQuestion", "Quantile", "QuantileQuestion", "Quantiles",
     "QuantilesQuestion", "Question", "RocQuestion", "RocThresholds", "RocThresholdsQuestion", "Thresholds",
     "ThresholdsQuestion", "energy_distance", "ks_distance", "wasserstein_distance",
 ]  # fmt: skip

@@ -55,7 +55,7 @@ class CutsCdfQuestion:
         first = int(self.grid.outside is Outside.APART)  # the slot of the first cell
         starts = [cut + first for cut in cuts.values if cut < self.grid.cells]
         label = axis_label(self.column, self.measured_in)
-        return (yield from counted_between(axis, starts, cuts, setting, share=ALL - CUTS_SHARE, label=label))
+        return (yield from counted_between(axis, starts, [cuts], setting, share=ALL - CUTS_SHARE, label=label))
 
     def __str__(self) -> str:
         return in_words(f"distribution function between {self.pieces} private quantiles", self.column, None)

@@ -59,7 +59,7 @@ class PartitionCdfQuestion:
         leaves = Splitting((axis.slots,), (self.fan,)).leaves(grown.values)
         label = axis_label(self.column, self.measured_in)
         starts = leaves.lower[:, 0].tolist()
-        return (yield from counted_between(axis, starts, grown, setting, share=ALL - PARTITION_SHARE, label=label))
+        return (yield from counted_between(axis, starts, [grown], setting, share=ALL - PARTITION_SHARE, label=label))
 
     def _partition(self) -> SplitQuery:
         return SplitQuery((Axis(self.column, self.grid),), (self.fan,), self.least)

@@ -5,7 +5,7 @@ Inside an interval the curve is linear.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from fractions import Fraction
 
 from ..data import Axis, Outside, PartitionQuery
@@ -16,7 +16,7 @@ from .question import face_of
 
 
 def counted_between(
-    axis: Axis, starts: Iterable[int], chosen: Release, setting: Setting, *, share: Fraction, label: str
+    axis: Axis, starts: Iterable[int], before: Sequence[Release], setting: Setting, *, share: Fraction, label: str
 ) -> Generator[Step, Release, CDF]:
     """Ask how many records lie in each interval, and read the curve.
 
@@ -24,7 +24,7 @@ def counted_between(
         axis: The column, on its grid.
         starts: The first slots of the intervals, in any order; 0 is always one. Where values outside the grid are
             counted apart they are counted alone: they are no neighbours to interpolate to.
-        chosen: The answer of the turn that chose the intervals.
+        before: The answers of the turns that chose the intervals.
         setting: What is public.
         share: What is left of the loss.
         label: What the x axis shows.
@@ -34,4 +34,4 @@ def counted_between(
     pinned = setting.adjacency.total is not None
     tilings = leaf_tilings(sorted({0, *starts, *ends}), family, pinned=pinned)
     counts = yield Step(PartitionQuery((axis,), tilings), share)
-    return CDF.read(Evidence.of(counts), axis.grid, label, face_of([chosen, counts]))
+    return CDF.read(Evidence.of(counts), axis.grid, label, face_of([*before, counts]))

@@ -1,0 +1,103 @@
+"""The distribution function on intervals that are halved one by one, each time the fullest. Many turns."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data import Axis, Grid, Outside, PartitionQuery
+from ..postprocess import least_squares
+from ..release import ALL, Evidence, Level, Measured, Release, Setting, Step
+from .cdf import CDF
+from .counted import axis_label, in_words
+from .leaf_counts import counted_between
+
+FloatArray = NDArray[np.float64]
+LOOKS_SHARE = Fraction(1, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class BisectionCdfQuestion:
+    """What share of the records lies below each edge of `grid`, on intervals that were halved one by one?
+
+    Each look halves the interval that seems to hold the most records, and counts all intervals (one private count costs
+    no less), so that all looks together say where to halve next. Looks share a quarter of the loss. After one more
+    halving the last turn counts the intervals with the rest, by noise that had no part in choosing them.
+
+    With the looks, their noise grows; `PartitionCdfQuestion` finds any number of intervals at one price.
+
+    Attributes:
+        column: A column of numbers.
+        grid: Public cells.
+        rounds: How many turns, hence how often an interval is halved; fewer where there are fewer cells.
+        measured_in: The measuring unit of the column, for the axis.
+
+    Raises:
+        ValueError: there is no round.
+
+    >>> import numpy as np
+    >>> import dpcurves as dp
+    >>> session = dp.Session({"x": np.arange(5000) % 100}, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE)
+    >>> curve = session.ask(BisectionCdfQuestion("x", dp.Grid(0, 100, cells=64), rounds=8), dp.PrivacyLoss.pure(1))
+    >>> bool(abs(curve.cdf(50) - 0.5) < 0.05)
+    True
+    """
+
+    column: str
+    grid: Grid
+    rounds: int
+    measured_in: str = ""
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1:
+            raise ValueError(f"rounds: at least 1 is needed, got {self.rounds}")
+
+    def steps(self, setting: Setting) -> Generator[Step, Release, CDF]:
+        """Halve, look, halve, look; count."""
+        axis, seen = Axis(self.column, self.grid), list[Release]()
+        starts = [0, 1, axis.slots - 1] if self.grid.outside is Outside.APART else [0]
+        label = axis_label(self.column, self.measured_in)
+        counts = np.diff([*starts, axis.slots]).astype(np.float64)
+        looks = min(self.rounds, axis.slots - len(starts)) - 1  # then there is nothing left to halve
+        for _ in range(looks):
+            _halve_fullest(starts, counts, axis.slots)
+            seen.append((yield Step(PartitionQuery((axis,), (tuple(starts),)), LOOKS_SHARE / looks)))
+            counts = counts_of_intervals(together(seen))
+        _halve_fullest(starts, counts, axis.slots)
+        share = ALL - LOOKS_SHARE if seen else ALL
+        return (yield from counted_between(axis, starts, seen, setting, share=share, label=label))
+
+    def __str__(self) -> str:
+        return in_words(f"distribution function by {self.rounds} bisections", self.column, None)
+
+
+def together(releases: Sequence[Release]) -> Evidence:
+    """Counts of partitions, each nested in the next, as one release of all of them; of missing records the last one."""
+    parts = [Evidence.of(release) for release in releases]
+    levels = tuple(level for part in parts for level in part.measured.levels)
+    last = parts[-1].measured
+    values = tuple(value for part in parts for value in part.values[:-1])
+    return Evidence(Measured(1, last.cells, levels, last.missing), (*values, parts[-1].values[-1]), parts[-1].total)
+
+
+def counts_of_intervals(evidence: Evidence) -> FloatArray:
+    """Of the finest intervals, by least squares: over intervals, for cells are many."""
+    law = evidence.measured
+    finest = np.asarray(law.levels[-1].starts)
+    levels = tuple(
+        Level(tuple(np.searchsorted(finest, np.asarray(level.starts)).tolist()), level.noise) for level in law.levels
+    )
+    over_intervals = Measured(1, len(finest), levels, law.missing)
+    return np.asarray(least_squares(over_intervals, evidence.values, evidence.total).cells[0])
+
+
+def _halve_fullest(starts: list[int], counts: FloatArray, slots: int) -> None:
+    widths = np.diff([*starts, slots])
+    fullest = int(np.argmax(np.where(widths > 1, counts, -np.inf)))
+    if widths[fullest] > 1:
+        insort(starts, starts[fullest] + int(widths[fullest]) // 2)
