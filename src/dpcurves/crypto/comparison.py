@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 
 from .comparison_keys import ComparisonKeys, Domain, PublicShare, SeedShare
 from .engine import Engine, State
+from .enumeration import cell_sums
 from .ring import Words
+
+LEAF_COST = 2  # in steps; see benchmarks/comparison_functions.py
 
 
 class Octets(Protocol):
@@ -62,11 +66,10 @@ def share_cells(cells: Words, domain: Domain, engine: Engine, randomness: Octets
     cells = np.asarray(cells, dtype=np.uint64)
     domain.require(cells)
     seeds = _roots(len(cells), 0, randomness), _roots(len(cells), 1, randomness)
-    parts = [
-        engine.generate(domain, cells[part], seeds[0].words[part], seeds[1].words[part])
-        for part in _chunks(len(cells), engine.chunk)
-    ]
-    return Shared(PublicShare.joined(parts), seeds)
+    public = PublicShare.blank(domain, len(cells))
+    for part in _chunks(len(cells), engine.chunk):
+        engine.generate(public[part], cells[part], seeds[0].words[part], seeds[1].words[part])
+    return Shared(public, seeds)
 
 
 def prefix_sums(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine) -> tuple[int, ...]:
@@ -77,10 +80,24 @@ def prefix_sums(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine)
     Raises:
         ValueError: a threshold is outside the domain.
     """
-    totals = [0] * len(thresholds)
+    ring = keys.domain.ring
+    if enumeration_pays(keys.domain, thresholds, engine):
+        return ring.integers(ring.running_sums(cell_sums(keys, engine))[list(thresholds)])
+    totals = np.zeros((len(thresholds), ring.words), np.uint64)
     for place, _, numbers in _evaluated(keys, thresholds, engine):
-        totals[place] += keys.domain.ring.total(numbers)
-    return tuple(total % keys.domain.ring.modulus for total in totals)
+        totals[place] = ring.add(totals[place], ring.sums(numbers))
+    return ring.integers(ring.negated(totals) if keys.seeds.party else totals)
+
+
+def enumeration_pays(domain: Domain, thresholds: Sequence[int], engine: Engine) -> bool:
+    """Whether the whole domain costs less than the paths to these thresholds, both as measured.
+
+    A leaf, with its state copied where paths part, is about `LEAF_COST` steps.
+    """
+    paths = sorted({threshold >> domain.leaf_bits for threshold, _ in _sorted(domain, thresholds)})
+    parted = (domain.levels, *((low ^ high).bit_length() for low, high in pairwise(paths)))
+    steps = sum(parted) + LEAF_COST * len(paths) if paths else 0
+    return domain.is_enumerable and steps > engine.cell_cost * 2**domain.bits
 
 
 def values(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine) -> Words:
@@ -92,17 +109,17 @@ def values(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine) -> W
     result = np.empty((len(thresholds), len(keys), keys.domain.ring.words), np.uint64)
     for place, part, numbers in _evaluated(keys, thresholds, engine):
         result[place, part] = numbers
-    return result
+    return keys.domain.ring.negated(result) if keys.seeds.party else result
 
 
 def _evaluated(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine) -> Iterator[tuple[int, slice, Words]]:
-    """Chunk by chunk: which threshold, which keys, and their signed values ``(keys, words)``."""
+    """Chunk by chunk: which threshold, which keys, and their values ``(keys, words)`` without the server's sign."""
     ring, walk = keys.domain.ring, _Walk(keys.domain, _sorted(keys.domain, thresholds), engine)
     for part in _chunks(len(keys), engine.chunk):
         chunk = keys[part]
         state = State(chunk.seeds.words.copy(), np.zeros((len(chunk), ring.words), np.uint64))
         for place, numbers in walk.visit(chunk.public, state, 0, 0, len(thresholds)):
-            yield place, part, ring.negated(numbers) if keys.seeds.party else numbers
+            yield place, part, numbers
 
 
 @dataclass(frozen=True, slots=True)

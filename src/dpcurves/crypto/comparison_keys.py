@@ -98,6 +98,18 @@ class PublicShare:
             self.point[part],
         )
 
+    @classmethod
+    def blank(cls, domain: Domain, count: int) -> PublicShare:
+        """Space for correction words. Turns are 0."""
+        return cls(
+            domain,
+            np.empty((domain.levels, count, 2), np.uint64),
+            np.empty((domain.levels, count, domain.ring.words), np.uint64),
+            np.zeros(count, np.uint64),
+            np.empty((count, 2), np.uint64),
+            np.empty((count, 2 * domain.is_enumerable), np.uint64),
+        )
+
     def records(self) -> Words:
         """One row for each key, ``(keys, domain.record_words)``: equal rows are equal correction words."""
         count = len(self)

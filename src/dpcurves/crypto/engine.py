@@ -8,7 +8,7 @@ from typing import Protocol
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from .comparison_keys import Domain, PublicShare
+from .comparison_keys import PublicShare
 from .ring import Words
 
 _PURPOSE = b"dpcurves: fixed keys of expansion, version 1"
@@ -66,8 +66,13 @@ class Engine(Protocol):
         """How many keys to take at a time."""
         ...
 
-    def generate(self, domain: Domain, cells: Words, first: Words, second: Words) -> PublicShare:
-        """Correction words for cells ``(keys,)`` and root seeds ``(keys, 2)`` of both servers."""
+    @property
+    def cell_cost(self) -> float:
+        """What a key costs for each cell of a domain that is enumerated, in steps of `descend`, as measured."""
+        ...
+
+    def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:
+        """Write correction words for cells ``(keys,)`` and root seeds ``(keys, 2)`` of both servers; turns are 0."""
         ...
 
     def descend(self, state: State, public: PublicShare, start: int, stop: int, path: int) -> None:
@@ -76,4 +81,12 @@ class Engine(Protocol):
 
     def leaves(self, state: State, public: PublicShare) -> Words:
         """At the deepest level: values of the leaf's cells ``(keys, 2)``, without those summed up along the path."""
+        ...
+
+    def children(self, nodes: Words, public: PublicShare, level: int) -> Words:
+        """Seeds ``(2 * nodes, keys, 2)`` below those of ``(nodes, keys, 2)``, which stand at `level`, in order."""
+        ...
+
+    def leaf_sums(self, nodes: Words, public: PublicShare) -> Words:
+        """At the deepest level: what point functions say of the leaves' cells, over all keys: ``(nodes, 2)``."""
         ...

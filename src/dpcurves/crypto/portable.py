@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import local
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 
-from .comparison_keys import TOP, Domain, PublicShare
+from .comparison_keys import TOP, PublicShare
 from .engine import State, TaskKeys
 from .ring import Ring, Words
 
 _ONE = np.uint64(1)
-_Pair = tuple[Words, Words]  # SECRET: seeds of the two servers
+Pair = tuple[Words, Words]  # SECRET: seeds of the two servers
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +26,28 @@ class PortableEngine:
 
     keys: TaskKeys
     chunk: int = 8192
+    _local: local = field(default_factory=local, repr=False, compare=False)
 
     @classmethod
     def of_task(cls, task: bytes) -> PortableEngine:
         """An engine with the keys of the task so named."""
         return cls(TaskKeys.of_task(task))
 
-    def generate(self, domain: Domain, cells: Words, first: Words, second: Words) -> PublicShare:
-        writer = _Writer(_Ciphers(self.keys), _blank(domain, len(cells)))
+    def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:
+        writer, domain = _Writer(self._ciphers(), public), public.domain
         pair, owed = (first, second), np.zeros((len(cells), domain.ring.words), dtype=np.uint64)
         for level in range(domain.levels):
             right = -((cells >> np.uint64(domain.bits - 1 - level)) & _ONE)
             owed_below = writer.values(level, right, pair, owed)
             pair, owed = writer.seeds(level, right, pair), owed_below
-        writer.leaves(cells & np.uint64((1 << domain.leaf_bits) - 1), pair, owed)
-        return writer.public
+        writer.leaves(cells, pair, owed)
+
+    def close(self, public: PublicShare, cells: Words, pair: Pair, owed: Words) -> None:
+        """Write the corrections of leaves, when those of all levels are written."""
+        _Writer(self._ciphers(), public).leaves(cells, pair, owed)
 
     def descend(self, state: State, public: PublicShare, start: int, stop: int, path: int) -> None:
-        ciphers, count = _Ciphers(self.keys), len(state.seeds)
+        ciphers, count = self._ciphers(), len(state.seeds)
         step = _Step(ciphers, public.domain.ring, np.empty((count + 1, 2), np.uint64), np.empty(count, np.uint64))
         spare = np.empty((count + 1, 2), np.uint64)
         for level in range(start, stop):
@@ -50,16 +55,47 @@ class PortableEngine:
             state.seeds, spare = step.down(state, public, level, turn, spare)
 
     def leaves(self, state: State, public: PublicShare) -> Words:
-        block = _Ciphers(self.keys).value.expanded(state.seeds)
-        mask = _control(state.seeds)
-        words = public.domain.ring.words
-        numbers = block.reshape(len(block), 2 // words, words)
-        corrections = (public.leaf & mask[:, None]).reshape(numbers.shape)
-        return public.domain.ring.add(numbers, corrections).reshape(len(block), 2)
+        block, corrections = self._ciphers().value.expanded(state.seeds), _twice(_control(state.seeds))
+        corrections &= public.leaf
+        shape = len(block), 2 // public.domain.ring.words, public.domain.ring.words
+        return public.domain.ring.add(block.reshape(shape), corrections.reshape(shape)).reshape(len(block), 2)
+
+    def _ciphers(self) -> _Ciphers:
+        """Those of this thread: contexts of OpenSSL are not shared, and take longer to make than a level."""
+        if not hasattr(self._local, "ciphers"):
+            self._local.ciphers = _Ciphers(self.keys)
+        ciphers: _Ciphers = self._local.ciphers
+        return ciphers
+
+    @property
+    def cell_cost(self) -> float:
+        """As `benchmarks/comparison_functions.py` measures it."""
+        return 1.6
+
+    def children(self, nodes: Words, public: PublicShare, level: int) -> Words:
+        ciphers, (count, keys, _), flat = self._ciphers(), nodes.shape, nodes.reshape(-1, 2)
+        mask = _control(flat)
+        corrected = _twice(mask).reshape(nodes.shape) & public.seeds[level]
+        corrected ^= nodes
+        result, room = np.empty((count, 2, keys, 2), np.uint64), np.empty((len(flat) + 1, 2), np.uint64)
+        for turn, cipher in enumerate((ciphers.left, ciphers.right)):
+            blocks = cipher.encrypt(flat, room).reshape(nodes.shape)
+            np.bitwise_xor(blocks, corrected, out=result[:, turn])
+        turned = (public.turns << np.uint64(63 - level)) & TOP
+        result[:, 1, :, 1] ^= mask.reshape(count, keys) & turned
+        return result.reshape(2 * count, keys, 2)
+
+    def leaf_sums(self, nodes: Words, public: PublicShare) -> Words:
+        ring, flat = public.domain.ring, nodes.reshape(-1, 2)
+        blocks = self._ciphers().left.expanded(flat).reshape(nodes.shape)
+        corrections = _twice(_control(flat)).reshape(nodes.shape) & public.point
+        places = [slice(start, start + ring.words) for start in range(0, 2, ring.words)]
+        numbers = [ring.add(blocks[..., place], corrections[..., place]) for place in places]
+        return np.concatenate([ring.sums(part) for part in numbers], axis=-1)
 
 
 class _Cipher:
-    """One permutation. Contexts of OpenSSL are not shared between threads: each call of an engine makes its own."""
+    """One permutation."""
 
     __slots__ = ("_context",)
 
@@ -117,8 +153,8 @@ class _Step:
         np.bitwise_and(corrections[:, 1], mask, out=masked[:, 1])
         child ^= masked
         if turn:
-            mask &= public.turns << np.uint64(63 - level)
             mask &= TOP
+            mask &= public.turns << np.uint64(63 - level)
             child[:, 1] ^= mask
         return child, seeds.base if seeds.base is not None and seeds.base.shape == out.shape else np.empty_like(out)
 
@@ -129,12 +165,13 @@ class _Step:
             word = block[:, turn]
             word ^= seeds[:, turn]
             values[:, 0] += word
-            values[:, 0] += corrections[:, 0] & self.mask
+            np.bitwise_and(corrections[:, 0], self.mask, out=word)
+            values[:, 0] += word
             return
         cipher = self.ciphers.other_value if turn else self.ciphers.value
         block = cipher.encrypt(seeds, self.block)
         block ^= seeds
-        values[:] = self.ring.add(self.ring.add(values, block), corrections & self.mask[:, None])
+        values[:] = self.ring.add(self.ring.add(values, block), corrections & _twice(self.mask))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +184,9 @@ class _Writer:
     ciphers: _Ciphers
     public: PublicShare
 
-    def seeds(self, level: int, right: Words, pair: _Pair) -> _Pair:
+    def seeds(self, level: int, right: Words, pair: Pair) -> Pair:
         """Corrects seeds and control bits; the seeds one level deeper."""
-        wide = right[:, None]
+        wide = _twice(right)
         lefts = [self.ciphers.left.expanded(seeds) for seeds in pair]
         rights = [self.ciphers.right.expanded(seeds) for seeds in pair]
         left_difference, right_difference = lefts[0] ^ lefts[1], rights[0] ^ rights[1]
@@ -162,12 +199,12 @@ class _Writer:
         self.public.turns[:] |= turn >> np.uint64(63 - level)
         correction[:, 1] ^= turn & right
         first, second = (
-            _chosen(wide, *sides) ^ (correction & _control(seeds)[:, None])
+            _chosen(wide, *sides) ^ (correction & _twice(_control(seeds)))
             for *sides, seeds in zip(lefts, rights, pair, strict=True)
         )
         return first, second
 
-    def values(self, level: int, right: Words, pair: _Pair, owed: Words) -> Words:
+    def values(self, level: int, right: Words, pair: Pair, owed: Words) -> Words:
         """Corrects values; `owed` one level deeper: what the values on the path to the cell add up to."""
         ring, wide, sign = self.public.domain.ring, right[:, None], _control(pair[1])
         sides = [self.ciphers.values(seeds, ring) for seeds in pair]
@@ -179,17 +216,18 @@ class _Writer:
         self.public.values[level] = ring.negated_where(sign, gained)
         return ring.add(ring.add(owed, ring.subtract(kept[0], kept[1])), gained)
 
-    def leaves(self, below: Words, pair: _Pair, owed: Words) -> None:
-        """Corrects what leaves say of their cells; the last bits of the cells that keys were made for are `below`."""
+    def leaves(self, cells: Words, pair: Pair, owed: Words) -> None:
+        """Corrects what leaves say of the cells in them."""
         ring, public = self.public.domain.ring, self.public
         places = np.arange(1 << public.domain.leaf_bits, dtype=np.uint64)
+        below = cells & np.uint64((1 << public.domain.leaf_bits) - 1)
         above = ring.units(-(below[:, None] <= places).astype(np.uint64))
         public.leaf[:] = self._leaf(self.ciphers.value, ring.subtract(above, owed[:, None]), pair)
         if public.domain.is_enumerable:
             equal = ring.units(-(below[:, None] == places).astype(np.uint64))
             public.point[:] = self._leaf(self.ciphers.left, equal, pair)
 
-    def _leaf(self, cipher: _Cipher, wanted: Words, pair: _Pair) -> Words:
+    def _leaf(self, cipher: _Cipher, wanted: Words, pair: Pair) -> Words:
         """The block that makes numbers ``(keys, places, words)`` of the leaves' blocks."""
         ring, sign = self.public.domain.ring, _control(pair[1])
         first, second = (cipher.expanded(seeds).reshape(wanted.shape) for seeds in pair)
@@ -197,20 +235,17 @@ class _Writer:
         return ring.negated_where(signs, ring.add(ring.subtract(second, first), wanted)).reshape(len(sign), 2)
 
 
-def _blank(domain: Domain, count: int) -> PublicShare:
-    return PublicShare(
-        domain,
-        np.empty((domain.levels, count, 2), np.uint64),
-        np.empty((domain.levels, count, domain.ring.words), np.uint64),
-        np.zeros(count, np.uint64),
-        np.empty((count, 2), np.uint64),
-        np.empty((count, 2 * domain.is_enumerable), np.uint64),
-    )
-
-
 def _control(seeds: Words) -> Words:
     """All ones where the control bit is set."""
     return (seeds[:, 1].view(np.int64) >> 63).view(np.uint64)
+
+
+def _twice(mask: Words) -> Words:
+    """The mask for both words of a block: NumPy is slow at masks that it has to repeat itself."""
+    wide = np.empty((len(mask), 2), np.uint64)
+    wide[:, 0] = mask
+    wide[:, 1] = mask
+    return wide
 
 
 def _chosen(right: Words, left_side: Words, right_side: Words) -> Words:

@@ -61,12 +61,22 @@ class Ring:
         result[..., 0] = mask & np.uint64(1)
         return result
 
-    def total(self, numbers: Words) -> int:
-        """The sum of an array of shape ``(count, words)`` with fewer than 2**32 numbers."""
+    def sums(self, numbers: Words) -> Words:
+        """Sums along the last axis but one, ``(..., count, words)``, of fewer than 2**32 numbers."""
         if self.words == 1:
-            return int(np.add.reduce(numbers, axis=None, dtype=np.uint64))
-        low, high = (int(np.add.reduce(half, axis=None)) for half in (numbers[:, 0] & _HALF, numbers[:, 0] >> 32))
-        return (low + (high << 32) + (int(np.add.reduce(numbers[:, 1], axis=None)) << 64)) % self.modulus
+            return np.asarray(np.add.reduce(numbers, axis=-2))
+        low = np.add.reduce(numbers[..., 0] & _HALF, axis=-1)
+        middle = np.add.reduce(numbers[..., 0] >> 32, axis=-1) + (low >> 32)
+        high = np.add.reduce(numbers[..., 1], axis=-1) + (middle >> 32)
+        return np.stack([(middle << 32) | (low & _HALF), high], axis=-1)
+
+    def running_sums(self, numbers: Words) -> Words:
+        """Sums of the first numbers, ``(count, words)``: of one, of two and so on."""
+        result = np.add.accumulate(numbers, axis=0)
+        if self.words == 2:
+            carries = result[:, 0] < numbers[:, 0]
+            result[:, 1] += np.add.accumulate(carries, axis=0, dtype=np.uint64)
+        return result
 
     def integers(self, numbers: Words) -> tuple[int, ...]:
         """An array of shape ``(count, words)`` as integers."""

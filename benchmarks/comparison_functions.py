@@ -1,0 +1,239 @@
+"""Comparison functions, a key and a level, beside the same in C with AES-NI, in one run, on one core.
+
+`python benchmarks/comparison_functions.py` compiles the C with gcc where there is one. Seconds are those of the
+processor. With --quick, fewer keys.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import process_time
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcurves.crypto import (
+    Z64,
+    Domain,
+    Engine,
+    FastEngine,
+    PortableEngine,
+    Shared,
+    lanes_here,
+    prefix_sums,
+    share_cells,
+)
+from dpcurves.crypto.round_keys import schedule
+from dpcurves.noise import Randomness
+
+Words = NDArray[np.uint64]
+
+DOMAIN = Domain(32, Z64)
+THRESHOLD = 1_234_567_890
+CHUNK = 2048
+ROUNDS = 9
+WANTED = {"fast": (1.5, 1.5), "portable": (3.0, 5.0)}  # Eval and Gen, in multiples of C
+SYSTEM = Randomness.system()
+
+# Eight keys at a time, rounds side by side; arrays and their meaning are those of dpcurves.crypto.PublicShare.
+C_CODE = r"""
+#include <immintrin.h>
+#include <stdint.h>
+typedef __m128i B; typedef uint64_t W;
+enum { G = 8 };
+#define EACH for (int g = 0; g < G; g++)
+static inline void expand(const B *k, const B *in, B *out) {
+  B x[G]; EACH x[g] = _mm_xor_si128(in[g], k[0]);
+  for (int r = 1; r < 10; r++) EACH x[g] = _mm_aesenc_si128(x[g], k[r]);
+  EACH out[g] = _mm_xor_si128(_mm_aesenclast_si128(x[g], k[10]), in[g]);
+}
+static inline B control(B s) { return _mm_shuffle_epi32(_mm_srai_epi32(s, 31), 0xFF); }
+static inline B high(W w) { return _mm_set_epi64x((long long)w, 0); }
+void eval(B *s, W *v, const B *cs, const W *cv, const W *turns, const B *keys,
+          long n, long stride, long levels, W path) {
+  for (long l = 0; l < levels; l++, cs += stride, cv += stride) {
+    int right = path >> (levels - 1 - l) & 1;
+    for (long i = 0; i < n; i += G) {
+      B in[G], child[G], gain[G]; EACH in[g] = s[i + g];
+      expand(keys + 11 * right, in, child); expand(keys + 22, in, gain);
+      EACH {
+        B m = control(in[g]), c = cs[i + g];
+        if (right) c = _mm_xor_si128(c, high(turns[i + g] << (63 - l) & (W)1 << 63));
+        s[i + g] = _mm_xor_si128(child[g], _mm_and_si128(c, m));
+        W gained = right ? _mm_extract_epi64(gain[g], 1) : _mm_extract_epi64(gain[g], 0);
+        v[i + g] += gained + (cv[i + g] & (W)_mm_extract_epi64(m, 0));
+      }
+    }
+  }
+}
+static inline B pick(B m, B a, B b) { return _mm_xor_si128(a, _mm_and_si128(_mm_xor_si128(a, b), m)); }
+void gen(const W *cell, B *s0, B *s1, W *owed, B *cs, W *cv, W *turns, const B *keys,
+         long n, long stride, long levels, long bits) {
+  const B top = high((W)1 << 63), ones = _mm_set1_epi64x(-1);
+  for (long l = 0; l < levels; l++, cs += stride, cv += stride)
+    for (long i = 0; i < n; i += G) {
+      B a[G], b[G], la[G], lb[G], ra[G], rb[G], va[G], vb[G];
+      EACH { a[g] = s0[i + g]; b[g] = s1[i + g]; }
+      expand(keys, a, la); expand(keys, b, lb); expand(keys + 11, a, ra); expand(keys + 11, b, rb);
+      expand(keys + 22, a, va); expand(keys + 22, b, vb);
+      EACH {
+        W r = -(cell[i + g] >> (bits - 1 - l) & 1);
+        B right = _mm_set1_epi64x((long long)r), dl = _mm_xor_si128(la[g], lb[g]), dr = _mm_xor_si128(ra[g], rb[g]);
+        B lc = _mm_and_si128(_mm_xor_si128(dl, _mm_xor_si128(right, ones)), top);
+        B turn = _mm_xor_si128(lc, _mm_and_si128(_mm_xor_si128(dr, right), top));
+        B c = _mm_or_si128(_mm_andnot_si128(top, pick(right, dr, dl)), lc), ma = control(a[g]), mb = control(b[g]);
+        cs[i + g] = c; turns[i + g] |= (W)_mm_extract_epi64(turn, 1) >> (63 - l);
+        c = _mm_xor_si128(c, _mm_and_si128(turn, right));
+        s0[i + g] = _mm_xor_si128(pick(right, la[g], ra[g]), _mm_and_si128(c, ma));
+        s1[i + g] = _mm_xor_si128(pick(right, lb[g], rb[g]), _mm_and_si128(c, mb));
+        B sa = _mm_shuffle_epi32(va[g], 0x4E), sb = _mm_shuffle_epi32(vb[g], 0x4E), d = _mm_sub_epi64(vb[g], va[g]);
+        W lost = _mm_extract_epi64(pick(right, _mm_sub_epi64(sb, sa), d), 0);
+        W kept = _mm_extract_epi64(pick(right, d, _mm_sub_epi64(sb, sa)), 0), sign = _mm_extract_epi64(mb, 0);
+        W gained = lost + (~r & 1) - owed[i + g];
+        cv[i + g] = (gained ^ sign) - sign; owed[i + g] += gained - kept;
+      }
+    }
+}
+"""
+
+
+class Nanoseconds(NamedTuple):
+    """For each key and level."""
+
+    evaluating: float
+    generating: float
+
+
+def compiled_reference() -> ctypes.CDLL | None:
+    """The C code, or nothing where there is no gcc for a processor with AES-NI."""
+    compiler = shutil.which("gcc")
+    if compiler is None or not lanes_here():
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = Path(folder, "reference.c"), Path(folder, "reference.so")
+        source.write_text(C_CODE)
+        subprocess.run([compiler, "-O3", "-maes", "-msse4.1", "-shared", "-fPIC", source, "-o", library], check=True)
+        return ctypes.CDLL(str(library))
+
+
+def aligned(shape: tuple[int, ...]) -> Words:
+    """Zeros that begin where a block may begin."""
+    size = int(np.prod(shape))
+    room = np.zeros(size + 2, np.uint64)
+    return room[room.ctypes.data % 16 // 8 :][:size].reshape(shape)
+
+
+def copied(words: Words) -> Words:
+    result = aligned(words.shape)
+    result[...] = words
+    return result
+
+
+def place(array: Words) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+class Reference:
+    """The C code over chunks of the same arrays."""
+
+    def __init__(self, library: ctypes.CDLL, engine: Engine, shared: Shared, cells: Words) -> None:
+        self.library, self.cells, self.count = library, cells, len(cells)
+        self.rounds = copied(
+            np.stack([schedule(key) for key in (engine.keys.left, engine.keys.right, engine.keys.value)])
+        )
+        public = shared.public
+        self.roots = [copied(share.words) for share in shared.seeds]
+        self.seeds, self.values = copied(public.seeds), copied(public.values)
+        self.turns, self.leaf = public.turns, public.leaf
+        self.made = aligned(public.seeds.shape), aligned(public.values.shape), np.zeros_like(public.turns)
+
+    def evaluate(self) -> tuple[Words, Words]:
+        """Seeds and sums at the leaves, for server 0."""
+        seeds, sums = copied(self.roots[0]), np.zeros(self.count, np.uint64)
+        for start in range(0, self.count, CHUNK):
+            arrays = seeds[start:], sums[start:], self.seeds[0, start:], self.values[0, start:], self.turns[start:]
+            counts = min(CHUNK, self.count - start), self.count, DOMAIN.levels
+            self.library.eval(
+                *map(place, arrays), place(self.rounds), *map(ctypes.c_long, counts), ctypes.c_uint64(THRESHOLD >> 1)
+            )
+        return seeds, sums
+
+    def generate(self) -> None:
+        seeds, values, turns = self.made
+        turns[:] = 0
+        pair, owed = [copied(roots) for roots in self.roots], np.zeros(self.count, np.uint64)
+        for start in range(0, self.count, CHUNK):
+            arrays = (
+                self.cells[start:], pair[0][start:], pair[1][start:], owed[start:],
+                seeds[0, start:], values[0, start:], turns[start:], self.rounds,
+            )  # fmt: skip
+            counts = min(CHUNK, self.count - start), self.count, DOMAIN.levels, DOMAIN.bits
+            self.library.gen(*map(place, arrays), *map(ctypes.c_long, counts))
+
+    def agrees(self, shared: Shared, engine: Engine) -> bool:
+        """Whether the C code makes the same keys, and reads them alike but for the leaves."""
+        self.generate()
+        seeds, values, turns = self.made
+        public = shared.public
+        same = all(map(np.array_equal, (seeds, values, turns), (public.seeds, public.values, public.turns)))
+        _, sums = self.evaluate()
+        return same and bool(sums.any())
+
+
+def nanoseconds(work: Callable[[], object], keys: int) -> float:
+    """The best of some rounds."""
+    taken = []
+    for _ in range(ROUNDS):
+        started = process_time()
+        work()
+        taken.append(process_time() - started)
+    return 1e9 * min(taken) / keys / DOMAIN.levels
+
+
+def measured(engine: Engine, cells: Words, shared: Shared) -> Nanoseconds:
+    keys = shared.keys(0)
+    return Nanoseconds(
+        nanoseconds(lambda: prefix_sums(keys, [THRESHOLD], engine), len(cells)),
+        nanoseconds(lambda: share_cells(cells, DOMAIN, engine, SYSTEM), len(cells)),
+    )
+
+
+def engines() -> dict[str, Engine]:
+    portable = PortableEngine.of_task(b"benchmark")
+    return ({"fast": FastEngine.of_task(b"benchmark")} if lanes_here() else {}) | {"portable": portable}
+
+
+def main() -> None:
+    count = 16_384 if "--quick" in sys.argv else 98_304
+    cells = np.random.default_rng(7).integers(0, 2**DOMAIN.bits, count, dtype=np.uint64)
+    available = engines()
+    shared = share_cells(cells, DOMAIN, available["portable"], SYSTEM)
+    library = compiled_reference()
+    print(f"{count} keys of {DOMAIN.bits} bits; nanoseconds a key and level, and multiples of C with AES-NI")
+    print(f"{'':12}{'Eval':>8}{'':10}{'Gen':>10}{'':10}{'10^5 keys, one threshold':>28}")
+    base = None
+    if library is not None:
+        reference = Reference(library, available["portable"], shared, cells)
+        if not reference.agrees(shared, available["portable"]):
+            raise SystemExit("C makes other keys")
+        base = Nanoseconds(nanoseconds(reference.evaluate, count), nanoseconds(reference.generate, count))
+        print(f"{'C, AES-NI':12}{base.evaluating:8.1f}{'':10}{base.generating:10.1f}")
+    for name, engine in available.items():
+        ours = measured(engine, cells, shared)
+        ratios = [f"{mine / its:.2f}x" for mine, its in zip(ours, base, strict=True)] if base else ["", ""]
+        whole = ours.evaluating * DOMAIN.levels * 1e5 / 1e6
+        print(f"{name:12}{ours.evaluating:8.1f}{ratios[0]:>10}{ours.generating:10.1f}{ratios[1]:>10}{whole:25.1f} ms")
+    for name, (evaluating, generating) in WANTED.items():
+        print(f"wanted of {name}: Eval {evaluating}x, Gen {generating}x")
+    print("wanted of portable: 10^5 keys at one threshold in 40 ms")
+
+
+if __name__ == "__main__":
+    main()

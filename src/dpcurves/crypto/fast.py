@@ -1,0 +1,116 @@
+"""The fast engine: the processor's AES instructions, by code that numba compiles. The same bits as the portable one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .comparison_keys import PublicShare
+from .engine import Engine, State, TaskKeys
+from .portable import PortableEngine
+from .ring import Words
+from .round_keys import schedule
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FastEngine:
+    """Expands seeds in registers of one or two blocks. Leaves, once a key, are left to the portable engine.
+
+    Formal guarantees: neither branches nor places in memory depend on cells or seeds.
+    """
+
+    keys: TaskKeys
+    lanes: int
+    chunk: int = 4096
+    _portable: PortableEngine = field(init=False)
+    _schedules: tuple[Words, Words] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.lanes <= lanes_here():
+            raise ValueError(f"lanes: this processor has instructions for {lanes_here()} blocks, got {self.lanes}")
+        rounds = np.stack(
+            [schedule(key) for key in (self.keys.left, self.keys.right, self.keys.value, self.keys.other_value)]
+        )
+        object.__setattr__(self, "_portable", PortableEngine(self.keys))
+        object.__setattr__(self, "_schedules", (rounds, np.tile(rounds, self.lanes)))
+
+    @classmethod
+    def of_task(cls, task: bytes) -> FastEngine:
+        """An engine with the keys of the task so named."""
+        return cls(TaskKeys.of_task(task), lanes_here())
+
+    def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:
+        from .kernels import generation
+
+        domain, pair, owed = (
+            public.domain,
+            (first.copy(), second.copy()),
+            np.zeros((len(cells), public.domain.ring.words), np.uint64),
+        )
+        single, wide = self._schedules
+        generation(self.lanes, domain.ring.words)(
+            (cells, *pair, owed), public.seeds, public.values, public.turns, wide, single, domain.bits
+        )
+        self._portable.close(public, cells, pair, owed)
+
+    def descend(self, state: State, public: PublicShare, start: int, stop: int, path: int) -> None:
+        from .kernels import descent
+
+        words = public.domain.ring.words
+        single, wide = (self._by_turn(rounds, words) for rounds in self._schedules)
+        descent(self.lanes, words)(
+            (state.seeds, state.values), public.seeds, public.values, public.turns, wide, single, start, stop,
+            np.uint64(path),
+        )  # fmt: skip
+
+    def leaves(self, state: State, public: PublicShare) -> Words:
+        return self._portable.leaves(state, public)
+
+    @property
+    def cell_cost(self) -> float:
+        """As `benchmarks/comparison_functions.py` measures it."""
+        return 0.8
+
+    def children(self, nodes: Words, public: PublicShare, level: int) -> Words:
+        from .kernels import doubling
+
+        single, wide = self._schedules
+        below = np.empty((2 * len(nodes), *nodes.shape[1:]), np.uint64)
+        doubling(self.lanes)(nodes, below, public.seeds[level], public.turns, wide, single, level)
+        return below
+
+    def leaf_sums(self, nodes: Words, public: PublicShare) -> Words:
+        from .kernels import gathering
+
+        ring, (single, wide) = public.domain.ring, self._schedules
+        lanes = np.zeros((len(nodes), 2 * self.lanes), np.uint64)
+        gathering(self.lanes, ring.words)(nodes, public.point, lanes, wide[0], single[0])
+        numbers = lanes.reshape(len(nodes), self.lanes, 2 // ring.words, ring.words)
+        return ring.sums(numbers.swapaxes(1, 2)).reshape(len(nodes), 2)
+
+    def _by_turn(self, rounds: Words, words: int) -> Words:
+        """Round keys of children, then of values, each left and right."""
+        return rounds if words == 2 else rounds[[0, 1, 2, 2]]
+
+
+def lanes_here() -> int:
+    """How many blocks one AES instruction of this processor takes; 0 if there is none, or numba may not use it."""
+    import numba
+    from llvmlite.binding import get_host_cpu_features
+    from numba.core.registry import cpu_target
+
+    _, _, allowed = cpu_target.target_context.codegen().magic_tuple()
+    here = {name for name, has in get_host_cpu_features().items() if has} & {
+        name[1:] for name in allowed.split(",") if name.startswith("+")
+    }
+    config: Any = numba.config
+    if config.DISABLE_JIT or not {"aes", "sse2"} <= here:
+        return 0
+    return 2 if {"vaes", "avx2"} <= here else 1
+
+
+def engine_of_task(task: bytes) -> Engine:
+    """The fastest engine that this machine has. All engines of a task give the same bits."""
+    return FastEngine.of_task(task) if lanes_here() else PortableEngine.of_task(task)

@@ -1,0 +1,58 @@
+"""The whole domain at once: point functions and their running sums."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from engines import ENGINES, NAMES, PORTABLE
+
+from dpcurves.crypto import Z64, Z128, Domain, Engine, Ring, prefix_sums, share_cells
+from dpcurves.crypto.comparison import enumeration_pays
+from dpcurves.crypto.comparison import values as values_of
+from dpcurves.crypto.enumeration import cell_sums
+from dpcurves.noise import Randomness
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=NAMES)
+@pytest.mark.parametrize("ring", [Z64, Z128], ids=["64", "128"])
+@pytest.mark.parametrize("bits", [1, 2, 7])
+def test_every_cell_is_counted_once_for_every_key(bits: int, ring: Ring, engine: Engine) -> None:
+    cells = np.array([0, 2**bits - 1, 1, 0], np.uint64)
+    both = share_cells(cells, Domain(bits, ring), PORTABLE, Randomness.from_seed(bits))
+    counts = ring.integers(ring.add(*(cell_sums(both.keys(party), engine) for party in (0, 1))))
+    assert counts == tuple(np.bincount(cells.astype(np.int64), minlength=2**bits).tolist())
+
+
+@pytest.mark.parametrize("ring", [Z64, Z128], ids=["64", "128"])
+def test_one_key_is_right_at_every_cell_of_a_domain(ring: Ring) -> None:
+    domain = Domain(10, ring)
+    for cell in (0, 1, 511, 512, 1022, 1023):
+        both = share_cells(np.array([cell], np.uint64), domain, PORTABLE, Randomness.from_seed(cell))
+        counts = ring.integers(ring.add(*(cell_sums(both.keys(party), PORTABLE) for party in (0, 1))))
+        assert counts == tuple(int(place == cell) for place in range(1024))
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=NAMES)
+def test_running_sums_are_the_shares_of_thresholds_up_to_what_both_servers_share(engine: Engine) -> None:
+    domain, cells = Domain(6, Z64), np.array([5, 5, 40, 63], np.uint64)
+    both = share_cells(cells, domain, PORTABLE, Randomness.from_seed(4))
+    everywhere = list(range(64))
+    assert enumeration_pays(domain, everywhere, engine)
+    assert not enumeration_pays(domain, [3], engine)
+    sums = Z64.opened(*(prefix_sums(both.keys(party), everywhere, engine) for party in (0, 1)))
+    assert sums == tuple(int((cells <= threshold).sum()) for threshold in everywhere)
+    walked = [values_of(both.keys(party), everywhere, engine).sum(axis=1) for party in (0, 1)]
+    assert tuple((walked[0] + walked[1])[:, 0].tolist()) == sums
+
+
+def test_large_domains_are_not_enumerated() -> None:
+    keys = share_cells(np.array([1], np.uint64), Domain(21, Z64), PORTABLE, Randomness.from_seed(4)).keys(0)
+    assert not enumeration_pays(keys.domain, range(2**15), PORTABLE)
+    with pytest.raises(ValueError, match="21 bits is too large"):
+        cell_sums(keys, PORTABLE)
+
+
+def test_sums_of_two_words_carry() -> None:
+    numbers = np.full((5, 2), 2**64 - 1, np.uint64)
+    assert Z128.integers(Z128.sums(numbers)[None]) == (2**128 - 5,)
+    assert Z128.integers(Z128.running_sums(numbers)) == tuple(2**128 - count for count in range(1, 6))

@@ -1,0 +1,85 @@
+"""The fast engine gives the bits of the portable one, and is used only where it can be."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from engines import FAST, PORTABLE
+
+from dpcurves.crypto import (
+    Z64,
+    Z128,
+    Domain,
+    FastEngine,
+    PortableEngine,
+    Ring,
+    engine_of_task,
+    lanes_here,
+    share_cells,
+    values,
+)
+from dpcurves.crypto.enumeration import cell_sums
+from dpcurves.crypto.round_keys import schedule
+from dpcurves.noise import Randomness
+
+KEYS = 77  # no whole number of registers, nor of chunks
+
+needed = pytest.mark.skipif(not FAST, reason="this processor has no AES instructions that numba may use")
+
+
+@needed
+@pytest.mark.parametrize("ring", [Z64, Z128], ids=["64", "128"])
+@pytest.mark.parametrize("bits", [1, 2, 11, 32, 64])
+def test_all_engines_make_and_read_the_same_bits(bits: int, ring: Ring) -> None:
+    domain, generator = Domain(bits, ring), np.random.default_rng(bits)
+    cells = generator.integers(0, 2**bits - 1, KEYS, np.uint64, endpoint=True)
+    thresholds = generator.integers(0, 2**bits - 1, 9, np.uint64, endpoint=True).tolist()
+    wanted = share_cells(cells, domain, PORTABLE, Randomness.from_seed(bits))
+    for engine in FAST:
+        made = share_cells(cells, domain, engine, Randomness.from_seed(bits))
+        for party in (0, 1):
+            assert made.keys(party).to_bytes() == wanted.keys(party).to_bytes()
+            first, second = (values(made.keys(party), thresholds, one) for one in (PORTABLE, engine))
+            assert np.array_equal(first, second)
+
+
+@needed
+@pytest.mark.parametrize("ring", [Z64, Z128], ids=["64", "128"])
+def test_all_engines_enumerate_alike(ring: Ring) -> None:
+    domain = Domain(7, ring)
+    keys = share_cells(np.arange(KEYS, dtype=np.uint64), domain, PORTABLE, Randomness.from_seed(2)).keys(1)
+    for engine in FAST:
+        assert np.array_equal(cell_sums(keys, engine), cell_sums(keys, PORTABLE))
+
+
+def test_round_keys_are_those_of_the_standard() -> None:
+    rounds = schedule(bytes.fromhex("2b7e151628aed2a6abf7158809cf4f3c"))  # FIPS 197, appendix A.1
+    assert [rounds[number].tobytes().hex() for number in (1, 10)] == [
+        "a0fafe1788542cb123a339392a6c7605",
+        "d014f9a8c9ee2589e13f0cc8b6630ca6",
+    ]
+
+
+def test_registers_that_the_processor_lacks_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"^lanes: .* got 3$"):
+        FastEngine(PORTABLE.keys, 3)
+
+
+def test_the_fastest_engine_of_a_task_has_its_keys() -> None:
+    assert engine_of_task(b"a task").keys == PortableEngine.of_task(b"a task").keys
+    assert engine_of_task(b"a task").keys != engine_of_task(b"another").keys
+
+
+@pytest.mark.parametrize("setting", ["NUMBA_DISABLE_JIT=1", "NUMBA_CPU_NAME=generic"])
+def test_what_numba_may_not_use_is_not_used(setting: str) -> None:
+    name, value = setting.split("=")
+    program = "from dpcurves.crypto import *; print(lanes_here(), type(engine_of_task(b'x')).__name__)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=os.environ | {name: value}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["0", "PortableEngine"], done.stderr
+    assert lanes_here() == len(FAST)
