@@ -66,3 +66,14 @@ def test_a_fall_that_no_noise_explains_is_refused() -> None:
     graph = noise_graph(2, [0], [2], 1.0)
     with pytest.raises(ValueError, match="falls between points that noise does not move apart"):
         smooth_absolute([2, 1], graph, AtMost(5))
+
+
+@pytest.mark.parametrize(("levels", "seed"), [(8, 4312), (11, 400)])
+def test_rounding_near_the_solution_does_not_keep_it_away(levels: int, seed: int) -> None:
+    """Of some 14,000 Poisson curves, the two on which equations could once not be met that near to the bounds."""
+    points, generator = 2**levels, np.random.default_rng(seed)
+    bounds = regular_bounds(points, 2)
+    exact = np.cumsum(generator.poisson((3, 10, 30)[seed % 3], points)).astype(float)
+    noise = [np.repeat(np.round(generator.laplace(0, levels + 1, len(b) - 1)), np.diff(b)) for b in bounds]
+    graph, ceiling = path_graph(bounds, [1.0] * len(bounds)), AtMost(float(exact[-1]))
+    assert_rises(smooth_absolute(exact + np.sum(noise, axis=0), graph, ceiling), ceiling)

@@ -17,6 +17,7 @@ GAP = 1e-10  # between the programme and its dual, as a part of the objective
 SHORTFALL = 1e-10  # of the equations, where the largest fall is 1
 ROUNDING = 1e-13  # of the largest step
 ROUNDS = 150  # some 15 are needed, 30 for the hardest curves
+CORRECTIONS = 3  # of one round at most; one is usual
 NEARLY_ALL = 0.9995  # of the way to the nearest bound
 
 
@@ -102,7 +103,7 @@ def least_cost(programme: Programme) -> Inside:
         short = float(np.abs(programme.moved(point.value) + programme.steps).max())
         if short <= enough and float(point.value @ point.slack) <= gap:
             return point
-        _advance(programme, point, gap / 10)
+        _advance(programme, point, gap / 2, enough / 8)
     raise ArithmeticError(f"noisy: not smoothed in {ROUNDS} rounds: numbers or variances are too far apart")
 
 
@@ -120,10 +121,11 @@ def _start(programme: Programme) -> Inside:
     return Inside(value, slack, pressure)
 
 
-def _advance(programme: Programme, point: Inside, gap: float) -> None:
+def _advance(programme: Programme, point: Inside, gap: float, enough: float) -> None:
     """One round: see where the straight way leads, then move on a curve, and not too near to any bound.
 
-    A smaller gap than `gap` is not aimed at: rounding is felt there.
+    A smaller gap than `gap` is not aimed at, and equations that hold up to `enough` are not corrected: rounding is felt
+    there. Nearer to the bounds it grows until the equations can not be met any more.
     """
     factors = programme.factors(point.value / point.slack)
     aim = np.zeros(len(point.value))
@@ -132,7 +134,7 @@ def _advance(programme: Programme, point: Inside, gap: float) -> None:
     product = float(point.value @ point.slack)
     _bend(point, straight, max(product * (ahead / product) ** 3, gap) / len(aim), aim)
     way = _direction(programme, factors, point, aim)
-    _correct(programme, factors, point, way)
+    _correct(programme, factors, point, way, enough)
     value_part = NEARLY_ALL * _reach(point.value, way.value)
     slack_part = NEARLY_ALL * _reach(point.slack, way.slack)
     _go(point.value, way.value, value_part)
@@ -149,13 +151,17 @@ def _direction(programme: Programme, factors: Elimination, point: Inside, aim: F
     return Inside(value, slack, pressure)
 
 
-def _correct(programme: Programme, factors: Elimination, point: Inside, way: Inside) -> None:
+def _correct(programme: Programme, factors: Elimination, point: Inside, way: Inside, enough: float) -> None:
     """Solve again for what rounding left of the equations: near bounds, slacks are small differences of pressures."""
-    rest = factors.solve(-programme.steps - programme.moved(point.value + way.value))
-    slack = programme.slack_change(rest)
-    _yield(point, slack, way.value)
-    _go(way.slack, slack, 1.0)
-    _go(way.pressure, rest, 1.0)
+    for _ in range(CORRECTIONS):
+        left = -programme.steps - programme.moved(point.value + way.value)
+        if float(np.abs(left).max()) <= enough:
+            break
+        rest = factors.solve(left)
+        slack = programme.slack_change(rest)
+        _yield(point, slack, way.value)
+        _go(way.slack, slack, 1.0)
+        _go(way.pressure, rest, 1.0)
 
 
 @compiled
