@@ -1,0 +1,43 @@
+"""How far a released curve is from that of the sample, at the edges of the grid and straight between them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dpcurves.postprocess import Distribution, area_between, largest_gap
+
+from .data import FloatArray, Sample
+
+METRICS = ("KS", "W1", "RMSE")
+
+
+class Measured(NamedTuple):
+    """Errors of several releases.
+
+    Attributes:
+        errors: Kolmogorov-Smirnov, Wasserstein, and root mean square over prefixes: (releases, 3).
+        seconds: Of the processor, for one release.
+    """
+
+    errors: FloatArray
+    seconds: float
+
+    @property
+    def mean(self) -> FloatArray:
+        return np.asarray(self.errors.mean(axis=0))
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """Of the means, over releases."""
+        releases = len(self.errors)
+        return np.asarray(self.errors.std(axis=0, ddof=1) / np.sqrt(releases)) if releases > 1 else np.zeros(3)
+
+
+def errors_of(shares: FloatArray, sample: Sample) -> tuple[float, float, float]:
+    """The three, of shares below each edge."""
+    edges = sample.grid.edges
+    released, exact = Distribution.of_curve(edges, shares), Distribution.of_curve(edges, sample.shares)
+    square = float(np.mean((shares[1:] - sample.shares[1:]) ** 2))
+    return largest_gap(released, exact), area_between(released, exact), square**0.5

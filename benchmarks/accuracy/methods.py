@@ -1,0 +1,173 @@
+"""Ways to a distribution function, each with what it makes of a sample: shares below the edges of its grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from dpcurves.curves import CDF, CdfQuestion, PartitionCdfQuestion
+from dpcurves.data import Axis, CountQuery, Grid, Read
+from dpcurves.mechanisms import Flat, Linear, Mechanism, Tree
+from dpcurves.postprocess import non_decreasing
+from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
+
+from .answering import COLUMN, answer
+from .data import FloatArray, Sample
+from .one_turn import OneTurn
+
+
+class Job(NamedTuple):
+    """One release to be made."""
+
+    sample: Sample
+    loss: PrivacyLoss
+    seed: int
+
+
+Releases = Callable[[Sequence[Job]], Iterator[FloatArray]]
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row of the tables.
+
+    Attributes:
+        name: What the row is called.
+        variants: What the row may be tuned to, by name; the best one is shown, which no private choice could know.
+            One that is not tuned has one variant.
+        most: Samples of more records, or of more cells than `most_cells`, are left out: too slow.
+        pure: Whether it has a pure loss.
+        zero_concentrated: Whether it has Gaussian noise.
+    """
+
+    name: str
+    variants: dict[str, Releases]
+    most: int = 10**9
+    most_cells: int = 2**30
+    pure: bool = True
+    zero_concentrated: bool = True
+
+    @property
+    def title(self) -> str:
+        return f"{self.name} *" if len(self.variants) > 1 else self.name
+
+    def answers(self, sample: Sample, loss: PrivacyLoss) -> bool:
+        suits = self.pure if loss.is_pure else self.zero_concentrated
+        return suits and sample.records <= self.most and sample.grid.cells <= self.most_cells
+
+
+def one_by_one(release: Callable[[Job], FloatArray]) -> Releases:
+    """Of a way to make a single release."""
+    return lambda jobs: map(release, jobs)
+
+
+def untuned(name: str, release: Callable[[Job], FloatArray], **limits: bool | int) -> Method:
+    return Method(name, {"": one_by_one(release)}, **limits)  # type: ignore[arg-type]
+
+
+def ours(job: Job) -> FloatArray:
+    """What a user gets who says nothing but the loss."""
+    curve: CDF = answer(CdfQuestion(COLUMN, job.sample.grid), job.sample, job.loss, job.seed)
+    return curve.y
+
+
+def hinted(hint: str) -> Method:
+    """Ours, of which something is said that is public."""
+
+    def release(job: Job) -> FloatArray:
+        question = CdfQuestion(COLUMN, job.sample.grid, hint=hint)
+        curve: CDF = answer(question, job.sample, job.loss, job.seed)
+        return curve.y
+
+    return Method(f"dpcurves, hint {hint}", {"": one_by_one(release)} if "hint" in CdfQuestion.__annotations__ else {})
+
+
+def flat(job: Job) -> FloatArray:
+    return _counted(job, Flat()).y
+
+
+def tree(job: Job) -> FloatArray:
+    return _counted(job, Tree()).y
+
+
+def tree_of_least_squares(job: Job) -> FloatArray:
+    return _rising(_counted(job, Tree()))
+
+
+def coarse(kappa: float) -> Callable[[Job], FloatArray]:
+    """As few intervals as the rule says, least squares, isotonic regression, straight lines."""
+
+    def release(job: Job) -> FloatArray:
+        grid, records = job.sample.grid, job.sample.records
+        return _rising(_counted(job, rule(kappa, grid.cells, job.loss, records).mechanism))
+
+    return release
+
+
+def partition(kappa: float) -> Callable[[Job], FloatArray]:
+    """PrivTree, then a tree over its leaves; intervals of fewer records than the rule gives one are not divided."""
+
+    def release(job: Job) -> FloatArray:
+        grid, records = job.sample.grid, job.sample.records
+        least = records // rule(kappa, grid.cells, job.loss, records).intervals if kappa else 0
+        curve: CDF = answer(PartitionCdfQuestion(COLUMN, grid, least=least), job.sample, job.loss, job.seed)
+        return curve.y
+
+    return release
+
+
+class Rule(NamedTuple):
+    """How many intervals of equal width are worth counting, and how."""
+
+    intervals: int
+    mechanism: Linear
+
+
+@lru_cache(maxsize=4096)
+def rule(kappa: float, cells: int, loss: PrivacyLoss, records: int) -> Rule:
+    """The power of two with the least sum of the mean squared noise of a prefix and kappa * records / (6 * intervals).
+
+    What lies in an interval is taken to be of Poisson law; kappa allows for more.
+    """
+    query = CountQuery((Axis(COLUMN, Grid(0, 1, cells=cells)),), Read.PREFIXES)
+    adjacency = ReplaceOne(EACH_RECORD, records)
+    found: list[tuple[float, Rule]] = []
+    for power in range(cells.bit_length()):
+        width = 2**power
+        intervals = -(-cells // width)
+        plans = [(kind.plan(query, loss, adjacency).error ** 2, kind) for kind in (Flat(width), Tree(width))]
+        noise, mechanism = min(plans, key=lambda plan: plan[0])
+        found.append((noise + kappa * records / (6 * intervals), Rule(intervals, mechanism)))
+    return min(found, key=lambda each: each[0])[1]
+
+
+def reference() -> list[Method]:
+    """Ours, and what its regret is measured against."""
+    return [
+        untuned("dpcurves", ours),
+        untuned("flat", flat),
+        untuned("tree", tree),
+        untuned("tree, least squares", tree_of_least_squares),
+        untuned("coarse, kappa 1", coarse(1)),
+        untuned("coarse, kappa 4", coarse(4)),
+        untuned("PrivTree, tree", partition(0)),
+        untuned("PrivTree, kappa 1", partition(1)),
+        untuned("PrivTree, kappa 4", partition(4)),
+    ]
+
+
+def _counted(job: Job, mechanism: Mechanism) -> CDF:
+    """Of one turn of counts, as the product reads them."""
+    curve: CDF = answer(OneTurn(job.sample.grid), job.sample, job.loss, job.seed, mechanism)
+    return curve
+
+
+def _rising(curve: CDF) -> FloatArray:
+    """Least squares and isotonic regression, without shrinkage."""
+    shares = np.clip(non_decreasing(curve.prefixes.unbiased_shares), 0, 1)
+    shares[0], shares[-1] = 0, 1
+    return shares
