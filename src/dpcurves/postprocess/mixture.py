@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, log, sqrt
+from math import log
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx, log_ndtr
 
-from .compiled import compiled
 from .tree import FloatArray
 
 ROUGHNESS = np.array([0.0, *(4.0**-k for k in range(6, 0, -1))])
@@ -19,8 +18,8 @@ LEFTOVER = 1 / 16
 SMOOTH = len(ROUGHNESS)
 KINDS = SMOOTH + 2
 
-PSEUDO = 1.0
-_STEPS = 12
+PSEUDO = 1.0  # splits that the prior of the weights weighs as much as
+STEPS = 12
 _AT_ONCE = 2**13  # rows: what is worked on fits in the cache
 _LEAST_EXCESS = 1e-6
 
@@ -65,8 +64,9 @@ class KindwisePosterior:
 
     def under(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and second moment of the deviation, (splits,) each, if kinds have these weights, (splits, kinds)."""
-        mean, second = _average(weights, self.likelihood, self.mean, self.second)
-        return mean, second
+        chance = weights * self.likelihood
+        chance /= chance.sum(axis=1, keepdims=True)
+        return (chance * self.mean).sum(axis=1), (chance * self.second).sum(axis=1)
 
 
 def kindwise_posterior(splits: NoisySplits) -> KindwisePosterior:
@@ -103,7 +103,11 @@ def prior_square(splits: NoisySplits, weights: FloatArray) -> FloatArray:
 
 def mixture_weights(likelihood: FloatArray, prior: FloatArray) -> FloatArray:
     """Weights of the kinds, (kinds,), by expectation and maximisation; `prior` weighs as much as one split."""
-    return _em(likelihood, prior, PSEUDO, _STEPS)
+    weights = prior
+    for _ in range(STEPS):
+        each = weights * (likelihood.T @ (1 / (likelihood @ weights)))  # the chances of the kinds, over all splits
+        weights = (each + PSEUDO * prior) / (len(likelihood) + PSEUDO)
+    return weights
 
 
 Moments = tuple[FloatArray, FloatArray, FloatArray]
@@ -132,8 +136,12 @@ def _gaussian_parts(splits: NoisySplits) -> tuple[FloatArray, FloatArray]:
 
 def _smooth(splits: NoisySplits, variance: FloatArray, log_chance: FloatArray) -> Moments:
     prior = smooth_variance(splits.count, splits.share)
-    log_likelihood, mean, second = _gaussian_posterior(splits.deviation, prior, variance, np.exp(log_chance))
-    return log_likelihood, mean, second
+    deviation, noise = splits.deviation[:, None], variance[:, :, None]
+    spread = prior + noise
+    trust = prior / spread
+    log_likelihood = log_chance[:, :, None] - (deviation**2 / spread + np.log(spread)) / 2
+    mean = trust * deviation
+    return _together(log_likelihood, mean, mean**2 + trust * noise)
 
 
 def _one_sided(splits: NoisySplits, variance: FloatArray, log_chance: FloatArray) -> list[Moments]:
@@ -176,57 +184,3 @@ def _together(log_likelihood: FloatArray, mean: FloatArray, second: FloatArray) 
     chance = np.exp(log_likelihood - largest)
     total = chance.sum(axis=0)
     return largest + np.log(total), (chance * mean).sum(axis=0) / total, (chance * second).sum(axis=0) / total
-
-
-@compiled
-def _gaussian_posterior(x: FloatArray, prior: FloatArray, variance: FloatArray, chance: FloatArray) -> FloatArray:
-    """The logarithm of the likelihood and the moments, for a prior of each kind and noise mixed of Gaussian laws."""
-    rows, kinds = prior.shape
-    found = np.empty((3, rows, kinds))
-    for i in range(rows):
-        for k in range(kinds):
-            widest = x[i] ** 2 / (prior[i, k] + variance[:, i].max()) / 2
-            total = first = square = 0.0
-            for part in range(len(variance)):
-                spread = prior[i, k] + variance[part, i]
-                trust = prior[i, k] / spread
-                likelihood = chance[part, i] / sqrt(spread) * exp(widest - x[i] ** 2 / spread / 2)
-                total += likelihood
-                first += likelihood * trust
-                square += likelihood * ((trust * x[i]) ** 2 + trust * variance[part, i])
-            found[0, i, k] = log(total) - widest
-            found[1, i, k] = first / total * x[i]
-            found[2, i, k] = square / total
-    return found
-
-
-@compiled
-def _average(weights: FloatArray, likelihood: FloatArray, mean: FloatArray, second: FloatArray) -> FloatArray:
-    """Over the kinds, (splits, kinds) to both moments, (2, splits), by the posterior chances of the kinds."""
-    found = np.zeros((2, len(likelihood)))
-    for i in range(len(likelihood)):
-        total = 0.0
-        for k in range(likelihood.shape[1]):
-            chance = weights[i, k] * likelihood[i, k]
-            total += chance
-            found[0, i] += chance * mean[i, k]
-            found[1, i] += chance * second[i, k]
-        found[:, i] /= total
-    return found
-
-
-@compiled
-def _em(likelihood: FloatArray, prior: FloatArray, pseudo: float, steps: int) -> FloatArray:
-    rows, kinds = likelihood.shape
-    weights = prior.copy()
-    found = np.empty(kinds)
-    for _ in range(steps):
-        found[:] = pseudo * prior
-        for i in range(rows):
-            evidence = 0.0
-            for k in range(kinds):
-                evidence += weights[k] * likelihood[i, k]
-            for k in range(kinds):
-                found[k] += weights[k] * likelihood[i, k] / evidence
-        weights[:] = found / (rows + pseudo)
-    return weights

@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 from ..release import Contrasts, Convolved, Measured, NoisySums
 from .contrasts import contrast_estimate, shrunken_contrasts
 from .deconvolution import deconvolved
-from .least_squares import Estimate, least_squares_batch
+from .empirical_bayes import estimate
+from .known import gather
+from .layout import Layout
+from .least_squares import Estimate, least_squares, least_squares_batch
 from .shrinkage import shrunken
 from .tree import FloatArray
 
@@ -41,15 +44,35 @@ def unbiased_batch(law: NoisySums, values: FloatArray, total: int | None) -> tup
             return deconvolved(law, values, total)
 
 
+def smoothed(law: Measured, values: Sequence[int] | NDArray[np.int64], total: int | None) -> FloatArray:
+    """Cells of shape (cells,) of a flat histogram, a tree or a partition of one row, read by `estimate`: never negative.
+
+    What noise explains is taken back, as far as the splits of the row tell; the total is that of least squares. Costs
+    no privacy, whoever added the noise.
+
+    Raises:
+        ValueError: the values do not fit the law, its levels are not nested, or it has several rows.
+
+    >>> from fractions import Fraction
+    >>> from dpcurves.release import Family, Level, Noise
+    >>> levels = tuple(Level(range(0, 4, width), Noise(Family.LAPLACE, Fraction(20))) for width in (2, 1))
+    >>> smoothed(Measured(1, 4, levels, missing=None), [260, 220, 100, 160, 110, 130], total=500).round()
+    array([120., 139., 118., 123.])
+    """
+    count = least_squares(law, values, total).cells.sum()
+    layout = Layout.nested([level.bounds(law.cells) for level in law.levels])
+    return estimate(gather(layout, [(law, values)]), float(count)).cells
+
+
 def drawn_even(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> FloatArray:
     """Cells of shape (rows, cells), with differences taken back that noise alone explains; meant to be cumulated.
 
-    See `shrunken` for the rule and the arguments. Convolved sums are read as they are: neighbouring cells have noises
+    See `smoothed` for the rule where there is one row, and `shrunken` where there are several. Convolved sums are read as they are: neighbouring cells have noises
     that cancel in prefixes, and would no longer if some were shrunk.
     """
     match law:
         case Measured():
-            return shrunken(law, values, total)
+            return smoothed(law, values, total)[None] if law.rows == 1 else shrunken(law, values, total)
         case Contrasts():
             return shrunken_contrasts(law, np.asarray(values, dtype=np.float64), total)
         case Convolved():
