@@ -12,7 +12,6 @@ from .wire import Frame
 
 MOST_BITS = 64
 ENUMERABLE_BITS = 20
-TOP = np.uint64(1 << 63)
 _KIND = 0  # of server 0; that of server 1 is one more
 
 

@@ -17,7 +17,7 @@ _BLOCK = 16
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TaskKeys:
-    """The four AES-128 keys of one task, derived from its name by HKDF-SHA256. They are public.
+    """The four AES-128 keys of one task and a prefix for hashes, from its name by HKDF-SHA256. They are public.
 
     A seed s is expanded to ``AES(key, s) xor s`` under each key (the form of Matyas, Meyer and Oseas).
 
@@ -30,13 +30,13 @@ class TaskKeys:
     right: bytes
     value: bytes
     other_value: bytes
+    prefix: bytes
 
     @classmethod
     def of_task(cls, task: bytes) -> TaskKeys:
         """The keys of the task that is so named: any bytes that all parties share, say a hash of its description."""
-        stream = HKDF(SHA256(), 4 * _BLOCK, salt=None, info=_PURPOSE).derive(task)
-        left, right, value, other_value = (stream[start : start + _BLOCK] for start in range(0, len(stream), _BLOCK))
-        return cls(left, right, value, other_value)
+        stream = HKDF(SHA256(), 5 * _BLOCK, salt=None, info=_PURPOSE).derive(task)
+        return cls(*(stream[start : start + _BLOCK] for start in range(0, len(stream), _BLOCK)))
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -83,8 +83,16 @@ class Engine(Protocol):
         """At the deepest level: values of the leaf's cells ``(keys, 2)``, without those summed up along the path."""
         ...
 
-    def children(self, nodes: Words, public: PublicShare, level: int) -> Words:
+    def children(self, nodes: Words, seed_words: Words, turns: Words, level: int) -> Words:
         """Seeds ``(2 * nodes, keys, 2)`` below those of ``(nodes, keys, 2)``, which stand at `level`, in order."""
+        ...
+
+    def blocks(self, seeds: Words) -> Words:
+        """The blocks that seeds ``(keys, 2)`` have for values."""
+        ...
+
+    def digests(self, messages: Words) -> Words:
+        """SHA-256 of messages of 48 bytes, ``(count, 6)`` little-endian words: ``(count, 4)``."""
         ...
 
     def leaf_sums(self, nodes: Words, public: PublicShare) -> Words:

@@ -43,4 +43,5 @@ def _collect(engine: Engine, public: PublicShare, nodes: Words, level: int, tota
         for half, part in zip((nodes[: count // 2], nodes[count // 2 :]), np.split(totals, 2), strict=True):
             _collect(engine, public, half, level, part)
     else:
-        _collect(engine, public, engine.children(nodes, public, level), level + 1, totals)
+        below = engine.children(nodes, public.seeds[level], public.turns, level)
+        _collect(engine, public, below, level + 1, totals)

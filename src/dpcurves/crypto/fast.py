@@ -73,13 +73,19 @@ class FastEngine:
         """As `benchmarks/comparison_functions.py` measures it."""
         return 0.8
 
-    def children(self, nodes: Words, public: PublicShare, level: int) -> Words:
+    def children(self, nodes: Words, seed_words: Words, turns: Words, level: int) -> Words:
         from .kernels import doubling
 
         single, wide = self._schedules
         below = np.empty((2 * len(nodes), *nodes.shape[1:]), np.uint64)
-        doubling(self.lanes)(nodes, below, public.seeds[level], public.turns, wide, single, level)
+        doubling(self.lanes)(nodes, below, seed_words, turns, wide, single, level)
         return below
+
+    def blocks(self, seeds: Words) -> Words:
+        return self._portable.blocks(seeds)
+
+    def digests(self, messages: Words) -> Words:
+        return self._portable.digests(messages)
 
     def leaf_sums(self, nodes: Words, public: PublicShare) -> Words:
         from .kernels import gathering

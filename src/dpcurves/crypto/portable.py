@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from hashlib import sha256
 from threading import local
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 
-from .comparison_keys import TOP, PublicShare
+from .comparison_keys import PublicShare
 from .engine import State, TaskKeys
+from .masks import TOP, chosen, control, seed_correction, turns_right, twice
 from .ring import Ring, Words
 
-_ONE = np.uint64(1)
 Pair = tuple[Words, Words]  # SECRET: seeds of the two servers
 
 
@@ -37,7 +38,7 @@ class PortableEngine:
         writer, domain = _Writer(self._ciphers(), public), public.domain
         pair, owed = (first, second), np.zeros((len(cells), domain.ring.words), dtype=np.uint64)
         for level in range(domain.levels):
-            right = -((cells >> np.uint64(domain.bits - 1 - level)) & _ONE)
+            right = turns_right(cells, domain.bits, level)
             owed_below = writer.values(level, right, pair, owed)
             pair, owed = writer.seeds(level, right, pair), owed_below
         writer.leaves(cells, pair, owed)
@@ -55,7 +56,7 @@ class PortableEngine:
             state.seeds, spare = step.down(state, public, level, turn, spare)
 
     def leaves(self, state: State, public: PublicShare) -> Words:
-        block, corrections = self._ciphers().value.expanded(state.seeds), _twice(_control(state.seeds))
+        block, corrections = self._ciphers().value.expanded(state.seeds), twice(control(state.seeds))
         corrections &= public.leaf
         shape = len(block), 2 // public.domain.ring.words, public.domain.ring.words
         return public.domain.ring.add(block.reshape(shape), corrections.reshape(shape)).reshape(len(block), 2)
@@ -72,23 +73,31 @@ class PortableEngine:
         """As `benchmarks/comparison_functions.py` measures it."""
         return 1.6
 
-    def children(self, nodes: Words, public: PublicShare, level: int) -> Words:
+    def children(self, nodes: Words, seed_words: Words, turns: Words, level: int) -> Words:
         ciphers, (count, keys, _), flat = self._ciphers(), nodes.shape, nodes.reshape(-1, 2)
-        mask = _control(flat)
-        corrected = _twice(mask).reshape(nodes.shape) & public.seeds[level]
+        mask = control(flat)
+        corrected = twice(mask).reshape(nodes.shape)
+        corrected &= seed_words
         corrected ^= nodes
         result, room = np.empty((count, 2, keys, 2), np.uint64), np.empty((len(flat) + 1, 2), np.uint64)
         for turn, cipher in enumerate((ciphers.left, ciphers.right)):
             blocks = cipher.encrypt(flat, room).reshape(nodes.shape)
             np.bitwise_xor(blocks, corrected, out=result[:, turn])
-        turned = (public.turns << np.uint64(63 - level)) & TOP
-        result[:, 1, :, 1] ^= mask.reshape(count, keys) & turned
+        result[:, 1, :, 1] ^= mask.reshape(count, keys) & ((turns << np.uint64(63 - level)) & TOP)
         return result.reshape(2 * count, keys, 2)
+
+    def blocks(self, seeds: Words) -> Words:
+        return self._ciphers().value.expanded(seeds)
+
+    def digests(self, messages: Words) -> Words:
+        raw, size = messages.astype("<u8", copy=False).tobytes(), 8 * messages.shape[1]
+        digested = b"".join([sha256(raw[start : start + size]).digest() for start in range(0, len(raw), size)])
+        return np.frombuffer(digested, dtype="<u8").astype(np.uint64, copy=False).reshape(len(messages), 4)
 
     def leaf_sums(self, nodes: Words, public: PublicShare) -> Words:
         ring, flat = public.domain.ring, nodes.reshape(-1, 2)
         blocks = self._ciphers().left.expanded(flat).reshape(nodes.shape)
-        corrections = _twice(_control(flat)).reshape(nodes.shape) & public.point
+        corrections = twice(control(flat)).reshape(nodes.shape) & public.point
         places = [slice(start, start + ring.words) for start in range(0, 2, ring.words)]
         numbers = [ring.add(blocks[..., place], corrections[..., place]) for place in places]
         return np.concatenate([ring.sums(part) for part in numbers], axis=-1)
@@ -171,7 +180,7 @@ class _Step:
         cipher = self.ciphers.other_value if turn else self.ciphers.value
         block = cipher.encrypt(seeds, self.block)
         block ^= seeds
-        values[:] = self.ring.add(self.ring.add(values, block), corrections & _twice(self.mask))
+        values[:] = self.ring.add(self.ring.add(values, block), corrections & twice(self.mask))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,30 +195,25 @@ class _Writer:
 
     def seeds(self, level: int, right: Words, pair: Pair) -> Pair:
         """Corrects seeds and control bits; the seeds one level deeper."""
-        wide = _twice(right)
+        wide = twice(right)
         lefts = [self.ciphers.left.expanded(seeds) for seeds in pair]
         rights = [self.ciphers.right.expanded(seeds) for seeds in pair]
-        left_difference, right_difference = lefts[0] ^ lefts[1], rights[0] ^ rights[1]
-        correction = _chosen(wide, right_difference, left_difference)  # makes the seeds equal that are off the path
-        left_control = (left_difference[:, 1] ^ ~right) & TOP
-        right_control = (right_difference[:, 1] ^ right) & TOP
-        correction[:, 1] = (correction[:, 1] & ~TOP) | left_control
+        correction, turn = seed_correction(right, lefts[0] ^ lefts[1], rights[0] ^ rights[1])
         self.public.seeds[level] = correction
-        turn = left_control ^ right_control
         self.public.turns[:] |= turn >> np.uint64(63 - level)
         correction[:, 1] ^= turn & right
         first, second = (
-            _chosen(wide, *sides) ^ (correction & _twice(_control(seeds)))
+            chosen(wide, *sides) ^ (correction & twice(control(seeds)))
             for *sides, seeds in zip(lefts, rights, pair, strict=True)
         )
         return first, second
 
     def values(self, level: int, right: Words, pair: Pair, owed: Words) -> Words:
         """Corrects values; `owed` one level deeper: what the values on the path to the cell add up to."""
-        ring, wide, sign = self.public.domain.ring, right[:, None], _control(pair[1])
+        ring, wide, sign = self.public.domain.ring, right[:, None], control(pair[1])
         sides = [self.ciphers.values(seeds, ring) for seeds in pair]
-        kept = [_chosen(wide, left, right_side) for left, right_side in sides]
-        lost = [_chosen(wide, right_side, left) for left, right_side in sides]
+        kept = [chosen(wide, left, right_side) for left, right_side in sides]
+        lost = [chosen(wide, right_side, left) for left, right_side in sides]
         # Who turns right where the cell lies left is above it: the path that is lost ends at 1.
         wanted = ring.subtract(ring.units(~right), owed)
         gained = ring.add(ring.subtract(lost[1], lost[0]), wanted)
@@ -229,28 +233,10 @@ class _Writer:
 
     def _leaf(self, cipher: _Cipher, wanted: Words, pair: Pair) -> Words:
         """The block that makes numbers ``(keys, places, words)`` of the leaves' blocks."""
-        ring, sign = self.public.domain.ring, _control(pair[1])
+        ring, sign = self.public.domain.ring, control(pair[1])
         first, second = (cipher.expanded(seeds).reshape(wanted.shape) for seeds in pair)
         signs = np.repeat(sign[:, None], wanted.shape[1], axis=1)
         return ring.negated_where(signs, ring.add(ring.subtract(second, first), wanted)).reshape(len(sign), 2)
-
-
-def _control(seeds: Words) -> Words:
-    """All ones where the control bit is set."""
-    return (seeds[:, 1].view(np.int64) >> 63).view(np.uint64)
-
-
-def _twice(mask: Words) -> Words:
-    """The mask for both words of a block: NumPy is slow at masks that it has to repeat itself."""
-    wide = np.empty((len(mask), 2), np.uint64)
-    wide[:, 0] = mask
-    wide[:, 1] = mask
-    return wide
-
-
-def _chosen(right: Words, left_side: Words, right_side: Words) -> Words:
-    """The right side where `right` is all ones, without branches."""
-    return left_side ^ ((left_side ^ right_side) & right)
 
 
 def _octets(blocks: Words) -> memoryview:
