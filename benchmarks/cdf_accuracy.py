@@ -21,7 +21,7 @@ from accuracy.data import Task
 from accuracy.errors import Measured
 from accuracy.measuring import FULL, QUICK, TINY, Size, jobs_of, measure
 from accuracy.methods import Method, hinted, ours, reference, tree
-from accuracy.paper_methods import of_papers
+from accuracy.paper_methods import in_their_wake, of_papers
 from accuracy.regret import Cell
 from accuracy.report import Seconds
 from accuracy.targets import PURE, ZERO_CONCENTRATED
@@ -75,7 +75,7 @@ def _targets(options: argparse.Namespace, console: Console, progress: Progress) 
     """All methods on the tasks of the papers."""
     size: Size = options.size
     tasks = _of_papers(size)
-    methods = [*reference(), hinted("spread"), *of_papers(), *_peers(size, console)]
+    methods = [*reference(), hinted("spread"), *of_papers(), *in_their_wake(), *_peers(size, console)]
     bar = progress.add_task("papers' tasks", total=len(tasks) * len(LOSSES) * len(methods))
     step = partial(progress.advance, bar)
     return {

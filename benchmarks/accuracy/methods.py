@@ -87,15 +87,15 @@ def hinted(hint: str) -> Method:
 
 
 def flat(job: Job) -> FloatArray:
-    return _counted(job, Flat()).y
+    return counted(job, Flat()).y
 
 
 def tree(job: Job) -> FloatArray:
-    return _counted(job, Tree()).y
+    return counted(job, Tree()).y
 
 
 def tree_of_least_squares(job: Job) -> FloatArray:
-    return _rising(_counted(job, Tree()))
+    return rising(counted(job, Tree()))
 
 
 def coarse(kappa: float) -> Callable[[Job], FloatArray]:
@@ -103,7 +103,7 @@ def coarse(kappa: float) -> Callable[[Job], FloatArray]:
 
     def release(job: Job) -> FloatArray:
         grid, records = job.sample.grid, job.sample.records
-        return _rising(_counted(job, rule(kappa, grid.cells, job.loss, records).mechanism))
+        return rising(counted(job, rule(kappa, grid.cells, job.loss, records).mechanism))
 
     return release
 
@@ -160,13 +160,13 @@ def reference() -> list[Method]:
     ]
 
 
-def _counted(job: Job, mechanism: Mechanism) -> CDF:
+def counted(job: Job, mechanism: Mechanism) -> CDF:
     """Of one turn of counts, as the product reads them."""
     curve: CDF = answer(OneTurn(job.sample.grid), job.sample, job.loss, job.seed, mechanism)
     return curve
 
 
-def _rising(curve: CDF) -> FloatArray:
+def rising(curve: CDF) -> FloatArray:
     """Least squares and isotonic regression, without shrinkage."""
     shares = np.clip(non_decreasing(curve.prefixes.unbiased_shares), 0, 1)
     shares[0], shares[-1] = 0, 1
