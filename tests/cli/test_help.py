@@ -19,6 +19,11 @@ COMMANDS = [
     *((kind,) for kind in KINDS),
     *(("plan", kind) for kind in KINDS),
     *(("ledger", kind) for kind in ("create", "show", "verify", "head")),
+    *(("task", kind) for kind in ("identity", "create", "show", "close")),
+    ("aggregator",),
+    ("contribute",),
+    ("ask", "cdf"),
+    ("ask", "roc"),
 ]
 
 
@@ -52,7 +57,7 @@ def test_every_command_explains_itself_with_an_example(run: Run, command: tuple[
         assert "default: None" not in result.stdout
 
 
-@pytest.mark.parametrize("group", [(), ("plan",), ("ledger",)])
+@pytest.mark.parametrize("group", [(), ("plan",), ("ledger",), ("task",), ("ask",)])
 def test_without_a_command_the_commands_are_shown(run: Run, group: tuple[str, ...]) -> None:
     result = run(*group)
     assert (result.exit_code, result.stderr) == (0, "")

@@ -39,9 +39,15 @@ class Analyst:
         self._server = Channel.to(task.servers[party], patience)
         self._set: tuple[str, int] | None = None
 
-    def standing(self) -> str:
-        """Where the task stands at the server: ``open``, ``frozen`` or ``closed``."""
-        return str(json.loads(self._server.get(f"/tasks/{self._task.hash}"))["state"])
+    def __enter__(self) -> Analyst:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._server.close()
 
     def ask(
         self, question: Question[Curve], question_id: str | None = None, progress: Callable[[], object] = lambda: None

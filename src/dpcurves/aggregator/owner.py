@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data import Axis, Categories
 from ..data.records import open_records
 from ..ledger.key import make_key
 from ..noise.randomness import Randomness
@@ -37,14 +38,16 @@ class Sent:
     new: int
 
 
-def read_places(task: Task, table: Any, delimiter: str = ",") -> Places:
-    """SECRET: the places of the records of a table, as the task reads them.
+def read_places(
+    task: Task, table: Any, delimiter: str = ",", axes: Sequence[Axis | Categories] | None = None
+) -> Places:
+    """SECRET: the places of the records of a table, as the task reads them; `axes`: by the table's own names.
 
     Raises:
         ValueError: a column is not there or of the wrong type; or there are no records, or more than the task takes.
     """
     with open_records(table, unit=EACH_RECORD, key=bytes(32), delimiter=delimiter) as records:
-        places = places_of(records, task.axes)
+        places = places_of(records, task.axes if axes is None else axes)
     if not 1 <= len(places) <= task.reports_per_owner:
         raise ProtocolAborted(f"data: {len(places)} records; the task takes 1 to {task.reports_per_owner} of one owner")
     return places
@@ -125,15 +128,15 @@ class Contribution:
         return Sent(gone, new)
 
 
-def contribute(task: Task, table: Any, ticket: Path, progress: Callable[[int], object], delimiter: str = ",") -> Sent:
-    """Share out the records of a table among the servers of a task.
+def bearer_of(task: Task, ticket: Path) -> Ticket:
+    """The ticket of an owner of this task.
 
     Raises:
-        ValueError: as `read_places` and `Contribution.send`.
+        ValueError: the file holds none.
     """
     bearer = Ticket.read(ticket, Role.OWNER)
     require_task(bearer, task)
-    return Contribution.of(task, read_places(task, table, delimiter), ticket).send(bearer, progress)
+    return bearer
 
 
 def require_task(ticket: Ticket, task: Task) -> None:

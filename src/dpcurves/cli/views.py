@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         HosmerLemeshow,
         Quantile,
         Quantiles,
+        RocThresholds,
         Thresholds,
     )
 
@@ -180,6 +181,22 @@ class HosmerLemeshowView:
         from ..display import headless_axes
 
         return curve.plot(ax=headless_axes())
+
+
+@dataclass(frozen=True)
+class RocThresholdsView:
+    """Rates by threshold."""
+
+    def tables(self, curve: RocThresholds) -> list[Shown]:
+        """Rates by threshold."""
+        words = f"AUC {curve.auc:.4f}; standard deviation of the noise of a class below a threshold: {curve.error:.3g}"
+        return [Shown(words, {"threshold": curve.thresholds, "fpr": curve.fpr, "tpr": curve.tpr})]
+
+    def draw(self, curve: RocThresholds) -> Axes:
+        """The curve and its area."""
+        from ..display import SQUARE, headless_axes
+
+        return curve.plot(ax=headless_axes(SQUARE))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,31 @@
+"""A new task, with the tickets that belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from .task import Task
+from .ticket import Role, Ticket, fresh_token, hash_of, write_secret
+
+
+def found(draft: Task, numbers: Mapping[Role, int], document: Path, tickets: Path) -> Task:
+    """Make tokens, write the document, and a ticket for each who takes part: ``owner-1``, ``analyst-1``, ...
+
+    Raises:
+        ValueError: a file of one of these names is there, or a folder takes none; or nobody takes part.
+    """
+    if any(number < 1 for number in numbers.values()):
+        raise ValueError("owners, analysts: at least one of each is needed")
+    tokens = {role: [fresh_token() for _ in range(numbers[role])] for role in Role}
+    task = replace(draft, tokens={role: tuple(hash_of(token) for token in tokens[role]) for role in Role})
+    try:
+        tickets.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"tickets: {str(tickets)!r} cannot be made ({error.strerror})") from None
+    write_secret(document, task.to_json() + "\n")
+    for role in Role:
+        for number, token in enumerate(tokens[role], start=1):
+            Ticket(task.hash, role, token).write(tickets / f"{role.value}-{number}")
+    return task

@@ -1,0 +1,114 @@
+"""A server of a task, and an owner who contributes to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from .accounts import require_lasting
+from .literals import whole
+from .refusal import Misuse
+from .table_options import Source
+from .tasks import Bearer, Document, require_extra
+from .terminal import say, terminal
+from .waiting import filling
+
+if TYPE_CHECKING:
+    from ..aggregator import Task
+    from ..data import Axis, Categories
+    from .option_groups import Command
+
+
+@dataclass(frozen=True)
+class Running:
+    """One server of one or more tasks."""
+
+    party: Annotated[str, Option(help="Which of the two servers this is, in all of its tasks.", metavar="0|1")]
+    task: Annotated[str, Option(help="Task documents, with commas between them.", metavar="FILE,...")]
+    identity: Annotated[str, Option(help="The folder with this server's keys.", metavar="FOLDER")]
+    store: Annotated[
+        str, Option(help="Its reports and its ledger: sqlite:///a0.db, or postgresql+psycopg://...", metavar="URL")
+    ]
+    listen: Annotated[
+        str | None, Option(help="Where to listen; left out: at the URL in the task.", metavar="HOST:PORT")
+    ] = None
+    peer: Annotated[
+        str, Option(help="Where the other server is reached; left out: at its URL in the task.", metavar="URL")
+    ] = ""
+    patience: Annotated[str, Option(help="How long the other server may take to answer.", metavar="SECONDS")] = "60"
+
+    def number(self) -> int:
+        """0 or 1."""
+        if self.party not in ("0", "1"):
+            raise Misuse(f"party: 0 or 1 is needed, got {self.party!r}")
+        return int(self.party)
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """What the owner's table calls the columns of the task."""
+
+    column: Annotated[
+        str | None, Option(help="What DATA calls the task's column, if something else.", metavar="NAME")
+    ] = None
+    label: Annotated[
+        str | None, Option(help="What DATA calls the task's column of labels, if something else.", metavar="NAME")
+    ] = None
+
+    def axes(self, task: Task) -> tuple[Axis | Categories, ...]:
+        """The axes of the task, by the names of the table."""
+        return tuple(replace(axis, column=name or axis.column) for axis, name in self._names(task))
+
+    def _names(self, task: Task) -> list[tuple[Axis | Categories, str | None]]:
+        if len(task.axes) == 1 and self.label is not None:
+            raise Misuse("label: the task counts values without a label")
+        return list(zip(task.axes, (self.label, self.column)[-len(task.axes) :], strict=True))
+
+
+def aggregator(running: Running) -> None:
+    """Run one of the two servers of a task.
+
+    It runs until it is stopped. It prints one line when it listens, and one for each error; never a share.
+
+    Example: dpcurves aggregator --party 0 --task task.json --identity a0 --store sqlite:///a0/a0.db
+    """
+    require_extra()
+    from ..aggregator import Task
+    from ..aggregator.identity import Identity
+    from ..aggregator.launch import Address, Aggregator
+
+    require_lasting(running.store)
+    tasks, party = [Task.read(file) for file in running.task.split(",")], running.number()
+    server = Aggregator(
+        party, tasks, Identity.read(Path(running.identity)), running.store, running.peer,
+        whole("patience", running.patience),
+    )  # fmt: skip
+    listen = running.listen or tasks[0].servers[party].url.removeprefix("https://").rstrip("/")
+    console = terminal()
+    names = ", ".join(task.name for task in tasks)
+    server.serve(Address.parse(listen), lambda: say(console, f"party {party} of {names} listens at {listen}"))
+
+
+def contribute(source: Source, document: Document, bearer: Bearer, renamed: Renamed) -> None:
+    """Send the records of a file to both servers, each a share that alone tells nothing.
+
+    Done again with the same file and ticket, nothing counts twice: begin again if it was stopped.
+
+    Example: dpcurves contribute flights.csv --task task.json --ticket tickets/owner-1
+    """
+    require_extra()
+    from ..aggregator.owner import Contribution, bearer_of, read_places
+
+    task, ticket = document.read(), Path(bearer.ticket)
+    owner = bearer_of(task, ticket)
+    places = read_places(task, source.data, source.delimiter, renamed.axes(task))
+    with filling(f"sending reports of {task.name}", len(places)) as progress:
+        sent = Contribution.of(task, places, ticket).send(owner, progress, bearer.seconds)
+    say(terminal(), f"sent: {sent.reports} reports, {sent.new} of them new to the servers")
+
+
+SERVER_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"aggregator": aggregator, "contribute": contribute})

@@ -1,0 +1,144 @@
+"""Two servers as real processes, and all who talk to them. What the servers print goes to files."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import socket
+import ssl
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+
+import numpy as np
+
+from dpcurves.aggregator.analyst import Analyst, close
+from dpcurves.aggregator.channel import Channel, trusting
+from dpcurves.aggregator.founding import found
+from dpcurves.aggregator.identity import Identity
+from dpcurves.aggregator.owner import Contribution, Sent, bearer_of, read_places
+from dpcurves.aggregator.task import Task
+from dpcurves.aggregator.ticket import Role, Ticket
+from dpcurves.data import Categories, Grid
+from dpcurves.privacy import PrivacyLoss
+
+GRID = Grid(0, 1, cells=1000)
+LONG = 120
+"""Seconds after which a test that waits has failed."""
+# Imported once; then a server starts at once.
+SERVERS = multiprocessing.get_context("forkserver")
+SERVERS.set_forkserver_preload(["dpcurves.aggregator.launch", "dpcurves.cli.app", "dpcurves.cli.servers"])
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def serve(arguments: Sequence[str], log: str) -> None:
+    """What `dpcurves aggregator` does, in a process of its own."""
+    for stream in (1, 2):
+        os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), stream)
+    from dpcurves.cli.app import build
+
+    build()(["aggregator", *arguments])
+
+
+class Federation:
+    """A folder with two identities; tasks, tickets, stores and logs in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.ports = folder, (free_port(), free_port())
+        self.identities = tuple(Identity.found(folder / f"a{party}", self.url(party)) for party in (0, 1))
+        self.tasks: dict[str, Task] = {}
+        self.running: dict[int, ForkServerProcess] = {}
+        self.opened: list[Channel | Analyst] = []
+
+    def url(self, party: int) -> str:
+        return f"https://127.0.0.1:{self.ports[party]}"
+
+    def task(self, name: str, label: Categories | None = None, most: int = 1000, grid: Grid = GRID) -> Task:
+        first, second = self.identities
+        draft = Task(name, "x", grid, label, PrivacyLoss.pure(10), most, (first.public, second.public), {})
+        numbers = {Role.OWNER: 3, Role.ANALYST: 2, Role.COORDINATOR: 1}
+        self.tasks[name] = found(draft, numbers, self.folder / f"{name}.json", self.folder / f"{name}-tickets")
+        return self.tasks[name]
+
+    def file(self, task: Task, ticket: str) -> Path:
+        return self.folder / f"{task.name}-tickets" / ticket
+
+    def store(self, party: int) -> str:
+        return f"sqlite:///{self.folder / f'a{party}.db'}"
+
+    def log(self, party: int) -> str:
+        file = self.folder / f"log{party}"
+        return file.read_text() if file.exists() else ""
+
+    def start(self, party: int, *more: str, tasks: Sequence[str] | None = None) -> None:
+        """Start a server, and wait until it says that it listens."""
+        said = self.log(party).count("listens at")
+        documents = ",".join(str(self.folder / f"{name}.json") for name in tasks or self.tasks)
+        arguments = [
+            "--party", str(party), "--task", documents, "--identity", str(self.folder / f"a{party}"),
+            "--store", self.store(party), *more,
+        ]  # fmt: skip
+        self.running[party] = SERVERS.Process(target=serve, args=(arguments, str(self.folder / f"log{party}")))
+        self.running[party].start()
+        end = time.monotonic() + LONG
+        while self.log(party).count("listens at") == said:
+            assert self.running[party].is_alive(), self.log(party)
+            assert time.monotonic() < end, "the server does not come up"
+            time.sleep(0.02)
+
+    def tell(self, party: int, number: signal.Signals) -> None:
+        os.kill(self.running[party].pid or 0, number)
+
+    def end(self, party: int, number: signal.Signals = signal.SIGKILL) -> None:
+        self.tell(party, number)
+        self.running.pop(party).join(LONG)
+
+    def end_all(self) -> None:
+        for party in tuple(self.running):
+            self.end(party)
+
+    def contribution(self, task: Task, values: Mapping[str, object], owner: int = 1) -> Contribution:
+        return Contribution.of(task, read_places(task, values), self.file(task, f"owner-{owner}"))
+
+    def contribute(self, task: Task, values: Mapping[str, object], owner: int = 1) -> Sent:
+        bearer = bearer_of(task, self.file(task, f"owner-{owner}"))
+        return self.contribution(task, values, owner).send(bearer, lambda gone: None, LONG)
+
+    def close(self, task: Task, party: int = 0) -> tuple[str, int]:
+        ticket = Ticket.read(self.file(task, "coordinator-1"), Role.COORDINATOR)
+        return close(task, ticket, party, LONG)
+
+    def analyst(self, task: Task, party: int = 0) -> Analyst:
+        analyst = Analyst(task, Ticket.read(self.file(task, "analyst-1"), Role.ANALYST), party, LONG)
+        self.opened.append(analyst)
+        return analyst
+
+    def channel(self, party: int, context: ssl.SSLContext | None = None, url: str = "") -> Channel:
+        public = self.identities[party].public
+        channel = Channel(public, context or trusting(public), LONG, url)
+        self.opened.append(channel)
+        return channel
+
+    def close_connections(self) -> None:
+        while self.opened:
+            self.opened.pop().close()
+
+    def token(self, task: Task, ticket: str, role: Role) -> str:
+        return Ticket.read(self.file(task, ticket), role).token
+
+
+def values(count: int = 200, seed: int = 1) -> dict[str, object]:
+    return {"x": np.random.default_rng(seed).random(count)}
+
+
+if sys.platform == "win32":
+    raise ImportError("signals of POSIX are needed")

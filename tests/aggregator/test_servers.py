@@ -1,0 +1,410 @@
+"""Two servers and all who talk to them, end to end: real processes, TLS, one answer for ever, one charge."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from federation import GRID, LONG, Federation, values
+
+from dpcurves.aggregator import ProtocolAborted, Task
+from dpcurves.aggregator.batch import Report, packed, unpacked
+from dpcurves.aggregator.channel import trusting
+from dpcurves.aggregator.launch import Aggregator
+from dpcurves.aggregator.question import Asked
+from dpcurves.aggregator.sealing import OVERHEAD
+from dpcurves.aggregator.ticket import Role
+from dpcurves.curves import QuantileQuestion, RocThresholdsQuestion, Thresholds, ThresholdsQuestion
+from dpcurves.data import Categories
+from dpcurves.ledger import Ledger
+from dpcurves.release import Family, Noise
+
+NAMES = ("open", "counted", "scored", "resent", "halved", "full", "killed")
+Damage = Callable[[bytes], bytes]
+X = np.asarray(values()["x"])
+AT = (100, 500, 900, 1000)
+QUESTION = ThresholdsQuestion("x", GRID, AT)
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    """Servers with several tasks; a test has one of its own, or changes nothing."""
+    made = Federation(tmp_path_factory.mktemp("federation"))
+    for name in NAMES:
+        made.task(name, Categories("late", (0, 1)) if name == "scored" else None, most=300)
+    try:
+        for party in (0, 1):
+            made.start(party)
+        made.contribute(made.tasks["counted"], values())
+        made.close(made.tasks["counted"])
+        yield made
+    finally:
+        made.end_all()
+
+
+@pytest.fixture(autouse=True)
+def _connections_end(pair: Federation) -> Iterator[None]:
+    yield
+    pair.close_connections()
+
+
+def exact(edges: tuple[int, ...] = AT) -> list[int]:
+    return [int((GRID.cell_of(X) < edge).sum()) for edge in edges]
+
+
+def is_near(found: Thresholds) -> bool:
+    """Noise at epsilon 10: beyond 12 standard deviations once in far more than a million runs."""
+    return bool(np.all(np.abs(found.count - exact()) <= 12 * np.maximum(found.error, 1)))
+
+
+def post(pair: Federation, task: Task, message: bytes, ticket: str = "analyst-1", party: int = 0) -> bytes:
+    token = pair.token(task, ticket, Role(ticket.partition("-")[0]))
+    path = "answers" if ticket.startswith("analyst") else "reports"
+    return pair.channel(party).post(f"/tasks/{task.hash}/{path}", message, token)
+
+
+def spent(pair: Federation, task: Task, party: int) -> str:
+    return Ledger.existing(pair.store(party)).statement(task.dataset).spent.digits
+
+
+# The whole road
+
+
+def test_both_servers_answer_alike_and_each_charges_once(pair: Federation) -> None:
+    task = pair.tasks["counted"]
+    first = pair.analyst(task).ask(QUESTION)
+    assert is_near(first)
+    assert (pair.analyst(task, party=1).ask(QUESTION).count == first.count).all()
+    again = pair.analyst(task).ask(ThresholdsQuestion("x", GRID, (500, 7)))
+    assert again.count[1] == first.count[1]
+    median = pair.analyst(task).ask(QuantileQuestion("x", GRID, 0.5))
+    assert median.lower < np.quantile(X, 0.5, method="inverted_cdf") <= median.upper
+    assert abs(median.x - np.median(X)) < 0.2
+    assert [spent(pair, task, party) for party in (0, 1)] == ["10", "10"]
+    assert first.face.trust.startswith("two servers that do not collude")
+    assert first.face.units == 200
+    assert first.error[0] ** 2 == pytest.approx(2 * 10 * Noise(Family.LAPLACE, Fraction(1)).variance)
+
+
+def test_a_roc_curve_of_labelled_reports_shows_no_label_to_a_server(pair: Federation) -> None:
+    task, late = pair.tasks["scored"], (X > 0.5).astype(float)
+    late[:3] = np.nan
+    assert pair.contribute(task, {"x": X, "late": late}).reports == 200
+    assert pair.close(task)[1] == 200
+    roc = pair.analyst(task).ask(RocThresholdsQuestion("late", "x", GRID, (250, 500, 750)))
+    assert roc.auc > 0.95
+    with pytest.raises(ProtocolAborted, match=r"^question: the task counts another column, grid or label"):
+        pair.analyst(task).ask(QUESTION)
+
+
+def test_before_a_task_is_closed_there_are_no_answers_and_after_it_no_reports(pair: Federation) -> None:
+    with pytest.raises(ProtocolAborted, match=r"^task: it is not closed yet"):
+        pair.analyst(pair.tasks["open"]).ask(QUESTION)
+    message = Asked.fresh(pair.tasks["open"], AT).to_json()
+    with pytest.raises(ProtocolAborted, match=r"^task: it is not closed yet"):
+        post(pair, pair.tasks["open"], message)
+    with pytest.raises(ProtocolAborted, match=r"^reports: the task is closed; it takes no more"):
+        pair.contribute(pair.tasks["counted"], values(seed=2), owner=2)
+    with pytest.raises(ProtocolAborted, match=r"^reports: there is none yet"):
+        pair.close(pair.tasks["open"])
+    assert spent(pair, pair.tasks["open"], 0) == "0"
+    assert pair.close(pair.tasks["counted"], party=1) == pair.close(pair.tasks["counted"])
+
+
+# Owners
+
+
+def test_the_same_reports_sent_twice_and_an_owner_that_died_on_the_way_count_once(pair: Federation) -> None:
+    task = pair.tasks["resent"]
+    one = pair.contribution(task, values())
+    (first, second), *_ = one.batches()
+    half = unpacked(first, task.hash, 0, one_size(task))[:120]
+    post(pair, task, packed(task.hash, 0, half), "owner-1")  # then the owner died: 120 of 200, at one server
+    assert pair.contribute(task, values()).reports == 200
+    assert pair.contribute(task, values()).new == 0
+    assert json.loads(post(pair, task, second, "owner-1", party=1)) == {"new": 0, "known": 200}
+    assert pair.close(task)[1] == 200
+    assert is_near(pair.analyst(task).ask(QUESTION))
+
+
+def test_a_report_that_reached_one_server_only_counts_at_neither(pair: Federation) -> None:
+    task = pair.tasks["halved"]
+    pair.contribute(task, values())
+    (first, second), *_ = pair.contribution(task, {"x": np.zeros(50)}, owner=2).batches()
+    post(pair, task, first, "owner-2")
+    # A report of the same name, whose halves are not of one: the second one is not taken.
+    other = unpacked(second, task.hash, 1, one_size(task))
+    (_, foreign), *_ = pair.contribution(task, {"x": np.ones(50)}, owner=3).batches()
+    assert other[0].id not in {report.id for report in unpacked(foreign, task.hash, 1, one_size(task))}
+    assert pair.close(task, party=1)[1] == 200
+    assert is_near(pair.analyst(task).ask(QUESTION))
+
+
+def test_an_owner_sends_as_many_reports_as_the_task_says(pair: Federation) -> None:
+    task = pair.tasks["full"]
+    with pytest.raises(ProtocolAborted, match=r"^data: 301 records; the task takes 1 to 300 of one owner"):
+        pair.contribute(task, values(301))
+    pair.contribute(task, values(200))
+    with pytest.raises(ProtocolAborted, match=r"^reports: at most 300 of one owner are taken; 200 are here"):
+        pair.contribute(task, values(150, seed=3))
+    assert json.loads(pair.channel(0).get(f"/tasks/{task.hash}"))["reports"] == 200
+
+
+def one_size(task: Task) -> int:
+    from dpcurves.aggregator.desk import encoding_of
+
+    return encoding_of(task).size + OVERHEAD
+
+
+def batch(pair: Federation, party: int = 0) -> bytes:
+    return next(iter(pair.contribution(pair.tasks["open"], values(20)).batches()))[party]
+
+
+def flipped(message: bytes, place: int) -> bytes:
+    place %= len(message)
+    return message[:place] + bytes([message[place] ^ 1]) + message[place + 1 :]
+
+
+@pytest.mark.parametrize(
+    ("damage", "line"),
+    [
+        (lambda good: good[:-1], "the batch is cut off, or something follows it"),
+        (lambda good: good[:20], "the batch is cut off"),
+        (lambda good: good + b"x", "the batch is cut off, or something follows it"),
+        (lambda good: flipped(good, 0), "this is no batch of format 1"),
+        (lambda good: flipped(good, 4), "this is no batch of format 1"),
+        (lambda good: flipped(good, 5), "the batch is for another task or server"),
+        (lambda good: flipped(good, 20), "the batch is for another task or server"),
+        (lambda good: flipped(good, 6), "reports of .* bytes are needed"),
+        (lambda good: flipped(good, 50), "report 0 of the batch was changed, or sealed to another server"),
+        (lambda good: flipped(good, -1), "report 19 of the batch was changed, or sealed to another server"),
+    ],
+)
+def test_a_batch_that_was_changed_on_its_way_is_refused_whole(pair: Federation, damage: Damage, line: str) -> None:
+    with pytest.raises(ProtocolAborted, match=f"^reports: .*{line}"):
+        post(pair, pair.tasks["open"], damage(batch(pair)), "owner-1")
+    assert json.loads(pair.channel(0).get(f"/tasks/{pair.tasks['open'].hash}"))["reports"] == 0
+
+
+def test_a_share_that_was_sealed_to_the_other_server_or_task_is_refused(pair: Federation) -> None:
+    task, size = pair.tasks["open"], one_size(pair.tasks["open"])
+    turned = packed(task.hash, 0, unpacked(batch(pair, 1), task.hash, 1, size))
+    other = next(iter(pair.contribution(pair.tasks["full"], values(20)).batches()))[0]
+    elsewhere = packed(task.hash, 0, unpacked(other, pair.tasks["full"].hash, 0, size))
+    swapped = unpacked(batch(pair), task.hash, 0, size)
+    renamed = packed(task.hash, 0, [Report(swapped[1].id, swapped[0].sealed), *swapped[2:]])
+    for message in (turned, elsewhere, renamed):
+        with pytest.raises(ProtocolAborted, match=r"^reports: report 0 of the batch was changed"):
+            post(pair, task, message, "owner-1")
+
+
+# Who may speak
+
+
+def test_every_role_has_its_own_tickets(pair: Federation) -> None:
+    task, channel = pair.tasks["counted"], pair.channel(0)
+    analyst, owner = (
+        pair.token(task, name, role) for name, role in (("analyst-1", Role.ANALYST), ("owner-1", Role.OWNER))
+    )
+    foreign = pair.token(pair.tasks["open"], "analyst-1", Role.ANALYST)
+    asked = Asked.fresh(task, AT).to_json()
+    for path, token, who in (
+        ("answers", owner, "analyst"), ("answers", foreign, "analyst"), ("answers", "", "analyst"),
+        ("reports", analyst, "owner"), ("close", owner, "coordinator"),
+    ):  # fmt: skip
+        with pytest.raises(ProtocolAborted, match=f"^ticket: that of an {who} of this task is needed"):
+            channel.post(f"/tasks/{task.hash}/{path}", asked, token)
+    for path in ("peer/half", "peer/close"):
+        with pytest.raises(ProtocolAborted, match=r"^peer: the other server of this task alone may ask this"):
+            channel.post(f"/tasks/{task.hash}/{path}", asked, analyst)
+    with pytest.raises(ProtocolAborted, match=r"^task: this server has another task"):
+        channel.get(f"/tasks/{'0' * 64}")
+
+
+def test_a_server_believes_the_other_ones_certificate_alone(pair: Federation) -> None:
+    task = pair.tasks["counted"]
+    asked = Asked.fresh(task, AT)
+    other = pair.channel(0, proving(pair, 1, 0))
+    told = other.post(f"/tasks/{task.hash}/peer/half", asked.to_json())
+    assert len(asked.answer(told, "peer").numbers) == len(AT)
+    own = pair.channel(0, proving(pair, 0, 0))
+    with pytest.raises(ProtocolAborted, match=r"^server: the connection to .* was lost"):
+        own.post(f"/tasks/{task.hash}/peer/half", asked.to_json())
+    wrong = pair.channel(1, url=pair.url(0))
+    with pytest.raises(ProtocolAborted, match=r"^server: who answers at .* is not the one that the task names"):
+        wrong.get(f"/tasks/{task.hash}")
+
+
+def proving(pair: Federation, who: int, whom: int) -> ssl.SSLContext:
+    """What server `who` shows to server `whom`."""
+    context = trusting(pair.identities[whom].public)
+    context.load_cert_chain(pair.identities[who].certificate, pair.identities[who].proof)
+    return context
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"version": 2}, "question: version 1 of the protocol is spoken here"),
+        ({"task": "0" * 64}, "question: it is of another task"),
+        ({"at": []}, "at: a list of 1 to 4096 whole numbers"),
+        ({"at": [1.5]}, "at: a list of 1 to 4096 whole numbers"),
+        ({"at": [True]}, "at: a list of 1 to 4096 whole numbers"),
+        ({"at": [3, 3]}, "at: numbers from 0 to 1000 are needed, each once"),
+        ({"at": [1001]}, "at: numbers from 0 to 1000 are needed, each once"),
+        ({"nonce": ""}, "question: it needs an id and a nonce"),
+        ({"question": "a b"}, "question: it needs an id and a nonce"),
+    ],
+)
+def test_what_is_no_question_of_this_task_is_refused(pair: Federation, changes: dict[str, object], line: str) -> None:
+    task = pair.tasks["counted"]
+    message = json.dumps({**json.loads(Asked.fresh(task, AT).to_json()), **changes}).encode()
+    with pytest.raises(ProtocolAborted, match=f"^{line}"):
+        post(pair, task, message)
+    with pytest.raises(ProtocolAborted, match=r"^question: the message is cut off"):
+        post(pair, task, Asked.fresh(task, AT).to_json()[:-5])
+
+
+# Servers that fail
+
+
+def test_a_server_that_is_killed_or_slow_tells_nothing_and_begins_again_with_the_same_answers(pair: Federation) -> None:
+    task = pair.tasks["killed"]
+    pair.contribute(task, values())
+    pair.close(task)
+    first = pair.analyst(task).ask(QUESTION, "mine")
+    # The peer is gone: one clear line.
+    pair.end(1)
+    with pytest.raises(ProtocolAborted, match=r"^peer: nobody answers at "):
+        pair.analyst(task).ask(QUESTION, "other")
+    pair.start(1)
+    assert (pair.analyst(task).ask(QUESTION, "mine").count == first.count).all()
+    # The peer hangs while a question is asked, and the leader is killed: the answer is lost, and comes later.
+    pair.tell(1, signal.SIGSTOP)
+    lost = in_background(lambda: pair.analyst(task).ask(ThresholdsQuestion("x", GRID, (3,)), "late"))
+    pair.end(0)
+    assert isinstance(lost(), ProtocolAborted)
+    pair.start(0, "--patience", "1")
+    with pytest.raises(ProtocolAborted, match=r"^peer: .* gave no answer within 1 seconds"):
+        pair.analyst(task).ask(QUESTION, "slow")
+    pair.tell(1, signal.SIGCONT)
+    assert (pair.analyst(task).ask(QUESTION, "mine").count == first.count).all()
+    assert (pair.analyst(task, party=1).ask(QUESTION, "mine").count == first.count).all()
+    assert [spent(pair, task, party) for party in (0, 1)] == ["10", "10"]
+    for party in (0, 1):
+        Ledger.existing(pair.store(party)).verify()
+
+
+def in_background(work: Callable[[], object]) -> Callable[[], object]:
+    ended: list[object] = []
+
+    def run() -> None:
+        try:
+            ended.append(work())
+        except ProtocolAborted as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    threading.Event().wait(0.5)
+
+    def result() -> object:
+        thread.join(LONG)
+        return ended[0]
+
+    return result
+
+
+@contextmanager
+def impostor(pair: Federation, answers: list[bytes]) -> Iterator[str]:
+    """Somebody with server 1's keys who says what was recorded: as it would after its keys were stolen."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.identities[1].certificate, pair.identities[1].proof)
+    with closing(socket.create_server(("127.0.0.1", 0))) as listening:
+
+        def serve() -> None:
+            for answer in answers:
+                with closing(context.wrap_socket(listening.accept()[0], server_side=True)) as told:
+                    request = b""
+                    while not request.endswith(b"}"):
+                        request += told.recv(65536)
+                    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(answer)}\r\nConnection: close\r\n\r\n"
+                    told.sendall(head.encode() + answer)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"https://127.0.0.1:{listening.getsockname()[1]}"
+        thread.join(LONG)
+
+
+def test_an_answer_that_is_replayed_changed_or_cut_off_is_refused(pair: Federation) -> None:
+    """A desk of server 0 in this process, whose peer is an impostor."""
+    task = pair.tasks["counted"]
+    asked = Asked.fresh(task, AT)
+    honest = pair.channel(1, proving(pair, 0, 1))
+    recorded = honest.post(f"/tasks/{task.hash}/peer/half", asked.to_json())
+    with impostor(pair, [recorded, recorded[:-9], recorded.replace(b"500", b"501"), b"[]"]) as url:
+        desk = Aggregator(0, [task], pair.identities[0], pair.store(0), url).desks()[task.hash]
+        pair.opened.append(desk.peer)
+        for line in (
+            "peer: it answered another question, or an earlier one",
+            "peer: the message is cut off",
+            "peer: it answered another question",
+            "peer: the message is cut off, or is none",
+        ):
+            with pytest.raises(ProtocolAborted, match=f"^{line}"):
+                desk.answer(Asked.fresh(task, AT).to_json())
+
+
+def test_halves_of_another_set_or_that_are_none_are_refused(pair: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = pair.tasks["counted"]
+    desk = Aggregator(0, [task], pair.identities[0], pair.store(0)).desks()[task.hash]
+
+    def post(changes: dict[str, object]) -> bytes:
+        asked = Asked.fresh(task, AT)
+
+        def told(path: str, body: bytes, token: str = "") -> bytes:
+            return json.dumps({**json.loads(body), **honest, **changes}).encode()
+
+        monkeypatch.setattr(desk.peer, "post", told)
+        return desk.answer(asked.to_json())
+
+    standing = json.loads(desk.standing())
+    honest = {"set": standing["set"], "reports": standing["reports"], "numbers": [0] * len(AT)}
+    assert json.loads(post({}))["reports"] == 200
+    wrong: list[tuple[dict[str, object], str]] = [
+        ({"set": "0" * 64}, "peer: it answers from another set of reports"),
+        ({"reports": 199}, "peer: it answers from another set of reports"),
+        ({"numbers": [2**64] * len(AT)}, "peer: its half of the answer is none"),
+        ({"numbers": [0]}, "peer: its answer is not of the form"),
+        ({"numbers": [0.5] * len(AT)}, "peer: its answer is not of the form"),
+        ({"version": 2}, "peer: it answered another question"),
+        ({"task": "0" * 64}, "peer: it answered another question"),
+        ({"nonce": "old"}, "peer: it answered another question"),
+    ]
+    for changes, line in wrong:
+        with pytest.raises(ProtocolAborted, match=f"^{line}"):
+            post(changes)
+
+
+def test_no_share_and_no_count_is_ever_logged(pair: Federation) -> None:
+    """Runs last: all that both servers have printed are the lines with which they come up."""
+    for party in (0, 1):
+        lines = pair.log(party).splitlines()
+        assert lines
+        assert all("listens at" in line for line in lines), lines
+
+
+def test_a_server_refuses_a_task_that_names_another_one(pair: Federation, tmp_path: Path) -> None:
+    task = pair.tasks["counted"]
+    with pytest.raises(ProtocolAborted, match=r"^identity: task 'counted' names another server as party 1"):
+        Aggregator(1, [task], pair.identities[0], f"sqlite:///{tmp_path}/a.db").desks()
