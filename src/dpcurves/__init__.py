@@ -11,6 +11,8 @@ if TYPE_CHECKING:
         ROC,
         Bins,
         BisectionCdfQuestion,
+        BinnedResiduals,
+        BinnedResidualsQuestion,
         Bounds,
         BoundsQuestion,
         Calibration,
@@ -57,7 +59,7 @@ _ROOMS = {
         "CDF", "ROC", "Bins", "Calibration", "CalibrationQuestion", "CdfQuestion", "Histogram", "HistogramQuestion",
         "HosmerLemeshow", "HosmerLemeshowQuestion", "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion",
         "RocQuestion", "Thresholds", "ThresholdsQuestion", "energy_distance", "ks_distance", "wasserstein_distance",
-        "Bounds", "BoundsQuestion", "BisectionCdfQuestion", "CutsCdfQuestion",
+        "BinnedResiduals", "BinnedResidualsQuestion", "Bounds", "BoundsQuestion", "BisectionCdfQuestion", "CutsCdfQuestion",
         "PartitionCdfQuestion",
     ),
     "data": ("Categories", "Grid", "Outside"),
@@ -75,7 +77,7 @@ _ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")
 
 __all__ = [
     "ADD_REMOVE", "CDF", "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "REPLACE_ONE", "ROC",
-    "Account", "Bins", "BisectionCdfQuestion", "Bounds", "BoundsQuestion", "BudgetExceeded", "Calibration",
+    "Account", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds", "BoundsQuestion", "BudgetExceeded", "Calibration",
     "CalibrationQuestion", "Categories", "CdfQuestion", "CutsCdfQuestion", "Grid", "Histogram", "HistogramQuestion",
     "HosmerLemeshow", "HosmerLemeshowQuestion", "Ledger", "Neighbours", "Outside", "PartitionCdfQuestion",
     "PrivacyLoss", "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion", "Randomness", "RocQuestion",

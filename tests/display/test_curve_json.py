@@ -22,6 +22,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "roc": {"fpr": THIRDS, "tpr": THIRDS, "thresholds": np.array([np.inf, 0.5, 0.1]), "auc": np.float64(1) / 3},
     "calibration": {"prob_pred": THIRDS, "prob_true": THIRDS, "count": np.array([3, 2, 1])},
     "hosmer-lemeshow": {"statistic": 3.5, "p_value": 0.25, "groups": [GROUP, GROUP]},
+    "binned-residuals": {"prob_pred": THIRDS, "residual": -THIRDS, "count": THIRDS, "envelope": THIRDS},
     "quantiles": {"p": THIRDS, "x": -THIRDS},
     "histogram": {"x": np.append(0, THIRDS), "count": np.array([2**40, -1, 0])},
     "thresholds": {"x": THIRDS, "count": np.array([2**40, -1, 0])},

@@ -1,6 +1,7 @@
 """What people look at: each file asks one question and reads its answer."""
 
 from .bins import Bins
+from .binned_residuals import BinnedResiduals, BinnedResidualsQuestion
 from .by_category import ByCategory
 from .calibration import Calibration, CalibrationQuestion
 from .cdf import CDF, CdfQuestion
@@ -19,7 +20,7 @@ from .roc_thresholds import RocThresholds, RocThresholdsQuestion
 from .thresholds import Thresholds, ThresholdsQuestion
 
 __all__ = [
-    "CDF", "ROC", "Bins", "BisectionCdfQuestion", "Bounds", "BoundsQuestion", "ByCategory", "Calibration",
+    "CDF", "ROC", "Bins", "BisectionCdfQuestion", "BinnedResiduals", "BinnedResidualsQuestion", "Bounds", "BoundsQuestion", "ByCategory", "Calibration",
     "CalibrationQuestion", "CdfQuestion", "Continued", "CutsCdfQuestion", "Histogram", "HistogramQuestion",
     "HosmerLemeshow", "HosmerLemeshowQuestion", "PartitionCdfQuestion", "Quantile", "QuantileQuestion", "Quantiles",
     "QuantilesQuestion", "Question", "RocQuestion", "RocThresholds", "RocThresholdsQuestion", "Thresholds",

@@ -1,6 +1,7 @@
 """Arrays as pictures, tables, pages and JSON. Computes no statistics; heavy libraries are imported when used."""
 
 from .balance import Balance, Charge, Refusal
+from .binned_picture import draw_binned_residuals
 from .calibration_picture import draw_calibration, draw_hosmer_lemeshow
 from .canvas import LANDSCAPE, SQUARE, headless_axes
 from .card import card
@@ -17,7 +18,7 @@ from .terminal import curve_table, ledger_table
 
 __all__ = [
     "LANDSCAPE", "SEEDED", "SQUARE", "Balance", "Charge", "Opened", "Refusal", "card", "check_document", "curve_schema",
-    "curve_table", "draw_bins", "draw_calibration", "draw_cdf", "draw_counts", "draw_histogram", "draw_hosmer_lemeshow",
+    "curve_table", "draw_binned_residuals", "draw_bins", "draw_calibration", "draw_cdf", "draw_counts", "draw_histogram", "draw_hosmer_lemeshow",
     "draw_quantiles", "draw_roc", "envelope", "footer", "headless_axes", "ledger_table", "opened", "privacy_object",
     "report", "save_figure", "svg_text", "to_frame",
 ]  # fmt: skip

@@ -1,0 +1,179 @@
+"""Are residuals around zero wherever the model predicts the same? Average residuals of bins of like predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import display
+from ..data import Axis, CountQuery, CutQuery, Grid, MergeQuery, Read, SumQuery
+from ..data.axis import Category
+from ..postprocess import mean_residuals, residual_envelope
+from ..privacy import Model, PrivacyLoss, ReplaceOne, declared
+from ..release import Evidence, Face, Release, Setting, Step
+from .labels import labels
+from .question import card_of, face_of
+from .score_groups import HALF, SCORES, ScoreGroups, require_groups
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FloatArray = NDArray[np.float64]
+CUTS, MERGES, COUNTS, SUMS = Fraction(3, 20), Fraction(3, 20), Fraction(3, 5), Fraction(1, 10)
+TOLERANCE = 0.05
+"""How far noise may move the mean residual of a bin, one standard deviation, before the bin is joined to the next."""
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedResiduals:
+    """Mean of label less prediction in each bin (Gelman, Goegebeur, Tuerlinckx and Van Mechelen 2000).
+
+    Attributes:
+        prob_pred: Mean prediction of each bin, of shape ``(bins,)``.
+        residual: Mean residual, of the same shape.
+        count: Records in each bin, never below zero.
+        envelope: Two standard errors, noise included: about 95 of 100 residuals of a right model lie within.
+        edges: Where the bins lie, of shape ``(bins + 1,)``.
+        face: What stands on every picture.
+        groups: What all this was read from.
+    """
+
+    prob_pred: FloatArray
+    residual: FloatArray
+    count: FloatArray
+    envelope: FloatArray
+    edges: FloatArray
+    face: Face
+    groups: ScoreGroups
+
+    @classmethod
+    def read(cls, groups: ScoreGroups, face: Face) -> BinnedResiduals:
+        """From released bins."""
+        released = groups.released
+        within = residual_envelope(released, *groups.deviations(None))
+        count = np.maximum(released.count, 0.0)
+        return cls(released.mean, mean_residuals(released), count, within, groups.grid.edges, face, groups)
+
+    @property
+    def outside(self) -> float:
+        """The share of bins whose residual leaves the envelope: about 0.05 if the model is right."""
+        return float((np.abs(self.residual) > self.envelope).mean())
+
+    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
+        """Draw mean residuals against mean predictions, inside their envelope."""
+        return display.draw_binned_residuals(
+            self.prob_pred, self.residual, self.envelope, self.count, self.face, ax=ax, name=name
+        )
+
+    def to_frame(self) -> Any:
+        """Columns ``prob_pred``, ``residual``, ``count`` and ``envelope`` as a data frame."""
+        return display.to_frame(self._arrays())
+
+    def to_json(self) -> str:
+        """The published format (``kind`` is ``binned-residuals``)."""
+        return display.envelope("binned-residuals", self._arrays(), self.face, self.groups.to_json())
+
+    @classmethod
+    def from_json(cls, text: str) -> BinnedResiduals:
+        """What `to_json` wrote."""
+        opened = display.opened(text, "binned-residuals")
+        return cls.read(ScoreGroups.from_json(opened.evidence), opened.face)
+
+    def _arrays(self) -> dict[str, FloatArray]:
+        return {
+            "prob_pred": self.prob_pred, "residual": self.residual, "count": self.count, "envelope": self.envelope
+        }  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        rows = [("bins", str(len(self.count))), ("outside the envelope", f"{self.outside:.0%}")]
+        return card_of("Binned residuals", self.plot, rows, self.face)
+
+
+@dataclass(frozen=True, slots=True)
+class BinnedResidualsQuestion:
+    """Where does a model predict too much, and where too little? Four turns (Chen 2018, Algorithms 13 and 14, mended).
+
+    Predictions are cut in private into bins of about equal size; from left to right, bins are joined until each seems
+    to hold `least` records; positives and negatives of each are counted, and distances of predictions from the middle
+    of their bin are summed. A residual is a label less a prediction, so its sum follows.
+
+    Attributes:
+        label: The column of true labels.
+        score: The column of predicted probabilities.
+        model: Where the model comes from; it has no default, and stands on the face.
+        bins: How many bins at most. Where the number of units is public, no more are cut than it can fill twice over.
+        least: How many records a bin should hold; None: so many that noise moves its mean residual by about 0.05.
+        grid: Public cells that edges of bins are chosen from; predictions outside are clamped.
+        pos_label, neg_label: The two classes; records with another label are missing.
+
+    Raises:
+        ValueError: there are fewer than 2 bins or less than 1 record to each, or the grid leaves [0, 1].
+        TypeError: `model` says nothing of the model.
+    """
+
+    label: str
+    score: str
+    model: Model
+    bins: int = 16
+    least: int | None = None
+    grid: Grid = SCORES
+    pos_label: Category = 1
+    neg_label: Category | None = None
+
+    def __post_init__(self) -> None:
+        labels(self.label, self.pos_label, self.neg_label)
+        declared(self.model)
+        if self.bins < 2:
+            raise ValueError(f"bins: at least 2 are needed, got {self.bins}")
+        require_groups(self.bins, self.grid)
+        if not (self.grid.lower >= 0 and self.grid.upper <= 1):
+            raise ValueError(f"grid: predicted probabilities lie between 0 and 1, got {self.grid}")
+        if self.least is not None:
+            MergeQuery((Axis(self.score, self.grid),), self.least)
+
+    def steps(self, setting: Setting) -> Generator[Step, Release, BinnedResiduals]:
+        """Cuts, merges, counts, sums."""
+        classes, score = labels(self.label, self.pos_label, self.neg_label), Axis(self.score, self.grid)
+        least = self.least if self.least is not None else least_records(setting)
+        cuts = yield Step(CutQuery((score,), self._pieces(setting, least)), CUTS)
+        fine = Axis(self.score, self.grid.cut(cuts.values))
+        merges = yield Step(MergeQuery((fine,), least), MERGES)
+        bins = Axis(self.score, merged(fine.grid, merges.values))
+        counts = yield Step(CountQuery((classes, bins), Read.CELLS), COUNTS)
+        sums = yield Step(SumQuery((classes, bins), half=HALF), SUMS)
+        groups = ScoreGroups(bins.grid, Evidence.of(counts), Evidence.of(sums))
+        return BinnedResiduals.read(groups, face_of((cuts, merges, counts, sums), self.model.value))
+
+    def __str__(self) -> str:
+        return f"binned residuals of {self.score} for {self.label}"
+
+    def _pieces(self, setting: Setting, least: int) -> int:
+        if not isinstance(setting.adjacency, ReplaceOne):
+            return self.bins
+        records = setting.adjacency.units * setting.adjacency.unit.records
+        return max(2, min(self.bins, 2 * records // least))
+
+
+def merged(fine: Grid, ends: tuple[int, ...]) -> Grid:
+    """The cells that are left: what is behind the last end belongs to the last one."""
+    inner = [place + 1 for place, said in enumerate(ends) if said]
+    left_over = bool(inner) and inner[-1] < fine.cells
+    return fine.cut(inner[:-1] if left_over else inner)
+
+
+def least_records(setting: Setting) -> int:
+    """With so many, the noise of a count moves a mean residual by about `TOLERANCE`. From public facts alone."""
+    return max(1, ceil(_noise_of_a_count(setting.loss * COUNTS, setting) / TOLERANCE))
+
+
+def _noise_of_a_count(loss: PrivacyLoss, setting: Setting) -> float:
+    """About the standard deviation of the noise of one count of disjoint ones."""
+    if loss.epsilon is not None:
+        return sqrt(2) * float(setting.adjacency.moves / loss.epsilon)
+    return sqrt(setting.adjacency.squared_moves / (2 * loss.rho))

@@ -1,0 +1,72 @@
+"""Binned residuals as pictures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..release import Face
+from .canvas import LANDSCAPE, canvas
+from .ink import GREY, Ink, explain, is_blank, next_ink
+from .lettering import legend_lettering
+from .outline import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SMALLEST, LARGEST = 10.0, 90.0
+
+
+def draw_binned_residuals(
+    prob_pred: ArrayLike,
+    residual: ArrayLike,
+    envelope: ArrayLike,
+    count: ArrayLike,
+    face: Face,
+    *,
+    ax: Axes | None = None,
+    name: str | None = None,
+) -> Axes:
+    """Draw mean residuals against mean predictions, a point for each bin, between two standard errors.
+
+    Args:
+        prob_pred: Mean prediction of each bin, which do not fall.
+        residual: Mean residual of each bin.
+        envelope: Two standard errors of each bin.
+        count: Records in each bin: the area of its point.
+        face: What is written below the picture.
+        ax: Where to draw; None: in a new figure.
+        name: What the legend calls the model.
+    """
+    from .footnote import sign
+
+    ax = canvas(ax, LANDSCAPE)
+    ink = next_ink(ax)
+    if is_blank(ax):
+        _draw_frame(ax)
+    across, upwards, within, sizes = (np.asarray(each, dtype=float) for each in (prob_pred, residual, envelope, count))
+    title = "" if name is None else f"{legend_lettering(name)}: "
+    _draw_envelope(ax, across, within, ink, title)
+    areas = SMALLEST + (LARGEST - SMALLEST) * np.clip(sizes, 0, None) / np.fmax.reduce(sizes, initial=1.0)
+    words = f"{title}mean residual of a bin"
+    ax.scatter(across, upwards, s=areas, color=ink.color, label=words, zorder=3)
+    explain(ax, "best")
+    sign(ax, face, name)
+    return ax
+
+
+def _draw_frame(ax: Axes) -> None:
+    ax.axhline(0, color=GREY, linewidth=0.8)
+    ax.margins(y=0.25)
+    ax.set_xlim(-0.02, 1.02)
+    ax.set_xlabel("mean predicted probability")
+    ax.set_ylabel("mean residual: label less prediction")
+
+
+def _draw_envelope(ax: Axes, across: Floats, within: Floats, ink: Ink, title: str) -> None:
+    words = f"{title}± 2 standard errors, noise included"
+    for bound, label in ((within, words), (-within, "")):
+        # A single bin has a line of no length: a mark shows where it would begin.
+        ax.plot(across, bound, color=ink.color, linestyle=ink.dash, linewidth=0.9, marker="_", alpha=0.7, label=label)

@@ -1,0 +1,146 @@
+"""Binned residuals: equality without noise, honest envelopes with it, and an answer to whatever is in the columns."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import pytest
+from by_hand import answer, both
+from numpy.typing import NDArray
+
+from dpcurves import ADD_REMOVE, PRIVATE_MODEL, PUBLIC_MODEL, PrivacyLoss, Session, rehearse
+from dpcurves.curves.binned_residuals import BinnedResiduals, BinnedResidualsQuestion, least_records, merged
+from dpcurves.data import Grid, Outside
+from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, ReplaceOne, Unit
+from dpcurves.release import Setting
+
+FloatArray = NDArray[np.float64]
+DRAW = np.random.default_rng(5)
+SCORES = DRAW.beta(2, 2, size=4000)
+LABELS = (DRAW.random(4000) < SCORES).astype(int)
+TABLE = {"y": LABELS, "s": SCORES}
+HUGE = PrivacyLoss.pure(10**9)
+QUESTION = BinnedResidualsQuestion("y", "s", PUBLIC_MODEL)
+ONE = PrivacyLoss.pure(1)
+
+
+@pytest.mark.parametrize("adjacency", both(4000), ids=str)
+@pytest.mark.parametrize("loss", [HUGE, PrivacyLoss.zcdp(10**12)], ids=str)
+def test_without_noise_means_are_those_of_the_bins(loss: PrivacyLoss, adjacency: Adjacency) -> None:
+    found = answer(QUESTION, TABLE, loss, adjacency, seed=1)
+    bins = np.searchsorted(found.edges[1:-1], SCORES, side="right")
+    count = np.bincount(bins)
+    assert len(count) == 16
+    assert found.count == pytest.approx(count)
+    assert found.prob_pred == pytest.approx(np.bincount(bins, SCORES) / count, abs=1e-8)
+    assert found.residual == pytest.approx(np.bincount(bins, LABELS - SCORES) / count, abs=1e-8)
+    assert found.envelope == pytest.approx(2 * np.sqrt(found.prob_pred * (1 - found.prob_pred) / count), rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", ["0.2", "1"])
+@pytest.mark.parametrize("adjacency", both(2000), ids=str)
+def test_an_honest_model_leaves_the_envelope_as_rarely_as_said(adjacency: Adjacency, epsilon: str) -> None:
+    """About 5 in 100: 4 sigma above 7, for discrete Laplace noise has heavier tails than a normal law."""
+    outside: list[bool] = []
+    for seed in range(60):
+        labels = (np.random.default_rng(seed).random(2000) < SCORES[:2000]).astype(int)
+        found = answer(QUESTION, {"y": labels, "s": SCORES[:2000]}, PrivacyLoss.pure(epsilon), adjacency, seed)
+        outside.extend((np.abs(found.residual) > found.envelope).tolist())
+    assert np.mean(outside) < 0.07 + 4 * sqrt(0.07 * 0.93 / len(outside))
+
+
+def test_a_wrong_model_leaves_it() -> None:
+    wrong = {"y": LABELS, "s": SCORES**2}
+    found = answer(QUESTION, wrong, ONE, both(4000)[1], seed=3)
+    assert found.outside > 0.5
+    assert found.residual.mean() > 0.1
+    honest = answer(QUESTION, TABLE, ONE, both(4000)[1], seed=3)
+    assert honest.outside < 0.3
+
+
+@pytest.mark.parametrize("adjacency", both(4000), ids=str)
+def test_bins_are_joined_where_noise_would_drown_them(adjacency: Adjacency) -> None:
+    many, few = (len(answer(QUESTION, TABLE, PrivacyLoss.pure(e), adjacency, seed=2).count) for e in ("5", "0.05"))
+    assert many > 12
+    assert few <= 4
+
+
+EDGES = {
+    "nobody": ([], []), "one record": ([1.0], [0.5]), "an empty class": ([1.0] * 30, DRAW.random(30)),
+    "constant prediction": (DRAW.integers(0, 2, 50).astype(float), [0.3] * 50), "all scores 1": ([0.0] * 9, [1.0] * 9),
+    "infinite": ([1.0, 0.0, 1.0], [np.inf, -np.inf, 0.5]), "missing": ([1.0, np.nan, 7.0], [np.nan, 0.2, 0.4]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("columns", EDGES.values(), ids=list(EDGES))
+@pytest.mark.parametrize("loss", [PrivacyLoss.pure("0.01"), ONE, HUGE, PrivacyLoss.zcdp("0.1")], ids=str)
+def test_whatever_is_in_the_columns_there_is_an_answer(
+    columns: tuple[FloatArray, FloatArray], loss: PrivacyLoss
+) -> None:
+    table = {"y": np.array(columns[0]), "s": np.array(columns[1])}
+    for adjacency in (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, max(1, len(columns[0])))):
+        for seed in range(3):
+            found = answer(QUESTION, table, loss, adjacency, seed)
+            assert len(found.residual) == len(found.edges) - 1 >= 1
+            assert (np.abs(found.residual) <= 1).all()
+            assert ((found.envelope >= 0) & (found.envelope <= 1)).all()
+            assert ((found.prob_pred >= found.edges[:-1]) & (found.prob_pred <= found.edges[1:])).all()
+            assert 0 <= found.outside <= 1
+
+
+def test_infinite_predictions_are_clamped_and_tied_ones_have_a_bin() -> None:
+    found = answer(QUESTION, {"y": [1.0] * 40, "s": [np.inf] * 40}, HUGE, both(40)[0], seed=1)
+    assert found.residual[-1] == pytest.approx(0, abs=1e-8)
+    assert found.prob_pred[-1] == pytest.approx(1)
+    tied = answer(QUESTION, {"y": [1.0, 0.0] * 20, "s": [0.3] * 40}, HUGE, both(40)[0], seed=1)
+    where = int(np.searchsorted(tied.edges, 0.3, side="right")) - 1
+    assert tied.residual[where] == pytest.approx(0.2, abs=1e-8)
+    assert tied.count[where] == pytest.approx(40)
+
+
+def test_a_session_answers_and_the_face_says_where_the_model_comes_from() -> None:
+    with Session(TABLE, budget=PrivacyLoss.pure(3), adjacency=ADD_REMOVE) as session:
+        found = session.ask(BinnedResidualsQuestion("y", "s", PRIVATE_MODEL), PrivacyLoss.pure(2), "a")
+        again = session.ask(BinnedResidualsQuestion("y", "s", PRIVATE_MODEL), PrivacyLoss.pure(2), "a")
+    assert found.face.epsilon == 2
+    assert "which is not in this one" in found.face.model
+    assert (again.residual == found.residual).all()
+    read = BinnedResiduals.from_json(found.to_json())
+    for name in ("prob_pred", "residual", "count", "envelope", "edges"):
+        assert (getattr(read, name) == getattr(found, name)).all()
+    assert list(found.to_frame().columns) == ["prob_pred", "residual", "count", "envelope"]
+    assert "Binned residuals" in found._repr_html_()
+
+
+def test_shares_add_up_and_pieces_follow_public_numbers_alone() -> None:
+    plans = rehearse(QUESTION, ONE, AddRemove(EACH_RECORD))
+    assert [plan.query.__class__.__name__ for plan in plans] == ["CutQuery", "MergeQuery", "CountQuery", "SumQuery"]
+    assert rehearse(QUESTION, ONE, ReplaceOne(EACH_RECORD, 200))[0].query.pieces == 4  # type: ignore[union-attr]
+    assert rehearse(QUESTION, ONE, ReplaceOne(EACH_RECORD, 1))[0].query.pieces == 2  # type: ignore[union-attr]
+    setting = Setting(ONE, ReplaceOne(Unit("u", 2), 50), adaptive=True)
+    assert least_records(setting) == 189  # noise of scale 4 / 0.6
+    assert least_records(Setting(PrivacyLoss.zcdp("0.5"), AddRemove(EACH_RECORD), adaptive=True)) == 26
+
+
+def test_what_is_left_over_belongs_to_the_last_bin() -> None:
+    fine = Grid.from_edges([0, 0.25, 0.5, 0.75, 1])
+    assert merged(fine, (0, 1, 0, 1)).edges.tolist() == [0, 0.5, 1]
+    assert merged(fine, (1, 1, 0, 0)).edges.tolist() == [0, 0.25, 1]
+    assert merged(fine, (0, 0, 0, 0)).edges.tolist() == merged(fine, (0, 1, 0, 0)).edges.tolist() == [0, 1]
+    assert merged(fine, (1, 1, 1, 1)).edges.tolist() == fine.edges.tolist()
+
+
+def test_what_makes_no_sense_is_refused_in_one_line() -> None:
+    with pytest.raises(TypeError, match="^model: say PUBLIC_MODEL"):
+        BinnedResidualsQuestion("y", "s", "public")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="^bins: at least 2"):
+        BinnedResidualsQuestion("y", "s", PUBLIC_MODEL, bins=1)
+    with pytest.raises(ValueError, match="^least: "):
+        BinnedResidualsQuestion("y", "s", PUBLIC_MODEL, least=0)
+    with pytest.raises(ValueError, match="^grid: predicted probabilities"):
+        BinnedResidualsQuestion("y", "s", PUBLIC_MODEL, grid=Grid(-1, 1, cells=4))
+    with pytest.raises(ValueError, match="^grid: groups need"):
+        BinnedResidualsQuestion("y", "s", PUBLIC_MODEL, grid=Grid(0, 1, cells=4, outside=Outside.APART))
+    with pytest.raises(ValueError, match="^neg_label: "):
+        BinnedResidualsQuestion("y", "s", PUBLIC_MODEL, pos_label="late")

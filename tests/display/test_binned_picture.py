@@ -1,0 +1,49 @@
+"""Binned residuals are drawn between two lines around zero, whatever they are."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.collections import PathCollection
+
+from dpcurves.display import draw_binned_residuals
+from dpcurves.release import Face
+
+FACE = Face(0.5, 0.125, "add-remove", "", 1, None, "one curator", "flat", False, "a", "public: fixed before")
+PREDICTED, RESIDUALS, WITHIN = np.array([0.1, 0.4, 0.8]), np.array([0.05, -0.02, 0.3]), np.array([0.1, 0.2, 0.15])
+
+
+@pytest.fixture(autouse=True)
+def closed() -> object:
+    yield
+    plt.close("all")
+
+
+def test_points_stand_between_two_standard_errors() -> None:
+    ax = draw_binned_residuals(PREDICTED, RESIDUALS, WITHIN, [10, 40, 0], FACE, name="model B")
+    (points,) = (each for each in ax.collections if isinstance(each, PathCollection))
+    assert np.asarray(points.get_offsets()) == pytest.approx(np.column_stack([PREDICTED, RESIDUALS]))
+    assert points.get_sizes().tolist() == [30, 90, 10]
+    zero, upper, lower = ax.lines
+    assert set(np.asarray(zero.get_ydata())) == {0}
+    assert np.asarray(upper.get_ydata()) == pytest.approx(WITHIN)
+    assert np.asarray(lower.get_ydata()) == pytest.approx(-WITHIN)
+    legend = ax.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "model B: ± 2 standard errors, noise included", "model B: mean residual of a bin",
+    ]  # fmt: skip
+
+
+def test_a_second_model_has_another_colour_and_one_frame() -> None:
+    ax = draw_binned_residuals(PREDICTED, RESIDUALS, WITHIN, [1, 1, 1], FACE)
+    draw_binned_residuals(PREDICTED, -RESIDUALS, WITHIN, [1, 1, 1], FACE, ax=ax)
+    assert len(ax.lines) == 5
+    assert ax.lines[1].get_color() != ax.lines[3].get_color()
+
+
+@pytest.mark.parametrize("bins", [0, 1])
+def test_no_bin_and_one_bin_are_no_error(bins: int) -> None:
+    ax = draw_binned_residuals(PREDICTED[:bins], RESIDUALS[:bins], WITHIN[:bins], [0] * bins, FACE)
+    ax.figure.canvas.draw()
