@@ -77,13 +77,13 @@ _ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")
 
 __all__ = [
     "ADD_REMOVE", "CDF", "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "REPLACE_ONE", "ROC",
-    "Account", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds", "BoundsQuestion", "BudgetExceeded", "Calibration",
-    "CalibrationQuestion", "Categories", "CdfQuestion", "CutsCdfQuestion", "Grid", "Histogram", "HistogramQuestion",
-    "HosmerLemeshow", "HosmerLemeshowQuestion", "Ledger", "Neighbours", "Outside", "PartitionCdfQuestion",
-    "PrivacyLoss", "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion", "Randomness", "RocQuestion",
-    "Session", "Thresholds", "ThresholdsQuestion", "Unit", "UnsupportedQuery", "calibration_curve", "cdf",
-    "energy_distance", "histogram", "hosmer_lemeshow", "ks_distance", "quantiles", "rehearse", "roc_curve",
-    "wasserstein_distance",
+    "Account", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds", "BoundsQuestion",
+    "BudgetExceeded", "Calibration", "CalibrationQuestion", "Categories", "CdfQuestion", "CutsCdfQuestion", "Grid",
+    "Histogram", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "Ledger", "Neighbours", "Outside",
+    "PartitionCdfQuestion", "PrivacyLoss", "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion",
+    "Randomness", "RocQuestion", "Session", "Thresholds", "ThresholdsQuestion", "Unit", "UnsupportedQuery",
+    "calibration_curve", "cdf", "energy_distance", "histogram", "hosmer_lemeshow", "ks_distance", "quantiles",
+    "rehearse", "roc_curve", "wasserstein_distance",
 ]  # fmt: skip
 
 

@@ -20,9 +20,10 @@ from .roc_thresholds import RocThresholds, RocThresholdsQuestion
 from .thresholds import Thresholds, ThresholdsQuestion
 
 __all__ = [
-    "CDF", "ROC", "Bins", "BisectionCdfQuestion", "BinnedResiduals", "BinnedResidualsQuestion", "Bounds", "BoundsQuestion", "ByCategory", "Calibration",
-    "CalibrationQuestion", "CdfQuestion", "Continued", "CutsCdfQuestion", "Histogram", "HistogramQuestion",
-    "HosmerLemeshow", "HosmerLemeshowQuestion", "PartitionCdfQuestion", "Quantile", "QuantileQuestion", "Quantiles",
-    "QuantilesQuestion", "Question", "RocQuestion", "RocThresholds", "RocThresholdsQuestion", "Thresholds",
-    "ThresholdsQuestion", "energy_distance", "ks_distance", "wasserstein_distance",
+    "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds",
+    "BoundsQuestion", "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Continued", "CutsCdfQuestion",
+    "Histogram", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "PartitionCdfQuestion", "Quantile",
+    "QuantileQuestion", "Quantiles", "QuantilesQuestion", "Question", "RocQuestion", "RocThresholds",
+    "RocThresholdsQuestion", "Thresholds", "ThresholdsQuestion", "energy_distance", "ks_distance",
+    "wasserstein_distance",
 ]  # fmt: skip

@@ -18,7 +18,7 @@ from .terminal import curve_table, ledger_table
 
 __all__ = [
     "LANDSCAPE", "SEEDED", "SQUARE", "Balance", "Charge", "Opened", "Refusal", "card", "check_document", "curve_schema",
-    "curve_table", "draw_binned_residuals", "draw_bins", "draw_calibration", "draw_cdf", "draw_counts", "draw_histogram", "draw_hosmer_lemeshow",
-    "draw_quantiles", "draw_roc", "envelope", "footer", "headless_axes", "ledger_table", "opened", "privacy_object",
-    "report", "save_figure", "svg_text", "to_frame",
+    "curve_table", "draw_binned_residuals", "draw_bins", "draw_calibration", "draw_cdf", "draw_counts",
+    "draw_histogram", "draw_hosmer_lemeshow", "draw_quantiles", "draw_roc", "envelope", "footer", "headless_axes",
+    "ledger_table", "opened", "privacy_object", "report", "save_figure", "svg_text", "to_frame",
 ]  # fmt: skip
