@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from .curves import (
         CDF,
         ROC,
-        Bins,
-        BisectionCdfQuestion,
         BinnedResiduals,
         BinnedResidualsQuestion,
+        Bins,
+        BisectionCdfQuestion,
         Bounds,
         BoundsQuestion,
         Calibration,
@@ -56,11 +56,11 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "curves": (
-        "CDF", "ROC", "Bins", "Calibration", "CalibrationQuestion", "CdfQuestion", "Histogram", "HistogramQuestion",
-        "HosmerLemeshow", "HosmerLemeshowQuestion", "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion",
-        "RocQuestion", "Thresholds", "ThresholdsQuestion", "energy_distance", "ks_distance", "wasserstein_distance",
-        "BinnedResiduals", "BinnedResidualsQuestion", "Bounds", "BoundsQuestion", "BisectionCdfQuestion", "CutsCdfQuestion",
-        "PartitionCdfQuestion",
+        "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds",
+        "BoundsQuestion", "Calibration", "CalibrationQuestion", "CdfQuestion", "CutsCdfQuestion", "Histogram",
+        "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "PartitionCdfQuestion", "Quantile",
+        "QuantileQuestion", "Quantiles", "QuantilesQuestion", "RocQuestion", "Thresholds", "ThresholdsQuestion",
+        "energy_distance", "ks_distance", "wasserstein_distance",
     ),
     "data": ("Categories", "Grid", "Outside"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),

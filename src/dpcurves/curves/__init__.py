@@ -1,7 +1,7 @@
 """What people look at: each file asks one question and reads its answer."""
 
-from .bins import Bins
 from .binned_residuals import BinnedResiduals, BinnedResidualsQuestion
+from .bins import Bins
 from .by_category import ByCategory
 from .calibration import Calibration, CalibrationQuestion
 from .cdf import CDF, CdfQuestion
