@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 
-from .comparison_keys import ComparisonKeys, Domain, PublicShare, SeedShare
-from .engine import Engine, State
+from .comparison_keys import ComparisonKeys, Domain, Octets, PublicShare, SeedShare
+from .engine import Engine, State, chunks
 from .enumeration import cell_sums
 from .ring import Words
 
 LEAF_COST = 2  # in steps; see benchmarks/comparison_functions.py
-
-
-class Octets(Protocol):
-    """Where uniform bytes come from: as many as asked for."""
-
-    @property
-    def octets(self) -> Callable[[int], bytes]: ...
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -65,9 +57,9 @@ def share_cells(cells: Words, domain: Domain, engine: Engine, randomness: Octets
     """
     cells = np.asarray(cells, dtype=np.uint64)
     domain.require(cells)
-    seeds = _roots(len(cells), 0, randomness), _roots(len(cells), 1, randomness)
+    seeds = SeedShare.drawn(len(cells), 0, randomness), SeedShare.drawn(len(cells), 1, randomness)
     public = PublicShare.blank(domain, len(cells))
-    for part in _chunks(len(cells), engine.chunk):
+    for part in chunks(len(cells), engine.chunk):
         engine.generate(public[part], cells[part], seeds[0].words[part], seeds[1].words[part])
     return Shared(public, seeds)
 
@@ -94,7 +86,7 @@ def enumeration_pays(domain: Domain, thresholds: Sequence[int], engine: Engine) 
 
     A leaf, with its state copied where paths part, is about `LEAF_COST` steps.
     """
-    paths = sorted({threshold >> domain.leaf_bits for threshold, _ in _sorted(domain, thresholds)})
+    paths = sorted({threshold >> domain.leaf_bits for threshold, _ in domain.in_order(thresholds)})
     parted = (domain.levels, *((low ^ high).bit_length() for low, high in pairwise(paths)))
     steps = sum(parted) + LEAF_COST * len(paths) if paths else 0
     return domain.is_enumerable and steps > engine.cell_cost * 2**domain.bits
@@ -114,8 +106,8 @@ def values(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine) -> W
 
 def _evaluated(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine) -> Iterator[tuple[int, slice, Words]]:
     """Chunk by chunk: which threshold, which keys, and their values ``(keys, words)`` without the server's sign."""
-    ring, walk = keys.domain.ring, _Walk(keys.domain, _sorted(keys.domain, thresholds), engine)
-    for part in _chunks(len(keys), engine.chunk):
+    ring, walk = keys.domain.ring, _Walk(keys.domain, keys.domain.in_order(thresholds), engine)
+    for part in chunks(len(keys), engine.chunk):
         chunk = keys[part]
         state = State(chunk.seeds.words.copy(), np.zeros((len(chunk), ring.words), np.uint64))
         for place, numbers in walk.visit(chunk.public, state, 0, 0, len(thresholds)):
@@ -156,22 +148,3 @@ class _Walk:
         for threshold, place in self.thresholds[first:last]:
             start = (threshold & ((1 << self.domain.leaf_bits) - 1)) * words
             yield place, self.domain.ring.add(state.values, leaves[:, start : start + words])
-
-
-def _sorted(domain: Domain, thresholds: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Thresholds with their places, from left to right."""
-    for threshold in thresholds:
-        if not 0 <= threshold < 1 << domain.bits:
-            raise ValueError(f"thresholds: all must be in 0, ..., 2**{domain.bits} - 1, got {threshold}")
-    return tuple(sorted((int(threshold), place) for place, threshold in enumerate(thresholds)))
-
-
-def _roots(count: int, party: int, randomness: Octets) -> SeedShare:
-    words = np.frombuffer(randomness.octets(16 * count), dtype="<u8").astype(np.uint64).reshape(count, 2)
-    words[:, 1] = (words[:, 1] & np.uint64(2**63 - 1)) | np.uint64(party << 63)
-    return SeedShare(party, words)
-
-
-def _chunks(count: int, size: int) -> list[slice]:
-    """Slices of at most `size`; one empty slice if there is nothing."""
-    return [slice(start, min(start + size, count)) for start in range(0, max(count, 1), size)]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -13,6 +14,13 @@ from .wire import Frame
 MOST_BITS = 64
 ENUMERABLE_BITS = 20
 _KIND = 0  # of server 0; that of server 1 is one more
+
+
+class Octets(Protocol):
+    """Where uniform bytes come from: as many as asked for."""
+
+    @property
+    def octets(self) -> Callable[[int], bytes]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,17 @@ class Domain:
         """
         if self.bits < MOST_BITS and bool(np.any(cells >> np.uint64(self.bits))):
             raise ValueError(f"cells: all must be below 2**{self.bits}")
+
+    def in_order(self, thresholds: Sequence[int]) -> tuple[tuple[int, int], ...]:
+        """Thresholds from left to right, each with its place.
+
+        Raises:
+            ValueError: one is outside the domain.
+        """
+        for threshold in thresholds:
+            if not 0 <= threshold < 1 << self.bits:
+                raise ValueError(f"thresholds: all must be in 0, ..., 2**{self.bits} - 1, got {threshold}")
+        return tuple(sorted((int(threshold), place) for place, threshold in enumerate(thresholds)))
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -126,7 +145,7 @@ class PublicShare:
         seeds, values, turns, leaf, point = np.split(records, sizes, axis=1)
         if domain.levels < MOST_BITS and bool(np.any(turns >> np.uint64(domain.levels))):
             raise ValueError(f"comparison keys: bits of turns past level {domain.levels} must be 0")
-        seeds, values = _by_level(seeds, domain.levels, 2), _by_level(values, domain.levels, domain.ring.words)
+        seeds, values = by_level(seeds, domain.levels, 2), by_level(values, domain.levels, domain.ring.words)
         return cls(domain, seeds, values, turns[:, 0].copy(), leaf, point)
 
     @classmethod
@@ -164,6 +183,13 @@ class SeedShare:
             raise ValueError(f"party: there are servers 0 and 1, got {self.party}")
         if bool(np.any(self.words[:, 1] >> np.uint64(63) != self.party)):
             raise ValueError(f"seeds of server {self.party}: the top bit of every seed must be {self.party}")
+
+    @classmethod
+    def drawn(cls, count: int, party: int, randomness: Octets) -> SeedShare:
+        """New seeds, of 127 random bits each."""
+        words = np.frombuffer(randomness.octets(16 * count), dtype="<u8").astype(np.uint64).reshape(count, 2)
+        words[:, 1] = (words[:, 1] & np.uint64(2**63 - 1)) | np.uint64(party << 63)
+        return cls(party, words)
 
     def __len__(self) -> int:
         return len(self.words)
@@ -238,7 +264,7 @@ class ComparisonKeys:
         )
 
 
-def _by_level(records: Words, levels: int, words: int) -> Words:
+def by_level(records: Words, levels: int, words: int) -> Words:
     """Records ``(keys, levels * words)`` as ``(levels, keys, words)``, laid out so."""
     return np.ascontiguousarray(records.reshape(len(records), levels, words).transpose(1, 0, 2))
 

@@ -98,3 +98,8 @@ class Engine(Protocol):
     def leaf_sums(self, nodes: Words, public: PublicShare) -> Words:
         """At the deepest level: what point functions say of the leaves' cells, over all keys: ``(nodes, 2)``."""
         ...
+
+
+def chunks(count: int, size: int) -> list[slice]:
+    """Slices of at most `size`; one empty slice if there is nothing."""
+    return [slice(start, min(start + size, count)) for start in range(0, max(count, 1), size)]
