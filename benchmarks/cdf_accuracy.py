@@ -20,7 +20,7 @@ from accuracy import data, peers, report
 from accuracy.data import Task
 from accuracy.errors import Measured
 from accuracy.measuring import FULL, QUICK, TINY, Size, jobs_of, measure
-from accuracy.methods import Method, hinted, ours, reference, tree
+from accuracy.methods import PRODUCT_READINGS, Method, hinted, ours, reference, tree
 from accuracy.paper_methods import in_their_wake, of_papers
 from accuracy.regret import Cell
 from accuracy.report import Seconds
@@ -53,8 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         report.errors(console, name, loss, rows)
     if table:
         report.cells(console, table)
-        report.regret(console, table)
-    report.verdicts(console, errors, table, seconds)
+        report.regret(console, "Regret", table)
+        report.regret(console, "Regret without the product's readings of the others", plainly_read(table))
+    report.verdicts(console, errors, plainly_read(table), table, seconds)
     if options.json:
         options.json.write_text(json.dumps(_plain(errors, table, seconds), indent=1), encoding="utf-8")
 
@@ -116,6 +117,13 @@ def _cells(options: argparse.Namespace, console: Console, progress: Progress) ->
         Cell(task.name, epsilon): _rows(task, methods, PrivacyLoss.pure(epsilon), size, step)
         for task in tasks
         for epsilon in size.epsilons
+    }
+
+
+def plainly_read(table: Table) -> Table:
+    """Without those rows that were not known when the targets were set."""
+    return {
+        cell: {name: row for name, row in rows.items() if name not in PRODUCT_READINGS} for cell, rows in table.items()
     }
 
 

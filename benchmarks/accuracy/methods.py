@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-import numpy as np
-
 from dpcurves.curves import CDF, CdfQuestion, PartitionCdfQuestion
 from dpcurves.data import Axis, CountQuery, Grid, Read
-from dpcurves.mechanisms import Flat, Linear, Mechanism, Tree
-from dpcurves.postprocess import non_decreasing
+from dpcurves.mechanisms import Flat, Linear, Tree
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 
 from .answering import COLUMN, answer
 from .data import FloatArray, Sample
-from .one_turn import OneTurn
+from .one_turn import counted, least_squares, shrunken
 
 
 class Job(NamedTuple):
@@ -87,23 +84,27 @@ def hinted(hint: str) -> Method:
 
 
 def flat(job: Job) -> FloatArray:
-    return counted(job, Flat()).y
+    return shrunken(counted(job.sample, Flat(), job.loss, job.seed))
+
+
+def flat_of_least_squares(job: Job) -> FloatArray:
+    return least_squares(counted(job.sample, Flat(), job.loss, job.seed))
 
 
 def tree(job: Job) -> FloatArray:
-    return counted(job, Tree()).y
+    return shrunken(counted(job.sample, Tree(), job.loss, job.seed))
 
 
 def tree_of_least_squares(job: Job) -> FloatArray:
-    return rising(counted(job, Tree()))
+    return least_squares(counted(job.sample, Tree(), job.loss, job.seed))
 
 
 def coarse(kappa: float) -> Callable[[Job], FloatArray]:
     """As few intervals as the rule says, least squares, isotonic regression, straight lines."""
 
     def release(job: Job) -> FloatArray:
-        grid, records = job.sample.grid, job.sample.records
-        return rising(counted(job, rule(kappa, grid.cells, job.loss, records).mechanism))
+        mechanism = rule(kappa, job.sample.grid.cells, job.loss, job.sample.records).mechanism
+        return least_squares(counted(job.sample, mechanism, job.loss, job.seed))
 
     return release
 
@@ -112,12 +113,22 @@ def partition(kappa: float) -> Callable[[Job], FloatArray]:
     """PrivTree, then a tree over its leaves; intervals of fewer records than the rule gives one are not divided."""
 
     def release(job: Job) -> FloatArray:
-        grid, records = job.sample.grid, job.sample.records
-        least = records // rule(kappa, grid.cells, job.loss, records).intervals if kappa else 0
-        curve: CDF = answer(PartitionCdfQuestion(COLUMN, grid, least=least), job.sample, job.loss, job.seed)
-        return curve.y
+        records = job.sample.records
+        least = records // rule(kappa, job.sample.grid.cells, job.loss, records).intervals
+        return least_squares(grown(job, least).prefixes.evidence)
 
     return release
+
+
+def grown_partition(job: Job) -> FloatArray:
+    """The same, divided as far as noise lets it, and read as the product reads it."""
+    return grown(job, least=0).y
+
+
+def grown(job: Job, least: int) -> CDF:
+    question = PartitionCdfQuestion(COLUMN, job.sample.grid, least=least)
+    curve: CDF = answer(question, job.sample, job.loss, job.seed)
+    return curve
 
 
 class Rule(NamedTuple):
@@ -145,29 +156,21 @@ def rule(kappa: float, cells: int, loss: PrivacyLoss, records: int) -> Rule:
     return min(found, key=lambda each: each[0])[1]
 
 
+PRODUCT_READINGS = "flat, shrunken", "PrivTree, as the product"
+"""Rows that are read better than by least squares and isotonic regression, and are no tree."""
+
+
 def reference() -> list[Method]:
     """Ours, and what its regret is measured against."""
     return [
         untuned("dpcurves", ours),
-        untuned("flat", flat),
-        untuned("tree", tree),
-        untuned("tree, least squares", tree_of_least_squares),
+        untuned("flat", flat_of_least_squares),
+        untuned("flat, shrunken", flat),
+        untuned("tree", tree_of_least_squares),
+        untuned("tree, shrunken", tree),
         untuned("coarse, kappa 1", coarse(1)),
         untuned("coarse, kappa 4", coarse(4)),
-        untuned("PrivTree, tree", partition(0)),
         untuned("PrivTree, kappa 1", partition(1)),
         untuned("PrivTree, kappa 4", partition(4)),
+        untuned("PrivTree, as the product", grown_partition),
     ]
-
-
-def counted(job: Job, mechanism: Mechanism) -> CDF:
-    """Of one turn of counts, as the product reads them."""
-    curve: CDF = answer(OneTurn(job.sample.grid), job.sample, job.loss, job.seed, mechanism)
-    return curve
-
-
-def rising(curve: CDF) -> FloatArray:
-    """Least squares and isotonic regression, without shrinkage."""
-    shares = np.clip(non_decreasing(curve.prefixes.unbiased_shares), 0, 1)
-    shares[0], shares[-1] = 0, 1
-    return shares

@@ -1,26 +1,46 @@
-"""A distribution function in one turn of counts, read as the product reads those."""
+"""One turn of counts by one mechanism, and ways to read it."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from dataclasses import dataclass
+from functools import lru_cache
 
-from dpcurves.curves.cdf import CDF
-from dpcurves.curves.counted import counted
-from dpcurves.data import Axis, Grid, Read
-from dpcurves.release import Release, Setting, Step
+import numpy as np
 
-from .answering import COLUMN
+from dpcurves.data import Axis, CountQuery, Read
+from dpcurves.mechanisms import Linear
+from dpcurves.noise.randomness import Randomness
+from dpcurves.postprocess import monotone_prefixes, non_decreasing, unbiased
+from dpcurves.postprocess import shrunken as shrunken_counts
+from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
+from dpcurves.release import Evidence, Release
+
+from .answering import COLUMN, table_of
+from .data import FloatArray, Sample
 
 
-@dataclass(frozen=True, slots=True)
-class OneTurn:
-    """What one mechanism alone makes of the counts, whatever the default of the product is."""
+@lru_cache(maxsize=64)
+def counted(sample: Sample, mechanism: Linear, loss: PrivacyLoss, seed: int) -> Evidence:
+    """Kept for the next way to read it."""
+    query = CountQuery((Axis(COLUMN, sample.grid),), Read.PREFIXES)
+    plan = mechanism.plan(query, loss, ReplaceOne(EACH_RECORD, sample.records))
+    values = mechanism.run(table_of(sample, query), plan, Randomness.from_seed(seed))
+    return Evidence.of(Release(plan, values, None, seeded=True))
 
-    grid: Grid
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, CDF]:
-        return (yield from counted(Axis(COLUMN, self.grid), None, Read.PREFIXES, COLUMN, CDF.read))
+def least_squares(evidence: Evidence) -> FloatArray:
+    """Shares below edges: the unbiased counts, and isotonic regression."""
+    cells = unbiased(evidence.sums, evidence.values, evidence.total).cells
+    return _shares(non_decreasing(np.append(0.0, np.cumsum(cells[0]))), float(cells.sum()))
 
-    def __str__(self) -> str:
-        return "distribution function in one turn"
+
+def shrunken(evidence: Evidence) -> FloatArray:
+    """Shares below edges: counts shrunk towards even ones level by level, and isotonic regression."""
+    total = float(unbiased(evidence.sums, evidence.values, evidence.total).cells.sum())
+    cells = shrunken_counts(evidence.measured, evidence.values, evidence.total)
+    return _shares(monotone_prefixes(cells, total)[0], total)
+
+
+def _shares(prefixes: FloatArray, total: float) -> FloatArray:
+    shares = np.clip(prefixes / total, 0.0, 1.0)
+    shares[0], shares[-1] = 0.0, 1.0
+    return shares

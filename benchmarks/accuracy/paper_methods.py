@@ -21,9 +21,10 @@ from dpcurves.privacy import PrivacyLoss
 
 from .answering import COLUMN, answer
 from .data import FloatArray
-from .methods import Job, Method, counted, one_by_one, rising, untuned
+from .methods import Job, Method, one_by_one, untuned
+from .one_turn import counted, least_squares
 
-ROUNDS = 8, 16, 32, 64, 128
+ROUNDS = 8, 16, 32, 64
 BINS = 8, 32, 128, 512, 2048
 
 
@@ -58,7 +59,8 @@ def histogram(bins: int) -> Callable[[Job], FloatArray]:
     """So many bins of equal width."""
 
     def release(job: Job) -> FloatArray:
-        return rising(counted(job, Flat(max(1, job.sample.grid.cells // bins))))
+        mechanism = Flat(max(1, job.sample.grid.cells // bins))
+        return least_squares(counted(job.sample, mechanism, job.loss, job.seed))
 
     return release
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .errors import METRICS, Measured
-from .regret import Cell, Rows, best, best_names, regrets
+from .regret import Cell, Regrets, Rows, best, best_names, regrets
 from .targets import MEAN_REGRET, POISSON_RECORDS, SECONDS, SECONDS_CELLS, TARGETS, WORST_REGRET, Target
 
 OURS = "dpcurves"
@@ -63,9 +63,9 @@ def cells(console: Console, found: Mapping[Cell, Rows]) -> None:
     console.print(table)
 
 
-def regret(console: Console, found: Mapping[Cell, Rows]) -> None:
+def regret(console: Console, title: str, found: Mapping[Cell, Rows]) -> None:
     """How much worse each method is than the best one of a cell, over all cells."""
-    title = f"Regret in {len(found)} cells: geometric mean, and the worst one of KS, W1 and RMSE"
+    title = f"{title} in {len(found)} cells: geometric mean, and the worst one, of KS, W1 and RMSE"
     table = Table("method", "mean", "worst", "worst where", title=title, title_justify="left")
     for name in next(iter(found.values())):
         of = regrets(found, name)
@@ -86,6 +86,7 @@ def speed(console: Console, measured: Sequence[Seconds]) -> None:
 def verdicts(
     console: Console,
     errors_of: Mapping[tuple[str, str], Mapping[str, Measured | None]],
+    plain: Mapping[Cell, Rows],
     found: Mapping[Cell, Rows],
     seconds: Sequence[Seconds],
 ) -> None:
@@ -93,15 +94,19 @@ def verdicts(
     table = Table("target", "limit", "measured", "papers, as printed", "", title="Targets", title_justify="left")
     for target in TARGETS:
         _target(table, target, errors_of)
-    if found:
-        ours = regrets(found, OURS)
-        for name, limit, values in (("mean", MEAN_REGRET, ours.mean), ("worst", WORST_REGRET, ours.worst)):
-            for metric, value in zip(METRICS, values, strict=True):
-                table.add_row(f"{name} regret, {metric}", f"{limit}", f"{value:.3f}", "", _verdict(value <= limit))
+    for name, cells_ in (("regret", found), ("regret, plain readings", plain)):
+        if cells_:
+            _regret(table, name, regrets(cells_, OURS))
     for cells_, took, _ in seconds:
         if cells_ == SECONDS_CELLS:
             table.add_row(f"a release of {cells_} cells, s", f"{SECONDS}", f"{took:.3f}", "", _verdict(took <= SECONDS))
     console.print(table)
+
+
+def _regret(table: Table, name: str, ours: Regrets) -> None:
+    for which, limit, values in (("mean", MEAN_REGRET, ours.mean), ("worst", WORST_REGRET, ours.worst)):
+        for metric, value in zip(METRICS, values, strict=True):
+            table.add_row(f"{which} {name}, {metric}", f"{limit}", f"{value:.3f}", "", _verdict(value <= limit))
 
 
 def _target(table: Table, target: Target, errors_of: Mapping[tuple[str, str], Mapping[str, Measured | None]]) -> None:
