@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if table:
         report.cells(console, table)
         report.regret(console, "Regret", table)
-        report.regret(console, "Regret without the product's readings of the others", plainly_read(table))
+        report.regret(console, "Regret against plain readings", plainly_read(table))
     report.verdicts(console, errors, plainly_read(table), table, seconds)
     if options.json:
         options.json.write_text(json.dumps(_plain(errors, table, seconds), indent=1), encoding="utf-8")
@@ -121,10 +121,12 @@ def _cells(options: argparse.Namespace, console: Console, progress: Progress) ->
 
 
 def plainly_read(table: Table) -> Table:
-    """Without those rows that were not known when the targets were set."""
-    return {
-        cell: {name: row for name, row in rows.items() if name not in PRODUCT_READINGS} for cell, rows in table.items()
-    }
+    """The same table without two rows, as the sources of the targets have it."""
+
+    def kept(rows: dict[str, Measured]) -> dict[str, Measured]:
+        return {name: row for name, row in rows.items() if name not in PRODUCT_READINGS}
+
+    return {cell: kept(rows) for cell, rows in table.items()}
 
 
 def _rows(
