@@ -22,6 +22,7 @@ def test_every_face_answers_in_either_currency_and_either_adjacency() -> None:
             assert 0 <= dp.roc_curve(Y, X, **both).auc <= 1
             assert len(dp.calibration_curve(Y, X, groups=3, **both).count) <= 3
             assert 0 < dp.hosmer_lemeshow(Y, X, groups=3, **both).p_value <= 1
+            assert len(dp.binned_residuals(Y, X, model=dp.PUBLIC_MODEL, **both).count) <= 16
 
 
 @pytest.mark.parametrize("loss", [{}, {"epsilon": 1, "rho": 1}])

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .data import Categories, Grid, Outside
     from .ledger import Account, BudgetExceeded, Ledger
     from .noise.randomness import Randomness
-    from .one_question import calibration_curve, cdf, histogram, hosmer_lemeshow, quantiles, roc_curve
+    from .one_question import binned_residuals, calibration_curve, cdf, histogram, hosmer_lemeshow, quantiles, roc_curve
     from .privacy import (
         DISJOINT_RECORDS,
         EACH_RECORD,
@@ -65,7 +65,9 @@ _ROOMS = {
     "data": ("Categories", "Grid", "Outside"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),
     "noise.randomness": ("Randomness",),
-    "one_question": ("calibration_curve", "cdf", "histogram", "hosmer_lemeshow", "quantiles", "roc_curve"),
+    "one_question": (
+        "binned_residuals", "calibration_curve", "cdf", "histogram", "hosmer_lemeshow", "quantiles", "roc_curve",
+    ),
     "privacy": (
         "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "Neighbours", "PrivacyLoss", "Unit",
     ),
@@ -82,8 +84,8 @@ __all__ = [
     "Histogram", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "Ledger", "Neighbours", "Outside",
     "PartitionCdfQuestion", "PrivacyLoss", "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion",
     "Randomness", "RocQuestion", "Session", "Thresholds", "ThresholdsQuestion", "Unit", "UnsupportedQuery",
-    "calibration_curve", "cdf", "energy_distance", "histogram", "hosmer_lemeshow", "ks_distance", "quantiles",
-    "rehearse", "roc_curve", "wasserstein_distance",
+    "binned_residuals", "calibration_curve", "cdf", "energy_distance", "histogram", "hosmer_lemeshow", "ks_distance",
+    "quantiles", "rehearse", "roc_curve", "wasserstein_distance",
 ]  # fmt: skip
 
 

@@ -12,6 +12,8 @@ from typing import Any, TypeAlias, TypeVar
 from .curves import (
     CDF,
     ROC,
+    BinnedResiduals,
+    BinnedResidualsQuestion,
     Calibration,
     CalibrationQuestion,
     CdfQuestion,
@@ -29,7 +31,7 @@ from .curves.score_groups import SCORES
 from .data import Grid
 from .data.axis import Category
 from .noise.randomness import Randomness
-from .privacy import Exact, Neighbours, PrivacyLoss
+from .privacy import Exact, Model, Neighbours, PrivacyLoss
 from .session import Session
 
 Curve = TypeVar("Curve")
@@ -205,6 +207,38 @@ def hosmer_lemeshow(
     """
     question = HosmerLemeshowQuestion("y_true", "y_prob", groups, grid, pos_label, neg_label)
     return _ask(_pair(y_true, y_prob, "y_prob"), question, loss_of(epsilon, rho), adjacency, randomness)
+
+
+def binned_residuals(
+    y_true: Values,
+    y_score: Values,
+    *,
+    model: Model,
+    adjacency: Neighbours,
+    bins: int = 16,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    grid: Grid = SCORES,
+    pos_label: Category = 1,
+    neg_label: Category | None = None,
+    randomness: Randomness | None = None,
+) -> BinnedResiduals:
+    """Mean residuals, labels less predictions, of bins of like predicted probability, between two standard errors.
+
+    Arguments and guarantees as for `roc_curve`, and two more. `bins` at most are cut in private, and joined where noise
+    would drown them. `model` is `PUBLIC_MODEL`, `DISJOINT_RECORDS` or `PRIVATE_MODEL`: without one of these being true
+    no residual is private. The ledger is in memory and does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> y, p = [0, 1, 1, 1] * 900, [0.2, 0.2, 0.7, 0.7] * 900
+    >>> found = dp.binned_residuals(y, p, model=dp.PUBLIC_MODEL, bins=2, epsilon=5, adjacency=dp.REPLACE_ONE)
+    >>> bool(found.outside > 0)
+    True
+    """
+    question = BinnedResidualsQuestion(
+        "y_true", "y_score", model, bins, grid=grid, pos_label=pos_label, neg_label=neg_label
+    )
+    return _ask(_pair(y_true, y_score, "y_score"), question, loss_of(epsilon, rho), adjacency, randomness)
 
 
 def loss_of(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:

@@ -40,6 +40,15 @@ def test_the_examples_run_in_their_order(run: Run, csv: Path, tmp_path: Path, mo
 
 
 def test_the_page_names_the_options_that_there_are(run: Run) -> None:
-    commands = ("cdf", "quantiles", "roc", "calibration", "plan cdf", "ledger create", "ledger verify")
+    commands = (
+        "cdf",
+        "quantiles",
+        "roc",
+        "calibration",
+        "binned-residuals",
+        "plan cdf",
+        "ledger create",
+        "ledger verify",
+    )
     helps = "".join(run(*command.split(), "--help").stdout for command in commands)
     assert set(OPTION.findall(PAGE.read_text(encoding="utf-8"))) == set(OPTION.findall(helps))

@@ -14,7 +14,17 @@ HEAVY = {
     "numpy", "scipy", "numba", "duckdb", "pyarrow", "narwhals", "sqlalchemy", "cryptography", "rich", "matplotlib",
     "pandas", "polars", "pydantic",
 }  # fmt: skip
-KINDS = ("cdf", "quantiles", "histogram", "thresholds", "quantile", "roc", "calibration", "hosmer-lemeshow")
+KINDS = (
+    "cdf",
+    "quantiles",
+    "histogram",
+    "thresholds",
+    "quantile",
+    "roc",
+    "calibration",
+    "hosmer-lemeshow",
+    "binned-residuals",
+)
 COMMANDS = [
     *((kind,) for kind in KINDS),
     *(("plan", kind) for kind in KINDS),

@@ -19,6 +19,7 @@ FIELDS = {
     "calibration": {"prob_pred", "prob_true", "count"},
     "hosmer-lemeshow": {"statistic", "p_value", "groups"},
 }
+JUDGED = ("--label", "late", "--score", "score", "--adjacency", "replace-one", "--epsilon", "1")
 
 
 @pytest.mark.parametrize("kind", FIELDS)
@@ -38,6 +39,30 @@ def test_a_curve_of_scores_is_shown_and_drawn(run: Run, kind: str, parquet: Path
     assert result.exit_code == 0, result.output
     assert "the model is taken as public" in result.stdout
     assert "the model is taken as public" in file.read_text() or file.stat().st_size > 1000
+
+
+def test_binned_residuals_are_written_shown_and_drawn(run: Run, csv: Path, tmp_path: Path) -> None:
+    file = tmp_path / "a.svg"
+    written = run("binned-residuals", csv, *JUDGED, "--model", "disjoint", "--bins", "4", "--json", "-")
+    assert written.exit_code == 0, written.output
+    found = json.loads(written.stdout)
+    check_document(found)
+    assert found["kind"] == "binned-residuals"
+    assert 1 <= len(found["prob_pred"]) == len(found["residual"]) == len(found["envelope"]) <= 4
+    assert found["privacy"]["model"].startswith("trained on other records")
+    shown = run("binned-residuals", csv, *JUDGED, "--model", "public", "--plot", file)
+    assert "beyond two standard errors" in shown.stdout
+    assert "fixed before these records were seen" in shown.stdout
+    assert file.stat().st_size > 1000
+
+
+def test_where_the_model_comes_from_has_to_be_said(run: Run, csv: Path) -> None:
+    missing = run("binned-residuals", csv, *JUDGED)
+    assert missing.exit_code == 2
+    assert "--model" in missing.stderr
+    wrong = run("binned-residuals", csv, *JUDGED, "--model", "mine")
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert wrong.stderr == "dpcurves: model: public or disjoint or private is needed, got 'mine'\n"
 
 
 def test_the_area_is_shown_with_its_interval(run: Run, parquet: Path) -> None:

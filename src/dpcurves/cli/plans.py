@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from .promise_options import Price, Promise, Units
-from .table_options import Cells, Groups, Share, Shares, Split, Values
+from .table_options import Cells, Groups, MostBins, Share, Shares, Split, Values
 from .terminal import say, terminal
 
 if TYPE_CHECKING:
@@ -113,10 +113,24 @@ def hosmer_lemeshow(groups: Groups, cells: Cells, price: Price, promise: Promise
     _rehearse(HosmerLemeshowQuestion("label", "score", groups.number, cells.declared_or(SCORES)), price, promise, units)
 
 
+def binned_residuals(bins: MostBins, cells: Cells, price: Price, promise: Promise, units: Units) -> None:
+    """The errors behind binned residuals.
+
+    Example: dpcurves plan binned-residuals --units 100000 --epsilon 1 --adjacency replace-one
+    """
+    from ..curves import BinnedResidualsQuestion
+    from ..curves.score_groups import SCORES
+    from ..privacy import PUBLIC_MODEL
+
+    grid = cells.declared_or(SCORES)
+    _rehearse(BinnedResidualsQuestion("label", "score", PUBLIC_MODEL, bins.number, grid=grid), price, promise, units)
+
+
 PLAN_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
     {
         "cdf": cdf, "quantiles": quantiles, "histogram": histogram, "thresholds": thresholds, "quantile": quantile,
         "roc": roc, "calibration": calibration, "hosmer-lemeshow": hosmer_lemeshow,
+        "binned-residuals": binned_residuals,
     }
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Questions about the scores of a model: ROC curve, calibration curve, Hosmer-Lemeshow test."""
+"""Questions about the scores of a model: ROC curve, calibration curve, Hosmer-Lemeshow test, binned residuals."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from .answer import Terms, answer
 from .output import Output
-from .table_options import Cells, Groups, Scored
-from .views import CalibrationView, HosmerLemeshowView, RocView
+from .table_options import Cells, Groups, Judged, MostBins, Scored
+from .views import BinnedResidualsView, CalibrationView, HosmerLemeshowView, RocView
 
 if TYPE_CHECKING:
     from .option_groups import Command
@@ -63,6 +63,27 @@ def hosmer_lemeshow(scored: Scored, groups: Groups, cells: Cells, terms: Terms, 
     answer(question, HosmerLemeshowView(), terms, output)
 
 
+def binned_residuals(judged: Judged, bins: MostBins, cells: Cells, terms: Terms, output: Output) -> None:
+    """Mean residuals of bins of like scores.
+
+    Where does the model predict too much, and where too little? Two standard errors include the noise.
+
+    Example: dpcurves binned-residuals scored.parquet --label late --score p_late --model disjoint --epsilon 1
+    --adjacency replace-one
+    """
+    from ..curves import BinnedResidualsQuestion
+    from ..curves.score_groups import SCORES
+
+    question = BinnedResidualsQuestion(
+        judged.label, judged.score, judged.declared(), bins.number, grid=cells.declared_or(SCORES),
+        pos_label=judged.positive, neg_label=judged.negative,
+    )  # fmt: skip
+    answer(question, BinnedResidualsView(), terms, output)
+
+
 SCORE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
-    {"roc": roc, "calibration": calibration, "hosmer-lemeshow": hosmer_lemeshow}
-)
+    {
+        "roc": roc, "calibration": calibration, "hosmer-lemeshow": hosmer_lemeshow,
+        "binned-residuals": binned_residuals,
+    }
+)  # fmt: skip

@@ -13,6 +13,7 @@ from .refusal import Misuse
 if TYPE_CHECKING:
     from ..data import Categories, Grid, Outside
     from ..data.axis import Category
+    from ..privacy import Model
 
 MOST_CELLS = 2**24
 NO_GRID = "grid: give --grid lower:upper:cells (or --edges); bounds are declared, never read off data"
@@ -128,8 +129,8 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Scored:
-    """Labels of two classes, and the scores that a model gave."""
+class TwoClasses:
+    """Labels of two classes, and scores."""
 
     label: Annotated[str, Option(help="The column of true labels.", metavar="NAME")]
     score: Annotated[str, Option(help="The column of scores; high scores are positive.", metavar="NAME")]
@@ -142,9 +143,6 @@ class Scored:
             metavar="LABEL",
         ),
     ] = None
-    model: Annotated[str, Option(help="What is said about the model on the curve's face.", metavar="TEXT")] = (
-        "the model is taken as public"
-    )
 
     @property
     def positive(self) -> Category:
@@ -155,6 +153,49 @@ class Scored:
     def negative(self) -> Category | None:
         """The negative label, if it was said."""
         return None if self.neg_label is None else category(self.neg_label)
+
+
+@dataclass(frozen=True)
+class Scored(TwoClasses):
+    """Labels of two classes, and the scores that a model gave."""
+
+    model: Annotated[str, Option(help="What is said about the model on the curve's face.", metavar="TEXT")] = (
+        "the model is taken as public"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged(TwoClasses):
+    """Labels of two classes, scores, and where the model that gave them comes from; that has no default."""
+
+    model: Annotated[
+        str,
+        Option(
+            help="Where the model comes from: it is public, was trained on disjoint records, or in private.",
+            metavar="public|disjoint|private",
+        ),
+    ]
+
+    def declared(self) -> Model:
+        """One of three things."""
+        from ..privacy import Model
+
+        return chosen("model", self.model, {each.name.lower(): each for each in Model})
+
+
+@dataclass(frozen=True)
+class MostBins:
+    """Bins of like scores."""
+
+    bins: Annotated[
+        str,
+        Option(help="Bins at most: at least 2. They are cut in private, and joined where they are small.", metavar="N"),
+    ] = "16"
+
+    @property
+    def number(self) -> int:
+        """How many."""
+        return whole("bins", self.bins, least=2)
 
 
 @dataclass(frozen=True)

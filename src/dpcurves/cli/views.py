@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ..curves import (
         CDF,
         ROC,
+        BinnedResiduals,
         ByCategory,
         Calibration,
         Histogram,
@@ -197,6 +198,27 @@ class RocThresholdsView:
         from ..display import SQUARE, headless_axes
 
         return curve.plot(ax=headless_axes(SQUARE))
+
+
+@dataclass(frozen=True)
+class BinnedResidualsView:
+    """Bins of like scores."""
+
+    def tables(self, curve: BinnedResiduals) -> list[Shown]:
+        """Mean residuals, and what they stay within if the model is right."""
+        columns = {
+            "prob_pred": curve.prob_pred, "residual": curve.residual, "count": curve.count, "envelope": curve.envelope
+        }  # fmt: skip
+        words = (
+            f"{curve.outside:.0%} of the residuals are beyond two standard errors; about 5% are if the model is right"
+        )
+        return [Shown(words, columns)]
+
+    def draw(self, curve: BinnedResiduals) -> Axes:
+        """The bins between two standard errors."""
+        from ..display import headless_axes
+
+        return curve.plot(ax=headless_axes())
 
 
 @dataclass(frozen=True)
