@@ -7,10 +7,13 @@ READY   := .venv/.ready
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between two workers.
 PYTEST  := $(BIN)/pytest -n 2 --dist loadfile
 
-.PHONY: demo test lint types contracts docs unit bench papers format constraints clean
+.PHONY: demo demo-federated test lint types contracts docs unit bench papers format constraints clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
+
+demo-federated: $(READY)
+	$(BIN)/python demo/federated.py
 
 # Quick checks first; the test run prints its verdict last.
 test: lint types contracts docs unit

@@ -72,7 +72,7 @@ def test_what_was_seen_is_written_and_read_again() -> None:
     assert again.to_json() == roc.to_json()
     assert again.to_frame().equals(roc.to_frame())
     assert "ROC curve" in roc._repr_html_()
-    assert roc.face.trust == "two servers that do not collude"
+    assert roc.face.trust == "two servers that do not collude, owners unchecked"
 
 
 def test_edges_must_be_inner_ones_each_once() -> None:

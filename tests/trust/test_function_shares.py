@@ -130,7 +130,7 @@ def test_each_record_has_the_place_that_the_central_model_counts_it_in() -> None
 def test_plan_states_twice_the_variance_and_the_trust_model() -> None:
     ours, theirs = plan(2**32, 7), Central(NoisePath()).plan(query(2**32, 7), ONE, ReplaceOne(EACH_RECORD, 9))
     assert ours.error == pytest.approx(sqrt(2) * theirs.error, rel=1e-8)
-    assert ours.made_by.startswith("two servers that do not collude: noise path through 32 levels")
+    assert ours.made_by.startswith("two servers that do not collude, owners unchecked: noise path through 32 levels")
     assert isinstance(ours.law, PathNoise)
     assert (ours.law.parties, ours.law.missing) == (2, None)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from threading import Lock
 
-from ..crypto import PortableEngine
+from ..crypto import engine_of_task
 from ..ledger import Ledger, Payment, Purse
 from ..release import ALL
 from ..trust.function_shares import collect, masked
@@ -28,7 +28,7 @@ from .task import VERSION, Task
 
 def encoding_of(task: Task) -> Encoding:
     """How reports of a task are written."""
-    return Encoding(task.slots, PortableEngine.of_task(bytes.fromhex(task.hash)))
+    return Encoding(task.slots, engine_of_task(bytes.fromhex(task.hash)))
 
 
 @dataclass(repr=False)

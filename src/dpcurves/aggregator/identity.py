@@ -17,7 +17,7 @@ from cryptography.x509.oid import NameOID
 
 from .refused import ProtocolAborted
 from .task import Server
-from .ticket import write_secret
+from .ticket import write_public, write_secret
 
 PUBLIC, SEALING, PROOF, CERTIFICATE = "server.json", "sealing.key", "tls.key", "tls.pem"
 DAYS = 825
@@ -53,8 +53,8 @@ class Identity:
             raise ProtocolAborted(f"identity: {str(folder)!r} cannot be made ({error.strerror})") from None
         write_secret(folder / SEALING, sealing.private_bytes_raw().hex() + "\n")
         write_secret(folder / PROOF, _pem(proof))
-        write_secret(folder / CERTIFICATE, server.certificate)
-        write_secret(folder / PUBLIC, json.dumps(server.to_json(), indent=1) + "\n")
+        write_public(folder / CERTIFICATE, server.certificate)
+        write_public(folder / PUBLIC, json.dumps(server.to_json(), indent=1) + "\n")
         return cls(folder, server, sealing)
 
     @classmethod

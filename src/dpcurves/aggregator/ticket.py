@@ -73,6 +73,21 @@ def hash_of(token: str) -> str:
     return sha256(b"dpcurves token\n" + token.encode()).hexdigest()
 
 
+def write_public(path: Path, text: str) -> None:
+    """A new file that others may read.
+
+    Raises:
+        ValueError: there is one of this name, or the folder takes none.
+    """
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise ProtocolAborted(f"file: {str(path)!r} is there already; it is not written over") from None
+    except OSError as error:
+        raise ProtocolAborted(f"file: {str(path)!r} cannot be written ({error.strerror})") from None
+
+
 def write_secret(path: Path, text: str) -> None:
     """A new file that its owner alone may read.
 

