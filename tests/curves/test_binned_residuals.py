@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import sqrt
 
 import numpy as np
 import pytest
-from by_hand import answer, both
+from by_hand import answer, both, table_of
 from numpy.typing import NDArray
 
 from dpcurves import ADD_REMOVE, PRIVATE_MODEL, PUBLIC_MODEL, PrivacyLoss, Session, rehearse
-from dpcurves.curves.binned_residuals import BinnedResiduals, BinnedResidualsQuestion, least_records, merged
-from dpcurves.data import Grid, Outside
+from dpcurves.curves.binned_residuals import (
+    COUNTS,
+    SUMS,
+    BinnedResiduals,
+    BinnedResidualsQuestion,
+    least_records,
+    merged,
+)
+from dpcurves.curves.score_groups import HALF
+from dpcurves.data import Axis, Categories, CountQuery, Grid, Outside, Query, Read, SumQuery
+from dpcurves.mechanisms import AUTO
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, ReplaceOne, Unit
-from dpcurves.release import Setting
+from dpcurves.release import Measured, Setting
 
 FloatArray = NDArray[np.float64]
 DRAW = np.random.default_rng(5)
@@ -121,6 +131,34 @@ def test_shares_add_up_and_pieces_follow_public_numbers_alone() -> None:
     setting = Setting(ONE, ReplaceOne(Unit("u", 2), 50), adaptive=True)
     assert least_records(setting) == 189  # noise of scale 4 / 0.6
     assert least_records(Setting(PrivacyLoss.zcdp("0.5"), AddRemove(EACH_RECORD), adaptive=True)) == 26
+
+
+@pytest.mark.parametrize("adjacency", [AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, 2)], ids=str)
+def test_counts_and_centred_sums_lose_their_shares_on_ties_of_boundaries(adjacency: Adjacency) -> None:
+    """All pairs of records on, below and above the edges of uneven bins, with either label or missing: exactly."""
+    bins = Axis("s", Grid.from_edges([0, 1 / 32, 0.5, 31 / 32, 1]))
+    queries: list[Query] = [
+        CountQuery((Categories("y", (0, 1)), bins), Read.CELLS),
+        SumQuery((Categories("y", (0, 1)), bins), half=HALF),
+    ]
+    plans = [AUTO.plan(each, ONE * share, adjacency) for each, share in zip(queries, (COUNTS, SUMS), strict=True)]
+    edges = bins.grid.edges
+    scores = [*edges, *np.nextafter(edges, -1), *np.nextafter(edges, 2), np.inf, -np.inf, np.nan]
+    records = [{"s": [score], "y": [label]} for score in scores for label in (0.0, 1.0, 7.0)]
+    tables = [[table_of(record, query) for record in records] for query in queries]
+    nobody = [[0 * table for table in kind[:1]] for kind in tables]
+    before = nobody if isinstance(adjacency, AddRemove) else tables
+    worst = Fraction(0)
+    for old in range(len(before[0])):
+        for new in range(len(records)):
+            lost = Fraction(0)
+            for plan, was, now in zip(plans, before, tables, strict=True):
+                assert isinstance(plan.law, Measured)
+                cells, missing = np.abs(now[new] - was[old])[:-1].sum(), abs(now[new] - was[old])[-1]
+                lost += int(cells) / plan.law.levels[0].noise.parameter
+                lost += 0 if plan.law.missing is None else int(missing) / plan.law.missing.parameter
+            worst = max(worst, lost)
+    assert worst == COUNTS + SUMS
 
 
 def test_what_is_left_over_belongs_to_the_last_bin() -> None:

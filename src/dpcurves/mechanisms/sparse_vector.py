@@ -47,6 +47,13 @@ class SparseVector:
     scales split the loss between b and s so that ``b**2 + s**2`` is least: as 1 to ``(c * (up + down) / up)**(2 / 3)``
     (Lyu, Su and Li 2017, section 4.2). A pure loss of epsilon is ``epsilon**2 / 2`` zero-concentrated, so a
     zero-concentrated loss pays for an epsilon of ``sqrt(2 * rho)``, rounded down.
+
+    >>> from dpcurves.data import Axis, Comparison, Grid
+    >>> from dpcurves.privacy import EACH_RECORD
+    >>> ages, young, older = (Axis("age", Grid(0, 90, cells=3)),), Comparison((1, 0, 0), 50), Comparison((0, 1, 1), 50)
+    >>> query = AboveQuery(ages, (young, older), most=1)
+    >>> SparseVector().plan(query, PrivacyLoss.pure(1), AddRemove(EACH_RECORD)).law.alpha(0.05)
+    14.0
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
