@@ -40,8 +40,8 @@ def of_papers() -> list[Method]:
 def in_their_wake() -> list[Method]:
     """What the product offers that goes the same way."""
     return [
-        _tuned("dpcurves, by bisection", bisection, ROUNDS),
-        _tuned("dpcurves, between quantiles", between_quantiles, ROUNDS),
+        _tuned("dpcurves, by bisection", bisection, (16, 32)),
+        _tuned("dpcurves, between quantiles", between_quantiles, (16, 64)),
     ]
 
 
