@@ -36,6 +36,7 @@ class RegionQuery(Table):
             region is a union of regions of the next tiling. They may depend on earlier answers, never on records.
         read: `CELLS`: just these tilings are counted, each with the same share of the loss. `PREFIXES`: sums of the
             first regions will be read, so regions of the one tiling may be counted in groups, too.
+        turn: Tells queries apart that may come to name the same regions: each is paid, and answered, on its own.
 
     Raises:
         ValueError: the order lacks a cell, or has one twice; a tiling does not begin at 0, does not rise, leaves the
@@ -45,6 +46,7 @@ class RegionQuery(Table):
     order: Places
     tilings: tuple[Places, ...]
     read: Read
+    turn: int = 0
 
     def __post_init__(self) -> None:
         size = prod(self.shape)

@@ -1,0 +1,16 @@
+"""Short conversations that end in an estimate of every cell of a table: histogram algorithms, one file each."""
+
+from .adaptive_grid import AdaptiveGridSurvey
+from .ahp import AhpSurvey
+from .cells import CellSurvey
+from .dawa import DawaSurvey
+from .hierarchy import HierarchySurvey
+from .mwem import MwemSurvey
+from .survey import Axes, Survey, Surveyed
+from .uniform import UniformSurvey
+from .uniform_grid import UniformGridSurvey
+
+__all__ = [
+    "AdaptiveGridSurvey", "AhpSurvey", "Axes", "CellSurvey", "DawaSurvey", "HierarchySurvey", "MwemSurvey", "Survey",
+    "Surveyed", "UniformGridSurvey", "UniformSurvey",
+]  # fmt: skip
