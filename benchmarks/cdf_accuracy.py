@@ -22,6 +22,7 @@ from accuracy.errors import Measured
 from accuracy.measuring import FULL, QUICK, TINY, Size, jobs_of, measure
 from accuracy.methods import PRODUCT_READINGS, Method, hinted, ours, reference, tree
 from accuracy.paper_methods import in_their_wake, of_papers
+from accuracy.quantile_methods import with_gaussian_noise
 from accuracy.regret import Cell
 from accuracy.report import Seconds
 from accuracy.targets import PURE, ZERO_CONCENTRATED
@@ -76,7 +77,8 @@ def _targets(options: argparse.Namespace, console: Console, progress: Progress) 
     """All methods on the tasks of the papers."""
     size: Size = options.size
     tasks = _of_papers(size)
-    methods = [*reference(), hinted("spread"), *of_papers(), *in_their_wake(), *_peers(size, console)]
+    papers = [*of_papers(), *with_gaussian_noise(), *in_their_wake()]
+    methods = [*reference(), hinted("spread"), *papers, *_peers(size, console)]
     bar = progress.add_task("papers' tasks", total=len(tasks) * len(LOSSES) * len(methods))
     step = partial(progress.advance, bar)
     return {
