@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from engines import ENGINES, NAMES, PORTABLE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcurves.crypto import Z64, Z128, Domain, PortableEngine, Ring, Shared, prefix_sums, share_cells, values
+from dpcurves.crypto import Z64, Z128, Domain, Engine, PortableEngine, Ring, Shared, prefix_sums, share_cells, values
 from dpcurves.noise import Randomness
 
-ENGINE = PortableEngine.of_task(b"task of the tests")
+ENGINE = PORTABLE
 RINGS = pytest.mark.parametrize("ring", [Z64, Z128], ids=["64", "128"])
 
 
@@ -19,11 +20,12 @@ def shared(cells: list[int], domain: Domain) -> Shared:
 
 
 @RINGS
-@pytest.mark.parametrize("bits", [1, 2, 3, 6, 10])
-def test_every_key_is_one_from_its_cell_on(bits: int, ring: Ring) -> None:
+@pytest.mark.parametrize("engine", ENGINES, ids=NAMES)
+@pytest.mark.parametrize("bits", range(1, 11))
+def test_every_key_is_one_from_its_cell_on_at_every_threshold(bits: int, engine: Engine, ring: Ring) -> None:
     domain, cells = Domain(bits, ring), np.arange(2**bits, dtype=np.uint64)
-    both = share_cells(cells, domain, ENGINE, Randomness.from_seed(bits))
-    opened = ring.add(*(values(both.keys(party), range(2**bits), ENGINE) for party in (0, 1)))
+    both = share_cells(cells, domain, engine, Randomness.from_seed(bits))
+    opened = ring.add(*(values(both.keys(party), range(2**bits), engine) for party in (0, 1)))
     assert np.array_equal(opened[..., 0], cells[:, None] >= cells)
     assert not opened[..., 1:].any()
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from hashlib import sha256
 
 import numpy as np
 import pytest
-from engines import FAST, PORTABLE
+from engines import ENGINES, FAST, PORTABLE
 
 from dpcurves.crypto import (
     Z64,
@@ -23,10 +24,11 @@ from dpcurves.crypto import (
     values,
 )
 from dpcurves.crypto.enumeration import cell_sums
+from dpcurves.crypto.fast import instructions_here
 from dpcurves.crypto.round_keys import schedule
 from dpcurves.noise import Randomness
 
-KEYS = 77  # no whole number of registers, nor of chunks
+KEYS = 277  # no whole number of registers, nor of chunks
 
 needed = pytest.mark.skipif(not FAST, reason="this processor has no AES instructions that numba may use")
 
@@ -50,10 +52,18 @@ def test_all_engines_make_and_read_the_same_bits(bits: int, ring: Ring) -> None:
 @needed
 @pytest.mark.parametrize("ring", [Z64, Z128], ids=["64", "128"])
 def test_all_engines_enumerate_alike(ring: Ring) -> None:
-    domain = Domain(7, ring)
+    domain = Domain(9, ring)
     keys = share_cells(np.arange(KEYS, dtype=np.uint64), domain, PORTABLE, Randomness.from_seed(2)).keys(1)
     for engine in FAST:
         assert np.array_equal(cell_sums(keys, engine), cell_sums(keys, PORTABLE))
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7])
+def test_hashes_are_those_of_the_standard_library(count: int) -> None:
+    messages = np.random.default_rng(count).integers(0, 2**64, (count, 6), np.uint64)
+    wanted = [sha256(message.astype("<u8").tobytes()).digest() for message in messages]
+    for engine in ENGINES:
+        assert [digest.astype("<u8").tobytes() for digest in engine.digests(messages)] == wanted
 
 
 def test_round_keys_are_those_of_the_standard() -> None:
@@ -74,12 +84,17 @@ def test_the_fastest_engine_of_a_task_has_its_keys() -> None:
     assert engine_of_task(b"a task").keys != engine_of_task(b"another").keys
 
 
-@pytest.mark.parametrize("setting", ["NUMBA_DISABLE_JIT=1", "NUMBA_CPU_NAME=generic"])
-def test_what_numba_may_not_use_is_not_used(setting: str) -> None:
-    name, value = setting.split("=")
+def test_what_numba_may_not_use_is_not_used() -> None:
     program = "from dpcurves.crypto import *; print(lanes_here(), type(engine_of_task(b'x')).__name__)"
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=os.environ | {name: value}, capture_output=True, text=True, check=True
-    )
+    environment = os.environ | {"NUMBA_CPU_NAME": "generic"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0", "PortableEngine"], done.stderr
+
+
+def test_without_compilation_nothing_is_fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    instructions_here.cache_clear()
+    monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
+    assert type(engine_of_task(b"x")) is PortableEngine
+    monkeypatch.undo()
+    instructions_here.cache_clear()
     assert lanes_here() == len(FAST)

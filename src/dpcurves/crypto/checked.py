@@ -204,24 +204,27 @@ class _Walk:
         return left, _Node(level + 1, 2 * node.index + 1, below[count:], weights[1], ring.add(node.left, weights[0]))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class _Transcript:
     """All that was compared of some keys, a row for each."""
 
     key: bytes
     rows: list[Words] = field(default_factory=list)
+    width: int = 0
 
     def add(self, words: Words) -> None:
         self.rows.append(words)
-        if sum(part.shape[1] for part in self.rows) > _MOST_WORDS:
-            self.rows = [self._digested(32).view(np.uint64)]
+        self.width += words.shape[1]
+        if self.width > _MOST_WORDS:
+            folded = self._digested(32).view(np.uint64)
+            self.rows, self.width = [folded], folded.shape[1]
 
     def digests(self) -> NDArray[np.uint8]:
         return self._digested(DIGEST_SIZE)
 
     def _digested(self, size: int) -> NDArray[np.uint8]:
         rows = np.ascontiguousarray(np.concatenate(self.rows, axis=1), dtype="<u8")
-        raw, length = rows.tobytes(), 8 * rows.shape[1]
+        raw, length = rows.reshape(-1).view(np.uint8).data, 8 * rows.shape[1]
         digests = [
             blake2b(raw[start : start + length], digest_size=size, key=self.key).digest()
             for start in range(0, len(raw), length)

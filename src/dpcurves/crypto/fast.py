@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,13 @@ class FastEngine:
         return self._portable.blocks(seeds)
 
     def digests(self, messages: Words) -> Words:
-        return self._portable.digests(messages)
+        if not {"sha", "sse4.1"} <= instructions_here():
+            return self._portable.digests(messages)
+        from .hash_kernel import digesting
+
+        result = np.empty((len(messages), 4), np.uint64)
+        digesting()(np.ascontiguousarray(messages), result)
+        return result
 
     def leaf_sums(self, nodes: Words, public: PublicShare) -> Words:
         from .kernels import gathering
@@ -101,20 +108,26 @@ class FastEngine:
         return rounds if words == 2 else rounds[[0, 1, 2, 2]]
 
 
-def lanes_here() -> int:
-    """How many blocks one AES instruction of this processor takes; 0 if there is none, or numba may not use it."""
+@cache
+def instructions_here() -> frozenset[str]:
+    """Which groups of instructions this processor has and numba may use."""
     import numba
     from llvmlite.binding import get_host_cpu_features
     from numba.core.registry import cpu_target
 
-    _, _, allowed = cpu_target.target_context.codegen().magic_tuple()
-    here = {name for name, has in get_host_cpu_features().items() if has} & {
-        name[1:] for name in allowed.split(",") if name.startswith("+")
-    }
     config: Any = numba.config
-    if config.DISABLE_JIT or not {"aes", "sse2"} <= here:
+    if config.DISABLE_JIT:
+        return frozenset()
+    _, _, allowed = cpu_target.target_context.codegen().magic_tuple()
+    used = {name[1:] for name in allowed.split(",") if name.startswith("+")}
+    return frozenset(name for name, has in get_host_cpu_features().items() if has and name in used)
+
+
+def lanes_here() -> int:
+    """How many blocks one AES instruction of this processor takes; 0 if there is none, or numba may not use it."""
+    if not {"aes", "sse2"} <= instructions_here():
         return 0
-    return 2 if {"vaes", "avx2"} <= here else 1
+    return 2 if {"vaes", "avx2"} <= instructions_here() else 1
 
 
 def engine_of_task(task: bytes) -> Engine:
