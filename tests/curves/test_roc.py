@@ -28,7 +28,6 @@ def test_at_a_huge_epsilon_the_curve_is_that_of_scikit_learn_on_the_same_cells(
     roc = answer(QUESTION, TABLE, HUGE, adjacency, seed=1)
     fpr, tpr, _ = sklearn_roc_curve(LABELS, TIED, drop_intermediate=False)
     assert roc.auc == pytest.approx(roc_auc_score(LABELS, TIED), abs=1e-9)
-    assert np.interp(fpr, roc.fpr, roc.tpr) == pytest.approx(np.interp(fpr, fpr, tpr), abs=1e-9)
     used = np.searchsorted(roc.fpr + roc.tpr, fpr + tpr - 1e-9)
     assert roc.fpr[used] == pytest.approx(fpr, abs=1e-9)
     assert roc.tpr[used] == pytest.approx(tpr, abs=1e-9)

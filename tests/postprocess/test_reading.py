@@ -11,7 +11,7 @@ import pytest
 from dense_sums import Law, dense_sums, design, random_contrasts, random_laws, value_variances
 from numpy.typing import NDArray
 
-from dpcurves.postprocess import counts_to_prefixes, drawn_even, least_squares, noise_draws, shrunken, unbiased
+from dpcurves.postprocess import counts_to_prefixes, drawn_even, least_squares, noise_draws, unbiased
 from dpcurves.postprocess.reading import smoothed, unbiased_batch
 from dpcurves.release import Contrasts, Convolved, Family, Level, Measured, Noise
 from dpcurves.release.prefix_error import mean_prefix_variance, prefix_variances
@@ -121,20 +121,26 @@ def test_values_that_do_not_fit_the_law_are_refused() -> None:
             unbiased(law, [1, 2], None)
 
 
-def test_nested_sums_are_read_by_least_squares_and_drawn_even_by_their_rows() -> None:
+def test_nested_sums_are_read_by_least_squares_and_smoothed() -> None:
     law = Measured(2, 9, (Level(range(0, 9, 3), LAPLACE), Level(range(9), LAPLACE)), LAPLACE)
     values = list(range(law.size))
     assert np.array_equal(unbiased(law, values, 40).cells, least_squares(law, values, 40).cells)
-    assert np.array_equal(drawn_even(law, values, 40), shrunken(law, values, 40))
+    assert np.array_equal(drawn_even(law, values, 40), smoothed(law, values, 40))
+
+
+def test_each_row_is_smoothed_on_its_own() -> None:
+    law = Measured(2, 9, (Level(range(0, 9, 3), LAPLACE), Level(range(9), LAPLACE)), missing=None)
+    values = np.random.default_rng(4).integers(0, 90, law.size)
     one = replace(law, rows=1)
-    assert np.array_equal(drawn_even(one, values[: one.size], 40)[0], smoothed(one, values[: one.size], 40))
+    first, second = np.concatenate([values[:3], values[6:15]]), np.concatenate([values[3:6], values[15:]])
+    assert smoothed(law, values, None).tolist() == [smoothed(one, row, None)[0].tolist() for row in (first, second)]
 
 
-def test_one_row_is_never_negative_and_keeps_the_total_of_least_squares() -> None:
+def test_cells_are_never_negative_and_keep_the_total_of_least_squares() -> None:
     law = Measured(1, 10, (Level((0, 3, 7), LAPLACE), Level((0, 1, 3, 7, 8), LAPLACE)), LAPLACE)
     for seed in range(20):
         values = np.random.default_rng(seed).integers(-20, 60, law.size)
-        cells = smoothed(law, values, 100)
+        (cells,) = smoothed(law, values, 100)
         assert cells.min() >= 0
         assert cells.sum() == pytest.approx(max(least_squares(law, values, 100).cells.sum(), 0))
         assert np.ptp(cells[3:7]) == pytest.approx(0)  # counted as one, with neighbours that tell nothing about it

@@ -15,7 +15,7 @@ from .tree import LEAST_VARIANCE, FloatArray
 LAPLACE_EXCESS = 3.0
 """The fourth cumulant of a Laplace law, in squared variances. That of a Gaussian law is 0."""
 
-Values = Sequence[int] | NDArray[np.int64]
+Values = Sequence[int] | NDArray[np.int64] | FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from .empirical_bayes import estimate
 from .known import gather
 from .layout import Layout
 from .least_squares import Estimate, least_squares, least_squares_batch
-from .shrinkage import shrunken
+from .parts import in_parts
 from .tree import FloatArray
 
 
@@ -45,34 +46,42 @@ def unbiased_batch(law: NoisySums, values: FloatArray, total: int | None) -> tup
 
 
 def smoothed(law: Measured, values: Sequence[int] | NDArray[np.int64], total: int | None) -> FloatArray:
-    """Cells of shape (cells,) of a flat histogram, a tree or a partition of one row, read by `estimate`: never negative.
+    """Cells (rows, cells) of flat histograms, trees or partitions, row by row as `estimate` reads them: never negative.
 
-    What noise explains is taken back, as far as the splits of the row tell; the total is that of least squares. Costs
-    no privacy, whoever added the noise.
+    What noise explains is taken back, as far as the splits of a row tell; totals are those of least squares. Costs no
+    privacy, whoever added the noise.
+
+    Args:
+        law: How the values scatter.
+        values: As released, in the order of the law.
+        total: As for `least_squares`.
 
     Raises:
-        ValueError: the values do not fit the law, its levels are not nested, or it has several rows.
+        ValueError: the values do not fit the law, or its levels are not nested.
 
     >>> from fractions import Fraction
     >>> from dpcurves.release import Family, Level, Noise
     >>> levels = tuple(Level(range(0, 4, width), Noise(Family.LAPLACE, Fraction(20))) for width in (2, 1))
     >>> smoothed(Measured(1, 4, levels, missing=None), [260, 220, 100, 160, 110, 130], total=500).round()
-    array([120., 139., 118., 123.])
+    array([[120., 139., 118., 123.]])
     """
-    count = least_squares(law, values, total).cells.sum()
+    counts = least_squares(law, values, total).cells.sum(axis=1)
     layout = Layout.nested([level.bounds(law.cells) for level in law.levels])
-    return estimate(gather(layout, [(law, values)]), float(count)).cells
+    tables, _ = in_parts(law, np.asarray(values, dtype=np.float64))
+    row = replace(law, rows=1, missing=None)
+    known = (gather(layout, [(row, own)]) for own in np.concatenate(tables, axis=-1))
+    return np.stack([estimate(own, count).cells for own, count in zip(known, counts.tolist(), strict=True)])
 
 
 def drawn_even(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> FloatArray:
     """Cells of shape (rows, cells), with differences taken back that noise alone explains; meant to be cumulated.
 
-    See `smoothed` for the rule where there is one row, and `shrunken` where there are several. Convolved sums are read as they are: neighbouring cells have noises
-    that cancel in prefixes, and would no longer if some were shrunk.
+    See `smoothed` for the rule and the arguments, and `shrunken_contrasts` for that of contrasts. Convolved sums are
+    read as they are: neighbouring cells have noises that cancel in prefixes, and would no longer if some were shrunk.
     """
     match law:
         case Measured():
-            return smoothed(law, values, total)[None] if law.rows == 1 else shrunken(law, values, total)
+            return smoothed(law, values, total)
         case Contrasts():
             return shrunken_contrasts(law, np.asarray(values, dtype=np.float64), total)
         case Convolved():
