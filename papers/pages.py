@@ -76,7 +76,12 @@ def _section(paper: Paper, rows: Sequence[Row]) -> str:
     title = f"\n## {paper.title} {{ #{anchor(paper)} }}\n\n"
     head = f"{title}{paper.authors}. `papers/{paper.folder.name}/run.py`: {said}.\n\n"
     columns = _line(*report.COLUMNS) + "|---|---|---:|---:|---:|---:|---|\n"
-    return head + columns + "".join(_claim(row) for row in rows)
+    return head + _picture(paper) + columns + "".join(_claim(row) for row in rows)
+
+
+def _picture(paper: Paper) -> str:
+    file = PAGE.parent / "images" / "papers" / f"{paper.folder.name}.png"
+    return f"![Figures of the paper, ours beside](images/papers/{file.name})\n\n" if file.exists() else ""
 
 
 def _claim(row: Row) -> str:

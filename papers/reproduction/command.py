@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -17,6 +18,8 @@ from reproduction.measured import Findings
 Size = TypeVar("Size")
 ROOT = Path(__file__).resolve().parents[2]
 VARIABLE = "DPCURVES_DATA"
+OVERVIEW = "overview.png"
+PICTURES = ROOT / "docs" / "images" / "papers"
 
 
 @dataclass(frozen=True)
@@ -66,11 +69,23 @@ def parse(run: str, about: str | None, full: Size, quick: Size, tiny: Size) -> O
 
 
 def finish(options: Options[Size], findings: Findings, on: Console) -> None:
-    """Prints claim, numbers and verdict, and writes them down; after a full run in the record."""
+    """Prints claim, numbers and verdict, and writes them down; after a full run in the record.
+
+    A picture `overview.png` in the folder for pictures, if there is one, is then shown on the page of papers.
+    """
     found = rows(load(options.paper).claims, findings)
     report.show(found, on)
     (options.out / record.FILE).unlink(missing_ok=True)
     record.write(found, options.out / record.FILE)
     if options.full:
         record.write(found, options.paper / record.FILE)
+        _keep_overview(options)
     on.print(f"Figures and {record.FILE} are in {options.out}", soft_wrap=True)
+
+
+def _keep_overview(options: Options[Size]) -> None:
+    """The picture of the page of papers, if the run drew one."""
+    drawn = options.out / OVERVIEW
+    if drawn.exists():
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(drawn, PICTURES / f"{options.paper.name}.png")
