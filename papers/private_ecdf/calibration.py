@@ -33,6 +33,7 @@ class Errors:
         truth: The statistic of the records.
         noiseless: What line 11 gives with the printed lines 8 and 9, without noise.
         mean, median: Over runs, for each way and epsilon.
+        quartiles: The lower and the upper one over runs, likewise: (2, epsilons).
     """
 
     epsilons: FloatArray
@@ -40,6 +41,7 @@ class Errors:
     noiseless: float
     mean: dict[str, FloatArray]
     median: dict[str, FloatArray]
+    quartiles: dict[str, FloatArray]
 
 
 def against_epsilon(records: Scored, size: Size, seed: int, step: Callable[[], None]) -> Errors:
@@ -47,16 +49,19 @@ def against_epsilon(records: Scored, size: Size, seed: int, step: Callable[[], N
     cuts = np.concatenate([[0.0], np.quantile(records.score, np.arange(1, GROUPS) / GROUPS), [1.0]])
     truth = as_printed.statistic(_sums(records, cuts, contributions))
     noiseless = as_printed.statistic(_sums(records, cuts, as_printed.contributions))
-    mean, median, generator = [], [], np.random.default_rng(seed)
+    squared, generator = [], np.random.default_rng(seed)
     for epsilon in size.record_epsilons:
         randomness = Randomness.from_seed(seed)
         runs = [_statistics(records, epsilon, randomness, generator) for _ in range(size.record_runs)]
-        squared = {way: [(run[way] / truth - 1) ** 2 for run in runs] for way in WAYS}
-        mean.append({way: np.mean(values) for way, values in squared.items()})
-        median.append({way: np.median(values) for way, values in squared.items()})
+        squared.append({way: [(run[way] / truth - 1) ** 2 for run in runs] for way in WAYS})
         step()
-    by_way = [{way: np.array([row[way] for row in rows]) for way in WAYS} for rows in (mean, median)]
-    return Errors(np.array(size.record_epsilons), truth, noiseless, *by_way)
+    by_way = {way: np.array([row[way] for row in squared]) for way in WAYS}
+    return Errors(
+        np.array(size.record_epsilons), truth, noiseless,
+        mean={way: values.mean(axis=1) for way, values in by_way.items()},
+        median={way: np.median(values, axis=1) for way, values in by_way.items()},
+        quartiles={way: np.quantile(values, (0.25, 0.75), axis=1) for way, values in by_way.items()},
+    )  # fmt: skip
 
 
 def findings(bank: Errors, diabetes: Errors) -> Findings:

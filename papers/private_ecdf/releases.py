@@ -13,7 +13,7 @@ from dpcurves.noise import Randomness
 from dpcurves.postprocess import AtMost, non_decreasing, smooth_absolute, smooth_squares
 
 FloatArray = NDArray[np.float64]
-MOST_RECORDS = 2_000_000  # of which a table is made for dpcurves; the paper's method gets by with counts
+MOST_RECORDS = 4_000_000  # of which a table is made for dpcurves; the paper's method gets by with counts
 
 
 def raw(exact: FloatArray, path: Path, epsilon: float, randomness: Randomness) -> FloatArray:

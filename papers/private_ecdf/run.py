@@ -8,6 +8,7 @@ what needs data is skipped.
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # what all papers share
@@ -38,50 +39,84 @@ def main() -> None:
     if not there:
         console.print(f"Skipped: all that needs data. There is no folder 'tabular' in {options.data}", soft_wrap=True)
     with report.progress(console) as progress:
-        findings = _without_data(options.size, options.out, progress)
-        if there:
-            findings |= _with_data(options.size, options.data, options.out, progress)
+        findings = theorems.findings(options.size, SEED)
+        counts = _Counts.measure(options.size, progress)
+        records = _Records.measure(options, progress) if there else None
+    figures.draw(_pictured(counts, records), options.out)
+    findings |= counts.findings()
+    if records is not None:
+        figures.draw_roc(records.shown, options.out)
+        findings |= records.findings()
     command.finish(options, findings, console)
 
 
-def _without_data(size: Size, out: Path, progress: Progress) -> Findings:
-    """Proofs, and all of Poisson counts."""
-    found = theorems.findings(size, SEED)
-    figure2 = smoothing.against_epsilon(size, SEED, Steps(progress, "Figure 2: smoothing", size.epsilons))
-    figure3 = smoothing.against_rate(size, SEED, Steps(progress, "Figure 3: smoothing", size.rates))
-    limit = smoothing.limit(size, SEED)
-    figure4 = inverse.against_epsilon(size, SEED, Steps(progress, "Figure 4: inverse", size.epsilons))
-    figure7 = runtime.against_points(size, SEED, Steps(progress, "Figure 7: runtime", size.solver_levels))
-    figures.draw_effects(figure2, figure3, out)
-    figures.draw_inverse(figure4, out)
-    figures.draw_seconds(figure7, out)
-    return found | smoothing.findings(figure2, figure3, limit) | inverse.findings(figure4) | runtime.findings(figure7)
+@dataclass(frozen=True)
+class _Counts:
+    """All of Poisson counts."""
 
+    figure2: smoothing.Effect
+    figure3: smoothing.Effect
+    limit: float
+    figure4: inverse.Errors
+    figure7: runtime.Seconds
 
-def _with_data(size: Size, folder: Path, out: Path, progress: Progress) -> Findings:
-    """Table 1, ROC curves and the statistic of Hosmer and Lemeshow."""
-    from model import scored
-
-    found, records, shown = Findings(), {}, {}
-    step = Steps(progress, "Table 1, Figures 1, 8, 9: ROC", data.NAMES)
-    for name in data.NAMES:
-        table = data.table(name, folder)
-        found |= tables.findings(name, table)
-        records[name] = scored(table)
-        shown[name] = roc.shown(name, records[name], size, SEED)
-        step()
-    epsilons = size.record_epsilons
-    areas = roc.areas(records["bank"], size, SEED, Steps(progress, "Figure 5: areas", epsilons))
-    statistic = {
-        name: calibration.against_epsilon(
-            records[name], size, SEED, Steps(progress, f"Figure {number}: Hosmer-Lemeshow", epsilons)
+    @classmethod
+    def measure(cls, size: Size, bars: Progress) -> _Counts:
+        return cls(
+            smoothing.against_epsilon(size, SEED, Steps(bars, "Figure 2: smoothing", size.epsilons)),
+            smoothing.against_rate(size, SEED, Steps(bars, "Figure 3: smoothing", size.rates)),
+            smoothing.limit(size, SEED),
+            inverse.against_epsilon(size, SEED, Steps(bars, "Figure 4: inverse", size.epsilons)),
+            runtime.against_points(size, SEED, Steps(bars, "Figure 7: runtime", size.solver_levels)),
         )
-        for name, number in (("bank", 6), ("diabetes", 10))
-    }
-    figures.draw_roc(shown, out)
-    figures.draw_areas(areas, out)
-    figures.draw_statistic(statistic, out)
-    return found | roc.findings_of_shown(**shown) | roc.findings_of_areas(areas) | calibration.findings(**statistic)
+
+    def findings(self) -> Findings:
+        smoothed = smoothing.findings(self.figure2, self.figure3, self.limit)
+        return {**smoothed, **inverse.findings(self.figure4), **runtime.findings(self.figure7)}
+
+
+@dataclass(frozen=True)
+class _Records:
+    """Table 1, ROC curves and the statistic of Hosmer and Lemeshow."""
+
+    table1: Findings
+    shown: dict[str, roc.Shown]
+    areas: roc.Areas
+    statistic: dict[str, calibration.Errors]
+
+    @classmethod
+    def measure(cls, options: command.Options[Size], bars: Progress) -> _Records:
+        from model import scored
+
+        size, table1, shown, records = options.size, Findings(), {}, {}
+        step = Steps(bars, "Table 1, Figures 1, 8, 9: ROC", data.NAMES)
+        for name in data.NAMES:
+            table = data.table(name, options.data)
+            table1 |= tables.findings(name, table)
+            records[name] = scored(table)
+            shown[name] = roc.shown(name, records[name], size, SEED)
+            step()
+        epsilons = size.record_epsilons
+        areas = roc.areas(records["bank"], size, SEED, Steps(bars, "Figure 5: areas", epsilons))
+        statistic = {
+            name: calibration.against_epsilon(
+                records[name], size, SEED, Steps(bars, f"Figure {number}: Hosmer-Lemeshow", epsilons)
+            )
+            for name, number in (("bank", 6), ("diabetes", 10))
+        }
+        return cls(table1, shown, areas, statistic)
+
+    def findings(self) -> Findings:
+        curves = {**roc.findings_of_shown(**self.shown), **roc.findings_of_areas(self.areas)}
+        return {**self.table1, **curves, **calibration.findings(**self.statistic)}
+
+
+def _pictured(counts: _Counts, records: _Records | None) -> figures.Pictured:
+    areas, statistic = (None, {}) if records is None else (records.areas, records.statistic)
+    return figures.Pictured(
+        counts.figure2, counts.figure3, counts.figure4, areas, statistic.get("bank"), counts.figure7,
+        statistic.get("diabetes"),
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

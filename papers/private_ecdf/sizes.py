@@ -11,8 +11,8 @@ class Size:
 
     Attributes:
         levels: Depth L of the noise path over the synthetic data; it has 2**L points.
-        runs: Releases of synthetic data that are averaged.
-        record_runs: Releases of real data that are averaged.
+        runs: Releases of synthetic data that are averaged; 100 in the paper.
+        record_runs: Releases of real data that are averaged; 100 in the paper.
         cost_levels: Largest depth at which all pairs of neighbours are searched.
         solver_levels: Depths at which solvers are timed.
         epsilons: Of the synthetic experiments.
@@ -32,8 +32,8 @@ class Size:
 
 EPSILONS = 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0
 FULL = Size(
-    levels=15, runs=8, record_runs=16, cost_levels=10, solver_levels=(6, 7, 8, 9, 10, 11, 12), epsilons=EPSILONS,
-    record_epsilons=(0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0), rates=(0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0),
+    levels=15, runs=40, record_runs=40, cost_levels=10, solver_levels=tuple(range(6, 16)), epsilons=EPSILONS,
+    record_epsilons=EPSILONS, rates=(0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0),
 )  # fmt: skip
 QUICK = Size(
     levels=12, runs=4, record_runs=5, cost_levels=8, solver_levels=(6, 7, 8, 9, 10), epsilons=EPSILONS,

@@ -19,6 +19,7 @@ from dpcurves.postprocess import AtMost, smooth_squares
 FloatArray = NDArray[np.float64]
 RATE, EPSILON = 3.0, 1.0
 BOUNDARY = 0.2
+MOST_RUNS = 32
 LARGE = 1_000_000  # times as many records at each point, which noise of epsilon 1 can only reorder where there are none
 
 
@@ -51,7 +52,7 @@ def limit(size: Size, seed: int) -> float:
     Noise is of whole numbers, so instead of epsilon the counts are made large.
     """
     path, randomness, errors = Path(size.levels), Randomness.from_seed(seed), []
-    for run in range(4 * size.runs):
+    for run in range(min(4 * size.runs, MOST_RUNS)):
         exact = LARGE * np.cumsum(poisson_counts(path.points, RATE, seed + run))
         noisy = raw(exact, path, EPSILON, randomness)
         smooth = smooth_squares(noisy, path.graph, AtMost(exact[-1]))

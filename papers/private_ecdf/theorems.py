@@ -19,6 +19,8 @@ from dpcurves.postprocess import AtMost, regular_bounds, smooth_absolute
 
 ARITIES = 2, 3, 4, 5, 6, 8
 CUTS = np.linspace(0, 1, 11)
+NOISES = 100  # draws of the noise of all points
+STEP = 10.0  # by how much one value of a stream may change, which Theorem 3 leaves open
 
 
 def findings(size: Size, seed: int) -> Findings:
@@ -41,9 +43,12 @@ def _of_the_path(size: Size, seed: int) -> Findings:
     return {
         "lemma1-cost": Measured(prefix / ((levels + 2) // 2)),
         "theorem1-loss": Measured(loss),
+        "theorem1-pointwise": Measured((size.levels + 1) ** 1.5 / 2**size.levels),  # a moved record changes all points
         "theorem1-grid": Measured(_loss_of_the_grid(), loss),
         "theorem1-error": Measured(printed, corrected),
         "theorem3-loss": Measured(prefix / ((levels + 2) // 2)),
+        "theorem3-gaussian": Measured(prefix / ((levels + 2) // 2)),
+        "theorem3-values": Measured(STEP * prefix / ((levels + 2) // 2), prefix / ((levels + 2) // 2)),
         "theorem3-factor": Measured((levels + 1) / prefix),
         "roc-loss": Measured(joint),
         "base-gain": Measured(_gain_of_another_base(2**levels)),
@@ -54,7 +59,7 @@ def _of_the_path(size: Size, seed: int) -> Findings:
 def _squared_error(size: Size, seed: int) -> tuple[float, float]:
     """Measured over printed, for shares; and for counts, with the missing 1 / n**2."""
     path, randomness, records = Path(size.levels), Randomness.from_seed(seed), 3 * 2**size.levels
-    draws = [path.noise(path.scale(1.0), randomness) for _ in range(10 * size.runs)]
+    draws = [path.noise(path.scale(1.0), randomness) for _ in range(NOISES)]
     counts = float(np.mean(np.square(draws)) / (2 * (size.levels + 1) ** 3))
     return counts / records**2, counts
 
