@@ -13,6 +13,10 @@ from .counted import counted
 from .extent import Extent, neighbourly
 from .survey import Axes, Conversation, Surveyed
 
+GROUP = 32
+FEW = 200
+"""In a plane so few intervals, or less, are counted one by one; more of them also in groups."""
+
 
 @dataclass(frozen=True, slots=True)
 class DawaSurvey:
@@ -20,7 +24,7 @@ class DawaSurvey:
 
     First a partition of the cells is chosen, in an order in which neighbours stand together: row by row, in a plane
     along Hilbert's curve. Then its intervals are counted: along one axis with a tree over them, so that prefixes are
-    read well. Inside an interval counts are spread evenly.
+    read well, in a plane also in groups, where there are many. Inside an interval counts are spread evenly.
 
     Attributes:
         choice: The part of the budget that chooses the partition.
@@ -43,6 +47,8 @@ class DawaSurvey:
         chosen = yield Step(query, share * self.choice)
         label = np.empty(extent.cells, dtype=np.int64)
         label[order] = np.cumsum(np.asarray(chosen.values) == 1)
-        read = Read.PREFIXES if extent.cells == max(extent.shape) else Read.CELLS
-        found = yield from counted(axes, extent, [label], read, share * (1 - self.choice))
+        in_line, few = extent.cells == max(extent.shape), int(label.max()) < FEW
+        labels = [label] if in_line or few else [label // GROUP, label]
+        read = Read.PREFIXES if in_line else Read.CELLS
+        found = yield from counted(axes, extent, labels, read, share * (1 - self.choice))
         return Surveyed(found.cells, found.outside, found.missing, (chosen, *found.releases))

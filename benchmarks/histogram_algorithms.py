@@ -1,0 +1,225 @@
+"""Accuracy and speed of surveys: `python benchmarks/histogram_algorithms.py [--data FOLDER] [--runs 10]`.
+
+FOLDER has the histograms of DPBench (Hay, Machanavajjhala, Miklau, Chen and Zhang 2016) as `hist1d/*.n4096.npy` and
+`hist2d/*_256_256.npy`. Without it, histograms are drawn here. Printed are mean absolute errors of prefixes and of
+rectangles, and beside them, where they are known, those of reference code on the same data (2 to 10 runs). NOT PRIVATE
+is the partition as it was printed, from `papers/regression_diagnostics`. Seconds are CPU time. Nothing is asserted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.progress import track
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))
+
+from regression_diagnostics.as_printed import estimate_not_private
+
+from dpcurves.data import Axis, BucketQuery, CountQuery, Grid, Read
+from dpcurves.mechanisms import AUTO, BucketChoice, Haar, Mechanism, NoisyBuckets, Tree
+from dpcurves.mechanisms.deviation import window_deviations
+from dpcurves.noise.randomness import Randomness
+from dpcurves.postprocess import unbiased
+from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
+from dpcurves.release import Plan, Release, Setting
+from dpcurves.release.noise_law import NoisySums
+from dpcurves.surveys import (
+    AdaptiveGridSurvey,
+    AhpSurvey,
+    Axes,
+    CellSurvey,
+    DawaSurvey,
+    HierarchySurvey,
+    MwemSurvey,
+    Survey,
+    UniformGridSurvey,
+    UniformSurvey,
+)
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+WHO = AddRemove(EACH_RECORD)
+EPSILONS = ("0.1", "1")
+SIDE = 64
+RECTANGLES = 2000
+IN_LINE = ("ADULTFRANK", "MEDCOST", "INCOME", "HEPTH")
+IN_PLANE = {"ADULT-2D": "Adult_2D", "GOWALLA": "checkin", "MDSALARY": "MDSalary2D", "TAXI": "BeijingTaxiS"}
+SURVEYS: dict[str, Survey] = {
+    "cells": CellSurvey(), "uniform": UniformSurvey(), "hierarchy": HierarchySurvey(), "DAWA": DawaSurvey(),
+    "AHP": AhpSurvey(), "uniform grid": UniformGridSurvey(), "adaptive grid": AdaptiveGridSurvey(),
+    "MWEM": MwemSurvey(),
+}  # fmt: skip
+PRINTED = "DAWA as printed (NOT PRIVATE)"
+KNOWN: dict[tuple[str, str], dict[str, float]] = {  # of reference code; where data are the same
+    ("ADULTFRANK", "0.1"): {"cells": 486, "uniform": 8457, "hierarchy": 119, PRINTED: 82.9, "AHP": 183, "MWEM": 91},
+    ("MEDCOST", "0.1"): {"cells": 486, "uniform": 4338, "hierarchy": 119, PRINTED: 63.6, "AHP": 2419, "MWEM": 115},
+    ("INCOME", "0.1"): {"cells": 486, "uniform": 9.95e6, "hierarchy": 119, PRINTED: 260, "AHP": 3630, "MWEM": 71600},
+    ("HEPTH", "0.1"): {"cells": 486, "uniform": 52600, "hierarchy": 119, PRINTED: 210, "AHP": 2058, "MWEM": 764},
+    ("ADULTFRANK", "1"): {"cells": 48.6, "hierarchy": 11.9, PRINTED: 11.4, "AHP": 23.3, "MWEM": 22.9},
+    ("MEDCOST", "1"): {"cells": 48.6, "hierarchy": 11.9, PRINTED: 22.9, "AHP": 416, "MWEM": 31.8},
+    ("INCOME", "1"): {"cells": 48.6, "hierarchy": 11.9, PRINTED: 34.2, "AHP": 341, "MWEM": 71500},
+    ("HEPTH", "1"): {"cells": 48.6, "hierarchy": 11.9, PRINTED: 29.9, "AHP": 118, "MWEM": 597},
+    ("ADULT-2D", "0.1"): {"cells": 386, "uniform grid": 428, "adaptive grid": 127, "hierarchy": 294, "AHP": 201,
+                          PRINTED: 60, "MWEM": 56},
+    ("ADULT-2D", "1"): {"cells": 38.6, "uniform grid": 38.6, "adaptive grid": 13.4, "hierarchy": 29.4, "AHP": 19.5,
+                        PRINTED: 7.1, "MWEM": 22},
+    ("GOWALLA", "0.1"): {"cells": 386, "uniform grid": 386, "adaptive grid": 564, "hierarchy": 294, "AHP": 547,
+                         PRINTED: 174, "MWEM": 88500},
+    ("GOWALLA", "1"): {"cells": 38.6, "uniform grid": 38.6, "adaptive grid": 59.3, "hierarchy": 29.4, "AHP": 64.6,
+                       PRINTED: 14.0, "MWEM": 89500},
+}  # fmt: skip
+
+
+def axes_of(shape: tuple[int, ...]) -> Axes:
+    return tuple(Axis(f"x{number}", Grid(0, 1, cells=cells)) for number, cells in enumerate(shape))
+
+
+def surveyed(survey: Survey, counts: Counts, epsilon: str, seed: int) -> Floats:
+    """The estimate that a curator would get, without ledger and records."""
+    loss, table, randomness = PrivacyLoss.pure(epsilon), np.append(counts.ravel(), 0), Randomness.from_seed(seed)
+    steps = survey.counts(axes_of(counts.shape), Setting(loss, WHO, adaptive=True), Fraction(1))
+    try:
+        step = next(steps)
+        while True:
+            plan = AUTO.plan(step.query, loss * step.share, WHO)
+            step = steps.send(Release(plan, AUTO.run(table, plan, randomness), None, seeded=True))
+    except StopIteration as end:
+        cells: Floats = end.value.cells
+        return cells
+
+
+def printed(counts: Counts, epsilon: str, seed: int) -> Floats:
+    return estimate_not_private(counts.astype(np.float64), float(epsilon), np.random.default_rng(seed))
+
+
+def prefixes(cells: Floats) -> Floats:
+    return np.cumsum(cells)
+
+
+def rectangles(shape: tuple[int, ...]) -> Callable[[Floats], Floats]:
+    """Sums over fixed random rectangles: of any length along each axis, then anywhere."""
+    generator, sides = np.random.default_rng(0), []
+    for cells in shape:
+        length = generator.integers(1, cells + 1, RECTANGLES)
+        low = (generator.random(RECTANGLES) * (cells - length + 1)).astype(np.int64)
+        sides.append((low, low + length))
+    (top, bottom), (left, right) = sides
+
+    def read(cells: Floats) -> Floats:
+        sums = np.pad(np.cumsum(np.cumsum(cells, axis=0), axis=1), ((1, 0), (1, 0)))
+        found: Floats = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
+        return found
+
+    return read
+
+
+def histograms(folder: Path | None) -> Iterator[tuple[str, Counts]]:
+    if folder is None:
+        print("No --data: histograms are drawn here, and there are no errors of reference code to compare with.")
+        generator = np.random.default_rng(1)
+        yield "sparse", (generator.random(4096) < 0.02) * generator.geometric(0.001, 4096)
+        yield "smooth", generator.poisson(50 * np.exp(-(np.linspace(-3, 3, 4096) ** 2)))
+        centre = np.exp(-((np.arange(SIDE) - 20.0) ** 2) / 50)
+        yield "cluster", generator.poisson(30 * np.outer(centre, centre))
+        return
+    for name in IN_LINE:
+        yield name, np.load(folder / "hist1d" / f"{name}.n4096.npy").astype(np.int64)
+    for name, file in IN_PLANE.items():
+        fine = np.load(folder / "hist2d" / f"{file}_256_256.npy").astype(np.int64)
+        yield name, fine.reshape(SIDE, 256 // SIDE, SIDE, 256 // SIDE).sum(axis=(1, 3))
+
+
+def accuracy(folder: Path | None, runs: int) -> None:
+    lines = []
+    ways: dict[str, Callable[[Counts, str, int], Floats]] = {
+        name: lambda counts, epsilon, seed, survey=survey: surveyed(survey, counts, epsilon, seed)  # type: ignore[misc]
+        for name, survey in SURVEYS.items()
+    }
+    ways[PRINTED] = printed
+    cases = [(name, counts, epsilon) for name, counts in histograms(folder) for epsilon in EPSILONS]
+    for name, counts, epsilon in track(cases, "Errors", transient=True):
+        read = prefixes if counts.ndim == 1 else rectangles(counts.shape)
+        truth = read(counts.astype(np.float64))
+        for way, estimate in ways.items():
+            if counts.ndim == 1 and "grid" in way:
+                continue
+            errors = [float(np.abs(read(estimate(counts, epsilon, seed)) - truth).mean()) for seed in range(runs)]
+            known = KNOWN.get((name, epsilon), {}).get(way)
+            spread = float(np.std(errors)) / np.sqrt(runs)
+            lines.append(
+                f"{name:11}{epsilon:>8}  {way:30}{np.mean(errors):11.4g} +- {spread:<8.2g}"
+                + (f"{known:11.4g}" if known else "")
+            )
+    print(f"{'data':11}{'epsilon':>8}  {'survey':30}{'error':>11}{'':12}{'reference':>11}   ({runs} runs)")
+    print("\n".join(lines))
+
+
+def released(mechanism: Mechanism, cells: int, counts: Counts) -> tuple[Plan, tuple[int, ...], float]:
+    """Plan, values and seconds of one release that is read as prefixes; it is planned before."""
+    query = CountQuery(axes_of((cells,)), Read.PREFIXES)
+    plan = mechanism.plan(query, PrivacyLoss.pure(1), WHO)
+    begin = process_time()
+    values = mechanism.run(np.append(counts, 0), plan, Randomness.from_seed(1))
+    if isinstance(plan.law, NoisySums):
+        unbiased(plan.law, values, None)
+    return plan, values, process_time() - begin
+
+
+def by_sorting(counts: Counts) -> None:
+    """The peer of `window_deviations`: every window is sorted by NumPy."""
+    for power in range(1, len(counts).bit_length()):
+        windows = np.lib.stride_tricks.sliding_window_view(counts, 1 << power)
+        ordered = np.sort(windows, axis=1)
+        ordered[:, 1 << power - 1 :].sum(axis=1) - ordered[:, : 1 << power - 1].sum(axis=1)
+
+
+def seconds(action: Callable[[], object]) -> float:
+    begin = process_time()
+    action()
+    return process_time() - begin
+
+
+def speed() -> None:
+    generator = np.random.default_rng(2)
+    few, small = generator.poisson(0.3, 2**20), generator.poisson(3, 2**11)
+    window_deviations(small)  # compiles
+    print("\nSeconds of CPU time")
+    print(f"{'deviations of all windows, 2^11 cells':50}{seconds(lambda: window_deviations(small)):9.4f}")
+    print(f"{'the same by sorting each window in NumPy':50}{seconds(lambda: by_sorting(small)):9.4f}")
+    for mechanism in (BucketChoice(), NoisyBuckets()):
+        for cells in (2**16, 2**20):
+            plan = mechanism.plan(BucketQuery(axes_of((cells,)), range(cells)), PrivacyLoss.pure("0.25"), WHO)
+            table = np.append(few[:cells], 0)
+            took = seconds(lambda m=mechanism, t=table, p=plan: m.run(t, p, Randomness.from_seed(1)))  # type: ignore[misc]
+            print(f"{plan.made_by + f', {cells} cells':50}{took:9.3f}")
+    surveyed(DawaSurvey(), few[: 2**16], "1", 1)  # shapes of trees are remembered
+    for counts in (few[: 2**16], generator.poisson(generator.integers(0, 1000, 2**16))):
+        took = seconds(lambda c=counts: surveyed(DawaSurvey(), c, "1", 1))  # type: ignore[misc]
+        print(f"{f'DAWA, both turns, 65536 cells, {counts.sum()} records':50}{took:9.3f}")
+    begin = process_time()
+    Tree().plan(CountQuery(axes_of((2**20,)), Read.PREFIXES), PrivacyLoss.pure(1), WHO)
+    print(f"{'hierarchy, 2^20 cells, planned for the first time':50}{process_time() - begin:9.3f}")
+    for mechanism in (Tree(), Haar()):
+        plan, _, took = released(mechanism, 2**20, few)
+        print(f"{plan.made_by + ', 2^20 cells, released and read':50}{took:9.3f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=None)
+    parser.add_argument("--runs", type=int, default=10)
+    chosen = parser.parse_args()
+    accuracy(chosen.data, chosen.runs)
+    speed()
+
+
+if __name__ == "__main__":
+    main()
