@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.curves import Question
-from dpcurves.data import Axis, Query
+from dpcurves.data import Axis, PartitionQuery, Query
 from dpcurves.ledger import Grant, Purse
 from dpcurves.mechanisms import AUTO, Mechanism
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
-from dpcurves.release import Release, Setting, Step
+from dpcurves.release import Evidence, Release, Setting, Step
 from dpcurves.session import converse
 
 from .data import Sample
@@ -26,6 +27,24 @@ def answer(
     question: Question[Curve], sample: Sample, loss: PrivacyLoss, seed: int, mechanism: Mechanism = AUTO
 ) -> Curve:
     """The curve that a session would give under replace-one, where the number of records is public."""
+    return converse(question.steps(_setting(sample, loss)), _replies(sample, loss, seed, mechanism))
+
+
+def counts_of_partition(question: Question[object], sample: Sample, loss: PrivacyLoss, seed: int) -> Evidence:
+    """What a question is told about the partition that it asks for first, before it reads a curve from that."""
+    steps, reply = question.steps(_setting(sample, loss)), _replies(sample, loss, seed, AUTO)
+    step = next(steps)
+    while not isinstance(step.query, PartitionQuery):
+        step = steps.send(reply(step))
+    steps.close()
+    return Evidence.of(reply(step))
+
+
+def _setting(sample: Sample, loss: PrivacyLoss) -> Setting:
+    return Setting(loss, ReplaceOne(EACH_RECORD, sample.records), adaptive=True)
+
+
+def _replies(sample: Sample, loss: PrivacyLoss, seed: int, mechanism: Mechanism) -> Callable[[Step], Release]:
     purse, randomness = Purse(Grant("benchmark", loss, "benchmark", 1)), Randomness.from_seed(seed)
     adjacency = ReplaceOne(EACH_RECORD, sample.records)
 
@@ -35,7 +54,7 @@ def answer(
         values = mechanism.run(table_of(sample, step.query), plan, randomness)
         return Release(plan, values, payment, seeded=True)
 
-    return converse(question.steps(Setting(loss, adjacency, adaptive=True)), reply)
+    return reply
 
 
 def table_of(sample: Sample, query: Query) -> NDArray[np.int64]:

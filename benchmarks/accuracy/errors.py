@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpcurves.postprocess import Distribution, area_between, largest_gap
+from dpcurves.postprocess.distances import Distribution, Gap
 
 from .data import FloatArray, Sample
 
@@ -38,6 +38,5 @@ class Measured(NamedTuple):
 def errors_of(shares: FloatArray, sample: Sample) -> tuple[float, float, float]:
     """The three, of shares below each edge."""
     edges = sample.grid.edges
-    released, exact = Distribution.of_curve(edges, shares), Distribution.of_curve(edges, sample.shares)
-    square = float(np.mean((shares[1:] - sample.shares[1:]) ** 2))
-    return largest_gap(released, exact), area_between(released, exact), square**0.5
+    gap = Gap.between(Distribution.of_curve(edges, shares), Distribution.of_curve(edges, sample.shares))
+    return gap.largest, gap.absolute, float(np.mean((shares[1:] - sample.shares[1:]) ** 2)) ** 0.5

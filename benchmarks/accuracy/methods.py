@@ -12,7 +12,7 @@ from dpcurves.data import Axis, CountQuery, Grid, Read
 from dpcurves.mechanisms import Flat, Linear, Tree
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 
-from .answering import COLUMN, answer
+from .answering import COLUMN, answer, counts_of_partition
 from .data import FloatArray, Sample
 from .one_turn import counted, least_squares, shrunken
 
@@ -115,20 +115,16 @@ def partition(kappa: float) -> Callable[[Job], FloatArray]:
     def release(job: Job) -> FloatArray:
         records = job.sample.records
         least = records // rule(kappa, job.sample.grid.cells, job.loss, records).intervals
-        return least_squares(grown(job, least).prefixes.evidence)
+        question = PartitionCdfQuestion(COLUMN, job.sample.grid, least=least)
+        return least_squares(counts_of_partition(question, job.sample, job.loss, job.seed))
 
     return release
 
 
 def grown_partition(job: Job) -> FloatArray:
     """The same, divided as far as noise lets it, and read as the product reads it."""
-    return grown(job, least=0).y
-
-
-def grown(job: Job, least: int) -> CDF:
-    question = PartitionCdfQuestion(COLUMN, job.sample.grid, least=least)
-    curve: CDF = answer(question, job.sample, job.loss, job.seed)
-    return curve
+    curve: CDF = answer(PartitionCdfQuestion(COLUMN, job.sample.grid), job.sample, job.loss, job.seed)
+    return curve.y
 
 
 class Rule(NamedTuple):
