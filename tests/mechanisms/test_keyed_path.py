@@ -9,7 +9,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from dpcurves.mechanisms.keyed_path import keyed_noises
+from dpcurves.mechanisms.keyed_path import NoiseKey
 from dpcurves.release import Family, Noise, PathNoise
 
 LAW = PathNoise(6, (), 4, Noise(Family.LAPLACE, Fraction(3)), None)
@@ -22,13 +22,13 @@ def key(number: int) -> bytes:
 
 def test_a_threshold_has_the_same_noise_whatever_is_asked_beside_it() -> None:
     fine = PathNoise(2**40, (), 40, Noise(Family.GAUSSIAN, Fraction(9)), None)
-    together = keyed_noises(fine, key(1), [1, 2**39, 2**40, 2**39 + 1])
-    assert [keyed_noises(fine, key(1), [each])[0] for each in (1, 2**39, 2**40, 2**39 + 1)] == together
-    assert keyed_noises(fine, key(2), [2**39]) != [together[1]]
+    together = NoiseKey(key(1)).noises(fine, [1, 2**39, 2**40, 2**39 + 1])
+    assert [NoiseKey(key(1)).noises(fine, [each])[0] for each in (1, 2**39, 2**40, 2**39 + 1)] == together
+    assert NoiseKey(key(2)).noises(fine, [2**39]) != [together[1]]
 
 
 def test_the_first_no_cells_have_no_noise() -> None:
-    assert keyed_noises(LAW, key(1), [0]) == [0]
+    assert NoiseKey(key(1)).noises(LAW, [0]) == [0]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_the_first_no_cells_have_no_noise() -> None:
 )
 def test_the_same_key_under_another_law_has_other_noises(other: PathNoise) -> None:
     """By chance all 60 noises are alike once in far more than 2**60 keys."""
-    ours, theirs = ([keyed_noises(law, key(n), [1, 2, 3, 4, 5, 6]) for n in range(10)] for law in (LAW, other))
+    ours, theirs = ([NoiseKey(key(n)).noises(law, [1, 2, 3, 4, 5, 6]) for n in range(10)] for law in (LAW, other))
     assert ours != theirs
 
 
@@ -50,7 +50,7 @@ def test_the_same_key_under_another_law_has_other_noises(other: PathNoise) -> No
 def test_noises_have_mean_zero_and_the_covariance_of_the_law(noise: Noise) -> None:
     """1,500 keys; entries within 4 standard errors, of which one in 16,000 is further away by chance."""
     law, draws = replace(LAW, noise=noise, at=AT), 1500
-    drawn = np.array([keyed_noises(law, key(number), AT) for number in range(draws)], dtype=np.float64)
+    drawn = np.array([NoiseKey(key(number)).noises(law, AT) for number in range(draws)], dtype=np.float64)
     assert np.all(np.abs(drawn.mean(axis=0)) <= 4 * np.sqrt(np.diag(law.covariance) / draws))
     products = drawn[:, :, None] * drawn[:, None, :]
     error = products.std(axis=0) / sqrt(draws)

@@ -16,7 +16,7 @@ from dpcurves.data import Axis, Categories, CountQuery, Grid, RangeQuery, Read
 from dpcurves.data.records import open_records
 from dpcurves.ledger import Payment, Purse
 from dpcurves.mechanisms import NoisePath
-from dpcurves.mechanisms.keyed_path import keyed_noises
+from dpcurves.mechanisms.keyed_path import NoiseKey
 from dpcurves.noise import FleetingMemory
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
@@ -27,6 +27,10 @@ from dpcurves.trust.shared_records import Encoding, Reports, places_of
 
 ENGINE = PortableEngine.of_task(b"test")
 ONE = PrivacyLoss.pure(1)
+
+
+def key(number: int) -> NoiseKey:
+    return NoiseKey(number.to_bytes(32, "little"))
 
 
 def query(slots: int, *at: int) -> RangeQuery:
@@ -45,7 +49,7 @@ def servers(places: NDArray[np.int64], slots: int, secrets: tuple[int, int] = (1
     encoding = Encoding(slots, ENGINE)
     shares = encoding.shared(places, Randomness.from_seed(5))
     first, second = (
-        Reports(encoding.keys(party, [share[party] for share in shares]), ENGINE, secret.to_bytes(32, "little"))
+        Reports(encoding.keys(party, [share[party] for share in shares]), ENGINE, key(secret))
         for party, secret in enumerate(secrets)
     )
     return first, second
@@ -56,7 +60,7 @@ class Exact:
     """A server that was told the counts. Only tests have one."""
 
     places: NDArray[np.int64]
-    secret: bytes
+    noise: NoiseKey
 
     def below(self, at: Sequence[int]) -> list[int]:
         return [int((self.places < slots).sum()) for slots in at]
@@ -90,7 +94,7 @@ def test_the_answer_is_the_exact_count_and_both_noises() -> None:
     release = FunctionShares().run(asked, both, payment(), Randomness.system())
     law = asked.law
     assert isinstance(law, PathNoise)
-    noises = [keyed_noises(law, server.secret, law.at) for server in both]
+    noises = [server.noise.noises(law, law.at) for server in both]
     exact = [int((places < each).sum()) for each in law.at]
     assert release.values == tuple(sum(three) for three in zip(exact, *noises, strict=True))
     assert release.values[0] == 0
@@ -141,7 +145,7 @@ def test_the_error_is_what_plan_says(loss: PrivacyLoss) -> None:
     asked, draws = plan(64, 8, 32, 64, loss=loss), 600
     places, squares = np.arange(64), list[float]()
     for number in range(draws):
-        pair = Exact(places, (2 * number).to_bytes(32, "big")), Nothing(places, (2 * number + 1).to_bytes(32, "big"))
+        pair = Exact(places, key(2 * number)), Nothing(places, key(2 * number + 1))
         values = FunctionShares().run(asked, pair, payment(loss), Randomness.system()).values
         squares.extend((np.array(values) - (8, 32, 64)) ** 2)
     assert abs(np.mean(squares) - asked.error**2) <= 4 * np.std(squares) / sqrt(len(squares))
@@ -157,7 +161,7 @@ def test_what_a_server_opens_keeps_its_full_noise_against_the_other() -> None:
     known = second.below(law.at)
     left = [(one + other + RING // 2) % RING - RING // 2 for one, other in zip(seen, known, strict=True)]
     exact = [int((places < each).sum()) for each in law.at]
-    noise = keyed_noises(law, first.secret, law.at)
+    noise = first.noise.noises(law, law.at)
     assert left == [count + each for count, each in zip(exact, noise, strict=True)]
     central = NoisePath().plan(asked.query, ONE, asked.adjacency).law
     assert replace(law, parties=1) == replace(central, missing=None)  # type: ignore[arg-type]
@@ -192,7 +196,7 @@ def test_halves_that_are_no_halves_are_refused() -> None:
         with pytest.raises(ValueError, match=r"^halves: "):
             collect(asked, halves, payment())
     with pytest.raises(ValueError, match="the payment is for epsilon 2"):
-        masked(asked, Exact(np.arange(3), bytes(32)), payment(PrivacyLoss.pure(2)))
+        masked(asked, Exact(np.arange(3), key(0)), payment(PrivacyLoss.pure(2)))
 
 
 def test_shares_of_another_size_or_party_are_refused() -> None:
@@ -212,4 +216,4 @@ def test_shares_of_another_size_or_party_are_refused() -> None:
 def test_neither_servers_reports_nor_their_keys_have_a_repr() -> None:
     server, _ = servers(np.array([3, 4]), 8)
     assert "0x" in repr(server)
-    assert str(server.secret) not in repr(server)
+    assert "0x" in repr(server.noise)

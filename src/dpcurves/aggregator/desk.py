@@ -11,6 +11,7 @@ from threading import Lock
 
 from ..crypto import engine_of_task
 from ..ledger import Ledger, Payment, Purse
+from ..mechanisms.keyed_path import NoiseKey
 from ..release import ALL
 from ..trust.function_shares import collect, masked
 from ..trust.shared_records import Encoding, Reports
@@ -180,7 +181,7 @@ class Desk:
             raise ProtocolAborted("store: its reports are not those that the servers agreed on", 500)
         keys = self.encoding.keys(self.party, [shares[key] for key in found.ids])
         secret = hmac.digest(self.ledger.dataset_key(self.task.dataset), f"noise {found.name}".encode(), "sha256")
-        return Reports(keys, self.encoding.engine, secret)
+        return Reports(keys, self.encoding.engine, NoiseKey(secret))
 
 
 def _require_same(theirs: Answer, standing: Standing) -> None:

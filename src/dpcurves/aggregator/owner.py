@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ from .sealing import place_of, public_key, sealed
 from .task import Task
 from .ticket import Role, Ticket
 
-AT_ONCE = 500
+AT_ONCE = 1000
 Places = NDArray[np.int64]
 
 
@@ -112,16 +114,19 @@ class Contribution:
         Raises:
             ProtocolAborted: a server refuses or can not be reached. Sent again, nothing counts twice.
         """
-        path, new, gone = f"/tasks/{self.task.hash}/reports", 0, 0
-        servers = [Channel.to(server, patience) for server in self.task.servers]
+        servers, new, gone = [Channel.to(server, patience) for server in self.task.servers], 0, 0
+        path = f"/tasks/{self.task.hash}/reports"
         try:
-            for batch in self.batches():
-                told = [
-                    json.loads(server.post(path, part, ticket.token))
-                    for server, part in zip(servers, batch, strict=True)
-                ]
-                new, gone = new + max(one["new"] for one in told), gone + told[0]["new"] + told[0]["known"]
-                progress(gone)
+            with ThreadPoolExecutor(len(servers)) as beside:
+                sending: list[Future[bytes]] = []
+                for batch in chain(self.batches(), [()]):
+                    # While a batch is on its way, the next one is sealed.
+                    told = [json.loads(one.result()) for one in sending]
+                    new += max((one["new"] for one in told), default=0)
+                    gone += sum(told[0].values()) if told else 0
+                    progress(gone)
+                    pairs = zip(servers, batch, strict=False)
+                    sending = [beside.submit(server.post, path, part, ticket.token) for server, part in pairs]
         finally:
             for server in servers:
                 server.close()

@@ -8,26 +8,38 @@ from ..noise.randomness import Randomness
 from ..release import Block, PathNoise
 from .linear import draws
 
+MOST_KEPT = 2**18
+"""Noises that are kept at hand; there may be many more."""
 
-def keyed_noises(law: PathNoise, secret: bytes, at: Sequence[int]) -> list[int]:
-    """SECRET: for each count in `at`, the sum of the noises of the blocks on its path, of one party's.
 
-    For who holds a share of the counts, and can not remember noisy sums, for it knows none. What it adds noise to must
-    never change: the same noise on other counts would show how they differ.
+class NoiseKey:
+    """SECRET: what a party that holds a share of the counts draws its noise from. It has no repr.
+
+    For who can not remember noisy sums, for it knows none. What it adds noise to must never change: the same noise on
+    other counts would show how they differ.
 
     Formal guarantees: noises of different blocks look like independent draws of ``law.noise`` to whoever does not have
-    `secret`, and a block has the same noise whenever it is asked for (see `Randomness.keyed`). So exact counts plus
+    the secret, and a block has the same noise whenever it is asked for (see `Randomness.keyed`). So exact counts plus
     these sums are, to a computationally bounded observer, the answers of `NoisePath`, and all of them together lose
     what `path_law` says, however thresholds are chosen. The stream of a block belongs to the law too: the same secret
     under another loss has other noises.
     """
-    paths = [law.path(threshold) for threshold in at]
-    noises = {block: _noise(law, secret, block) for block in {block for path in paths for block in path}}
-    return [sum(noises[block] for block in path) for path in paths]
 
+    __slots__ = ("_drawn", "_secret")
 
-def _noise(law: PathNoise, secret: bytes, block: Block) -> int:
-    level, number = block
-    facts = (law.cells, law.levels, law.noise.family.name, law.noise.parameter, level, number)
-    name = "noise path " + " ".join(str(fact) for fact in facts)
-    return int(draws(law.noise, 1, Randomness.keyed(secret, name))[0])
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self._drawn: dict[str, int] = {}
+
+    def noises(self, law: PathNoise, at: Sequence[int]) -> list[int]:
+        """SECRET: for each count in `at`, the sum of the noises of the blocks on its path, of one party's."""
+        if len(self._drawn) > MOST_KEPT:
+            self._drawn.clear()  # they are drawn again, the same
+        facts = f"{law.cells} {law.levels} {law.noise.family.name} {law.noise.parameter}"
+        return [sum(self._noise(law, facts, block) for block in law.path(threshold)) for threshold in at]
+
+    def _noise(self, law: PathNoise, facts: str, block: Block) -> int:
+        name = f"noise path {facts} {block[0]} {block[1]}"
+        if name not in self._drawn:
+            self._drawn[name] = int(draws(law.noise, 1, Randomness.keyed(self._secret, name))[0])
+        return self._drawn[name]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ..data import Query, RangeQuery
 from ..data.records import tabulate
 from ..ledger import Payment
-from ..mechanisms import AUTO, Lazy, Mechanism
+from ..mechanisms import AUTO, Choice, Lazy, Mechanism
 from ..noise.memory import Memory
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
@@ -32,8 +32,8 @@ class Central:
 
     @property
     def adaptive(self) -> bool:
-        """A curator still has the records after each answer."""
-        return True
+        """A curator still has the records after each answer; a mechanism that was named answers once, in its way."""
+        return isinstance(self.mechanism, Choice)
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What the curator would do."""

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from ..data import Query, RangeQuery
 from ..ledger import Payment
-from ..mechanisms.keyed_path import keyed_noises
+from ..mechanisms.keyed_path import NoiseKey
 from ..mechanisms.noise_path import path_law
 from ..noise.randomness import Randomness
 from ..privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
@@ -30,11 +30,11 @@ class ShareHolder(Protocol):
     """SECRET. What one of the servers holds: a share of each report, and the key of its noise. It has no repr.
 
     Attributes:
-        secret: At least 32 bytes that belong to these reports, and to no other set of them.
+        noise: The key of this server's noise, which belongs to these reports, and to no other set of them.
     """
 
     @property
-    def secret(self) -> bytes:
+    def noise(self) -> NoiseKey:
         """The key of this server's noise."""
         ...
 
@@ -102,7 +102,7 @@ def masked(plan: Plan, holder: ShareHolder, payment: Payment) -> tuple[int, ...]
     require(payment, plan)
     law = _law(plan)
     at = sorted({threshold for threshold in law.at if threshold})
-    shares, noises = holder.below(at) if at else [], keyed_noises(law, holder.secret, at)
+    shares, noises = holder.below(at) if at else [], holder.noise.noises(law, at)
     halves = {each: (share + noise) % RING for each, share, noise in zip(at, shares, noises, strict=True)}
     return tuple(halves[threshold] if threshold else 0 for threshold in law.at)
 

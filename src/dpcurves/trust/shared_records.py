@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..crypto import Z64, ComparisonKeys, Domain, Engine, PublicShare, SeedShare, prefix_sums, share_cells
 from ..data.axis import Axis, Categories
 from ..data.records import Records
+from ..mechanisms.keyed_path import NoiseKey
 from ..noise.randomness import Randomness
 
 Words = NDArray[np.uint64]
@@ -78,12 +79,12 @@ class Reports:
     Attributes:
         keys: Of all reports.
         engine: What expands their seeds.
-        secret: The key of this server's noise, for this set alone.
+        noise: The key of this server's noise, for this set alone.
     """
 
     keys: ComparisonKeys
     engine: Engine
-    secret: bytes
+    noise: NoiseKey
 
     def below(self, at: Sequence[int]) -> tuple[int, ...]:
         """SECRET: shares, modulo 2**64, of how many reports lie in the first slots, for each of `at`."""
