@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from dataclasses import dataclass
 from fractions import Fraction
 from math import isnan, sqrt
 
@@ -11,7 +13,7 @@ from by_hand import answer, both
 
 from dpcurves import ADD_REMOVE, PrivacyLoss, Session
 from dpcurves.curves.private_bounds import Bounds, BoundsQuestion, bound_query, bounded
-from dpcurves.release import ALL, Chosen, Plan, Release
+from dpcurves.release import ALL, Chosen, Plan, Release, Setting, Step
 
 HUGE = PrivacyLoss.pure(10**9)
 VALUES = np.random.default_rng(3).normal(scale=10, size=2000)
@@ -67,6 +69,25 @@ def test_a_session_answers_it_and_another_column_with_its_own_share() -> None:
         assert plan.error < 4
     assert found.face.epsilon == 3
     assert list(found.to_frame().columns) == ["lower", "upper"]
+
+
+@dataclass(frozen=True)
+class Rectangle:
+    """Bounds of two columns, one after the other."""
+
+    def steps(self, setting: Setting) -> Generator[Step, Release, tuple[float, float]]:
+        across, _ = yield from bounded(bound_query("r", 1, 0.95), Fraction(1, 4))
+        upwards, _ = yield from bounded(bound_query("s", 0.01, 0.5), Fraction(3, 4))
+        return across.bound, upwards.bound
+
+
+def test_two_columns_have_bounds_of_their_own_for_parts_of_one_loss() -> None:
+    table = {"r": VALUES, "s": VALUES / 1000}
+    with Session(table, budget=PrivacyLoss.pure(40), adjacency=ADD_REMOVE) as session:
+        plans = session.plan(Rectangle(), PrivacyLoss.pure(40))
+        assert [plan.loss.epsilon for plan in plans] == [10, 30]
+        assert session.ask(Rectangle(), PrivacyLoss.pure(40)) == (32, 0.01)
+        assert session.left.epsilon == 0
 
 
 def test_who_only_chose_has_no_alpha() -> None:
