@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
 from math import ceil
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -179,6 +180,18 @@ def test_spreads_are_those_of_all_moves() -> None:
     assert spread_of(covered, two) == (20, 20)
 
 
+@pytest.mark.parametrize("weights", FAMILIES.values(), ids=list(FAMILIES))
+def test_too_many_kinds_for_all_pairs_have_a_spread_that_is_no_smaller(weights: tuple[tuple[int, ...], ...]) -> None:
+    who, table = ReplaceOne(Unit("patient", 2), 3), np.array(weights)
+    exact = spread_of(table, who)
+    with patch("dpcurves.mechanisms.sparse_vector.MOST_KINDS", 1):
+        rough = spread_of(table, who)
+    assert rough.up == exact.up
+    assert rough.apart == 2 * exact.up >= exact.apart
+    assert spread_of(np.arange(2000)[None], who) == (1999, 3998)
+    assert spread_of(np.arange(2000)[None], AddRemove(EACH_RECORD)) == (1999, 1999)
+
+
 def test_a_share_of_all_records_is_covered() -> None:
     query = bounds(3, "3/4")
     compared = comparisons_of(query)
@@ -282,3 +295,5 @@ def test_queries_that_make_no_sense_are_refused() -> None:
         AboveQuery(axes(1, 2), (), 1)
     with pytest.raises(ValueError, match="^comparisons: "):
         above(((1, 2**40),), 1)
+    with pytest.raises(ValueError, match="^comparisons: .* weights together"):
+        AboveQuery(axes(1, 2**19), (Comparison((1,) * 2**19, 0),) * 3, 1)

@@ -15,6 +15,7 @@ from .region import BucketQuery, MisfitQuery, RegionQuery
 from .table import Read, Table
 
 LARGEST_WEIGHT = 2**31
+MOST_WEIGHTS = 2**20
 FINEST_SHARE = 10**6
 MOST_BOUNDED = 513
 LARGEST_LEAST = 2**50
@@ -153,8 +154,8 @@ class AboveQuery(Table):
         most: After so many that reached their threshold no more are asked.
 
     Raises:
-        ValueError: there is no comparison, one has another number of weights or weights beyond 2**31, or `most` is not
-            between 1 and the number of comparisons.
+        ValueError: there is no comparison, one has another number of weights or weights beyond 2**31, all together
+            have more than 2**20 weights, or `most` is not between 1 and the number of comparisons.
     """
 
     comparisons: tuple[Comparison, ...]
@@ -164,6 +165,8 @@ class AboveQuery(Table):
         size = prod(self.shape)
         if not self.comparisons or any(len(each.weights) != size for each in self.comparisons):
             raise ValueError(f"comparisons: at least one is needed, each with {size} weights")
+        if len(self.comparisons) * size > MOST_WEIGHTS:
+            raise ValueError(f"comparisons: at most {MOST_WEIGHTS} weights together, got {len(self.comparisons) * size}")
         if any(abs(weight) > LARGEST_WEIGHT for each in self.comparisons for weight in each.weights):
             raise ValueError("comparisons: weights are whole numbers up to 2**31")
         if not 1 <= self.most <= len(self.comparisons):

@@ -19,6 +19,7 @@ from .base import ExactTable
 from .linear import draws, printed
 from .noise_level import drawable, require_loss
 
+MOST_KINDS = 1024
 _ROOT_BITS = 40
 _RATIO_BITS = 20
 
@@ -119,8 +120,14 @@ def comparisons_of(query: AboveQuery | BoundQuery) -> Comparisons:
 
 
 def spread_of(weights: NDArray[np.int64], adjacency: Adjacency) -> Spread:
-    """By every kind of record, missing ones among them: it comes or goes, or becomes one of another kind."""
+    """By every kind of record, missing ones among them: it comes or goes, or becomes one of another kind.
+
+    Where there are too many kinds to try all pairs, a rise and a fall are each at most the range of some weights.
+    """
     kinds = np.unique(np.pad(weights, ((0, 0), (0, 1))), axis=1)  # with a column of zeros: missing records
+    if not isinstance(adjacency, AddRemove) and kinds.shape[1] > MOST_KINDS:
+        widest = int((kinds.max(axis=1) - kinds.min(axis=1)).max())
+        return Spread(widest, 2 * widest)
     kept = np.zeros((len(weights), 1), dtype=np.int64) if isinstance(adjacency, AddRemove) else kinds
     up = apart = 0
     for old in kept.T:
