@@ -188,8 +188,11 @@ def test_too_many_kinds_for_all_pairs_have_a_spread_that_is_no_smaller(weights: 
         rough = spread_of(table, who)
     assert rough.up == exact.up
     assert rough.apart == 2 * exact.up >= exact.apart
-    assert spread_of(np.arange(2000)[None], who) == (1999, 3998)
-    assert spread_of(np.arange(2000)[None], AddRemove(EACH_RECORD)) == (1999, 1999)
+    assert (
+        spread_of(np.arange(2000)[None], who)
+        == spread_of(np.arange(2000)[None], AddRemove(EACH_RECORD))
+        == (1999, 1999)
+    )
 
 
 def test_a_share_of_all_records_is_covered() -> None:

@@ -166,7 +166,7 @@ class AboveQuery(Table):
         if not self.comparisons or any(len(each.weights) != size for each in self.comparisons):
             raise ValueError(f"comparisons: at least one is needed, each with {size} weights")
         if len(self.comparisons) * size > MOST_WEIGHTS:
-            raise ValueError(f"comparisons: at most {MOST_WEIGHTS} weights together, got {len(self.comparisons) * size}")
+            raise ValueError(f"comparisons: at most {MOST_WEIGHTS} weights together are allowed")
         if any(abs(weight) > LARGEST_WEIGHT for each in self.comparisons for weight in each.weights):
             raise ValueError("comparisons: weights are whole numbers up to 2**31")
         if not 1 <= self.most <= len(self.comparisons):

@@ -127,7 +127,7 @@ def spread_of(weights: NDArray[np.int64], adjacency: Adjacency) -> Spread:
     kinds = np.unique(np.pad(weights, ((0, 0), (0, 1))), axis=1)  # with a column of zeros: missing records
     if not isinstance(adjacency, AddRemove) and kinds.shape[1] > MOST_KINDS:
         widest = int((kinds.max(axis=1) - kinds.min(axis=1)).max())
-        return Spread(widest, 2 * widest)
+        return Spread(widest, widest if len(weights) == 1 else 2 * widest)
     kept = np.zeros((len(weights), 1), dtype=np.int64) if isinstance(adjacency, AddRemove) else kinds
     up = apart = 0
     for old in kept.T:
