@@ -12,9 +12,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import process_time
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,14 @@ from dpcurves.crypto import (
     FastEngine,
     PortableEngine,
     Shared,
+    checked_values,
     lanes_here,
     prefix_sums,
     share_cells,
-)
+    share_checked_cells,
+    values,
+)  # fmt: skip
+from dpcurves.crypto.enumeration import cell_sums
 from dpcurves.crypto.round_keys import schedule
 from dpcurves.noise import Randomness
 
@@ -38,8 +42,11 @@ Words = NDArray[np.uint64]
 DOMAIN = Domain(32, Z64)
 THRESHOLD = 1_234_567_890
 CHUNK = 2048
-ROUNDS = 9
+PATH = ctypes.c_uint64(THRESHOLD >> 1)
+ROUNDS = 7
+PEER = "C, AES-NI"
 WANTED = {"fast": (1.5, 1.5), "portable": (3.0, 5.0)}  # Eval and Gen, in multiples of C
+PORTABLE_MILLISECONDS = 40
 SYSTEM = Randomness.system()
 
 # Eight keys at a time, rounds side by side; arrays and their meaning are those of dpcurves.crypto.PublicShare.
@@ -102,13 +109,6 @@ void gen(const W *cell, B *s0, B *s1, W *owed, B *cs, W *cv, W *turns, const B *
     }
 }
 """
-
-
-class Nanoseconds(NamedTuple):
-    """For each key and level."""
-
-    evaluating: float
-    generating: float
 
 
 def compiled_reference() -> ctypes.CDLL | None:
@@ -187,22 +187,15 @@ class Reference:
         return same and bool(sums.any())
 
 
-def nanoseconds(work: Callable[[], object], keys: int) -> float:
-    """The best of some rounds."""
-    taken = []
+def least_seconds(works: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """The best of some rounds, in which all take turns: whatever else the machine does meets them alike."""
+    best = dict.fromkeys(works, float("inf"))
     for _ in range(ROUNDS):
-        started = process_time()
-        work()
-        taken.append(process_time() - started)
-    return 1e9 * min(taken) / keys / DOMAIN.levels
-
-
-def measured(engine: Engine, cells: Words, shared: Shared) -> Nanoseconds:
-    keys = shared.keys(0)
-    return Nanoseconds(
-        nanoseconds(lambda: prefix_sums(keys, [THRESHOLD], engine), len(cells)),
-        nanoseconds(lambda: share_cells(cells, DOMAIN, engine, SYSTEM), len(cells)),
-    )
+        for name, work in works.items():
+            started = process_time()
+            work()
+            best[name] = min(best[name], process_time() - started)
+    return best
 
 
 def engines() -> dict[str, Engine]:
@@ -210,29 +203,88 @@ def engines() -> dict[str, Engine]:
     return ({"fast": FastEngine.of_task(b"benchmark")} if lanes_here() else {}) | {"portable": portable}
 
 
-def main() -> None:
-    count = 16_384 if "--quick" in sys.argv else 98_304
+def reference(shared: Shared, engine: Engine, cells: Words) -> Reference | None:
+    library = compiled_reference()
+    if library is None:
+        return None
+    found = Reference(library, engine, shared, cells)
+    if not found.agrees(shared, engine):
+        raise SystemExit("C makes other keys")
+    return found
+
+
+def beside_c(count: int) -> None:
     cells = np.random.default_rng(7).integers(0, 2**DOMAIN.bits, count, dtype=np.uint64)
     available = engines()
     shared = share_cells(cells, DOMAIN, available["portable"], SYSTEM)
-    library = compiled_reference()
-    print(f"{count} keys of {DOMAIN.bits} bits; nanoseconds a key and level, and multiples of C with AES-NI")
-    print(f"{'':12}{'Eval':>8}{'':10}{'Gen':>10}{'':10}{'10^5 keys, one threshold':>28}")
-    base = None
-    if library is not None:
-        reference = Reference(library, available["portable"], shared, cells)
-        if not reference.agrees(shared, available["portable"]):
-            raise SystemExit("C makes other keys")
-        base = Nanoseconds(nanoseconds(reference.evaluate, count), nanoseconds(reference.generate, count))
-        print(f"{'C, AES-NI':12}{base.evaluating:8.1f}{'':10}{base.generating:10.1f}")
+    evaluating: dict[str, Callable[[], object]] = {}
+    generating: dict[str, Callable[[], object]] = {}
+    peer = reference(shared, available["portable"], cells)
+    if peer is not None:
+        evaluating[PEER], generating[PEER] = peer.evaluate, peer.generate
     for name, engine in available.items():
-        ours = measured(engine, cells, shared)
-        ratios = [f"{mine / its:.2f}x" for mine, its in zip(ours, base, strict=True)] if base else ["", ""]
-        whole = ours.evaluating * DOMAIN.levels * 1e5 / 1e6
-        print(f"{name:12}{ours.evaluating:8.1f}{ratios[0]:>10}{ours.generating:10.1f}{ratios[1]:>10}{whole:25.1f} ms")
-    for name, (evaluating, generating) in WANTED.items():
-        print(f"wanted of {name}: Eval {evaluating}x, Gen {generating}x")
-    print("wanted of portable: 10^5 keys at one threshold in 40 ms")
+        evaluating[name] = partial(prefix_sums, shared.keys(0), [THRESHOLD], engine)
+        generating[name] = partial(share_cells, cells, DOMAIN, engine, SYSTEM)
+    print(f"{count} keys of {DOMAIN.bits} bits: nanoseconds a key and level, and multiples of {PEER}")
+    print(f"{'':16}{'Eval':>8}{'':9}{'wanted':>9}{'Gen':>10}{'':9}{'wanted':>9}{'10^5 keys, one threshold':>28}")
+    steps = count * DOMAIN.levels / 1e9
+    seconds = {
+        name: (one, two)
+        for (name, one), two in zip(least_seconds(evaluating).items(), least_seconds(generating).values(), strict=True)
+    }
+    for name, (one, two) in seconds.items():
+        base = seconds.get(PEER, (float("nan"),) * 2)
+        limits = [f"{limit:.1f}x" for limit in WANTED.get(name, ())] or ["", ""]
+        print(
+            f"{name:16}{one / steps:8.1f}{one / base[0]:8.2f}x{limits[0]:>9}"
+            f"{two / steps:10.1f}{two / base[1]:8.2f}x{limits[1]:>9}{one / count * 1e8:25.1f} ms"
+        )
+    print(f"wanted of portable: {PORTABLE_MILLISECONDS} ms")
+
+
+def many_thresholds(count: int) -> None:
+    """What `cell_cost` and `LEAF_COST` are set by: steps of a long path, whole domains, and paths to all cells."""
+    print("\nMany thresholds, nanoseconds a key: a step, a cell of an enumerated domain, a threshold of all, walked to")
+    for bits in (8, 11):
+        domain = Domain(bits, Z64)
+        cells = np.random.default_rng(7).integers(0, 2**bits, count, dtype=np.uint64)
+        for name, engine in engines().items():
+            keys = share_cells(cells, domain, engine, SYSTEM).keys(0)
+            far = share_cells(cells, DOMAIN, engine, SYSTEM).keys(0)
+            best = least_seconds(
+                {
+                    "step": partial(prefix_sums, far, [THRESHOLD], engine),
+                    "cell": partial(cell_sums, keys, engine),
+                    "threshold": partial(values, keys[:512], range(2**bits), engine),
+                }
+            )
+            step, cell = best["step"] / count / DOMAIN.levels * 1e9, best["cell"] / count / 2**bits * 1e9
+            each = best["threshold"] / 512 / 2**bits * 1e9
+            print(f"{name:16}2^{bits:<4}{step:8.1f}{cell:8.1f}{each:8.1f}   a cell is {cell / step:.2f} steps")
+
+
+def checked(count: int) -> None:
+    print("\nChecked keys of 32 bits, milliseconds for 10^5: making them, one threshold; and comparisons unchecked")
+    cells = np.random.default_rng(7).integers(0, 2**DOMAIN.bits, count, dtype=np.uint64)
+    for name, engine in engines().items():
+        both = share_checked_cells(cells, DOMAIN, engine, SYSTEM)
+        plain = share_cells(cells, DOMAIN, engine, SYSTEM)
+        best = least_seconds(
+            {
+                "make": partial(share_checked_cells, cells, DOMAIN, engine, SYSTEM),
+                "ask": partial(checked_values, both.keys(0), [THRESHOLD], engine, bytes(32)),
+                "plain make": partial(share_cells, cells, DOMAIN, engine, SYSTEM),
+                "plain ask": partial(prefix_sums, plain.keys(0), [THRESHOLD], engine),
+            }
+        )
+        print(f"{name:16}" + "".join(f"{seconds / count * 1e8:10.0f}" for seconds in best.values()))
+
+
+def main() -> None:
+    quick = "--quick" in sys.argv
+    beside_c(16_384 if quick else 98_304)
+    many_thresholds(1024 if quick else 4096)
+    checked(1024 if quick else 8192)
 
 
 if __name__ == "__main__":

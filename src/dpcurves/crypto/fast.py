@@ -17,14 +17,14 @@ from .round_keys import schedule
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FastEngine:
-    """Expands seeds in registers of one or two blocks. Leaves, once a key, are left to the portable engine.
+    """Expands seeds in registers of one or two blocks. What is done once a key is left to the portable engine.
 
     Formal guarantees: neither branches nor places in memory depend on cells or seeds.
     """
 
     keys: TaskKeys
     lanes: int
-    chunk: int = 4096
+    chunk: int = 8192
     _portable: PortableEngine = field(init=False)
     _schedules: tuple[Words, Words] = field(init=False)
 
@@ -67,7 +67,12 @@ class FastEngine:
         )  # fmt: skip
 
     def leaves(self, state: State, public: PublicShare) -> Words:
-        return self._portable.leaves(state, public)
+        from .leaf_kernels import reading
+
+        single, wide = self._schedules
+        result = np.empty_like(state.seeds)
+        reading(self.lanes, public.domain.ring.words)(state.seeds, public.leaf, result, wide[2], single[2])
+        return result
 
     @property
     def cell_cost(self) -> float:
@@ -95,7 +100,7 @@ class FastEngine:
         return result
 
     def leaf_sums(self, nodes: Words, public: PublicShare) -> Words:
-        from .kernels import gathering
+        from .leaf_kernels import gathering
 
         ring, (single, wide) = public.domain.ring, self._schedules
         lanes = np.zeros((len(nodes), 2 * self.lanes), np.uint64)

@@ -2,8 +2,8 @@
 
 A block is two 64-bit words. `lanes` blocks are held in one register, and `GROUPS` registers are worked on at a time,
 for a round of AES takes several cycles. Whatever is left over goes one block at a time. All arrays hold the words of
-one key, or of one number, side by side. Intrinsics stand beside the loops that use them: numba's cache looks at one
-file alone.
+one key, or of one number, side by side. numba keeps compiled loops till their own file changes: whoever changes the
+emitter has to empty `__pycache__`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TOOLS: Any = cgutils
 _SUFFIX = {1: "", 2: ".256"}
 
 
-class _Emitter:
+class Emitter:
     """Emits code for `groups` registers of `lanes` blocks each, from key number `first` on."""
 
     def __init__(self, context: Any, builder: Any, lanes: int, words: int, groups: int) -> None:
@@ -148,7 +148,7 @@ def _typed_down(  # noqa: PLR0917 (numba's functions have no keywords)
     """One level down, in place."""
 
     def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        code = _Emitter(context, builder, lanes.literal_value, words.literal_value, groups.literal_value)
+        code = Emitter(context, builder, lanes.literal_value, words.literal_value, groups.literal_value)
         at = [place for number in range(3) for place in code.data(signature.args[number], given[number])]
         _emit_down(code, at, given[3], given[4], turn.literal_value)
         return context.get_dummy_value()
@@ -159,7 +159,7 @@ def _typed_down(  # noqa: PLR0917 (numba's functions have no keywords)
 _down: Any = intrinsic(prefer_literal=True)(_typed_down)
 
 
-def _emit_down(code: _Emitter, at: list[Any], first: Any, level: Any, turn: int) -> None:
+def _emit_down(code: Emitter, at: list[Any], first: Any, level: Any, turn: int) -> None:
     seeds, values, seed_words, value_words, turns, child, value = at
     build, stride = code.builder, code.words
     blocks = code.load(seeds, first, 2, code.wide)
@@ -216,7 +216,7 @@ def _typed_correct(  # noqa: PLR0917
     """Correction words of one level, and the seeds of both servers one level deeper."""
 
     def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        code = _Emitter(context, builder, lanes.literal_value, words.literal_value, 1)
+        code = Emitter(context, builder, lanes.literal_value, words.literal_value, 1)
         at = [place for number in range(2) for place in code.data(signature.args[number], given[number])]
         keys = context.make_array(round_keys)(context, builder, given[2]).data
         _emit_correct(code, [*at, keys], given[3], given[4], given[5])
@@ -228,7 +228,7 @@ def _typed_correct(  # noqa: PLR0917
 _correct: Any = intrinsic(prefer_literal=True)(_typed_correct)
 
 
-def _emit_correct(code: _Emitter, at: list[Any], first: Any, bit: Any, level: Any) -> None:
+def _emit_correct(code: Emitter, at: list[Any], first: Any, bit: Any, level: Any) -> None:
     cells, firsts, seconds, owed, seed_words, value_words, turns, keys = at
     build = code.builder
     pair = [code.load(base, first, 2, code.wide)[0] for base in (firsts, seconds)]
@@ -253,7 +253,7 @@ def _emit_correct(code: _Emitter, at: list[Any], first: Any, bit: Any, level: An
     )
 
 
-def _corrections(code: _Emitter, right: Any, left_difference: Any, right_difference: Any) -> tuple[Any, Any]:
+def _corrections(code: Emitter, right: Any, left_difference: Any, right_difference: Any) -> tuple[Any, Any]:
     """The correction of seeds, and where control bits of right children are corrected otherwise."""
     build, top = code.builder, code.top()
     left_control = build.and_(build.xor(left_difference, build.not_(right)), top)
@@ -262,7 +262,7 @@ def _corrections(code: _Emitter, right: Any, left_difference: Any, right_differe
     return build.or_(build.and_(lost, build.not_(top)), left_control), build.xor(left_control, right_control)
 
 
-def _correct_values(code: _Emitter, masks: list[Any], ways: list[list[Any]], at: tuple[Any, Any], first: Any) -> None:
+def _correct_values(code: Emitter, masks: list[Any], ways: list[list[Any]], at: tuple[Any, Any], first: Any) -> None:
     """The correction of values, and what is owed one level deeper; `ways`: of both servers, left and right."""
     build, (right, sign), (owed, value_words) = code.builder, masks, at
     kept = [code.chosen(right, left, other) for left, other in zip(*ways, strict=True)]
@@ -298,7 +298,7 @@ def _typed_double(  # noqa: PLR0917
     """Both children of a node of each key: ``(parents, left, right)``."""
 
     def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        code = _Emitter(context, builder, lanes.literal_value, 1, groups.literal_value)
+        code = Emitter(context, builder, lanes.literal_value, 1, groups.literal_value)
         (parents, left, right), (words, turns), keys = (code.data(signature.args[n], given[n]) for n in range(3))
         seeds = code.load(parents, given[3], 2, code.wide)
         controls = [code.control(seed) for seed in seeds]
@@ -331,54 +331,3 @@ def doubling(lanes: int) -> Callable[..., None]:
                 _double(blocks, public, (single[0], single[1]), i, level, 1, 1)
 
     return compiled(double)
-
-
-def _typed_gather(  # noqa: PLR0917
-    typing: Any, arrays: Any, round_keys: Any, first: Any, lanes: Any, words: Any, groups: Any
-) -> Any:
-    """Adds what leaves of some keys say: ``(leaves, corrections, sums)``."""
-
-    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        code = _Emitter(context, builder, lanes.literal_value, words.literal_value, groups.literal_value)
-        leaves, points, sums = code.data(signature.args[0], given[0])
-        _emit_gather(
-            code, (leaves, points, sums), context.make_array(round_keys)(context, builder, given[1]).data, given[2]
-        )
-        return context.get_dummy_value()
-
-    return types.void(arrays, round_keys, first, lanes, words, groups), emit
-
-
-def _emit_gather(code: _Emitter, at: tuple[Any, Any, Any], key: Any, first: Any) -> None:
-    leaves, points, sums = at
-    build, kind = code.builder, code.wide if code.words == 1 else code.numbers
-    seeds = code.load(leaves, first, 2, code.wide)
-    masked = [
-        build.and_(code.control(seed), point)
-        for seed, point in zip(seeds, code.load(points, first, 2, code.wide), strict=True)
-    ]
-    (blocks,) = code.expanded(seeds, key)
-    total = build.bitcast(code.load(sums, _I64(0), 2, code.wide)[0], kind)
-    for block in [*blocks, *masked]:
-        total = build.add(total, build.bitcast(block, kind))
-    code.store([build.bitcast(total, code.wide)], sums, _I64(0), 2)
-
-
-_gather: Any = intrinsic(prefer_literal=True)(_typed_gather)
-
-
-@cache
-def gathering(lanes: int, words: int) -> Callable[..., None]:
-    """The loop that adds up what leaves ``(nodes, keys, 2)`` say, a lane at a time: ``(nodes, 2 * lanes)``."""
-    groups, width = GROUPS, GROUPS * lanes
-
-    def gather(nodes: Any, point: Any, sums: Any, wide: Any, single: Any) -> None:
-        whole = len(point) // width * width
-        for node in range(len(nodes)):
-            arrays = nodes[node], point, sums[node]
-            for i in range(0, whole, width):
-                _gather(arrays, wide, i, lanes, words, groups)
-            for i in range(whole, len(point)):
-                _gather(arrays, single, i, 1, words, 1)
-
-    return compiled(gather)

@@ -26,7 +26,7 @@ class PortableEngine:
     """
 
     keys: TaskKeys
-    chunk: int = 8192
+    chunk: int = 16384
     _local: local = field(default_factory=local, repr=False, compare=False)
 
     @classmethod
@@ -39,8 +39,9 @@ class PortableEngine:
         pair, owed = (first, second), np.zeros((len(cells), domain.ring.words), dtype=np.uint64)
         for level in range(domain.levels):
             right = turns_right(cells, domain.bits, level)
-            owed_below = writer.values(level, right, pair, owed)
-            pair, owed = writer.seeds(level, right, pair), owed_below
+            sign = control(pair[1])
+            owed = writer.values(level, right, sign, pair, owed)
+            pair = writer.seeds(level, right, sign, pair)
         writer.leaves(cells, pair, owed)
 
     def close(self, public: PublicShare, cells: Words, pair: Pair, owed: Words) -> None:
@@ -48,12 +49,10 @@ class PortableEngine:
         _Writer(self._ciphers(), public).leaves(cells, pair, owed)
 
     def descend(self, state: State, public: PublicShare, start: int, stop: int, path: int) -> None:
-        ciphers, count = self._ciphers(), len(state.seeds)
-        step = _Step(ciphers, public.domain.ring, np.empty((count + 1, 2), np.uint64), np.empty(count, np.uint64))
-        spare = np.empty((count + 1, 2), np.uint64)
+        step = _Step.of(self._ciphers(), public.domain.ring, len(state.seeds))
+        room = np.empty((len(state.seeds) + 1, 2), np.uint64)
         for level in range(start, stop):
-            turn = path >> (stop - 1 - level) & 1
-            state.seeds, spare = step.down(state, public, level, turn, spare)
+            room = step.down(state, public, level, path >> (stop - 1 - level) & 1, room)
 
     def leaves(self, state: State, public: PublicShare) -> Words:
         block, corrections = self._ciphers().value.expanded(state.seeds), twice(control(state.seeds))
@@ -148,34 +147,39 @@ class _Step:
     ring: Ring
     block: Words
     mask: Words
+    word: Words
 
-    def down(self, state: State, public: PublicShare, level: int, turn: int, out: Words) -> tuple[Words, Words]:
-        """The seeds one level deeper, and a buffer that is free now."""
-        seeds, values, mask = state.seeds, state.values, self.mask
+    @classmethod
+    def of(cls, ciphers: _Ciphers, ring: Ring, count: int) -> _Step:
+        return cls(ciphers, ring, np.empty((count + 1, 2), np.uint64), *np.empty((2, count), np.uint64))
+
+    def down(self, state: State, public: PublicShare, level: int, turn: int, room: Words) -> Words:
+        """Changes the state, whose new seeds lie in the room; the room that the old ones leave."""
+        seeds, mask, corrections = state.seeds, self.mask, public.seeds[level]
         np.right_shift(seeds[:, 1].view(np.int64), 63, out=mask.view(np.int64))
-        self._add(values, seeds, public.values[level], turn)
-        child = (self.ciphers.right if turn else self.ciphers.left).encrypt(seeds, out)
-        child ^= seeds
+        self._add(state.values, seeds, public.values[level], turn)
+        below = (self.ciphers.right if turn else self.ciphers.left).encrypt(seeds, room)
+        below ^= seeds
         masked = self.block[: len(seeds)]
-        corrections = public.seeds[level]
         np.bitwise_and(corrections[:, 0], mask, out=masked[:, 0])
         np.bitwise_and(corrections[:, 1], mask, out=masked[:, 1])
-        child ^= masked
+        below ^= masked
         if turn:
+            np.left_shift(public.turns, np.uint64(63 - level), out=self.word)
             mask &= TOP
-            mask &= public.turns << np.uint64(63 - level)
-            child[:, 1] ^= mask
-        return child, seeds.base if seeds.base is not None and seeds.base.shape == out.shape else np.empty_like(out)
+            mask &= self.word
+            below[:, 1] ^= mask
+        state.seeds = below
+        return seeds.base if seeds.base is not None and seeds.base.shape == room.shape else np.empty_like(room)
 
     def _add(self, values: Words, seeds: Words, corrections: Words, turn: int) -> None:
         """Adds what belongs to this turn, and the correction where the control bit is set."""
         if self.ring.words == 1:
             block = self.ciphers.value.encrypt(seeds, self.block)
-            word = block[:, turn]
-            word ^= seeds[:, turn]
-            values[:, 0] += word
-            np.bitwise_and(corrections[:, 0], self.mask, out=word)
-            values[:, 0] += word
+            np.bitwise_xor(block[:, turn], seeds[:, turn], out=self.word)
+            values[:, 0] += self.word
+            np.bitwise_and(corrections[:, 0], self.mask, out=self.word)
+            values[:, 0] += self.word
             return
         cipher = self.ciphers.other_value if turn else self.ciphers.value
         block = cipher.encrypt(seeds, self.block)
@@ -187,38 +191,45 @@ class _Step:
 class _Writer:
     """SECRET: writes correction words, level by level, from the seeds of both servers on the paths to the cells.
 
-    Masks `right` are all ones where a path turns right.
+    Masks `right` are all ones where a path turns right; masks `sign`, where the control bit of server 1 is set, and so
+    that of server 0 is not.
     """
 
     ciphers: _Ciphers
     public: PublicShare
 
-    def seeds(self, level: int, right: Words, pair: Pair) -> Pair:
+    def seeds(self, level: int, right: Words, sign: Words, pair: Pair) -> Pair:
         """Corrects seeds and control bits; the seeds one level deeper."""
-        wide = twice(right)
-        lefts = [self.ciphers.left.expanded(seeds) for seeds in pair]
-        rights = [self.ciphers.right.expanded(seeds) for seeds in pair]
-        correction, turn = seed_correction(right, lefts[0] ^ lefts[1], rights[0] ^ rights[1])
+        left_side, right_side = (cipher.expanded(pair[0]) for cipher in (self.ciphers.left, self.ciphers.right))
+        left_difference, right_difference = (
+            cipher.expanded(pair[1]) for cipher in (self.ciphers.left, self.ciphers.right)
+        )
+        left_difference ^= left_side
+        right_difference ^= right_side
+        correction, turn = seed_correction(right, left_difference, right_difference)
         self.public.seeds[level] = correction
         self.public.turns[:] |= turn >> np.uint64(63 - level)
         correction[:, 1] ^= turn & right
-        first, second = (
-            chosen(wide, *sides) ^ (correction & twice(control(seeds)))
-            for *sides, seeds in zip(lefts, rights, pair, strict=True)
-        )
+        wide = twice(right)
+        first = chosen(wide, left_side, right_side)
+        first ^= correction & ~twice(sign)
+        second = chosen(wide, left_difference, right_difference)
+        second ^= first
+        second ^= correction  # one of the servers has it, and so their seeds differ by it
         return first, second
 
-    def values(self, level: int, right: Words, pair: Pair, owed: Words) -> Words:
+    def values(self, level: int, right: Words, sign: Words, pair: Pair, owed: Words) -> Words:
         """Corrects values; `owed` one level deeper: what the values on the path to the cell add up to."""
-        ring, wide, sign = self.public.domain.ring, right[:, None], control(pair[1])
-        sides = [self.ciphers.values(seeds, ring) for seeds in pair]
-        kept = [chosen(wide, left, right_side) for left, right_side in sides]
-        lost = [chosen(wide, right_side, left) for left, right_side in sides]
+        ring = self.public.domain.ring
+        left, other = (
+            ring.subtract(*sides) for sides in zip(*(self.ciphers.values(seeds, ring) for seeds in pair), strict=True)
+        )
+        kept = chosen(right[:, None], left, other)
         # Who turns right where the cell lies left is above it: the path that is lost ends at 1.
         wanted = ring.subtract(ring.units(~right), owed)
-        gained = ring.add(ring.subtract(lost[1], lost[0]), wanted)
+        gained = ring.add(ring.subtract(kept, ring.add(left, other)), wanted)
         self.public.values[level] = ring.negated_where(sign, gained)
-        return ring.add(ring.add(owed, ring.subtract(kept[0], kept[1])), gained)
+        return ring.add(ring.add(owed, kept), gained)
 
     def leaves(self, cells: Words, pair: Pair, owed: Words) -> None:
         """Corrects what leaves say of the cells in them."""

@@ -57,9 +57,8 @@ class Ring:
 
     def units(self, mask: Words) -> Words:
         """1 where `mask` is all ones, and 0 where it is all zeros."""
-        result = np.zeros((*mask.shape, self.words), dtype=np.uint64)
-        result[..., 0] = mask & np.uint64(1)
-        return result
+        ones = (mask & np.uint64(1))[..., None]
+        return ones if self.words == 1 else np.concatenate([ones, np.zeros_like(ones)], axis=-1)
 
     def sums(self, numbers: Words) -> Words:
         """Sums along the last axis but one, ``(..., count, words)``, of fewer than 2**32 numbers."""
@@ -95,7 +94,7 @@ class Ring:
 
     def _numbers(self, mask: Words) -> Words:
         """-1 where the mask is all ones: ``(numbers ^ mask) - mask`` negates there."""
-        return np.repeat(mask[..., None], self.words, axis=-1)
+        return mask[..., None] if self.words == 1 else np.repeat(mask[..., None], self.words, axis=-1)
 
 
 Z64 = Ring(1)
