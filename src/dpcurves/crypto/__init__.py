@@ -2,7 +2,7 @@
 
 from .additive import AdditiveShare, SeededShare, WordShare, share_indicators, share_vectors
 from .checked import CheckedValues, SharedChecked, checked_values, share_checked_cells
-from .checked_keys import CheckedKeys, CheckedShare
+from .checked_keys import CheckedKeys, CheckedShare, checked_record_words
 from .comparison import Shared, prefix_sums, share_cells, values
 from .comparison_keys import ComparisonKeys, Domain, Octets, PublicShare, SeedShare
 from .engine import Engine, TaskKeys
@@ -13,6 +13,6 @@ from .ring import Z64, Z128, Ring
 __all__ = [
     "Z64", "Z128", "AdditiveShare", "CheckedKeys", "CheckedShare", "CheckedValues", "ComparisonKeys", "Domain",
     "Engine", "FastEngine", "Octets", "PortableEngine", "PublicShare", "Ring", "SeedShare", "SeededShare", "Shared",
-    "SharedChecked", "TaskKeys", "WordShare", "checked_values", "engine_of_task", "lanes_here", "prefix_sums",
-    "share_cells", "share_checked_cells", "share_indicators", "share_vectors", "values",
+    "SharedChecked", "TaskKeys", "WordShare", "checked_record_words", "checked_values", "engine_of_task", "lanes_here",
+    "prefix_sums", "share_cells", "share_checked_cells", "share_indicators", "share_vectors", "values",
 ]  # fmt: skip

@@ -70,7 +70,7 @@ class PortableEngine:
     @property
     def cell_cost(self) -> float:
         """As `benchmarks/comparison_functions.py` measures it."""
-        return 1.6
+        return 1.5
 
     def children(self, nodes: Words, seed_words: Words, turns: Words, level: int) -> Words:
         ciphers, (count, keys, _), flat = self._ciphers(), nodes.shape, nodes.reshape(-1, 2)
