@@ -23,6 +23,8 @@ def test_every_face_answers_in_either_currency_and_either_adjacency() -> None:
             assert len(dp.calibration_curve(Y, X, groups=3, **both).count) <= 3
             assert 0 < dp.hosmer_lemeshow(Y, X, groups=3, **both).p_value <= 1
             assert len(dp.binned_residuals(Y, X, model=dp.PUBLIC_MODEL, **both).count) <= 16
+            units: dict[str, Any] = {"unit_predicted": 0.5, "unit_residual": 0.5, "coverage": 0.9}
+            assert dp.residual_plot(X, Y - X, model=dp.PUBLIC_MODEL, **units, **both).density.shape == (64, 64)
 
 
 @pytest.mark.parametrize("loss", [{}, {"epsilon": 1, "rho": 1}])

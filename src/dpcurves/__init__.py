@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         QuantileQuestion,
         Quantiles,
         QuantilesQuestion,
+        ResidualPlot,
+        ResidualPlotQuestion,
         RocQuestion,
         Thresholds,
         ThresholdsQuestion,
@@ -35,10 +37,19 @@ if TYPE_CHECKING:
         ks_distance,
         wasserstein_distance,
     )
-    from .data import Categories, Grid, Outside
+    from .data import Categories, Grid, Hint, Outside
     from .ledger import Account, BudgetExceeded, Ledger
     from .noise.randomness import Randomness
-    from .one_question import binned_residuals, calibration_curve, cdf, histogram, hosmer_lemeshow, quantiles, roc_curve
+    from .one_question import (
+        binned_residuals,
+        calibration_curve,
+        cdf,
+        histogram,
+        hosmer_lemeshow,
+        quantiles,
+        residual_plot,
+        roc_curve,
+    )
     from .privacy import (
         DISJOINT_RECORDS,
         EACH_RECORD,
@@ -59,14 +70,15 @@ _ROOMS = {
         "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds",
         "BoundsQuestion", "Calibration", "CalibrationQuestion", "CdfQuestion", "CutsCdfQuestion", "Histogram",
         "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "PartitionCdfQuestion", "Quantile",
-        "QuantileQuestion", "Quantiles", "QuantilesQuestion", "RocQuestion", "Thresholds", "ThresholdsQuestion",
-        "energy_distance", "ks_distance", "wasserstein_distance",
+        "QuantileQuestion", "Quantiles", "QuantilesQuestion", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion",
+        "Thresholds", "ThresholdsQuestion", "energy_distance", "ks_distance", "wasserstein_distance",
     ),
-    "data": ("Categories", "Grid", "Outside"),
+    "data": ("Categories", "Grid", "Hint", "Outside"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),
     "noise.randomness": ("Randomness",),
     "one_question": (
-        "binned_residuals", "calibration_curve", "cdf", "histogram", "hosmer_lemeshow", "quantiles", "roc_curve",
+        "binned_residuals", "calibration_curve", "cdf", "histogram", "hosmer_lemeshow", "quantiles", "residual_plot",
+        "roc_curve",
     ),
     "privacy": (
         "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "Neighbours", "PrivacyLoss", "Unit",
@@ -81,11 +93,11 @@ __all__ = [
     "ADD_REMOVE", "CDF", "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "REPLACE_ONE", "ROC",
     "Account", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds", "BoundsQuestion",
     "BudgetExceeded", "Calibration", "CalibrationQuestion", "Categories", "CdfQuestion", "CutsCdfQuestion", "Grid",
-    "Histogram", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "Ledger", "Neighbours", "Outside",
-    "PartitionCdfQuestion", "PrivacyLoss", "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion",
-    "Randomness", "RocQuestion", "Session", "Thresholds", "ThresholdsQuestion", "Unit", "UnsupportedQuery",
-    "binned_residuals", "calibration_curve", "cdf", "energy_distance", "histogram", "hosmer_lemeshow", "ks_distance",
-    "quantiles", "rehearse", "roc_curve", "wasserstein_distance",
+    "Hint", "Histogram", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "Ledger", "Neighbours",
+    "Outside", "PartitionCdfQuestion", "PrivacyLoss", "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion",
+    "Randomness", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "Session", "Thresholds", "ThresholdsQuestion",
+    "Unit", "UnsupportedQuery", "binned_residuals", "calibration_curve", "cdf", "energy_distance", "histogram",
+    "hosmer_lemeshow", "ks_distance", "quantiles", "rehearse", "residual_plot", "roc_curve", "wasserstein_distance",
 ]  # fmt: skip
 
 

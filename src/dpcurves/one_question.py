@@ -24,11 +24,13 @@ from .curves import (
     Quantiles,
     QuantilesQuestion,
     Question,
+    ResidualPlot,
+    ResidualPlotQuestion,
     RocQuestion,
 )
 from .curves.roc import UNIT_INTERVAL
 from .curves.score_groups import SCORES
-from .data import Grid
+from .data import Grid, Hint
 from .data.axis import Category
 from .noise.randomness import Randomness
 from .privacy import Exact, Model, Neighbours, PrivacyLoss
@@ -47,6 +49,7 @@ def cdf(
     epsilon: Exact | None = None,
     rho: Exact | None = None,
     label: str = "value",
+    hint: Hint | None = None,
     randomness: Randomness | None = None,
 ) -> CDF:
     """The distribution function of `values`.
@@ -58,6 +61,7 @@ def cdf(
         epsilon: The loss, under pure differential privacy.
         rho: The loss, under zero-concentrated differential privacy; instead of `epsilon`.
         label: What the x axis shows.
+        hint: What is known in public about how the values lie: see `CdfQuestion`.
         randomness: Where noise comes from; anything but the operating system is marked on the curve.
 
     Formal guarantees: pure `epsilon`, or `rho`-zCDP, under `adjacency`, for each record on its own. This call's ledger
@@ -68,7 +72,7 @@ def cdf(
     >>> bool(abs(curve.cdf(6) - 2 / 3) < 0.05)
     True
     """
-    question = CdfQuestion(label, grid)
+    question = CdfQuestion(label, grid, hint=hint)
     curve: CDF = _ask({label: _column(values, "values")}, question, loss_of(epsilon, rho), adjacency, randomness)
     return curve
 
@@ -82,6 +86,7 @@ def quantiles(
     epsilon: Exact | None = None,
     rho: Exact | None = None,
     label: str = "value",
+    hint: Hint | None = None,
     randomness: Randomness | None = None,
 ) -> Quantiles:
     """Values below which shares `p` of `values` lie; however many, for the price of one distribution function.
@@ -94,7 +99,7 @@ def quantiles(
     >>> bool(abs(found.x[1] - 50) < 3)
     True
     """
-    question = QuantilesQuestion(label, grid, tuple(float(share) for share in p))
+    question = QuantilesQuestion(label, grid, tuple(float(share) for share in p), hint=hint)
     return _ask({label: _column(values, "values")}, question, loss_of(epsilon, rho), adjacency, randomness)
 
 
@@ -239,6 +244,41 @@ def binned_residuals(
         "y_true", "y_score", model, bins, grid=grid, pos_label=pos_label, neg_label=neg_label
     )
     return _ask(_pair(y_true, y_score, "y_score"), question, loss_of(epsilon, rho), adjacency, randomness)
+
+
+def residual_plot(
+    predicted: Values,
+    residual: Values,
+    *,
+    unit_predicted: float,
+    unit_residual: float,
+    coverage: Exact,
+    model: Model,
+    adjacency: Neighbours,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    cells: int = 64,
+    randomness: Randomness | None = None,
+) -> ResidualPlot:
+    """How residuals spread over predictions: a private density, and a synthetic scatter drawn from it.
+
+    Arguments and guarantees as for `binned_residuals`, and more. Both axes are bounded in private, by the first power
+    of two times `unit_predicted`, or `unit_residual`, that covers a share `coverage` of the records; within these
+    bounds each axis has `cells` cells. The ledger is in memory and does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> x, residual = [0.1 * i for i in range(10)] * 500, [0.2, -0.2] * 2500
+    >>> found = dp.residual_plot(
+    ...     x, residual, unit_predicted=1, unit_residual=1, coverage=0.95, model=dp.PUBLIC_MODEL, epsilon=2,
+    ...     adjacency=dp.REPLACE_ONE)
+    >>> found.outside < 0.05
+    True
+    """
+    columns = {"predicted": _column(predicted, "predicted"), "residual": _column(residual, "residual")}
+    if len(columns["predicted"]) != len(columns["residual"]):
+        raise ValueError("predicted, residual: the same number of records is needed")
+    question = ResidualPlotQuestion("predicted", "residual", unit_predicted, unit_residual, coverage, model, cells)
+    return _ask(columns, question, loss_of(epsilon, rho), adjacency, randomness)
 
 
 def loss_of(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:

@@ -23,6 +23,13 @@ BODIES: dict[str, dict[str, Any]] = {
     "calibration": {"prob_pred": THIRDS, "prob_true": THIRDS, "count": np.array([3, 2, 1])},
     "hosmer-lemeshow": {"statistic": 3.5, "p_value": 0.25, "groups": [GROUP, GROUP]},
     "binned-residuals": {"prob_pred": THIRDS, "residual": -THIRDS, "count": THIRDS, "envelope": THIRDS},
+    "residual-plot": {
+        "x_edges": np.append(0, THIRDS),
+        "y_edges": THIRDS,
+        "density": np.ones((3, 2)) / 6,
+        "points": np.ones((2, 2)),
+        "outside": 0.25,
+    },
     "quantiles": {"p": THIRDS, "x": -THIRDS},
     "histogram": {"x": np.append(0, THIRDS), "count": np.array([2**40, -1, 0])},
     "thresholds": {"x": THIRDS, "count": np.array([2**40, -1, 0])},

@@ -15,6 +15,7 @@ from .private_bounds import Bounds, BoundsQuestion
 from .quantile import Quantile, QuantileQuestion
 from .quantiles import Quantiles, QuantilesQuestion
 from .question import Continued, Question
+from .residual_plot import ResidualPlot, ResidualPlotQuestion
 from .roc import ROC, RocQuestion
 from .roc_thresholds import RocThresholds, RocThresholdsQuestion
 from .thresholds import Thresholds, ThresholdsQuestion
@@ -23,7 +24,7 @@ __all__ = [
     "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds",
     "BoundsQuestion", "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Continued", "CutsCdfQuestion",
     "Histogram", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "PartitionCdfQuestion", "Quantile",
-    "QuantileQuestion", "Quantiles", "QuantilesQuestion", "Question", "RocQuestion", "RocThresholds",
-    "RocThresholdsQuestion", "Thresholds", "ThresholdsQuestion", "energy_distance", "ks_distance",
-    "wasserstein_distance",
+    "QuantileQuestion", "Quantiles", "QuantilesQuestion", "Question", "ResidualPlot", "ResidualPlotQuestion",
+    "RocQuestion", "RocThresholds", "RocThresholdsQuestion", "Thresholds", "ThresholdsQuestion", "energy_distance",
+    "ks_distance", "wasserstein_distance",
 ]  # fmt: skip

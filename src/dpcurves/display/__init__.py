@@ -13,12 +13,14 @@ from .frame import to_frame
 from .picture_file import save_figure, svg_text
 from .published_schema import check_document, curve_schema
 from .report import report
+from .residual_picture import draw_residual_density, draw_residual_points
 from .roc_picture import draw_roc
 from .terminal import curve_table, ledger_table
 
 __all__ = [
     "LANDSCAPE", "SEEDED", "SQUARE", "Balance", "Charge", "Opened", "Refusal", "card", "check_document", "curve_schema",
     "curve_table", "draw_binned_residuals", "draw_bins", "draw_calibration", "draw_cdf", "draw_counts",
-    "draw_histogram", "draw_hosmer_lemeshow", "draw_quantiles", "draw_roc", "envelope", "footer", "headless_axes",
-    "ledger_table", "opened", "privacy_object", "report", "save_figure", "svg_text", "to_frame",
+    "draw_histogram", "draw_hosmer_lemeshow", "draw_quantiles", "draw_residual_density", "draw_residual_points",
+    "draw_roc", "envelope", "footer", "headless_axes", "ledger_table", "opened", "privacy_object", "report",
+    "save_figure", "svg_text", "to_frame",
 ]  # fmt: skip

@@ -50,8 +50,8 @@ def envelope(kind: str, arrays: Mapping[str, object], face: Face, evidence: Mapp
     """One JSON text that holds all of a curve. Numbers are written so that they are read back exactly.
 
     Args:
-        kind: ``cdf``, ``roc``, ``calibration``, ``hosmer-lemeshow``, ``binned-residuals``, ``quantiles``, ``histogram``, ``thresholds``,
-            ``quantile`` or ``curves``.
+        kind: ``cdf``, ``roc``, ``calibration``, ``hosmer-lemeshow``, ``binned-residuals``, ``residual-plot``,
+            ``quantiles``, ``histogram``, ``thresholds``, ``quantile``, ``roc-thresholds`` or ``curves``.
         arrays: By name: arrays, numbers, or nested objects of them. What is not finite is written as null.
         face: What stands on the curve's face.
         evidence: ``question`` and ``releases``.

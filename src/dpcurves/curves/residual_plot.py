@@ -1,0 +1,205 @@
+"""How residuals spread over predictions: a private density, and a synthetic scatter drawn from it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import display
+from ..data import Axis, Grid, Outside
+from ..postprocess import public_generator
+from ..postprocess.simplex import on_simplex
+from ..privacy import Exact, Model, declared
+from ..release import Evidence, Face, Release, Setting, Step
+from ..surveys import AdaptiveGridSurvey, Survey, Surveyed
+from .private_bounds import bound_query, bounded
+from .question import card_of, face_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FloatArray = NDArray[np.float64]
+EACH_BOUND, DENSITY = Fraction(1, 10), Fraction(4, 5)
+MOST_POINTS = 5000
+FINEST = 256
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualPlot:
+    """Predictions and residuals within private bounds, in cells of a plane.
+
+    Attributes:
+        x_edges: Of the cells of predictions, of shape ``(cells + 1,)``.
+        y_edges: Of the cells of residuals, of the same shape.
+        density: Share of the records within the bounds in each cell; not below zero, and 1 together. Of shape
+            ``(cells, cells)``, predictions first.
+        points: A synthetic scatter, of shape ``(n, 2)``, with about as many points as records, 5000 at most. Not one of
+            them is a record.
+        outside: The share of records beyond the bounds, among all that have both values.
+        labels: What the axes show.
+        face: What stands on every picture.
+        evidence: What was released, turn by turn.
+    """
+
+    x_edges: FloatArray
+    y_edges: FloatArray
+    density: FloatArray
+    points: FloatArray
+    outside: float
+    labels: tuple[str, str]
+    face: Face
+    evidence: tuple[Evidence, ...]
+
+    @classmethod
+    def read(
+        cls, surveyed: Surveyed, axes: tuple[Axis, Axis], face: Face, evidence: tuple[Evidence, ...]
+    ) -> ResidualPlot:
+        """From estimated counts."""
+        within, beyond = max(float(surveyed.cells.sum()), 1.0), max(surveyed.outside, 0.0)
+        density = on_simplex(surveyed.cells / within, 1.0)
+        edges = axes[0].grid.edges, axes[1].grid.edges
+        points = scattered(density, edges, min(round(within), MOST_POINTS), None)
+        return cls(
+            *edges, density, points, beyond / (within + beyond), (axes[0].column, axes[1].column), face, evidence
+        )
+
+    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
+        """Other points from the same density, of shape ``(size, 2)``. Costs nothing."""
+        return scattered(self.density, (self.x_edges, self.y_edges), size, generator)
+
+    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
+        """Draw the synthetic scatter."""
+        return display.draw_residual_points(
+            self.points, (self.x_edges, self.y_edges), self.labels, self.face, ax=ax, name=name
+        )
+
+    def plot_density(self, ax: Axes | None = None) -> Axes:
+        """Draw the density as a heat map."""
+        return display.draw_residual_density(self.density, (self.x_edges, self.y_edges), self.labels, self.face, ax=ax)
+
+    def to_frame(self) -> Any:
+        """Columns ``predicted`` and ``residual`` of the synthetic points as a data frame."""
+        return display.to_frame({"predicted": self.points[:, 0], "residual": self.points[:, 1]})
+
+    def to_json(self) -> str:
+        """The published format (``kind`` is ``residual-plot``)."""
+        arrays = {
+            "x_edges": self.x_edges, "y_edges": self.y_edges, "density": self.density, "points": self.points,
+            "outside": self.outside,
+        }  # fmt: skip
+        evidence = {"question": {"labels": list(self.labels)}, "releases": [turn.to_json() for turn in self.evidence]}
+        return display.envelope("residual-plot", arrays, self.face, evidence)
+
+    @classmethod
+    def from_json(cls, text: str) -> ResidualPlot:
+        """What `to_json` wrote.
+
+        Raises:
+            ValueError: the text is no residual plot, or its parts do not fit together.
+        """
+        opened = display.opened(text, "residual-plot")
+        x_edges, y_edges = (np.asarray(opened.arrays[name], dtype=np.float64) for name in ("x_edges", "y_edges"))
+        density = _table(opened.arrays["density"], len(y_edges) - 1)
+        points = _table(opened.arrays["points"], 2)
+        if len(density) != len(x_edges) - 1:
+            raise ValueError("curve: x_edges, y_edges, density do not fit together in length")
+        across, upwards = opened.evidence["question"]["labels"]
+        evidence = tuple(Evidence.from_json(turn) for turn in opened.evidence["releases"])
+        return cls(
+            x_edges, y_edges, density, points, float(opened.arrays["outside"]), (across, upwards), opened.face, evidence
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [("synthetic points", str(len(self.points))), ("records beyond the bounds", f"{self.outside:.1%}")]
+        return card_of("Residual plot", self.plot, rows, self.face)
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualPlotQuestion:
+    """How do residuals spread over predictions? Private bounds of each, then a survey of the plane within them.
+
+    The bounds are powers of two times a unit (Chen et al. 2016, Algorithm 2, mended); inside them lies a grid of equal
+    cells, which the survey counts as it sees fit. What lies beyond is counted, too. A tenth of the budget goes to each
+    bound.
+
+    Formal guarantees: of the records that are asked about, as `model` says: where the model was trained on the same
+    records without privacy, nothing that is released of its residuals is private.
+
+    Attributes:
+        predicted: The column of predictions.
+        residual: The column of residuals. Infinite ones lie beyond all bounds.
+        unit_predicted, unit_residual: What is doubled: public, about the size of values that matter.
+        coverage: The share of the records that each pair of bounds should cover; at most 6 decimals.
+        model: Where the model comes from; it has no default, and stands on the face.
+        cells: How many cells each axis has: 256 at most.
+        survey: How the plane is counted.
+
+    Raises:
+        ValueError: a unit, `coverage` or `cells` is out of range, or the columns are one.
+        TypeError: `model` says nothing of the model.
+    """
+
+    predicted: str
+    residual: str
+    unit_predicted: float
+    unit_residual: float
+    coverage: Exact
+    model: Model
+    cells: int = 64
+    survey: Survey = field(default_factory=AdaptiveGridSurvey)
+
+    def __post_init__(self) -> None:
+        declared(self.model)
+        if self.predicted == self.residual:
+            raise ValueError(f"residual: another column than that of predictions is needed, got {self.residual!r}")
+        if not 1 <= self.cells <= FINEST:
+            raise ValueError(f"cells: a whole number from 1 to {FINEST} is needed, got {self.cells}")
+        bound_query(self.predicted, self.unit_predicted, self.coverage)
+        bound_query(self.residual, self.unit_residual, self.coverage)
+
+    def steps(self, setting: Setting) -> Generator[Step, Release, ResidualPlot]:
+        """Bounds of predictions, bounds of residuals, and a survey."""
+        across = bound_query(self.predicted, self.unit_predicted, self.coverage)
+        upwards = bound_query(self.residual, self.unit_residual, self.coverage)
+        width, first = yield from bounded(across, EACH_BOUND)
+        height, second = yield from bounded(upwards, EACH_BOUND)
+        axes = self._axis(self.predicted, width.bound), self._axis(self.residual, height.bound)
+        surveyed = yield from self.survey.counts(axes, setting, DENSITY)
+        releases = (first, second, *surveyed.releases)
+        face = face_of(releases, self.model.value)
+        return ResidualPlot.read(surveyed, axes, face, tuple(Evidence.of(release) for release in releases))
+
+    def __str__(self) -> str:
+        return f"residual plot of {self.residual} on {self.predicted}"
+
+    def _axis(self, column: str, bound: float) -> Axis:
+        return Axis(column, Grid(-bound, bound, cells=self.cells, outside=Outside.APART))
+
+
+def scattered(
+    density: FloatArray, edges: tuple[FloatArray, FloatArray], size: int, generator: np.random.Generator | None
+) -> FloatArray:
+    """Points from a density that is even within each cell, of shape ``(size, 2)``."""
+    chance = public_generator(generator)
+    cells = chance.choice(density.size, size, p=density.ravel() / density.sum())
+    axes = []
+    for index, ends in zip(np.unravel_index(cells, density.shape), edges, strict=True):
+        axes.append(ends[index] + chance.random(size) * np.diff(ends)[index])
+    return np.stack(axes, axis=1)
+
+
+def _table(rows: Any, columns: int) -> FloatArray:
+    """A list of lists of numbers, of so many columns.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        return np.array(rows, dtype=np.float64).reshape(len(rows), columns)
+    except (TypeError, ValueError):
+        raise ValueError(f"curve: rows of {columns} numbers are needed") from None

@@ -1,0 +1,85 @@
+"""Residual plots as pictures: a scatter, or a heat map."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..release import Face
+from .canvas import LANDSCAPE, canvas
+from .ink import GREY, explain, is_blank, next_ink
+from .lettering import legend_lettering, lettering
+from .outline import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Labels = tuple[str, str]
+
+
+def draw_residual_points(
+    points: ArrayLike,
+    edges: tuple[Floats, Floats],
+    labels: Labels,
+    face: Face,
+    *,
+    ax: Axes | None = None,
+    name: str | None = None,
+) -> Axes:
+    """Draw a synthetic scatter of residuals against predictions.
+
+    Args:
+        points: Of shape ``(n, 2)``: a prediction and a residual each.
+        edges: Of the cells that they were drawn from, along either axis.
+        labels: What the axes show.
+        face: What is written below the picture.
+        ax: Where to draw; None: in a new figure.
+        name: What the legend calls the model.
+    """
+    from .footnote import sign
+
+    ax = canvas(ax, LANDSCAPE)
+    ink = next_ink(ax)
+    _frame(ax, edges, labels)
+    across, upwards = np.asarray(points, dtype=float).reshape(-1, 2).T
+    words = None if name is None else legend_lettering(name)
+    ax.scatter(across, upwards, s=5, color=ink.color, alpha=0.5, linewidths=0, label=words)
+    if words is not None:
+        explain(ax, "best")
+    sign(ax, face, name)
+    return ax
+
+
+def draw_residual_density(
+    density: ArrayLike, edges: tuple[Floats, Floats], labels: Labels, face: Face, *, ax: Axes | None = None
+) -> Axes:
+    """Draw how records are spread over predictions and residuals as a heat map.
+
+    Args:
+        density: Share of the records in each cell, of shape ``(cells along x, cells along y)``.
+        edges: Of the cells, along either axis.
+        labels: What the axes show.
+        face: What is written below the picture.
+        ax: Where to draw; None: in a new figure.
+    """
+    from .footnote import sign
+
+    ax = canvas(ax, LANDSCAPE)
+    _frame(ax, edges, labels)
+    areas = np.outer(np.diff(edges[0]), np.diff(edges[1]))
+    height = np.asarray(density, dtype=float) / areas
+    # The root shows thin tails beside a dense middle.
+    ax.pcolormesh(*edges, np.sqrt(height).T, cmap="Blues", rasterized=True, zorder=0)
+    sign(ax, face, None)
+    return ax
+
+
+def _frame(ax: Axes, edges: tuple[Floats, Floats], labels: Labels) -> None:
+    if is_blank(ax):
+        ax.axhline(0, color=GREY, linewidth=0.8)
+        ax.set_xlim(edges[0][0], edges[0][-1])
+        ax.set_ylim(edges[1][0], edges[1][-1])
+        ax.set_xlabel(lettering(labels[0], 60))
+        ax.set_ylabel(lettering(labels[1], 60))

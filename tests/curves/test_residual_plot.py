@@ -1,0 +1,146 @@
+"""Residual plots: the truth without noise, defined results for whatever records, and nothing without a model."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcurves as dp
+from dpcurves.curves.residual_plot import scattered
+from dpcurves.surveys import CellSurvey, DawaSurvey
+
+GENERATOR = np.random.default_rng(6)
+X = GENERATOR.normal(0, 1, 3000)
+RESIDUAL = GENERATOR.normal(0, 0.1 + 0.2 * np.abs(X))
+UNITS: dict[str, Any] = {"unit_predicted": 0.5, "unit_residual": 0.25, "coverage": 0.95, "model": dp.PUBLIC_MODEL}
+EXACT: dict[str, Any] = {**UNITS, "epsilon": 10**6, "adjacency": dp.REPLACE_ONE}
+
+
+def question(**changed: Any) -> dp.ResidualPlotQuestion:
+    return dp.ResidualPlotQuestion(**{"predicted": "x", "residual": "r", **UNITS, **changed})
+
+
+def test_without_noise_the_density_is_the_histogram_within_the_bounds() -> None:
+    found = dp.residual_plot(X, RESIDUAL, cells=8, **EXACT)
+    assert found.x_edges[[0, -1]].tolist() == [-2, 2]
+    assert found.y_edges[[0, -1]].tolist() == [-1, 1]
+    counts, _, _ = np.histogram2d(X, RESIDUAL, bins=[found.x_edges, found.y_edges])
+    np.testing.assert_allclose(found.density, counts / counts.sum(), atol=1e-9)
+    assert found.outside == pytest.approx(1 - counts.sum() / 3000)
+    assert found.face.model == dp.PUBLIC_MODEL.value
+
+
+def test_points_follow_the_density() -> None:
+    """Four sigma in each cell: false alarm rate 6.3e-5 for each of 16."""
+    density = np.arange(16.0).reshape(4, 4) / 120
+    edges = np.linspace(0, 4, 5), np.linspace(-1, 1, 5)
+    points = scattered(density, edges, 20_000, np.random.default_rng(1))
+    counts, _, _ = np.histogram2d(points[:, 0], points[:, 1], bins=list(edges))
+    assert (np.abs(counts - 20_000 * density) <= 4 * np.sqrt(20_000 * density * (1 - density))).all()
+
+
+def test_points_are_as_many_as_records_but_not_too_many_and_none_of_them() -> None:
+    found = dp.residual_plot(X, RESIDUAL, **EXACT)
+    assert len(found.points) == pytest.approx(3000 * (1 - found.outside), abs=2)
+    assert not set(found.points[:, 0].tolist()) & set(X.tolist())
+    many = dp.residual_plot(np.tile(X, 3), np.tile(RESIDUAL, 3), **EXACT)
+    assert len(many.points) == 5000
+    assert found.sample(7, np.random.default_rng(0)).shape == (7, 2)
+
+
+@pytest.mark.parametrize("adjacency", [dp.ADD_REMOVE, dp.REPLACE_ONE])
+@pytest.mark.parametrize("loss", [{"epsilon": "0.5"}, {"rho": "0.1"}])
+@pytest.mark.parametrize(
+    ("x", "residual"),
+    [
+        ([0.3], [0.1]), ([0.0] * 50, [0.0] * 50), ([1.0] * 50, [float("inf")] * 50), ([0.1] * 30, [-1e308] * 30),
+        ([float("nan")] * 5, [0.0] * 5), ([5e-324, None, 1.0], [0.1, 0.2, None]),
+    ],
+)  # fmt: skip
+def test_any_records_have_a_defined_plot(x: Any, residual: Any, adjacency: Any, loss: Any) -> None:
+    found = dp.residual_plot(x, residual, adjacency=adjacency, **{**UNITS, "coverage": 1}, **loss)
+    assert found.density.sum() == pytest.approx(1)
+    assert (found.density >= 0).all()
+    assert 0 <= found.outside <= 1
+    assert np.isfinite(found.points).all()
+    assert dp.ResidualPlot.from_json(found.to_json()).outside == found.outside
+
+
+def test_infinite_residuals_lie_outside() -> None:
+    residual = np.where(np.arange(3000) < 300, np.inf, RESIDUAL)
+    found = dp.residual_plot(X, residual, **{**EXACT, "coverage": "0.8"})
+    assert found.outside >= 0.1
+    assert np.isfinite(found.y_edges).all()
+
+
+def test_json_holds_all_of_it() -> None:
+    found = dp.residual_plot(X, RESIDUAL, cells=16, **{**EXACT, "epsilon": 1})
+    again = dp.ResidualPlot.from_json(found.to_json())
+    for name in ("x_edges", "y_edges", "density", "points"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(found, name))
+    assert (again.outside, again.labels, again.face) == (found.outside, found.labels, found.face)
+    assert [turn.values for turn in again.evidence] == [turn.values for turn in found.evidence]
+    assert again.to_json() == found.to_json()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [('"density": [[', '"density": [[1], ['), ('"points": [[', '"points": [[1], [')]
+)
+def test_damaged_json_is_refused_in_one_line(old: str, new: str) -> None:
+    text = dp.residual_plot(X, RESIDUAL, cells=4, **EXACT).to_json()
+    assert old in text
+    with pytest.raises(ValueError, match=r"^curve: "):
+        dp.ResidualPlot.from_json(text.replace(old, new))
+
+
+def test_a_rehearsal_pays_for_bounds_and_a_survey() -> None:
+    adjacency = dp.REPLACE_ONE.among(dp.EACH_RECORD, units=1000)
+    for survey in (CellSurvey(), DawaSurvey()):
+        plans = dp.rehearse(question(survey=survey), dp.PrivacyLoss.pure(1), adjacency)
+        assert [plan.loss.epsilon for plan in plans[:2]] == [Fraction(1, 10)] * 2
+        assert sum(plan.loss.epsilon or 0 for plan in plans) == 1
+
+
+def test_a_session_answers_the_same_again() -> None:
+    session = dp.Session({"x": X, "r": RESIDUAL}, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE)
+    first = session.ask(question(), dp.PrivacyLoss.pure(1), request="one")
+    assert session.ask(question(), dp.PrivacyLoss.pure(1), request="one").to_json() == first.to_json()
+    assert session.left.epsilon == 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [
+        ({"unit_predicted": 0}, "unit"), ({"unit_residual": float("inf")}, "unit"), ({"coverage": 0}, "coverage"),
+        ({"coverage": 1.5}, "coverage"), ({"cells": 0}, "cells"), ({"cells": 1000}, "cells"),
+        ({"residual": "x"}, "residual"),
+    ],
+)  # fmt: skip
+def test_what_is_out_of_range_is_refused(changed: dict[str, Any], error: str) -> None:
+    with pytest.raises(ValueError, match=error):
+        question(**changed)
+
+
+def test_a_model_has_to_be_declared() -> None:
+    with pytest.raises(TypeError, match="model"):
+        question(model="public")
+    with pytest.raises(TypeError):
+        dp.residual_plot(
+            X, RESIDUAL, unit_predicted=1, unit_residual=1, coverage=1, epsilon=1, adjacency=dp.REPLACE_ONE
+        )  # type: ignore[call-arg]
+
+
+def test_columns_of_two_lengths_are_refused() -> None:
+    with pytest.raises(ValueError, match="same number of records"):
+        dp.residual_plot(X[1:], RESIDUAL, **EXACT)
+
+
+def test_it_is_drawn_twice_and_shown_as_a_card() -> None:
+    found = dp.residual_plot(X, RESIDUAL, cells=8, **EXACT)
+    assert found.plot().get_xlabel() == "predicted"
+    assert found.plot_density().get_ylabel() == "residual"
+    assert "synthetic points" in found._repr_html_()
+    assert len(found.to_frame()) == len(found.points)
