@@ -26,7 +26,7 @@ def test_shares_add_up_to_the_vectors_and_totals_to_their_sum(count: int, length
     shares = share_vectors(words, servers, PORTABLE, Randomness.from_seed(seed))
     assert np.array_equal(opened(shares), words)
     assert np.array_equal(sum(share.total(PORTABLE) for share in shares), words.sum(axis=0))
-    assert [len(share.to_bytes()) for share in shares] == [12 + 16 * count] * (servers - 1) + [12 + 8 * count * length]
+    assert [len(share.to_bytes()) for share in shares] == [16 + 16 * count] * (servers - 1) + [16 + 8 * count * length]
 
 
 def test_all_engines_have_the_same_words() -> None:
@@ -64,7 +64,7 @@ def test_bytes_come_back_as_the_same_share_and_nothing_else_does() -> None:
     for tampered in (seeded.to_bytes()[:-1], seeded.to_bytes() + b"\0", rest.to_bytes(), b""):
         with pytest.raises(ValueError, match=r"^seeds of additive shares: [^\n]*$"):
             SeededShare.from_bytes(5, tampered)
-    with pytest.raises(ValueError, match="204 bytes are needed for count 3, got 132"):
+    with pytest.raises(ValueError, match="208 bytes are needed for count 3, got 136"):
         WordShare.from_bytes(8, rest.to_bytes())
 
 

@@ -213,7 +213,8 @@ def test_bytes_come_back_as_the_same_keys_and_nothing_else_does(domain: Domain) 
     blob = keys.to_bytes()
     again = CheckedKeys.from_bytes(domain, 1, blob)
     assert again.to_bytes() == blob == CheckedKeys.joined([again[:1], again[1:]]).to_bytes()
-    for tampered in (blob[:-1], blob + b"\0", blob[:4] + b"\2" + blob[5:], b""):
+    flipped = blob[:-1] + bytes([blob[-1] ^ 2])
+    for tampered in (blob[:-1], blob + b"\0", blob[:4] + b"\2" + blob[5:], flipped, b""):
         with pytest.raises(ValueError, match=r"^checked keys of server 1: [^\n]*$"):
             CheckedKeys.from_bytes(domain, 1, tampered)
     with pytest.raises(ValueError, match="kind"):
@@ -221,4 +222,4 @@ def test_bytes_come_back_as_the_same_keys_and_nothing_else_does(domain: Domain) 
 
 
 def test_a_checked_key_of_32_bits_takes_1816_bytes_and_a_head() -> None:
-    assert len(shared([7], Domain(32, Z64)).keys(0).to_bytes()) == 12 + 1816
+    assert len(shared([7], Domain(32, Z64)).keys(0).to_bytes()) == 16 + 1816

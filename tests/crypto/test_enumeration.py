@@ -37,17 +37,25 @@ def test_running_sums_are_the_shares_of_thresholds_up_to_what_both_servers_share
     domain, cells = Domain(6, Z64), np.array([5, 5, 40, 63], np.uint64)
     both = share_cells(cells, domain, PORTABLE, Randomness.from_seed(4))
     everywhere = list(range(64))
-    assert enumeration_pays(domain, everywhere, engine)
-    assert not enumeration_pays(domain, [3], engine)
+    assert enumeration_pays(domain, everywhere)
+    assert not enumeration_pays(domain, [3])
     sums = Z64.opened(*(prefix_sums(both.keys(party), everywhere, engine) for party in (0, 1)))
     assert sums == tuple(int((cells <= threshold).sum()) for threshold in everywhere)
     walked = [values_of(both.keys(party), everywhere, engine).sum(axis=1) for party in (0, 1)]
     assert tuple((walked[0] + walked[1])[:, 0].tolist()) == sums
 
 
+@pytest.mark.parametrize("thresholds", [[3], [1, 60], list(range(64))], ids=len)
+def test_servers_with_different_engines_answer_together(thresholds: list[int]) -> None:
+    both = share_cells(np.array([5, 5, 40, 63], np.uint64), Domain(6, Z64), PORTABLE, Randomness.from_seed(4))
+    for engine in ENGINES:
+        halves = prefix_sums(both.keys(0), thresholds, PORTABLE), prefix_sums(both.keys(1), thresholds, engine)
+        assert Z64.opened(*halves) == tuple(sum(x <= threshold for x in (5, 5, 40, 63)) for threshold in thresholds)
+
+
 def test_large_domains_are_not_enumerated() -> None:
     keys = share_cells(np.array([1], np.uint64), Domain(21, Z64), PORTABLE, Randomness.from_seed(4)).keys(0)
-    assert not enumeration_pays(keys.domain, range(2**15), PORTABLE)
+    assert not enumeration_pays(keys.domain, range(2**15))
     with pytest.raises(ValueError, match="21 bits is too large"):
         cell_sums(keys, PORTABLE)
 

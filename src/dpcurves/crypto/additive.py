@@ -30,7 +30,7 @@ class AdditiveShare(Protocol):
         ...
 
     def to_bytes(self) -> bytes:
-        """One frame: 12 bytes, then 16 bytes, or ``8 * length``, for each vector."""
+        """One frame: 16 bytes, then 16 bytes, or ``8 * length``, for each vector."""
         ...
 
 

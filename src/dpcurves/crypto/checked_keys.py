@@ -111,7 +111,7 @@ class CheckedKeys:
         return self.public.domain
 
     def to_bytes(self) -> bytes:
-        """One frame: 12 bytes, then the correction words and the seed of each key: 1816 bytes for 32 bits."""
+        """One frame: 16 bytes, then the correction words and the seed of each key: 1816 bytes for 32 bits."""
         rows = np.concatenate([self.public.records(), self.seeds.words], axis=1)
         return _frame(self.domain, self.seeds.party).packed(rows)
 
@@ -120,8 +120,8 @@ class CheckedKeys:
         """The keys of a frame.
 
         Raises:
-            ValueError: it holds no checked keys of this version, domain and server, or has another length, or bits
-                where none belong. What it holds is not shown.
+            ValueError: it holds no checked keys of this version, domain and server, or has another length or checksum,
+                or bits where none belong. What it holds is not shown.
         """
         rows = _frame(domain, party).records(blob, checked_record_words(domain) + 2)
         public, seeds = np.split(rows, [checked_record_words(domain)], axis=1)

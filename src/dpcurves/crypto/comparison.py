@@ -13,7 +13,10 @@ from .engine import Engine, State, chunks
 from .enumeration import cell_sums
 from .ring import Words
 
-LEAF_COST = 2  # in steps; see benchmarks/comparison_functions.py
+# In steps of one level, as benchmarks/comparison_functions.py measures them. They are the same everywhere: shares of
+# thresholds and shares of cells do not go together, so both servers have to choose alike, whatever their machines are.
+CELL_COST = 1.4
+LEAF_COST = 2.0
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -73,7 +76,7 @@ def prefix_sums(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine)
         ValueError: a threshold is outside the domain.
     """
     ring = keys.domain.ring
-    if enumeration_pays(keys.domain, thresholds, engine):
+    if enumeration_pays(keys.domain, thresholds):
         return ring.integers(ring.running_sums(cell_sums(keys, engine))[list(thresholds)])
     totals = np.zeros((len(thresholds), ring.words), np.uint64)
     for place, _, numbers in _evaluated(keys, thresholds, engine):
@@ -81,15 +84,14 @@ def prefix_sums(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine)
     return ring.integers(ring.negated(totals) if keys.seeds.party else totals)
 
 
-def enumeration_pays(domain: Domain, thresholds: Sequence[int], engine: Engine) -> bool:
-    """Whether the whole domain costs less than the paths to these thresholds, both as measured.
+def enumeration_pays(domain: Domain, thresholds: Sequence[int]) -> bool:
+    """Whether the whole domain costs less than the paths to these thresholds. Both servers have the same answer.
 
-    A leaf, with its state copied where paths part, is about `LEAF_COST` steps.
+    A path costs its steps below the one before it, and a leaf, with a state that was copied on the way.
     """
     paths = sorted({threshold >> domain.leaf_bits for threshold, _ in domain.in_order(thresholds)})
-    parted = (domain.levels, *((low ^ high).bit_length() for low, high in pairwise(paths)))
-    steps = sum(parted) + LEAF_COST * len(paths) if paths else 0
-    return domain.is_enumerable and steps > engine.cell_cost * 2**domain.bits
+    steps = sum((domain.levels, *((low ^ high).bit_length() for low, high in pairwise(paths)))) if paths else 0
+    return domain.is_enumerable and steps + LEAF_COST * len(paths) > CELL_COST * 2**domain.bits
 
 
 def values(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine) -> Words:

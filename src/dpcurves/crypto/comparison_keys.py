@@ -235,7 +235,7 @@ class ComparisonKeys:
         return self.public.domain
 
     def to_bytes(self) -> bytes:
-        """One frame: 12 bytes, then the correction words and the seed of each key: 784 bytes for 32 bits."""
+        """One frame: 16 bytes, then the correction words and the seed of each key: 784 bytes for 32 bits."""
         return _frame(self.domain, self.seeds.party).packed(
             np.concatenate([self.public.records(), self.seeds.words], axis=1)
         )
@@ -245,8 +245,8 @@ class ComparisonKeys:
         """The keys of a frame.
 
         Raises:
-            ValueError: it holds no keys of this version, domain and server, or has another length, or bits where none
-                belong. What it holds is not shown.
+            ValueError: it holds no keys of this version, domain and server, or has another length or checksum, or
+                bits where none belong. What it holds is not shown.
         """
         records = _frame(domain, party).records(blob, domain.record_words + 2)
         public, seeds = np.split(records, [domain.record_words], axis=1)

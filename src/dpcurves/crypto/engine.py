@@ -67,11 +67,6 @@ class Engine(Protocol):
         """How many keys to take at a time."""
         ...
 
-    @property
-    def cell_cost(self) -> float:
-        """What a key costs for each cell of a domain that is enumerated, in steps of `descend`, as measured."""
-        ...
-
     def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:
         """Write correction words for cells ``(keys,)`` and root seeds ``(keys, 2)`` of both servers; turns are 0."""
         ...

@@ -74,11 +74,6 @@ class FastEngine:
         reading(self.lanes, public.domain.ring.words)(state.seeds, public.leaf, result, wide[2], single[2])
         return result
 
-    @property
-    def cell_cost(self) -> float:
-        """As `benchmarks/comparison_functions.py` measures it."""
-        return 1.4
-
     def children(self, nodes: Words, seed_words: Words, turns: Words, level: int) -> Words:
         from .kernels import doubling
 

@@ -67,11 +67,6 @@ class PortableEngine:
         ciphers: _Ciphers = self._local.ciphers
         return ciphers
 
-    @property
-    def cell_cost(self) -> float:
-        """As `benchmarks/comparison_functions.py` measures it."""
-        return 1.5
-
     def children(self, nodes: Words, seed_words: Words, turns: Words, level: int) -> Words:
         ciphers, (count, keys, _), flat = self._ciphers(), nodes.shape, nodes.reshape(-1, 2)
         mask = control(flat)
