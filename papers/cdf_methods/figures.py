@@ -47,7 +47,7 @@ COLORS = {0.01: "C1", 0.1: "C9", 1.0: "C0", 10.0: "C4"}
 def draw_curves(size: Size, sizes: Mapping[str, BySize], seed: int, out: Path) -> None:
     """One curve of each method for every epsilon, with the size that is best at epsilon 1; ours last."""
     shown = [GLOBAL, SMOOTH, CHARGED, DICHOTOMY, PACKAGE[0]]
-    figure = Figure(figsize=(15, 3.6), layout="constrained")
+    figure = Figure(figsize=(15, 3.9), layout="constrained")
     values = sample(size.records, 1.0, seed)
     for axes, name in zip(figure.subplots(1, len(shown), sharey=True), shown, strict=True):
         best = None if name in PACKAGE else _best(sizes[name])
@@ -58,35 +58,40 @@ def draw_curves(size: Size, sizes: Mapping[str, BySize], seed: int, out: Path) -
         axes.plot(values, np.arange(len(values)) / len(values), color="black", linewidth=1.4, label="sample", zorder=1)
         axes.set(xlabel="x", xlim=ENDS, title=name if best is None else f"{name}, {best}")
     figure.axes[0].set_ylabel("share of records below")
-    figure.axes[-1].legend(fontsize=7)
+    _legend_below(figure)
     figure.suptitle("One release of each method")
     figure.savefig(out / "figure_1.png", dpi=120)
 
 
 def draw_along(along: Along, label: str, title: str, number: int, out: Path) -> None:
     """Three distances side by side."""
-    figure = Figure(figsize=(13, 4.2), layout="constrained")
+    figure = Figure(figsize=(14, 4.4), layout="constrained")
     for which, axes in enumerate(figure.subplots(1, 3)):
         for name, mean in along.mean.items():
             axes.plot(along.x, mean[:, which], marker="o", markersize=3, label=name, **STYLES[name])
         _logarithmic(axes, label, along.x, DISTANCES[which])
-    figure.axes[0].legend(fontsize=7)
+    _legend_below(figure)
     figure.suptitle(title)
     figure.savefig(out / f"figure_{number}.png", dpi=120)
 
 
 def draw_sizes(sizes: Mapping[str, BySize], ours: NDArray[np.float64], number: int, out: Path) -> None:
     """Distances against the number of bins or rounds; ours has none to be chosen."""
-    figure = Figure(figsize=(13, 4.2), layout="constrained")
+    figure = Figure(figsize=(14, 4.4), layout="constrained")
     for which, axes in enumerate(figure.subplots(1, 3)):
         for name in (CHARGED, HISTOGRAM, DICHOTOMY):
             found = sizes[name]
             axes.plot(found.sizes, found.mean[:, which], marker="o", markersize=3, label=name, **STYLES[name])
         axes.axhline(ours[which], label=PACKAGE[0], **STYLES[PACKAGE[0]])
         _logarithmic(axes, "bins, or rounds", sizes[HISTOGRAM].sizes, DISTANCES[which])
-    figure.axes[0].legend(fontsize=7)
+    _legend_below(figure)
     figure.suptitle("ε = 1, standard deviation 1: the size has to be chosen")
     figure.savefig(out / f"figure_{number}.png", dpi=120)
+
+
+def _legend_below(figure: Figure) -> None:
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8)
 
 
 def _logarithmic(axes: Axes, label: str, ticks: Sequence[float], distance: str) -> None:

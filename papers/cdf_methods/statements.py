@@ -59,8 +59,10 @@ def of_distances(epsilons: Along, deviations: Along, sizes: Mapping[str, BySize]
             float(np.max(at_one[SMOOTH] / at_one[GLOBAL])), package=float(np.max(at_one[OURS] / at_one[GLOBAL]))
         ),
         "histogram-decent": Measured(float(tenth[CHARGED][0]), float(tenth[HISTOGRAM][0]), float(tenth[OURS][0])),
-        "histogram-peaked": Measured(float(np.min(narrow[HISTOGRAM] / narrow[DICHOTOMY])),
-                                     package=float(np.min(narrow[HISTOGRAM] / narrow[OURS]))),
+        "histogram-peaked": Measured(
+            *(float(np.min(narrow[name] / narrow[DICHOTOMY])) for name in (CHARGED, HISTOGRAM)),
+            package=float(np.min(narrow[HISTOGRAM] / narrow[OURS])),
+        ),
         "dichotomy-better": Measured(float(np.max(at_one[DICHOTOMY] / at_one[CHARGED]))),
         "dichotomy-better-than-charged-once": Measured(best[DICHOTOMY], package=best[OURS]),
         "dichotomy-small": Measured(float(least[DICHOTOMY][0]), package=float(least[OURS][0])),
