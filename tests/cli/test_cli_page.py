@@ -46,6 +46,7 @@ def test_the_page_names_the_options_that_there_are(run: Run) -> None:
         "roc",
         "calibration",
         "binned-residuals",
+        "residuals",
         "plan cdf",
         "ledger create",
         "ledger verify",

@@ -27,6 +27,7 @@ KINDS = (
 )
 COMMANDS = [
     *((kind,) for kind in KINDS),
+    ("residuals",),
     *(("plan", kind) for kind in KINDS),
     *(("ledger", kind) for kind in ("create", "show", "verify", "head")),
     *(("task", kind) for kind in ("identity", "create", "show", "close")),

@@ -133,6 +133,15 @@ def test_a_model_has_to_be_declared() -> None:
         )  # type: ignore[call-arg]
 
 
+def test_slices_have_the_means_of_their_cells() -> None:
+    found = dp.residual_plot(X, RESIDUAL + 0.3, cells=8, **EXACT)
+    middle, share, mean = found.slices(3)
+    assert middle.tolist() == [-1.25, 0.25, 1.5]
+    assert share.sum() == pytest.approx(1)
+    assert mean[1] == pytest.approx(0.3, abs=0.05)
+    assert found.slices(100)[0].shape == (8,)
+
+
 def test_columns_of_two_lengths_are_refused() -> None:
     with pytest.raises(ValueError, match="same number of records"):
         dp.residual_plot(X[1:], RESIDUAL, **EXACT)

@@ -13,6 +13,7 @@ from .commands import Commands
 from .ledgers import LEDGER_COMMANDS
 from .option_groups import Command, with_options
 from .plans import PLAN_COMMANDS
+from .residuals import RESIDUAL_COMMANDS
 from .scores import SCORE_COMMANDS
 from .servers import SERVER_COMMANDS
 from .tasks import TASK_COMMANDS
@@ -23,7 +24,7 @@ EXIT_STATUS = "Exit status: 0 done; 2 wrong usage; 3 budget exceeded; 4 unusable
 
 def build() -> typer.Typer:
     """All commands. Nothing heavy is imported before one of them is run."""
-    app = _group({**COLUMN_COMMANDS, **SCORE_COMMANDS, **SERVER_COMMANDS}, epilog=EXIT_STATUS)
+    app = _group({**COLUMN_COMMANDS, **SCORE_COMMANDS, **RESIDUAL_COMMANDS, **SERVER_COMMANDS}, epilog=EXIT_STATUS)
     app.add_typer(_group(PLAN_COMMANDS), name="plan", help="What a curve is worth; opens no data.")
     app.add_typer(_group(LEDGER_COMMANDS), name="ledger", help="Budgets and what was spent.")
     app.add_typer(_group(TASK_COMMANDS), name="task", help="Tasks of two servers that nobody trusts alone.")

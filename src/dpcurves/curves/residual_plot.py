@@ -68,6 +68,18 @@ class ResidualPlot:
             *edges, density, points, beyond / (within + beyond), (axes[0].column, axes[1].column), face, evidence
         )
 
+    def slices(self, count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Predictions in so many slices of about equal width: their middles, shares of records and mean residuals.
+
+        A slice without records has no mean: NaN.
+        """
+        parts = np.array_split(np.arange(len(self.density)), min(count, len(self.density)))
+        first, last = np.array([(part[0], part[-1] + 1) for part in parts]).T
+        slices = np.add.reduceat(self.density, first, axis=0)
+        share, heights = slices.sum(axis=1), (self.y_edges[:-1] + self.y_edges[1:]) / 2
+        mean = np.divide(slices @ heights, share, out=np.full(len(share), np.nan), where=share > 0)
+        return (self.x_edges[first] + self.x_edges[last]) / 2, share, mean
+
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         """Other points from the same density, of shape ``(size, 2)``. Costs nothing."""
         return scattered(self.density, (self.x_edges, self.y_edges), size, generator)

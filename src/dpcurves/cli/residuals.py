@@ -1,0 +1,105 @@
+"""Residuals against predictions: the command, its options, and what it shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from .answer import Terms, answer
+from .literals import amount, chosen, whole
+from .output import Output
+from .views import Shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..curves import ResidualPlot
+    from ..privacy import Model
+    from .option_groups import Command
+
+SLICES = 8
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Predictions and residuals, how large they are, and where the model comes from."""
+
+    predicted: Annotated[str, Option(help="The column of predictions.", metavar="NAME")]
+    residual: Annotated[str, Option(help="The column of residuals.", metavar="NAME")]
+    unit_predicted: Annotated[
+        str, Option(help="About the size of predictions that matter: bounds are this, doubled.", metavar="U")
+    ]
+    unit_residual: Annotated[
+        str, Option(help="About the size of residuals that matter: bounds are this, doubled.", metavar="U")
+    ]
+    coverage: Annotated[str, Option(help="The share of the records that each bound should cover.", metavar="P")]
+    model: Annotated[
+        str,
+        Option(
+            help="Where the model comes from: it is public, was trained on disjoint records, or in private.",
+            metavar="public|disjoint|private",
+        ),
+    ]
+    cells: Annotated[str, Option(help="Cells along each axis: 256 at most.", metavar="N")] = "64"
+
+    @property
+    def units(self) -> tuple[float, float]:
+        """What is doubled."""
+        predicted, residual = amount("unit-predicted", self.unit_predicted), amount("unit-residual", self.unit_residual)
+        return float(Fraction(predicted)), float(Fraction(residual))
+
+    @property
+    def share(self) -> str:
+        """What bounds should cover."""
+        return amount("coverage", self.coverage)
+
+    @property
+    def number(self) -> int:
+        """Cells along each axis."""
+        return whole("cells", self.cells)
+
+    def declared(self) -> Model:
+        """One of three things."""
+        from ..privacy import Model
+
+        return chosen("model", self.model, {each.name.lower(): each for each in Model})
+
+
+@dataclass(frozen=True)
+class ResidualPlotView:
+    """A synthetic scatter; in words, mean residuals of slices."""
+
+    def tables(self, curve: ResidualPlot) -> list[Shown]:
+        """Mean residuals from the lowest predictions to the highest."""
+        middle, share, mean = curve.slices(SLICES)
+        words = f"{curve.outside:.1%} of the records lie beyond the bounds; the points are synthetic"
+        return [Shown(words, {"predicted": middle, "share": share, "mean_residual": mean})]
+
+    def draw(self, curve: ResidualPlot) -> Axes:
+        """The scatter."""
+        from ..display import headless_axes
+
+        return curve.plot(ax=headless_axes())
+
+
+def residuals(plane: Plane, terms: Terms, output: Output) -> None:
+    """How residuals spread over predictions.
+
+    Bounds are found in private; within them a density is estimated, and synthetic points are drawn from it.
+
+    Example: dpcurves residuals fitted.parquet --predicted fare --residual error --unit-predicted 1 --unit-residual 1
+    --coverage 0.95 --model disjoint --epsilon 1 --adjacency replace-one
+    """
+    from ..curves import ResidualPlotQuestion
+
+    question = ResidualPlotQuestion(
+        plane.predicted, plane.residual, *plane.units, plane.share, plane.declared(), plane.number
+    )
+    answer(question, ResidualPlotView(), terms, output)
+
+
+RESIDUAL_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"residuals": residuals})
