@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from engines import ENGINES, NAMES, PORTABLE
@@ -71,3 +73,11 @@ def test_secrets_have_no_face() -> None:
     both = shared([11], Domain(8, Z64))
     for secret in (both, both.public, both.seeds[0], both.keys(1)):
         assert "object at" in repr(secret)
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=NAMES)
+def test_threads_may_share_an_engine_and_keys(engine: Engine) -> None:
+    keys = shared(list(range(500)), Domain(12, Z64)).keys(0)
+    wanted = prefix_sums(keys, [7, 400], engine)
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(lambda _: prefix_sums(keys, [7, 400], engine), range(24))) == {wanted}

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .checked_keys import PROOF_WORDS, CheckedKeys, CheckedShare
+from .checked_keys import PROOF_WORDS, CheckedKeys, CheckedShare, digested
 from .comparison_keys import Domain, Octets, SeedShare
 from .engine import Engine, chunks
 from .masks import chosen, control, seed_correction, turns_right, twice
@@ -104,8 +103,9 @@ def checked_values(
 
     *Proof.* Let s and s' be both servers' seeds of a node, and ``h(node, s)`` its hash, of 256 bits. Each hash is
     corrected by the proof p of its level if the seed's control bit is set. Equal digests of different transcripts are
-    a collision of BLAKE2b under a key that the owner does not know: ``2**-128``. So the correction words are the same
-    at both servers, and so is, of every node that was looked at, the corrected hash. If the control bits are equal,
+    a collision of BLAKE2b under a key that the owner does not know: ``2**-128``. They begin with a fingerprint of the
+    correction words, of 256 bits, of which collisions are not found. So the correction words are the same at both
+    servers, and so is, of every node that was looked at, the corrected hash. If the control bits are equal,
     then h(s) = h(s'): a collision, or s = s'. In the latter case the node is *dead*: its weights cancel, and so do all
     below it, for they are worked out from equal seeds and equal correction words. If control bits differ, the node is
     *live*, and ``h(node, s) xor h(node, s') = p``. If two nodes of one level were live, four hashes of different inputs
@@ -137,9 +137,10 @@ def checked_values(
     ring, walk = keys.domain.ring, _Walk(keys.domain, keys.domain.in_order(thresholds), engine)
     values = np.empty((len(thresholds), len(keys), ring.words), np.uint64)
     digests = np.empty((len(keys), DIGEST_SIZE), np.uint8)
+    fingerprints = keys.public.fingerprints()
     for part in chunks(len(keys), _CHUNK):
         chunk, transcript = keys[part], _Transcript(verification_key)
-        transcript.add(chunk.public.records())
+        transcript.add(fingerprints[part])
         for place, numbers in walk.visit(chunk.public, _root(chunk), (0, len(thresholds)), transcript):
             values[place, part] = numbers
         digests[part] = transcript.digests()
@@ -223,13 +224,7 @@ class _Transcript:
         return self._digested(DIGEST_SIZE)
 
     def _digested(self, size: int) -> NDArray[np.uint8]:
-        rows = np.ascontiguousarray(np.concatenate(self.rows, axis=1), dtype="<u8")
-        raw, length = rows.reshape(-1).view(np.uint8).data, 8 * rows.shape[1]
-        digests = [
-            blake2b(raw[start : start + length], digest_size=size, key=self.key).digest()
-            for start in range(0, len(raw), length)
-        ]
-        return np.frombuffer(b"".join(digests), np.uint8).reshape(len(rows), size)
+        return digested(np.concatenate(self.rows, axis=1), size, self.key)
 
 
 def _root(keys: CheckedKeys) -> _Node:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from hashlib import blake2b
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .comparison_keys import MOST_BITS, Domain, SeedShare, by_level
 from .ring import Words
@@ -32,6 +34,7 @@ class CheckedShare:
     values: Words
     proofs: Words
     turns: Words
+    _known: list[Words] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.turns)
@@ -52,6 +55,12 @@ class CheckedShare:
         count = len(self)
         levels = (part.transpose(1, 0, 2).reshape(count, -1) for part in (self.seeds, self.values, self.proofs))
         return np.concatenate([*levels, self.turns[:, None]], axis=1)
+
+    def fingerprints(self) -> Words:
+        """BLAKE2b-256 of each row, ``(keys, 4)``. Worked out once: correction words do not change."""
+        if not self._known:
+            self._known.append(digested(self.records(), 32, b"").view(np.uint64))
+        return self._known[0]
 
     @classmethod
     def from_records(cls, domain: Domain, records: Words) -> CheckedShare:
@@ -136,6 +145,15 @@ class CheckedKeys:
         """
         seeds = SeedShare.joined([part.seeds for part in parts])
         return cls(CheckedShare.joined([part.public for part in parts]), seeds)
+
+
+def digested(rows: Words, size: int, key: bytes) -> NDArray[np.uint8]:
+    """BLAKE2b of each row: ``(rows, size)`` bytes."""
+    raw, length = np.ascontiguousarray(rows, dtype="<u8").reshape(-1).view(np.uint8).data, 8 * rows.shape[1]
+    digests = [
+        blake2b(raw[start : start + length], digest_size=size, key=key).digest() for start in range(0, len(raw), length)
+    ]
+    return np.frombuffer(b"".join(digests), np.uint8).reshape(len(rows), size)
 
 
 def checked_record_words(domain: Domain) -> int:

@@ -70,7 +70,8 @@ def share_cells(cells: Words, domain: Domain, engine: Engine, randomness: Octets
 def prefix_sums(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine) -> tuple[int, ...]:
     """One server's share of how many cells lie at or below each threshold, modulo the ring's size.
 
-    Thresholds may come in any order and more than once. Paths that begin alike are walked once.
+    Thresholds may come in any order and more than once. Paths that begin alike are walked once. Both servers have to
+    ask for the same thresholds in one call: only shares of one call go together.
 
     Raises:
         ValueError: a threshold is outside the domain.
