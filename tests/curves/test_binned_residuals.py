@@ -53,7 +53,7 @@ def test_without_noise_means_are_those_of_the_bins(loss: PrivacyLoss, adjacency:
 def test_an_honest_model_leaves_the_envelope_as_rarely_as_said(adjacency: Adjacency, epsilon: str) -> None:
     """About 5 in 100: 4 sigma above 7, for discrete Laplace noise has heavier tails than a normal law."""
     outside: list[bool] = []
-    for seed in range(60):
+    for seed in range(30):
         labels = (np.random.default_rng(seed).random(2000) < SCORES[:2000]).astype(int)
         found = answer(QUESTION, {"y": labels, "s": SCORES[:2000]}, PrivacyLoss.pure(epsilon), adjacency, seed)
         outside.extend((np.abs(found.residual) > found.envelope).tolist())

@@ -52,13 +52,13 @@ def test_nobody_and_one_record_have_some_bound(values: list[float], seed: int) -
 
 @pytest.mark.parametrize("adjacency", both(2000), ids=str)
 def test_coverage_is_missed_by_more_than_alpha_as_rarely_as_said(adjacency: object) -> None:
-    """At chance 0.05 at most; 4 sigma above it in 300 releases."""
+    """At chance 0.05 at most; 4 sigma above it in 120 releases."""
     question, missed = BoundsQuestion("r", 1, 0.9), 0
-    for seed in range(300):
+    for seed in range(120):
         found = answer(question, {"r": VALUES}, PrivacyLoss.pure(0.2), adjacency, seed)  # type: ignore[arg-type]
         covered = (abs(VALUES) <= found.bound).sum(), (abs(VALUES) <= found.bound / 2).sum()
         missed += covered[0] < 0.9 * 2000 - found.alpha or covered[1] > 0.9 * 2000 + found.alpha
-    assert missed / 300 <= 0.05 + 4 * sqrt(0.05 * 0.95 / 300)
+    assert missed / 120 <= 0.05 + 4 * sqrt(0.05 * 0.95 / 120)
 
 
 def test_a_session_answers_it_and_another_column_with_its_own_share() -> None:
