@@ -36,20 +36,21 @@ def estimate_not_private(counts: Floats, epsilon: float, generator: np.random.Ge
     widths = np.diff(np.append(begins, len(row)))
     estimate = np.empty(len(row))
     estimate[order] = np.repeat(totals / widths, widths)
-    return estimate.reshape(counts.shape)
+    reshaped: Floats = estimate.reshape(counts.shape)
+    return reshaped
 
 
 def _totals(exact: Floats, epsilon: float, generator: np.random.Generator) -> Floats:
     """Noisy counts of intervals, on one level or two."""
     if len(exact) < FEW:
-        return exact + generator.laplace(0, 1 / epsilon, len(exact))
+        return np.asarray(exact + generator.laplace(0, 1 / epsilon, len(exact)))
     first = np.arange(0, len(exact), GROUP)
     fine = exact + generator.laplace(0, 1.5 / epsilon, len(exact))
     coarse = np.add.reduceat(exact, first) + generator.laplace(0, 3 / epsilon, len(first))
     sizes = np.diff(np.append(first, len(exact)))
     # What a group has more than its members is shared by them, as far as its noise is less than theirs together.
     surplus = (coarse - np.add.reduceat(fine, first)) / (sizes + 4)
-    return fine + np.repeat(surplus, sizes)
+    return np.asarray(fine + np.repeat(surplus, sizes))
 
 
 def partition_not_private(
