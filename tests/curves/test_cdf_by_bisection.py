@@ -69,10 +69,9 @@ def test_whatever_the_noise_the_curve_rises_from_zero_to_one(loss: PrivacyLoss, 
         assert (np.diff(curve.y) >= 0).all()
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("adjacency", both(len(X)))
+@pytest.mark.parametrize(("loss", "adjacency"), zip(LOSSES, both(len(X)), strict=True))
 def test_bands_hold_the_whole_curve_as_often_as_they_say(loss: PrivacyLoss, adjacency: Adjacency) -> None:
-    level, releases, exact = 0.9, 60, truth(X, GRID.edges)
+    level, releases, exact = 0.9, 40, truth(X, GRID.edges)
     held = 0
     for seed in range(releases):
         lower, upper = answer(BisectionCdfQuestion("x", GRID, 6), {"x": X}, loss, adjacency, seed).band(level)

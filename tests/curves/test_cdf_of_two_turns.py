@@ -77,14 +77,16 @@ def test_whatever_the_noise_the_curve_rises_from_zero_to_one(
     assert ((lower >= 0) & (lower <= upper) & (upper <= 1)).all()
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-@pytest.mark.parametrize("loss", LOSSES)
-def test_bands_hold_the_whole_curve_as_often_as_they_say(question: Question, loss: PrivacyLoss) -> None:
+@pytest.mark.parametrize("question", [QUESTIONS[0], QUESTIONS[2]])
+@pytest.mark.parametrize(("loss", "adjacency"), zip(LOSSES, both(len(X)), strict=True))
+def test_bands_hold_the_whole_curve_as_often_as_they_say(
+    question: Question, loss: PrivacyLoss, adjacency: Adjacency
+) -> None:
     """The intervals are chosen before the noise that the band is about is drawn, by noise of its own."""
-    level, releases, exact = 0.9, 60, truth(X, GRID.edges)
+    level, releases, exact = 0.9, 40, truth(X, GRID.edges)
     held = 0
     for seed in range(releases):
-        lower, upper = answer(question, {"x": X}, loss, both(len(X))[1], seed).band(level)
+        lower, upper = answer(question, {"x": X}, loss, adjacency, seed).band(level)
         held += bool(((lower <= exact + 1e-9) & (exact <= upper + 1e-9)).all())
     assert held / releases >= level - 4 * sqrt(level * (1 - level) / releases)  # 4 sigma
 

@@ -219,7 +219,7 @@ def test_decisions_follow_the_law_by_chi_square_at_four_sigma() -> None:
     """False alarm rate 6.4e-5."""
     asked = query((4,), (2,), 1)
     plan = PrivTree().plan(asked, PrivacyLoss.pure(2), AddRemove(EACH_RECORD))
-    table, randomness, draws = np.array([3, 1, 0, 0, 5]), Randomness.from_seed(11), 2000
+    table, randomness, draws = np.array([3, 1, 0, 0, 5]), Randomness.from_seed(11), 1000
     expected = law_of_run(table, plan)
     seen = dict.fromkeys(expected, 0)
     for _ in range(draws):
