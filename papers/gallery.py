@@ -1,0 +1,89 @@
+"""Pictures for the gallery: what a curator sees, and what is released at epsilon 1 and 0.1.
+
+`python papers/gallery.py [--out FOLDER]`. Data is made up, by the recipes of the papers, so nothing is read. The noise
+is seeded, and every picture says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from rich.progress import track
+
+import dpcurves as dp
+
+FloatArray = NDArray[np.float64]
+EPSILONS = "1", "0.1"
+RECORDS = 50_000
+SEED = 13
+
+
+def binned_residuals() -> Figure:
+    """Chen (2018), section 4.4.3: a logistic regression in x, where the truth is linear, and where it has a square."""
+    truths: dict[str, Callable[[FloatArray], FloatArray]] = {
+        "right model": lambda x: 2 * x, "a square is missing": lambda x: x**2 + 2 * x - 1
+    }  # fmt: skip
+    figure = Figure(figsize=(15, 9.5), layout="constrained")
+    rows = figure.subplots(2, 3, sharex=True)
+    for axes, (name, truth) in zip(rows, truths.items(), strict=True):
+        label, score = _judged(truth)
+        _draw_confidential(axes[0], label, score, name)
+        for ax, epsilon in zip(axes[1:], EPSILONS, strict=True):
+            chance = dp.Randomness.from_seed(SEED)
+            found = dp.binned_residuals(
+                label, score, model=dp.DISJOINT_RECORDS, epsilon=epsilon, adjacency=dp.REPLACE_ONE, randomness=chance
+            )
+            found.plot(ax=ax)
+            ax.set_title(f"{name}, epsilon {epsilon}", fontsize=11)
+        for ax in axes:
+            ax.set_ylim(-0.2, 0.2)
+    return figure
+
+
+def _judged(truth: Callable[[FloatArray], FloatArray]) -> tuple[NDArray[np.int64], FloatArray]:
+    """Labels, and predictions of a model of x alone that was trained on as many other records."""
+    from sklearn.linear_model import LogisticRegression
+
+    chance = np.random.default_rng(SEED)
+    x = chance.uniform(-1, 1, 2 * RECORDS)
+    label = (chance.random(x.size) < 1 / (1 + np.exp(-truth(x)))).astype(np.int64)
+    model: Any = LogisticRegression(C=1e6).fit(x[:RECORDS, None], label[:RECORDS])
+    return label[RECORDS:], model.predict_proba(x[RECORDS:, None])[:, 1]
+
+
+def _draw_confidential(ax: Axes, label: NDArray[np.int64], score: FloatArray, name: str) -> None:
+    """Sixteen bins of equal size, without noise."""
+    bins = np.array_split(np.argsort(score), 16)
+    mean = np.array([score[own].mean() for own in bins])
+    residual = np.array([(label[own] - score[own]).mean() for own in bins])
+    within = 2 * np.sqrt(mean * (1 - mean) / np.array([len(own) for own in bins]))
+    ax.axhline(0, color="0.5", linewidth=0.8)
+    ax.plot(mean, np.column_stack([within, -within]), color="0.4", linewidth=0.9)
+    ax.plot(mean, residual, "o", color="black")
+    ax.set(title=f"{name}, confidential", ylabel="mean residual: label less prediction")
+    ax.title.set_fontsize(11)
+
+
+DRAWN: dict[str, Callable[[], Figure]] = {"binned_residuals": binned_residuals}
+
+
+def main() -> None:
+    """Draw all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    images = Path(__file__).resolve().parents[1] / "docs" / "images"
+    parser.add_argument("--out", type=Path, default=images, help="folder for pictures")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
+    for name, draw in track(DRAWN.items(), description="Pictures"):
+        draw().savefig(out / f"{name}.png", dpi=70)
+
+
+if __name__ == "__main__":
+    main()
