@@ -25,7 +25,8 @@ class Plan:
         made_by: Trust model and mechanism, in words.
         law: How the values will scatter around the truth.
         error: Standard deviation of one reading of the query (a cell or a prefix, averaged over the grid), before
-            post-processing: in records, for sums in the steps of the sum; 0 for choices.
+            post-processing: in records, for sums in the steps of the sum. Of comparisons, that of the noise of one; 0
+            for other choices.
     """
 
     query: Query
