@@ -39,6 +39,7 @@ from dpcurves.surveys import (
     DawaSurvey,
     HierarchySurvey,
     MwemSurvey,
+    PrivTreeSurvey,
     Survey,
     UniformGridSurvey,
     UniformSurvey,
@@ -55,7 +56,7 @@ IN_PLANE = {"ADULT-2D": "Adult_2D", "GOWALLA": "checkin", "MDSALARY": "MDSalary2
 SURVEYS: dict[str, Survey] = {
     "cells": CellSurvey(), "uniform": UniformSurvey(), "hierarchy": HierarchySurvey(), "DAWA": DawaSurvey(),
     "AHP": AhpSurvey(), "uniform grid": UniformGridSurvey(), "adaptive grid": AdaptiveGridSurvey(),
-    "MWEM": MwemSurvey(),
+    "MWEM": MwemSurvey(), "PrivTree": PrivTreeSurvey(),
 }  # fmt: skip
 PRINTED = "DAWA as printed (NOT PRIVATE)"
 KNOWN: dict[tuple[str, str], dict[str, float]] = {  # of reference code; where data are the same

@@ -23,6 +23,7 @@ from dpcurves.surveys import (
     DawaSurvey,
     HierarchySurvey,
     MwemSurvey,
+    PrivTreeSurvey,
     Survey,
     Surveyed,
     UniformGridSurvey,
@@ -31,7 +32,7 @@ from dpcurves.surveys import (
 
 SURVEYS: tuple[Survey, ...] = (
     CellSurvey(), UniformSurvey(), HierarchySurvey(), DawaSurvey(), AhpSurvey(), UniformGridSurvey(),
-    AdaptiveGridSurvey(), MwemSurvey(3),
+    AdaptiveGridSurvey(), MwemSurvey(3), PrivTreeSurvey(),
 )  # fmt: skip
 LABEL = Categories("label", (0, 1))
 
@@ -95,7 +96,8 @@ def test_shares_add_up_and_it_ends_whatever_is_sent(survey: Survey, axes: Axes) 
 
 @pytest.mark.parametrize("axes", TABLES, ids=lambda axes: "x".join(str(each.slots) for each in axes))
 @pytest.mark.parametrize(
-    "survey", [CellSurvey(), HierarchySurvey(), DawaSurvey(), AhpSurvey(), UniformGridSurvey(), AdaptiveGridSurvey()],
+    "survey", [CellSurvey(), HierarchySurvey(), DawaSurvey(), AhpSurvey(), UniformGridSurvey(), AdaptiveGridSurvey(),
+     PrivTreeSurvey()],
     ids=lambda survey: type(survey).__name__,
 )  # fmt: skip
 def test_without_noise_counts_are_the_truth(survey: Survey, axes: Axes) -> None:
@@ -157,5 +159,9 @@ def test_parts_of_a_budget_and_rounds_are_checked() -> None:
             DawaSurvey(part)
         with pytest.raises(ValueError, match="scan"):
             AhpSurvey(part)
+    with pytest.raises(ValueError, match="fan"):
+        PrivTreeSurvey(fan=1)
+    with pytest.raises(ValueError, match="least"):
+        PrivTreeSurvey(least=-1)
     with pytest.raises(ValueError, match="rounds"):
         MwemSurvey(0)

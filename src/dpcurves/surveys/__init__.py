@@ -6,11 +6,12 @@ from .cells import CellSurvey
 from .dawa import DawaSurvey
 from .hierarchy import HierarchySurvey
 from .mwem import MwemSurvey
+from .privtree import PrivTreeSurvey
 from .survey import Axes, Survey, Surveyed
 from .uniform import UniformSurvey
 from .uniform_grid import UniformGridSurvey
 
 __all__ = [
-    "AdaptiveGridSurvey", "AhpSurvey", "Axes", "CellSurvey", "DawaSurvey", "HierarchySurvey", "MwemSurvey", "Survey",
-    "Surveyed", "UniformGridSurvey", "UniformSurvey",
+    "AdaptiveGridSurvey", "AhpSurvey", "Axes", "CellSurvey", "DawaSurvey", "HierarchySurvey", "MwemSurvey",
+    "PrivTreeSurvey", "Survey", "Surveyed", "UniformGridSurvey", "UniformSurvey",
 ]  # fmt: skip
