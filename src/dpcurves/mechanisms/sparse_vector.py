@@ -39,7 +39,7 @@ class SparseVector:
     below ``t + up``, at no cost, however many there are. One that reached t has to rise by at most ``up + down`` more:
     that costs at most ``(up + down) / s`` each, s being the scale of the other noises, and there are c of these. The
     sum over t gives ``up / b + c * (up + down) / s`` (Dwork and Roth 2014, Theorem 3.23, and Lyu, Su and Li 2017,
-    Theorem 4, with the largest d written out). Discrete Laplace noise has these prices on whole numbers, and the proof
+    section 4, with the largest d written out). Discrete Laplace noise has these prices on whole numbers, and the proof
     holds for the whole numbers t. `spread_of` finds the largest ``up`` and ``up + down`` that one move can cause, over
     all kinds of records; a move is a record that comes or goes, or under replace-one one that becomes another, missing
     ones among them. Both add up over moves, so a unit of k records pays k times as much, and noise is k times as large.
