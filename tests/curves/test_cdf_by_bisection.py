@@ -69,7 +69,7 @@ def test_whatever_the_noise_the_curve_rises_from_zero_to_one(loss: PrivacyLoss, 
         assert (np.diff(curve.y) >= 0).all()
 
 
-@pytest.mark.parametrize(("loss", "adjacency"), zip(LOSSES, both(len(X)), strict=True))
+@pytest.mark.parametrize(("loss", "adjacency"), list(zip(LOSSES, both(len(X)), strict=True)))
 def test_bands_hold_the_whole_curve_as_often_as_they_say(loss: PrivacyLoss, adjacency: Adjacency) -> None:
     level, releases, exact = 0.9, 40, truth(X, GRID.edges)
     held = 0

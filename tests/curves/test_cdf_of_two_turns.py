@@ -78,7 +78,7 @@ def test_whatever_the_noise_the_curve_rises_from_zero_to_one(
 
 
 @pytest.mark.parametrize("question", [QUESTIONS[0], QUESTIONS[2]])
-@pytest.mark.parametrize(("loss", "adjacency"), zip(LOSSES, both(len(X)), strict=True))
+@pytest.mark.parametrize(("loss", "adjacency"), list(zip(LOSSES, both(len(X)), strict=True)))
 def test_bands_hold_the_whole_curve_as_often_as_they_say(
     question: Question, loss: PrivacyLoss, adjacency: Adjacency
 ) -> None:
