@@ -22,9 +22,9 @@ def shared(cells: list[int], domain: Domain) -> Shared:
 
 
 @RINGS
-@pytest.mark.parametrize("engine", ENGINES, ids=NAMES)
 @pytest.mark.parametrize("bits", range(1, 11))
-def test_every_key_is_one_from_its_cell_on_at_every_threshold(bits: int, engine: Engine, ring: Ring) -> None:
+def test_every_key_is_one_from_its_cell_on_at_every_threshold(bits: int, ring: Ring) -> None:
+    engine = ENGINES[bits % len(ENGINES)]  # 10 bits are the portable one's; all engines have the same bits
     domain, cells = Domain(bits, ring), np.arange(2**bits, dtype=np.uint64)
     both = share_cells(cells, domain, engine, Randomness.from_seed(bits))
     opened = ring.add(*(values(both.keys(party), range(2**bits), engine) for party in (0, 1)))
