@@ -69,6 +69,10 @@ def test_a_session_answers_it_and_another_column_with_its_own_share() -> None:
         assert plan.error < 4
     assert found.face.epsilon == 3
     assert list(found.to_frame().columns) == ["lower", "upper"]
+    again = Bounds.from_json(found.to_json())
+    assert (again.bound, again.capped, again.alpha, again.label, again.face) == (
+        found.bound, found.capped, found.alpha, "r", found.face,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,7 @@ def test_who_only_chose_has_no_alpha() -> None:
         talk.send(Release.rehearsed(plan))
     bounds: Bounds = end.value.value[0]
     assert isnan(bounds.alpha)
+    assert isnan(Bounds.from_json(bounds.to_json()).alpha)
     assert bounds.bound == 1
 
 

@@ -14,7 +14,7 @@ from .. import display
 from ..data import Axis, BoundQuery, doubling_grid
 from ..data.doubling import DOUBLINGS
 from ..privacy import Exact
-from ..release import ALL, Compared, Face, Release, Setting, Step
+from ..release import ALL, Compared, Evidence, Face, Release, Setting, Step
 from .question import face_of
 
 
@@ -29,6 +29,7 @@ class Bounds:
             chance of 0.05.
         label: The column.
         face: What stands on every picture.
+        evidence: What was released: how often the unit was doubled.
     """
 
     bound: float
@@ -36,6 +37,7 @@ class Bounds:
     alpha: float
     label: str
     face: Face
+    evidence: Evidence
 
     @property
     def lower(self) -> float:
@@ -50,6 +52,23 @@ class Bounds:
     def to_frame(self) -> Any:
         """Columns ``lower`` and ``upper`` as a data frame of one row."""
         return display.to_frame({"lower": np.array([self.lower]), "upper": np.array([self.upper])})
+
+    def to_json(self) -> str:
+        """The published format (``kind`` is ``bounds``)."""
+        numbers = {"lower": self.lower, "upper": self.upper, "alpha": self.alpha}
+        question = {"label": self.label, "capped": self.capped}
+        return display.envelope(
+            "bounds", numbers, self.face, {"question": question, "releases": [self.evidence.to_json()]}
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Bounds:
+        """The interval that `to_json` wrote."""
+        opened = display.opened(text, "bounds")
+        question, (released,) = opened.evidence["question"], opened.evidence["releases"]
+        upper, alpha = opened.arrays["upper"], opened.arrays["alpha"]
+        evidence = Evidence.from_json(released)
+        return cls(float(upper), bool(question["capped"]), float(alpha), question["label"], opened.face, evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +126,6 @@ def bounded(query: BoundQuery, share: Fraction) -> Generator[Step, Release, tupl
     bounds = Bounds(
         bound=-float(query.grid.edge(np.array(middle - doublings))), capped=doublings == middle,
         alpha=law.alpha(0.05) if isinstance(law, Compared) else nan,
-        label=query.axes[0].column, face=face_of([release]),
+        label=query.axes[0].column, face=face_of([release]), evidence=Evidence.of(release),
     )  # fmt: skip
     return bounds, release

@@ -51,7 +51,7 @@ def envelope(kind: str, arrays: Mapping[str, object], face: Face, evidence: Mapp
 
     Args:
         kind: ``cdf``, ``roc``, ``calibration``, ``hosmer-lemeshow``, ``binned-residuals``, ``residual-plot``,
-            ``quantiles``, ``histogram``, ``thresholds``, ``quantile``, ``roc-thresholds`` or ``curves``.
+            ``quantiles``, ``histogram``, ``thresholds``, ``quantile``, ``bounds``, ``roc-thresholds`` or ``curves``.
         arrays: By name: arrays, numbers, or nested objects of them. What is not finite is written as null.
         face: What stands on the curve's face.
         evidence: ``question`` and ``releases``.
