@@ -2,8 +2,9 @@
 
 - `deviation` lacks a square root. Its noise is private, and more than four times as large as it has to be.
 - `smooth_sensitivity` is right, but takes each quantile on its own, and quadratic time for it.
-- `noisy_quantile` is what a computer makes of Gaussian noise: a double, whose low bits betray the value
-  (Mironov 2012). The quantiles of `quantiles.py` share this, and are kept out of the package.
+
+Both are for Gaussian noise in doubles, whose low bits betray the value (Mironov 2012). The quantiles of `methods.py` have
+such noise, too, and are kept out of the package for it.
 """
 
 from __future__ import annotations
@@ -32,8 +33,3 @@ def smooth_sensitivity(values: FloatArray, rank: int, beta: float, ends: tuple[f
                 best = max(best, exp(-beta * distance) * float(padded[right] - padded[left]))
                 looks += 1
     return best, looks
-
-
-def noisy_quantile(value: float, spread: float, generator: np.random.Generator) -> float:
-    """Its value plus Gaussian noise."""
-    return value + spread * generator.standard_normal()

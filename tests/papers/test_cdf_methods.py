@@ -24,6 +24,7 @@ import as_printed
 import numpy as np
 import smooth
 
+assert round(as_printed.deviation(1.0, 1e-4, 10.0)) == 189
 ends, chance = (-5.0, 5.0), np.random.default_rng(1)
 for records in (1, 2, 3, 17, 40):
     for beta in (0.01, 0.3, 1.0):
