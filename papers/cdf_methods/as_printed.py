@@ -3,8 +3,8 @@
 - `deviation` lacks a square root. Its noise is private, and more than four times as large as it has to be.
 - `smooth_sensitivity` is right, but takes each quantile on its own, and quadratic time for it.
 
-Both are for Gaussian noise in doubles, whose low bits betray the value (Mironov 2012). The quantiles of `methods.py` have
-such noise, too, and are kept out of the package for it.
+Both are for Gaussian noise in doubles, whose low bits betray the value (Mironov 2012). The quantiles of `methods.py`
+have such noise, too, and are kept out of the package for it.
 """
 
 from __future__ import annotations
