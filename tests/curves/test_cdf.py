@@ -10,7 +10,7 @@ from by_hand import answer, both
 from numpy.typing import NDArray
 
 from dpcurves.curves import CDF, CdfQuestion
-from dpcurves.data import Categories, Grid, Outside
+from dpcurves.data import Categories, Grid, Hint, Outside
 from dpcurves.privacy import AddRemove, PrivacyLoss, ReplaceOne, Unit
 
 GRID = Grid(0, 1, cells=64)
@@ -81,7 +81,7 @@ def test_bands_hold_the_whole_curve_as_often_as_they_say(loss: PrivacyLoss, adja
 
 def test_bands_of_merged_cells_hold_a_jump_inside_them() -> None:
     values = np.full(200, 0.5001)  # all in one fine cell, and the grid is too fine for so few
-    question = CdfQuestion("x", Grid(0, 1, cells=4096))
+    question = CdfQuestion("x", Grid(0, 1, cells=4096), hint=Hint.SPREAD)
     adjacency = both(len(values))[1]
     level, releases, held = 0.9, 100, 0
     exact = truth(values, question.grid.edges)

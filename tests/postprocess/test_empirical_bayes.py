@@ -18,6 +18,7 @@ from dpcurves.postprocess.least_squares import least_squares
 from dpcurves.postprocess.refinement import first_look
 from dpcurves.postprocess.simulate import raw_noise
 from dpcurves.release import Family, Level, Measured, Noise
+from dpcurves.release.prefix_error import prefix_variances
 
 Layout = Callable[[int], Dyadic]
 LAYOUTS = [Dyadic.plain, Dyadic.ends_apart]
@@ -118,8 +119,10 @@ def test_a_total_is_that_of_least_squares() -> None:
     law = look(layout, Noise(Family.LAPLACE, Fraction(9)))
     values = released(law, data(32)["normal"], 3)
     expected = least_squares(law, values, None).cells.sum()
-    assert least_squares_total(gather(layout, [(law, values)])) == pytest.approx(expected)
-    assert least_squares_total(Known.nothing(layout)) == 0
+    found, precision = least_squares_total(gather(layout, [(law, values)]))
+    assert found == pytest.approx(expected)
+    assert 1 / precision == pytest.approx(prefix_variances(law, total_is_public=False)[0, -1])
+    assert least_squares_total(Known.nothing(layout)) == (0, 0)
 
 
 def test_what_all_cells_hold_stands_at_the_whole() -> None:

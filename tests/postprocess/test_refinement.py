@@ -17,7 +17,7 @@ from dpcurves.postprocess.refinement import (
     SHARES,
     Tilings,
     first_look,
-    first_look_suffices,
+    is_dense,
     is_glance,
     refinement,
 )
@@ -74,13 +74,19 @@ def test_what_is_known_well_enough_is_not_split_again() -> None:
 
 
 def test_where_nothing_is_worth_splitting_one_interval_is_left() -> None:
-    assert refinement(spread(64, 0.0), Noise(Family.LAPLACE, Fraction(1))) == ((0,),)
+    assert refinement(spread(64, 0.0), Noise(Family.LAPLACE, Fraction(1))) == (range(0, 64, 64),)
 
 
 def test_intervals_are_split_down_to_where_their_variance_lies() -> None:
     splits = spread(16, 0.0)
     splits.variance[[1, 2, 5]] = 1e9  # the whole, its first half, the second quarter
     assert refinement(splits, Noise(Family.LAPLACE, Fraction(1))) == ((0, 4, 6, 8),)
+
+
+def test_a_last_interval_that_is_longer_stays_whole() -> None:
+    splits = spread(100, 0.0)
+    splits.variance[[1, 2]] = 1e9  # 64 cells and the other 36, the first of these halved
+    assert refinement(splits, Noise(Family.LAPLACE, Fraction(1))) == ((0, 32, 64),)
 
 
 def test_the_more_noise_the_coarser() -> None:
@@ -102,7 +108,6 @@ def test_shares_are_all_of_the_loss() -> None:
     assert sum(SHARES) == 1
 
 
-def test_one_look_is_enough_where_cells_are_full() -> None:
-    alone = Noise(Family.LAPLACE, Fraction(2))
-    few, many = (first_look_suffices(Dyadic.ends_apart(64), total, alone) for total in (20_000, 40_000))
-    assert (few, many) == (False, True)  # 4 * 3 * 36 records per cell: n / (4 N) above 3 * 36
+def test_full_cells_need_no_look() -> None:
+    alone = Noise(Family.GAUSSIAN, Fraction(2))  # 3 is the noise of a split in a look of three tilings
+    assert [is_dense(64, records * 64, alone) for records in (3, 4)] == [False, True]

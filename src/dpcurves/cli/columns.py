@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from .answer import Terms, answer
 from .output import Output
-from .table_options import Cells, Column, Share, Shares, Split, Values
+from .table_options import Cells, Column, HintedCells, Share, Shares, Split, Values
 from .views import CategoriesView, CdfView, HistogramView, QuantilesView, QuantileView, ThresholdsView
 
 if TYPE_CHECKING:
     from .option_groups import Command
 
 
-def cdf(column: Column, cells: Cells, split: Split, terms: Terms, output: Output) -> None:
+def cdf(column: Column, cells: HintedCells, split: Split, terms: Terms, output: Output) -> None:
     """The distribution function of a column.
 
     Example: dpcurves cdf flights.csv --column arr_delay --grid -100:1300:4096 --epsilon 1 --adjacency replace-one
@@ -22,11 +22,11 @@ def cdf(column: Column, cells: Cells, split: Split, terms: Terms, output: Output
     from ..curves import CdfQuestion
 
     by, view = split.declared(), CdfView(output.certainty())
-    question = CdfQuestion(column.column, cells.declared(), by, column.measured_in)
+    question = CdfQuestion(column.column, cells.declared(), by, column.measured_in, cells.hinted())
     answer(question, CategoriesView(view) if by else view, terms, output)
 
 
-def quantiles(column: Column, cells: Cells, shares: Shares, terms: Terms, output: Output) -> None:
+def quantiles(column: Column, cells: HintedCells, shares: Shares, terms: Terms, output: Output) -> None:
     """Quantiles of a column.
 
     However many: they are read off one distribution function, and cost no more.
@@ -36,7 +36,7 @@ def quantiles(column: Column, cells: Cells, shares: Shares, terms: Terms, output
     """
     from ..curves import QuantilesQuestion
 
-    question = QuantilesQuestion(column.column, cells.declared(), shares.exact, column.measured_in)
+    question = QuantilesQuestion(column.column, cells.declared(), shares.exact, column.measured_in, cells.hinted())
     answer(question, QuantilesView(output.certainty()), terms, output)
 
 

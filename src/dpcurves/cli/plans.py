@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from .promise_options import Price, Promise, Units
-from .table_options import Cells, Groups, MostBins, Share, Shares, Split, Values
+from .table_options import Cells, Groups, HintedCells, MostBins, Share, Shares, Split, Values
 from .terminal import say, terminal
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from .option_groups import Command
 
 LEGEND = "error: standard deviation of one reading, in records (of sums: in records that add as much as one can)"
+EVEN = """
+Each turn asks what the answers before make worth asking: it is shown as for records that lie evenly, or, where their
+number is private, as for all cells. A curve is read from all turns together."""
 ASKED = MappingProxyType(
     {
         "CountQuery": "counts", "PartitionQuery": "counts", "SplitQuery": "boxes", "RangeQuery": "thresholds",
@@ -29,24 +32,24 @@ ASKED = MappingProxyType(
 )  # fmt: skip
 
 
-def cdf(cells: Cells, split: Split, price: Price, promise: Promise, units: Units) -> None:
+def cdf(cells: HintedCells, split: Split, price: Price, promise: Promise, units: Units) -> None:
     """The error of a distribution function.
 
     Example: dpcurves plan cdf --units 100000 --grid 0:100:1024 --epsilon 1 --adjacency replace-one
     """
     from ..curves import CdfQuestion
 
-    _rehearse(CdfQuestion("value", cells.declared(), split.declared()), price, promise, units)
+    _rehearse(CdfQuestion("value", cells.declared(), split.declared(), hint=cells.hinted()), price, promise, units)
 
 
-def quantiles(cells: Cells, shares: Shares, price: Price, promise: Promise, units: Units) -> None:
+def quantiles(cells: HintedCells, shares: Shares, price: Price, promise: Promise, units: Units) -> None:
     """The error behind quantiles.
 
     Example: dpcurves plan quantiles --units 100000 --grid 0:100:1024 --epsilon 1 --adjacency replace-one
     """
     from ..curves import QuantilesQuestion
 
-    _rehearse(QuantilesQuestion("value", cells.declared(), shares.exact), price, promise, units)
+    _rehearse(QuantilesQuestion("value", cells.declared(), shares.exact, hint=cells.hinted()), price, promise, units)
 
 
 def histogram(cells: Cells, split: Split, price: Price, promise: Promise, units: Units) -> None:
@@ -148,7 +151,8 @@ def _rehearse(question: Question[Any], price: Price, promise: Promise, units: Un
 def _table(plans: Sequence[Plan], units: int | None) -> Table:
     from rich.table import Table
 
-    table = Table(caption=LEGEND, caption_justify="left")
+    adapted = len(plans) > 1 and {type(plan.query).__name__ for plan in plans} == {"PartitionQuery"}
+    table = Table(caption=LEGEND + (EVEN if adapted else ""), caption_justify="left")
     for name in ("turn", "asks for", "price", "error", "of the units", "mechanism"):
         table.add_column(name, justify="right" if name in ("turn", "error", "of the units") else "left")
     turn = 1

@@ -11,7 +11,7 @@ from .literals import categories, category, chosen, numbers, whole
 from .refusal import Misuse
 
 if TYPE_CHECKING:
-    from ..data import Categories, Grid, Outside
+    from ..data import Categories, Grid, Hint, Outside
     from ..data.axis import Category
     from ..privacy import Model
 
@@ -94,6 +94,29 @@ class Cells:
         from ..data import Outside
 
         return Outside[chosen("outside", self.outside, {"clamped": "CLAMPED", "apart": "APART"})]
+
+
+@dataclass(frozen=True)
+class HintedCells(Cells):
+    """Public cells, and what is known of how records lie in them."""
+
+    hint: Annotated[
+        str | None,
+        Option(
+            help="How records are known to lie: spread, peaked (in a small part) or atoms (in cells).",
+            metavar="WORD",
+        ),
+    ] = None
+
+    def hinted(self) -> Hint | None:
+        """The hint that was given.
+
+        Raises:
+            Misuse: it is another word.
+        """
+        from ..data import Hint
+
+        return None if self.hint is None else chosen("hint", self.hint, {known.value: known for known in Hint})
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
-from ..data import Axis, Categories, CountQuery, Grid, Read
+from ..data import Axis, Categories, CountQuery, Grid, Hint, Read
 from ..release import ALL, Evidence, Face, Release, Step
 from .by_category import ByCategory, rows_of
 from .question import face_of
@@ -14,10 +14,16 @@ Curve = TypeVar("Curve", bound=Any)
 
 
 def counted(
-    axis: Axis, by: Categories | None, read: Read, label: str, make: Callable[[Evidence, Grid, str, Face], Curve]
+    axis: Axis,
+    by: Categories | None,
+    read: Read,
+    label: str,
+    make: Callable[[Evidence, Grid, str, Face], Curve],
+    *,
+    hint: Hint | None = None,
 ) -> Generator[Step, Release, Any]:
     """Ask for one table. `make` reads the curve from it; with `by`, one from each row, as `ByCategory`."""
-    release = yield Step(CountQuery((axis,) if by is None else (by, axis), read), share=ALL)
+    release = yield Step(CountQuery((axis,) if by is None else (by, axis), read, hint), share=ALL)
     evidence, face = Evidence.of(release), face_of([release])
     if by is None:
         return make(evidence, axis.grid, label, face)
@@ -33,3 +39,20 @@ def axis_label(column: str, measured_in: str) -> str:
 def in_words(what: str, column: str, by: Categories | None) -> str:
     """What a ledger writes down."""
     return f"{what} of {column}" + (f" by {by.column}" if by else "")
+
+
+def hint_of(hint: object) -> Hint | None:
+    """One of the hints, given as itself or by its word.
+
+    Raises:
+        ValueError: it is another word.
+    """
+    words = [known.value for known in Hint]
+    if hint is not None and not isinstance(hint, Hint) and hint not in words:
+        raise ValueError(f"hint: one of {', '.join(words)} is needed, or none, got {hint!r}")
+    return None if hint is None else Hint(hint)
+
+
+def hinted(hint: Hint | None) -> str:
+    """What a ledger writes down of a hint."""
+    return "" if hint is None else f", said to be {hint.value}" if hint is not Hint.ATOMS else ", said to have atoms"

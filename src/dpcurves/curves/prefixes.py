@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,7 @@ from ..data import Grid, Outside
 from ..postprocess import drawn_even, measured_edges, monotone_prefixes, noise_draws, unbiased
 from ..postprocess.generator import draws_for, public_generator
 from ..release import Evidence
+from .refining import Looks
 
 FloatArray = NDArray[np.float64]
 
@@ -20,24 +23,47 @@ FloatArray = NDArray[np.float64]
 class Prefixes:
     """Readings of one row of counts along a grid.
 
+    What is best is read from all turns; what has to be unbiased, from the last one alone. Its intervals were chosen
+    with the answers of earlier turns, so given these its noise is drawn from its law, and intervals and bands that it
+    makes cover as often as they say, whatever came before. Merged with the earlier turns they might not: where their
+    noise was high or low decided where the last turn looked.
+
     Attributes:
-        evidence: Counts of one row of cells.
+        evidence: Counts of one row of cells: of the last turn, if there were several.
         grid: Where the cells lie.
+        earlier: Counts of the same cells in the turns before.
     """
 
     evidence: Evidence
     grid: Grid
+    earlier: tuple[Evidence, ...] = ()
+
+    @classmethod
+    def from_json(cls, releases: Sequence[Mapping[str, Any]], grid: Grid) -> Prefixes:
+        """From the releases of a curve, turn by turn.
+
+        Raises:
+            ValueError: there is none, or one is damaged.
+        """
+        if not releases:
+            raise ValueError("evidence: a curve without releases cannot be read")
+        *earlier, last = (Evidence.from_json(release) for release in releases)
+        return cls(last, grid, tuple(earlier))
+
+    @property
+    def turns(self) -> tuple[Evidence, ...]:
+        """The evidence of all turns, in their order."""
+        return *self.earlier, self.evidence
 
     @cached_property
     def total(self) -> float:
         """How many records have a value: exact up to the noise of the missing cell, or estimated. At least 1."""
-        return max(float(self._unbiased.sum()), 1.0)
+        return max(self._looks.total, 1.0) if self.earlier else self._own_total
 
     @cached_property
     def shares(self) -> FloatArray:
-        """Non-decreasing shares in [0, 1] below each edge, of shape ``(cells + 1,)``, after shrinkage."""
-        law, values, total = self.evidence.sums, self.evidence.values, self.evidence.total
-        prefixes = monotone_prefixes(drawn_even(law, values, total), self.total)[0] / self.total
+        """Non-decreasing shares in [0, 1] below each edge, of shape ``(cells + 1,)``, by empirical Bayes."""
+        prefixes = monotone_prefixes(self._best, self.total)[0] / self.total
         if self.grid.outside is Outside.APART:
             return np.asarray(prefixes[1:-1])
         prefixes[-1] = 1.0  # nothing lies above the last edge
@@ -46,7 +72,7 @@ class Prefixes:
     @cached_property
     def unbiased_shares(self) -> FloatArray:
         """Shares before shrinkage and isotonic regression: linear in the released values but for the total."""
-        return self._at_edges(np.cumsum(self._unbiased) / self.total)
+        return self._at_edges(np.cumsum(self._unbiased) / self._own_total)
 
     @cached_property
     def measured(self) -> NDArray[np.bool_]:
@@ -62,6 +88,21 @@ class Prefixes:
             noisy = np.cumsum(self._unbiased + cells[:, 0], axis=-1)
             chunks.append(self._at_edges(noisy / np.maximum(noisy[:, -1:], 1.0)))
         return np.concatenate(chunks) - self.unbiased_shares
+
+    @cached_property
+    def _looks(self) -> Looks:
+        return Looks(self.turns)
+
+    @property
+    def _best(self) -> FloatArray:
+        """Cells with the least expected error, (1, cells)."""
+        if self.earlier:
+            return self._looks.splits.cells[None]
+        return drawn_even(self.evidence.sums, self.evidence.values, self.evidence.total)
+
+    @cached_property
+    def _own_total(self) -> float:
+        return max(float(self._unbiased.sum()), 1.0)
 
     @cached_property
     def _unbiased(self) -> FloatArray:

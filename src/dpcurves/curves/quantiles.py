@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import display
-from ..data import Axis, Grid, Outside, Read
-from ..release import Evidence, Release, Setting, Step
-from .cdf import CDF
-from .counted import axis_label, counted, in_words
+from ..data import Grid, Hint, Outside
+from ..release import Release, Setting, Step
+from .cdf import CDF, CdfQuestion
+from .counted import hint_of, hinted, in_words
+from .prefixes import Prefixes
 from .question import card_of
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Quantiles:
         """The published format (``kind`` is ``quantiles``)."""
         grid = self.curve.prefixes.grid
         question = {"label": self.curve.label, "outside": grid.outside.name, "edges": grid.edges.tolist()}
-        releases = [self.curve.prefixes.evidence.to_json()]
+        releases = [turn.to_json() for turn in self.curve.prefixes.turns]
         arrays = {"p": self.p, "x": self.x}
         return display.envelope("quantiles", arrays, self.face, {"question": question, "releases": releases})
 
@@ -77,8 +78,8 @@ class Quantiles:
         opened = display.opened(text, "quantiles")
         question = opened.evidence["question"]
         grid = Grid.from_edges(question["edges"], outside=Outside[question["outside"]])
-        evidence = Evidence.from_json(opened.evidence["releases"][0])
-        return cls.read(np.array(opened.arrays["p"]), CDF.read(evidence, grid, question["label"], opened.face))
+        prefixes = Prefixes.from_json(opened.evidence["releases"], grid)
+        return cls.read(np.array(opened.arrays["p"]), CDF.along(prefixes, question["label"], opened.face))
 
     def _repr_html_(self) -> str:
         return card_of(f"Quantiles of {self.curve.label}", self.plot, self._summary(), self.face, level=0.95)
@@ -89,13 +90,14 @@ class Quantiles:
 
 @dataclass(frozen=True, slots=True)
 class QuantilesQuestion:
-    """Below which values do shares `at` of the records lie? One turn, however many quantiles.
+    """Below which values do shares `at` of the records lie? The turns of one `CdfQuestion`, however many quantiles.
 
     Attributes:
         column: A column of numbers.
         grid: Public cells; inside a cell, values are taken as evenly spread.
         at: Shares between 0 and 1.
         measured_in: The measuring unit of the column, for the axis.
+        hint: As for `CdfQuestion`.
 
     Raises:
         ValueError: a share is not between 0 and 1, or there is none.
@@ -105,16 +107,18 @@ class QuantilesQuestion:
     grid: Grid
     at: tuple[float, ...]
     measured_in: str = ""
+    hint: Hint | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "hint", hint_of(self.hint))
         if not self.at or any(not 0 <= p <= 1 for p in self.at):
             raise ValueError(f"at: shares between 0 and 1 are needed, as in 0.25,0.5,0.75, got {self.at}")
 
     def steps(self, setting: Setting) -> Generator[Step, Release, Quantiles]:
-        """One table of counts, read along the grid."""
-        label = axis_label(self.column, self.measured_in)
-        curve = yield from counted(Axis(self.column, self.grid), None, Read.PREFIXES, label, CDF.read)
+        """A distribution function, read at the shares."""
+        whole = CdfQuestion(self.column, self.grid, measured_in=self.measured_in, hint=self.hint)
+        curve = yield from whole.steps(setting)
         return Quantiles.read(np.array(self.at), curve)
 
     def __str__(self) -> str:
-        return in_words("quantiles", self.column, None)
+        return in_words("quantiles", self.column, None) + hinted(self.hint)

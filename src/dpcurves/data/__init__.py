@@ -18,10 +18,10 @@ from .query import (
     SumQuery,
 )
 from .region import BucketQuery, MisfitQuery, RegionQuery
-from .table import Read
+from .table import Hint, Read
 
 __all__ = [
     "AboveQuery", "Axis", "BoundQuery", "Boxes", "BucketQuery", "Categories", "Comparison", "CountQuery", "CutQuery",
-    "Grid", "MergeQuery", "MisfitQuery", "Outside", "PartitionQuery", "Query", "RangeQuery", "Read", "RegionQuery",
-    "Spacing", "SplitQuery", "Splitting", "SumQuery", "doubling_grid",
+    "Grid", "Hint", "MergeQuery", "MisfitQuery", "Outside", "PartitionQuery", "Query", "RangeQuery", "Read",
+    "RegionQuery", "Spacing", "SplitQuery", "Splitting", "SumQuery", "doubling_grid",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 from .axis import Axis
 from .grid import Grid, Outside
 from .region import BucketQuery, MisfitQuery, RegionQuery
-from .table import Read, Table
+from .table import Hint, Read, Table
 
 LARGEST_WEIGHT = 2**31
 MOST_WEIGHTS = 2**20
@@ -23,9 +23,15 @@ LARGEST_LEAST = 2**50
 
 @dataclass(frozen=True, slots=True)
 class CountQuery(Table):
-    """How many records fall in each cell."""
+    """How many records fall in each cell.
+
+    Attributes:
+        read: What will be read from the counts.
+        hint: What is said of the records before they are seen, if anything.
+    """
 
     read: Read
+    hint: Hint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +41,32 @@ class PartitionQuery(Table):
     Attributes:
         tilings: From coarse to fine, each the first cells of its intervals, which rise from 0. Every interval is a
             union of intervals of the next tiling. They may depend on earlier answers, never on records.
+        look: Number of the look. The same tilings under another number are another question, with noise of its own.
 
     Raises:
         ValueError: a tiling does not begin at 0, does not rise, leaves the axis, or is not nested in the next one.
     """
 
     tilings: tuple[range | tuple[int, ...], ...]
+    look: int = 0
 
     def __post_init__(self) -> None:
-        whole = all(
-            tiling and tiling[0] == 0 and all(left < right for left, right in pairwise((*tiling, self.cells)))
-            for tiling in self.tilings
-        )
-        nested = all(set(coarse) <= set(fine) for coarse, fine in pairwise(self.tilings))
+        whole = all(_tiles(tiling, self.cells) for tiling in self.tilings)
+        nested = all(_holds(fine, coarse) for coarse, fine in pairwise(self.tilings))
         if not (self.tilings and whole and nested):
             raise ValueError("tilings: each begins at cell 0, rises, and is nested in the next one")
+
+
+def _tiles(starts: range | tuple[int, ...], cells: int) -> bool:
+    if isinstance(starts, range):  # however long
+        return len(starts) > 0 and starts[0] == 0 and starts.step > 0 and starts[-1] < cells
+    return bool(starts) and starts[0] == 0 and all(left < right for left, right in pairwise((*starts, cells)))
+
+
+def _holds(fine: range | tuple[int, ...], coarse: range | tuple[int, ...]) -> bool:
+    """Whether all of `coarse` stands in `fine`."""
+    known = fine if isinstance(fine, range) else frozenset(fine)
+    return all(start in known for start in coarse)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,14 @@ class Read(Enum):
     PREFIXES = "prefixes along the last axis"
 
 
+class Hint(Enum):
+    """What is known in public about how records lie on a grid. It must come from outside the data."""
+
+    SPREAD = "spread"
+    PEAKED = "peaked"
+    ATOMS = "atoms"
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """The axes of the table, and how much one record can add to its cell."""

@@ -13,6 +13,7 @@ from ..data import (
     BucketQuery,
     CountQuery,
     CutQuery,
+    Hint,
     MergeQuery,
     MisfitQuery,
     Outside,
@@ -41,17 +42,18 @@ from .regions import Regions
 from .sparse_vector import SparseVector
 from .tree import Tree
 
-SPREAD = 1 / 64
-"""The part of the grid that records are assumed to cover at least, where it is chosen how wide cells are counted."""
+DOUBT = 4.0
+"""How many times more than by chance alone spread records may be uneven, in squared records."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinearChoice(Linear):
     """`Partition` or `Regions`, where these are named; `Flat` for cells and sums; for prefixes `Flat` or `Tree`.
 
-    For prefixes it also chooses how many cells are counted together: 1, or, where the number of units is public, the
-    power of two with the least sum of two mean squared errors, that of the noise (exact) and `resolution_error`.
-    Values that are counted outside the grid are no neighbours to interpolate to, nor are categories: there it is 1.
+    For prefixes every cell is counted, unless the hint says that records are spread and the number of units is public:
+    then as many cells together as make the least sum of two mean squared errors, that of the noise (exact) and
+    `resolution_error`; a power of two. Values that are counted outside the grid are no neighbours to interpolate to,
+    nor are categories: there it is 1.
 
     Formal guarantees: those of the mechanism that it chooses, from query, loss and adjacency alone.
     """
@@ -116,25 +118,22 @@ AUTO = Choice()
 
 
 def resolution_error(query: CountQuery, adjacency: ReplaceOne, width: int) -> float:
-    """Mean squared error of prefixes inside intervals of `width` cells, predicted from the number of records.
+    """Mean squared error of prefixes inside intervals of `width` cells where records are spread, from their number.
 
-    Say that records cover at least the part `SPREAD` of the grid (or one interval, if that is more) evenly enough that
-    no interval there has more than its share, m records. Inside an interval a prefix grows from 0 to m, and is read
-    from the straight line between; if it may lie anywhere up to m / 2 away, its mean square is ``m**2 / 12`` there, and
-    0 elsewhere. Rows share the records; the mean over rows is largest if one row has them all.
+    Say that m records of an interval lie in it by chance, evenly. A prefix that is read from the straight line between
+    its ends is off by a variance that is m / 6 on average. Records are less even than that: `DOUBT` times. Of all
+    records an interval has its share on average; rows share them.
 
     >>> from dpcurves.data import Axis, Grid
     >>> from dpcurves.privacy import EACH_RECORD
     >>> query = CountQuery((Axis("age", Grid(0, 1, cells=4096)),), Read.PREFIXES)
-    >>> resolution_error(query, ReplaceOne(EACH_RECORD, 6400), width=4)
-    208.33333333333334
+    >>> resolution_error(query, ReplaceOne(EACH_RECORD, 6144), width=4)
+    4.0
     """
     if width == 1:
         return 0.0
-    part = width / query.cells
-    covered = max(SPREAD, part)
-    share = adjacency.units * adjacency.unit.records * part / covered
-    return share**2 / 12 * covered / query.rows
+    share = adjacency.units * adjacency.unit.records * width / query.cells
+    return DOUBT * share / 6 / query.rows
 
 
 @lru_cache(maxsize=1024)
@@ -161,7 +160,9 @@ def _best_for_prefixes(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacenc
 def _widths(query: CountQuery, adjacency: Adjacency) -> list[tuple[int, float]]:
     """How many cells may be counted together, and the error of resolution that this costs; both rise."""
     axis = query.axes[-1]
-    if not isinstance(adjacency, ReplaceOne) or not isinstance(axis, Axis) or axis.grid.outside is Outside.APART:
+    if query.hint is not Hint.SPREAD or not isinstance(adjacency, ReplaceOne):
+        return [(1, 0.0)]
+    if not isinstance(axis, Axis) or axis.grid.outside is Outside.APART:
         return [(1, 0.0)]
     widths = [2**power for power in range(query.cells.bit_length())]
     return [(width, resolution_error(query, adjacency, width)) for width in widths]

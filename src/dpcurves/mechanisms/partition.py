@@ -9,13 +9,14 @@ from math import sqrt
 from ..data import PartitionQuery, Query
 from ..privacy import Adjacency, PrivacyLoss
 from ..release import Plan, UnsupportedQuery
+from ..release.prefix_error import mean_prefix_variance
 from .linear import Linear, printed
 from .noise_level import law_over
 
 
 @dataclass(frozen=True, slots=True)
 class Partition(Linear):
-    """Each of the nested tilings of a `PartitionQuery` with the same share of the loss.
+    """Each of the nested tilings of a `PartitionQuery` with the same share of the loss; meant to be read as prefixes.
 
     Formal guarantees: those of `noise_level.law_over`, for whatever tilings. They are public when the turn is asked, so
     turns compose adaptively.
@@ -27,4 +28,10 @@ class Partition(Linear):
             raise UnsupportedQuery("a partition answers a query that names its intervals, and nothing else")
         depth = len(query.tilings)
         law = law_over(query, query.tilings, (Fraction(1, depth),) * depth, loss, adjacency)
-        return Plan(query, loss, adjacency, "chosen partitions", law, printed(sqrt(law.levels[-1].noise.variance)))
+        variance = mean_prefix_variance(law, total_is_public=adjacency.total is not None)
+        return Plan(query, loss, adjacency, _name(query), law, printed(sqrt(variance)))
+
+
+def _name(query: PartitionQuery) -> str:
+    sizes = [str(len(tiling)) for tiling in query.tilings]
+    return f"partition of {' and '.join([', '.join(sizes[:-1]), sizes[-1]] if sizes[:-1] else sizes)} intervals"

@@ -115,9 +115,10 @@ class Judged(NamedTuple):
         return found
 
 
-def least_squares_total(known: Known) -> float:
-    """The best unbiased count of all records, where it is not public; 0 if nothing was measured."""
-    return float(_ascend(known).value[WHOLE])
+def least_squares_total(known: Known) -> tuple[float, float]:
+    """The best unbiased count of all records, and one over its variance; both are 0 if nothing was measured."""
+    ascent = _ascend(known)
+    return float(ascent.value[WHOLE]), float(ascent.precision[WHOLE])
 
 
 def estimate(known: Known, total: float) -> Splits:

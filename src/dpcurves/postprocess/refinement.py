@@ -2,8 +2,8 @@
 
 A conversation of three looks, at 15, 15 and 70 % of the loss. The first has a fixed partition (`first_look`). The
 others split intervals whose halves are not known well enough (`refinement`). If the second look would need many
-intervals (`is_glance` says no), data are rough nearly everywhere, and all that is left is spent at once. If the noise
-of the whole loss is small against the cells (`first_look_suffices`), the first look has it all.
+intervals (`is_glance` says no), data are rough nearly everywhere, and all that is left is spent at once. If cells
+hold many records each (`is_dense`), no look is needed: a tree over all cells does better.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LARGEST = {Family.LAPLACE: (96, 1200), Family.GAUSSIAN: (16, 130, 1000)}
 TOLERANCE = (3.0, 3.0, 1.0, 1.0)
 """Variance that a split may keep, in units of the noise of a split in a look of 1, 2, ... tilings."""
 OVERVIEW = 1.6  # so many times more intervals than equal steps give does a coarser interval hold
-DENSE = 4 * 3.0  # records in a cell, in units of the noise of a split, from which on every cell is worth its own count
+DENSE = 1.0  # records in a cell, in units of the noise of a split in a look of three tilings
 
 
 def first_look(layout: Dyadic) -> Tilings:
@@ -45,16 +45,15 @@ def first_look(layout: Dyadic) -> Tilings:
     return tuple(_starts(layout, layout.at_depth(depth)) for depth in depths)
 
 
-def first_look_suffices(layout: Dyadic, total: float, alone: Noise) -> bool:
-    """Whether cells have so many records on average that each is worth its own count.
+def is_dense(cells: int, total: float, alone: Noise) -> bool:
+    """Whether cells have so many records on average that there is nothing to look for: all of them are worth a count.
 
     Args:
-        layout: What is looked at.
+        cells: How many there are.
         total: The public number of records.
         alone: The noise of a count, if the whole loss were spent on a single tiling.
     """
-    noise = _split_variance(alone, len(first_look(layout)))
-    return total / layout.cells > DENSE * noise
+    return total / cells > DENSE * _split_variance(alone, 3)
 
 
 def refinement(splits: Splits, alone: Noise) -> Tilings:
@@ -125,7 +124,5 @@ def _held(layout: Layout, leaves: NDArray[np.int64]) -> FloatArray:
 def _starts(layout: Layout, nodes: NDArray[np.int64]) -> Starts:
     """The first cells of nodes that tile the cells; as a range, if they are evenly spaced."""
     begin = np.sort(layout.begin[nodes])
-    steps = np.unique(np.diff(begin))
-    if len(steps) > 1:
-        return tuple(begin.tolist())
-    return range(0, layout.cells, int(steps[0])) if len(steps) == 1 else (0,)
+    even = range(0, layout.cells, int(begin[1]) if len(begin) > 1 else layout.cells)
+    return even if len(even) == len(begin) and np.array_equal(begin, even) else tuple(begin.tolist())

@@ -1,0 +1,118 @@
+"""Look, refine, refine: three counts of one column, each on intervals that the answers before made worth counting."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data import Axis, Hint, PartitionQuery
+from ..data.grid import MOST_LAID_OUT
+from ..postprocess.dyadic import Dyadic
+from ..postprocess.empirical_bayes import Splits, estimate, least_squares_total
+from ..postprocess.known import Known, gather
+from ..postprocess.refinement import SHARES, Tilings, first_look, is_dense, is_glance, refinement
+from ..postprocess.tree import LEAST_VARIANCE
+from ..release import Evidence, Family, Noise, Release, Setting, Step
+
+FloatArray = NDArray[np.float64]
+FEWEST = 100
+"""Cells from which on looking before counting pays."""
+
+
+@dataclass(frozen=True, eq=False)
+class Looks:
+    """What several turns say about one row of cells, each on intervals that halve each other.
+
+    Attributes:
+        turns: Evidence of nested partitions of the same cells, at least one; noises are independent.
+    """
+
+    turns: tuple[Evidence, ...]
+
+    @cached_property
+    def known(self) -> Known:
+        """All measurements, merged by inverse variance."""
+        layout = Dyadic.ends_apart(self.turns[0].measured.cells)
+        return gather(layout, [(turn.measured, turn.values) for turn in self.turns])
+
+    @cached_property
+    def total(self) -> float:
+        """How many records have a value: the best unbiased estimate, but never below 0."""
+        counted, precision = least_squares_total(self.known)
+        public = self.turns[0].total
+        if public is not None:
+            missing, exactness = self._missing
+            counted = (counted * precision + (public - missing) * exactness) / (precision + exactness)
+        return max(counted, 0.0)
+
+    @cached_property
+    def splits(self) -> Splits:
+        """The counts of all intervals, by empirical Bayes."""
+        return estimate(self.known, self.total)
+
+    @cached_property
+    def _missing(self) -> tuple[float, float]:
+        """How many records have no value, and one over its variance."""
+        noises = [turn.measured.missing for turn in self.turns]
+        weights = [0.0 if noise is None else 1 / max(noise.variance, LEAST_VARIANCE) for noise in noises]
+        values = sum(weight * turn.values[-1] for weight, turn in zip(weights, self.turns, strict=True))
+        return values / max(sum(weights), LEAST_VARIANCE), sum(weights)
+
+
+def is_worth_looking(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
+    """Whether three turns are asked for. A function of public facts alone.
+
+    Not where nobody can count again, and not with a hint that records are spread or have atoms. Else with the hint that
+    they are peaked, or if there are many cells, and few records for them as far as that is public.
+    """
+    if not setting.adaptive or setting.loss.rho == 0 or axis.slots > MOST_LAID_OUT:
+        return False
+    if hint is not None:
+        return hint is Hint.PEAKED
+    total = setting.adjacency.total
+    return axis.slots >= FEWEST and (total is None or not is_dense(axis.slots, total, _noise_alone(setting)))
+
+
+def refining(axis: Axis) -> Generator[Step, Release, tuple[Release, ...]]:
+    """Ask for a fixed partition, then for intervals that were not clear, and once more; twice if too many were not.
+
+    Formal guarantees: each turn is priced as `PartitionQuery`, whatever was answered before: its intervals, and what it
+    may lose, are functions of earlier answers and of public facts. Shares add up to 1 on every way that the
+    conversation can take, so it loses what was granted. For a pure loss the log ratios of the turns add up, and never
+    pass the whole on any way; under zero-concentrated privacy it is the fully adaptive composition of Feldman and Zrnic
+    (2021) and Whitehouse, Ramdas, Rogers and Wu (2023), with the grant as its filter.
+    """
+    layout = Dyadic.ends_apart(axis.slots)
+    look, glance, rest = SHARES
+    releases = [(yield Step(PartitionQuery((axis,), first_look(layout)), look))]
+    tilings = _worth_counting(releases, glance / look)
+    if is_glance(tilings):
+        releases.append((yield Step(PartitionQuery((axis,), tilings, look=1), glance)))
+        tilings = _worth_counting(releases, rest / look)
+    else:
+        rest += glance
+        tilings = _worth_counting(releases, rest / look)
+    releases.append((yield Step(PartitionQuery((axis,), tilings, look=2), rest)))
+    return tuple(releases)
+
+
+def _worth_counting(releases: Sequence[Release], times: Fraction) -> Tilings:
+    """What to count next, with so many times the loss of the first look; all, if nothing stands out."""
+    looks = Looks(tuple(Evidence.of(release) for release in releases))
+    levels = looks.turns[0].measured.levels
+    noise = levels[0].noise
+    tilings = refinement(looks.splits, Noise(noise.family, noise.parameter / len(levels) / times))
+    return tilings if len(tilings[-1]) > 1 else tuple(level.starts for level in levels)
+
+
+def _noise_alone(setting: Setting) -> Noise:
+    """Of a count, if the whole loss were spent on one tiling; to choose by, not to protect."""
+    loss, adjacency = setting.loss, setting.adjacency
+    if loss.epsilon is not None:
+        return Noise(Family.LAPLACE, adjacency.moves / loss.epsilon)
+    return Noise(Family.GAUSSIAN, adjacency.squared_moves / (2 * loss.rho))

@@ -1,0 +1,171 @@
+"""Look, refine, refine: the curve of three turns."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+import pytest
+from by_hand import answer, both
+from numpy.typing import NDArray
+
+from dpcurves.curves import CDF, CdfQuestion, Quantiles, QuantilesQuestion
+from dpcurves.curves.refining import FEWEST, is_worth_looking
+from dpcurves.data import Axis, Categories, CountQuery, Grid, Hint, Outside, PartitionQuery
+from dpcurves.mechanisms import Tree
+from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
+from dpcurves.release import Setting
+from dpcurves.session import rehearse
+from dpcurves.trust import Central
+
+GRID = Grid(0, 1, cells=1000)
+QUESTION = CdfQuestion("x", GRID)
+LOSSES = [PrivacyLoss.pure(1), PrivacyLoss.zcdp(0.05)]
+DRAW = np.random.default_rng(5)
+X = DRAW.beta(2, 3, size=2000).clip(0.1, 0.9)
+
+
+def truth(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    below = np.searchsorted(np.sort(values), edges) / len(values)
+    below[-1] = np.mean(values <= edges[-1])
+    return below
+
+
+@pytest.mark.parametrize("huge", [PrivacyLoss.pure(10**9), PrivacyLoss.zcdp(10**12)])
+@pytest.mark.parametrize("grid", [GRID, Grid(0.2, 0.6, cells=333, outside=Outside.APART), Grid(0, 1, cells=2)])
+@pytest.mark.parametrize("adjacency", both(len(X)))
+def test_at_a_huge_loss_the_curve_is_exact(adjacency: Adjacency, grid: Grid, huge: PrivacyLoss) -> None:
+    some = X.copy()
+    some[:500] = np.nan
+    curve = answer(CdfQuestion("x", grid, hint=Hint.PEAKED), {"x": some}, huge, adjacency, seed=1)
+    assert len(curve.prefixes.turns) > 1
+    assert np.abs(curve.y - truth(X[500:], grid.edges)).max() < 1e-6
+    assert curve.count == pytest.approx(1500, abs=0.01)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("adjacency", both(len(X)))
+def test_the_curve_is_near_and_says_what_was_paid_and_done(adjacency: Adjacency, loss: PrivacyLoss) -> None:
+    curve = answer(QUESTION, {"x": X}, loss, adjacency, seed=2)
+    assert np.abs(curve.y - truth(X, GRID.edges)).max() < 0.03
+    assert (curve.face.epsilon, curve.face.rho) == (loss.epsilon, pytest.approx(float(loss.rho)))
+    assert len(curve.prefixes.turns) == 3
+
+
+@pytest.mark.parametrize("adjacency", both(len(X)))
+@pytest.mark.parametrize("loss", [PrivacyLoss.pure(0.01), PrivacyLoss.zcdp(0.0001)])
+@pytest.mark.parametrize("values", [X, np.full(5, np.nan), np.zeros(3), np.array([1.0])])
+def test_whatever_the_noise_the_curve_rises_from_zero_to_one(
+    adjacency: AddRemove | ReplaceOne, loss: PrivacyLoss, values: NDArray[np.float64]
+) -> None:
+    if isinstance(adjacency, ReplaceOne):
+        adjacency = ReplaceOne(adjacency.unit, len(values))
+    for seed in range(3):
+        curve = answer(QUESTION, {"x": values}, loss, adjacency, seed)
+        assert (curve.y[0], curve.y[-1]) == (0, 1)
+        assert (np.diff(curve.y) >= 0).all()
+        lower, upper = curve.band(0.9, generator=np.random.default_rng(1))
+        assert ((lower >= 0) & (lower <= upper) & (upper <= 1)).all()
+
+
+@pytest.mark.parametrize(("adjacency", "loss"), list(zip(both(len(X)), LOSSES, strict=True)))
+def test_bands_of_the_last_turn_hold_the_curve_as_often_as_they_say(adjacency: Adjacency, loss: PrivacyLoss) -> None:
+    level, releases = 0.9, 60
+    question = CdfQuestion("x", Grid(0, 1, cells=FEWEST))
+    exact = truth(X, question.grid.edges)
+    held = 0
+    for seed in range(releases):
+        curve = answer(question, {"x": X}, loss, adjacency, seed)
+        assert len(curve.prefixes.turns) == 3
+        lower, upper = curve.band(level)
+        held += bool(np.all((lower <= exact + 1e-9) & (exact <= upper + 1e-9)))
+    assert held >= releases * level - 4 * sqrt(releases * level * (1 - level))  # 4 sigma
+
+
+@pytest.mark.parametrize("adjacency", both(len(X)))
+def test_a_curve_comes_back_with_its_turns(adjacency: Adjacency) -> None:
+    curve = answer(QUESTION, {"x": X}, LOSSES[0], adjacency, seed=3)
+    back = CDF.from_json(curve.to_json())
+    assert np.array_equal(back.y, curve.y)
+    assert back.count == curve.count
+    assert back.prefixes.turns == curve.prefixes.turns
+    assert np.array_equal(back.band(0.9), curve.band(0.9))
+    quantiles = answer(QuantilesQuestion("x", GRID, (0.25, 0.5)), {"x": X}, LOSSES[0], adjacency, seed=3)
+    again = Quantiles.from_json(quantiles.to_json())
+    assert np.array_equal(again.x, quantiles.x)
+    assert np.array_equal(quantiles.x, curve.quantile([0.25, 0.5]))
+    assert np.array_equal(again.intervals(0.9), quantiles.intervals(0.9))
+
+
+def test_a_curve_of_one_turn_is_still_read_and_one_of_none_is_not() -> None:
+    curve = answer(CdfQuestion("x", GRID, hint=Hint.ATOMS), {"x": X}, LOSSES[0], both(len(X))[0], seed=3)
+    document = json.loads(curve.to_json())
+    assert len(document["evidence"]["releases"]) == 1
+    assert np.array_equal(CDF.from_json(curve.to_json()).y, curve.y)
+    document["evidence"]["releases"] = []
+    with pytest.raises(ValueError, match="without releases"):
+        CDF.from_json(json.dumps(document))
+
+
+def setting(loss: PrivacyLoss, units: int | None, *, adaptive: bool = True) -> Setting:
+    return Setting(loss, AddRemove(EACH_RECORD) if units is None else ReplaceOne(EACH_RECORD, units), adaptive)
+
+
+def test_three_turns_are_chosen_from_public_facts() -> None:
+    axis, small = Axis("x", GRID), Axis("x", Grid(0, 1, cells=FEWEST - 1))
+    assert is_worth_looking(axis, None, setting(LOSSES[0], None))
+    assert is_worth_looking(axis, None, setting(LOSSES[0], 35_000))
+    assert not is_worth_looking(axis, None, setting(LOSSES[0], 37_000))  # about 36 records in a cell at epsilon 1
+    assert is_worth_looking(axis, None, setting(PrivacyLoss.pure("0.1"), 37_000))
+    assert not is_worth_looking(small, None, setting(LOSSES[0], None))
+    assert is_worth_looking(small, Hint.PEAKED, setting(LOSSES[0], 10**9))
+    assert not is_worth_looking(axis, Hint.SPREAD, setting(LOSSES[0], None))
+    assert not is_worth_looking(axis, Hint.ATOMS, setting(LOSSES[0], None))
+    for hint in (None, Hint.PEAKED):
+        assert not is_worth_looking(axis, hint, setting(LOSSES[0], None, adaptive=False))
+        assert not is_worth_looking(Axis("x", Grid(0, 1, cells=2**32)), hint, setting(LOSSES[0], None))
+
+
+def test_a_question_with_categories_asks_once_and_passes_its_hint_on() -> None:
+    question = CdfQuestion("x", GRID, by=Categories("y", (0, 1)), hint=Hint.PEAKED)
+    (plan,) = rehearse(question, LOSSES[0], both(10)[1])
+    assert isinstance(plan.query, CountQuery)
+    assert plan.query.hint is Hint.PEAKED
+
+
+def test_a_mechanism_that_was_named_is_asked_once() -> None:
+    (plan,) = rehearse(QUESTION, LOSSES[0], both(10)[1], Central(Tree()))
+    assert plan.made_by.startswith("one curator: tree")
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("units", [None, 1, 5000, 30_000])
+def test_a_plan_foretells_the_error_of_the_last_turn(units: int | None, loss: PrivacyLoss) -> None:
+    plans = rehearse(QUESTION, loss, setting(loss, units).adjacency)
+    assert {type(plan.query) for plan in plans} == {PartitionQuery}
+    assert len(plans) in (2, 3)
+    assert plans[0].made_by == "one curator: partition of 10, 127 and 1000 intervals"
+    assert 0 < plans[-1].error < plans[0].error
+
+
+def test_a_plan_is_about_right_where_records_lie_evenly() -> None:
+    even = np.tile((np.arange(1000) + 0.5) / 1000, 10)
+    adjacency = ReplaceOne(EACH_RECORD, len(even))
+    foretold = rehearse(QUESTION, LOSSES[0], adjacency)[-1].error
+    errors = [answer(QUESTION, {"x": even}, LOSSES[0], adjacency, seed).y - GRID.edges for seed in range(10)]
+    assert 0.2 * foretold < len(even) * sqrt(np.mean(np.square(errors))) < 1.2 * foretold
+
+
+def test_units_of_several_records_are_counted_without_a_public_total() -> None:
+    curve = answer(QUESTION, {"x": X}, PrivacyLoss.pure(20), ReplaceOne(Unit("id", 3), 1000), seed=1)
+    assert curve.count == pytest.approx(2000, abs=60)
+
+
+def test_hints_are_words_of_their_own() -> None:
+    assert CdfQuestion("x", GRID, hint="atoms") == CdfQuestion("x", GRID, hint=Hint.ATOMS)  # type: ignore[arg-type]
+    assert str(replace(QUESTION, hint=Hint.SPREAD)) == "distribution function of x, said to be spread"
+    assert str(QuantilesQuestion("x", GRID, (0.5,), hint=Hint.ATOMS)) == "quantiles of x, said to have atoms"
+    with pytest.raises(ValueError, match="hint: one of spread, peaked, atoms is needed, or none, got 'flat'"):
+        CdfQuestion("x", GRID, hint="flat")  # type: ignore[arg-type]

@@ -1,0 +1,96 @@
+"""Three turns as a whole: on every way that the conversation takes, all tiny neighbours lose what was paid at most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from exact_loss import price
+from numpy.typing import NDArray
+from tiny_tables import ADJACENCIES, data_sets, neighbours
+
+from dpcurves.curves import CdfQuestion
+from dpcurves.data import Grid, Hint, Outside, PartitionQuery
+from dpcurves.mechanisms import AUTO
+from dpcurves.mechanisms.linear import exact_sums
+from dpcurves.privacy import Adjacency, PrivacyLoss
+from dpcurves.release import Family, Measured, Plan, Release, Setting, Step
+from dpcurves.session import converse
+
+LOSSES = {"pure": PrivacyLoss.pure("0.5"), "concentrated": PrivacyLoss.zcdp("0.01")}
+GRIDS = [Grid(0, 1, cells=2), Grid(0, 1, cells=4), Grid(0, 1, cells=2, outside=Outside.APART)]
+Way = tuple[list[Plan], Fraction]
+
+
+def answers(size: int, turn: int, way: int) -> NDArray[np.int64]:
+    """Of the ways, the first have answers that leave nothing, everything, or one place to look at; others are wild."""
+    draw = np.random.default_rng([turn, way])
+    exact = np.zeros(size, dtype=np.int64)
+    if way == 1:
+        exact[:] = 10**6
+    elif way == 2:
+        exact[-2] = 10**5
+    elif way > 2:
+        exact = draw.normal(0, 10.0 ** draw.integers(0, 8), size).astype(np.int64)
+    return exact
+
+
+def ways(grid: Grid, loss: PrivacyLoss, adjacency: Adjacency) -> Iterator[Way]:
+    """What was planned turn by turn, and the shares together, for some answers."""
+    for way in range(12):
+        plans: list[Plan] = []
+        shares: list[Fraction] = []
+
+        def reply(step: Step) -> Release:
+            assert isinstance(step.query, PartitionQuery)
+            plans.append(AUTO.plan(step.query, loss * step.share, adjacency))  # noqa: B023
+            shares.append(step.share)  # noqa: B023
+            values = answers(plans[-1].law.size, len(plans), way)  # noqa: B023
+            return Release(plans[-1], tuple(values.tolist()), payment=None, seeded=True)  # noqa: B023
+
+        question = CdfQuestion("score", grid, hint=Hint.PEAKED)
+        converse(question.steps(Setting(loss, adjacency, adaptive=True)), reply)
+        yield plans, sum(shares, start=Fraction(0))
+
+
+def worst_loss(laws: list[Measured], sets: NDArray[np.int64], pairs: NDArray[np.int64]) -> Fraction:
+    """Of all turns together, over all pairs of neighbours, exactly: see `exact_loss`."""
+    norms, prices = [], []
+    for law in laws:
+        released = [exact_sums(table, law) for table in sets]
+        for number, (_, noise) in enumerate(released[0]):
+            part = np.array([sums[number][0] for sums in released], dtype=np.int64)
+            shift = part[pairs[:, 0]] - part[pairs[:, 1]]
+            norms.append((abs(shift) if noise.family is Family.LAPLACE else shift**2).sum(axis=1))
+            prices.append(price(noise))
+    rows = np.unique(np.stack(norms, axis=1), axis=0).tolist()
+    return max(sum((own * norm for own, norm in zip(prices, row, strict=True)), start=Fraction(0)) for row in rows)
+
+
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=list(LOSSES))
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+@pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: str(grid.slots))
+def test_on_every_way_all_turns_together_lose_what_was_granted(
+    grid: Grid, adjacency: Adjacency, loss: PrivacyLoss
+) -> None:
+    sets = data_sets(grid.slots + 1, 3)
+    pairs = neighbours(sets, adjacency)
+    granted = loss.epsilon if loss.epsilon is not None else loss.rho
+    tight = []
+    for plans, spent in ways(grid, loss, adjacency):
+        assert spent == 1
+        assert len({plan.query for plan in plans}) == len(plans) == 3  # each is paid, and has noise of its own
+        worst = worst_loss([plan.law for plan in plans if isinstance(plan.law, Measured)], sets, pairs)
+        assert worst <= granted
+        tight.append(worst == granted)
+    assert any(tight)
+
+
+def test_two_turns_are_paid_in_full_too() -> None:
+    found = list(ways(Grid(0, 1, cells=500), LOSSES["pure"], ADJACENCIES[0]))
+    assert {len(plans) for plans, _ in found} == {2, 3}
+    assert {spent for _, spent in found} == {1}
+    paid = {sum((plan.loss.epsilon or Fraction(0) for plan in plans), start=Fraction(0)) for plans, _ in found}
+    assert paid == {LOSSES["pure"].epsilon}
