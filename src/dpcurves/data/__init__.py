@@ -17,11 +17,12 @@ from .query import (
     SplitQuery,
     SumQuery,
 )
+from .ranks import AucQuery, MedianQuery
 from .region import BucketQuery, MisfitQuery, RegionQuery
 from .table import Hint, Read
 
 __all__ = [
-    "AboveQuery", "Axis", "BoundQuery", "Boxes", "BucketQuery", "Categories", "Comparison", "CountQuery", "CutQuery",
-    "Grid", "Hint", "MergeQuery", "MisfitQuery", "Outside", "PartitionQuery", "Query", "RangeQuery", "Read",
-    "RegionQuery", "Spacing", "SplitQuery", "Splitting", "SumQuery", "doubling_grid",
+    "AboveQuery", "AucQuery", "Axis", "BoundQuery", "Boxes", "BucketQuery", "Categories", "Comparison", "CountQuery",
+    "CutQuery", "Grid", "Hint", "MedianQuery", "MergeQuery", "MisfitQuery", "Outside", "PartitionQuery", "Query",
+    "RangeQuery", "Read", "RegionQuery", "Spacing", "SplitQuery", "Splitting", "SumQuery", "doubling_grid",
 ]  # fmt: skip

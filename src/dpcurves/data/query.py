@@ -11,6 +11,7 @@ from typing import NamedTuple, Self
 
 from .axis import Axis
 from .grid import Grid, Outside
+from .ranks import AucQuery, MedianQuery
 from .region import BucketQuery, MisfitQuery, RegionQuery
 from .table import Hint, Read, Table
 
@@ -253,5 +254,5 @@ class MergeQuery(Table):
 
 Query = (
     CountQuery | PartitionQuery | SplitQuery | RangeQuery | SumQuery | CutQuery | AboveQuery | BoundQuery
-    | MergeQuery | RegionQuery | BucketQuery | MisfitQuery
+    | MergeQuery | RegionQuery | BucketQuery | MisfitQuery | MedianQuery | AucQuery
 )  # fmt: skip

@@ -10,7 +10,9 @@ from .linear import Linear
 from .merged_cells import MergedCells
 from .misfit_choice import MisfitChoice
 from .noise_path import NoisePath
+from .noisy_auc import NoisyAuc
 from .noisy_buckets import NoisyBuckets
+from .noisy_medians import NoisyMedians
 from .privtree import PrivTree
 from .recursive_cuts import RecursiveCuts
 from .regions import Regions
@@ -20,6 +22,6 @@ from .tree import Tree
 
 __all__ = [
     "AUTO", "LINEAR", "BucketChoice", "Choice", "Counter", "ExactTable", "Flat", "Haar", "KAry", "Lazy", "Linear",
-    "LinearChoice", "Mechanism", "MergedCells", "MisfitChoice", "NoisePath", "NoisyBuckets", "PrivTree",
-    "RecursiveCuts", "Regions", "SparseVector", "SquareRoot", "Tree",
+    "LinearChoice", "Mechanism", "MergedCells", "MisfitChoice", "NoisePath", "NoisyAuc", "NoisyBuckets", "NoisyMedians",
+    "PrivTree", "RecursiveCuts", "Regions", "SparseVector", "SquareRoot", "Tree",
 ]  # fmt: skip

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
 
 from ..data import (
     AboveQuery,
+    AucQuery,
     Axis,
     BoundQuery,
     BucketQuery,
     CountQuery,
     CutQuery,
     Hint,
+    MedianQuery,
     MergeQuery,
     MisfitQuery,
     Outside,
@@ -35,6 +38,8 @@ from .linear import Linear
 from .merged_cells import MergedCells
 from .misfit_choice import MisfitChoice
 from .noise_path import NoisePath
+from .noisy_auc import NoisyAuc
+from .noisy_medians import NoisyMedians
 from .partition import Partition
 from .privtree import PrivTree
 from .recursive_cuts import RecursiveCuts
@@ -98,19 +103,16 @@ class Choice:
         return NoisePath().look(count, plan, memory, randomness)
 
 
+_CHOOSERS: Mapping[type[Query], Mechanism] = {
+    AboveQuery: SparseVector(), AucQuery: NoisyAuc(), BoundQuery: SparseVector(), BucketQuery: BucketChoice(),
+    CutQuery: RecursiveCuts(), MedianQuery: NoisyMedians(), MergeQuery: MergedCells(), MisfitQuery: MisfitChoice(),
+    SplitQuery: PrivTree(),
+}  # fmt: skip
+
+
 def _chooser(query: Query) -> Mechanism | None:
     """The mechanism whose answers are choices; None where sums are asked for."""
-    if isinstance(query, CutQuery):
-        return RecursiveCuts()
-    if isinstance(query, SplitQuery):
-        return PrivTree()
-    if isinstance(query, BucketQuery):
-        return BucketChoice()
-    if isinstance(query, MisfitQuery):
-        return MisfitChoice()
-    if isinstance(query, MergeQuery):
-        return MergedCells()
-    return SparseVector() if isinstance(query, AboveQuery | BoundQuery) else None
+    return _CHOOSERS.get(type(query))
 
 
 LINEAR = LinearChoice()

@@ -1,0 +1,162 @@
+"""Medians, medians of halves, and so on, each with Cauchy noise of the smooth sensitivity of the median."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import exp
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiled import compiled
+from ..data import MedianQuery, Query
+from ..noise.cauchy import whole_below
+from ..noise.randomness import Randomness
+from ..privacy import Adjacency, PrivacyLoss
+from ..release import Chosen, Plan, UnsupportedQuery
+from .admissible_cauchy import CauchyRule, rule_for
+from .base import ExactTable
+
+Numbers = NDArray[np.int64]
+HALF = Fraction(1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyMedians:
+    """Cut the records at a noisy median, and each half again (Chen, Machanavajjhala, Reiter and Barrientos 2016).
+
+    A record is in the middle of its cell; the median of k records is the one of rank ``ceil(k / 2)``, and the middle
+    of the piece if there is none. Noise is added, and the sum is rounded to the nearest edge; where that lies outside
+    of the piece, its middle is taken. `RecursiveCuts` is far more accurate; this is what it is measured against.
+
+    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Each level has an equal part of the
+    loss. After equal cuts a record that comes or goes is in one piece of each level, and changes its median by no more
+    than `smooth_sensitivity`, which changes by no more than the rule of `cauchy_rule` has room for: that is its
+    guarantee. Under replace-one a record goes and one comes, in one piece or in two, for twice that, and so on for
+    units of several records. Missing records count nowhere.
+    """
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """What would be done. Raises `UnsupportedQuery`; touches no data."""
+        if not isinstance(query, MedianQuery):
+            raise UnsupportedQuery(f"noisy medians cannot answer {type(query).__name__}")
+        rule_for(loss, adjacency, query.levels)
+        pieces = 2**query.levels
+        even = tuple(query.cells * i // pieces for i in range(1, pieces))
+        return Plan(query, loss, adjacency, "recursive medians by smooth sensitivity", Chosen(even), error=0.0)
+
+    def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
+        """Edge numbers, ``2**levels - 1`` of them, that do not fall."""
+        if not isinstance(plan.query, MedianQuery):
+            raise TypeError(f"plan: a plan of noisy medians is needed, not one made by {plan.made_by}")
+        rule = rule_for(plan.loss, plan.adjacency, plan.query.levels)
+        cutter = _Cutter(table[:-1].astype(np.int64), rule, randomness)
+        return tuple(cutter.cuts(0, plan.query.cells, plan.query.levels))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Cutter:
+    """SECRET: records of each cell, how noise is priced, and chance."""
+
+    counts: Numbers
+    rule: CauchyRule
+    randomness: Randomness
+
+    def cuts(self, start: int, end: int, levels: int) -> Iterator[int]:
+        """Cuts of the cells between two edges, from left to right."""
+        if levels == 0:
+            return
+        cut = start + self._cut(self.counts[start:end])
+        yield from self.cuts(start, cut, levels - 1)
+        yield cut
+        yield from self.cuts(cut, end, levels - 1)
+
+    def _cut(self, counts: Numbers) -> int:
+        sensitivity = smooth_sensitivity(counts, self.rule.beta)
+        centre = Fraction(median(counts), 2) + HALF
+        cut = whole_below(centre, self.rule.scale(sensitivity) / 2, self.randomness)
+        return cut if 0 <= cut <= len(counts) else len(counts) // 2
+
+
+def median(counts: Numbers) -> int:
+    """SECRET, in half cells from the left end of the piece: cells have their middles at 1, 3, 5, ...
+
+    >>> median(np.array([0, 1, 0, 2])), median(np.array([0, 0, 0]))
+    (7, 3)
+    """
+    below = np.cumsum(counts)
+    if len(counts) == 0 or below[-1] == 0:
+        return len(counts)
+    return 2 * int(np.searchsorted(below, (below[-1] + 1) // 2)) + 1
+
+
+def smooth_sensitivity(counts: Numbers, beta: float) -> float:
+    """SECRET: how far `median` moves when a record comes or goes, at most, smoothed over all tables; in half cells.
+
+    The largest ``exp(-beta * t)`` times the distance of two places of which one is the median or left of it, one the
+    median or right of it, and with t records in between, the median among them (Nissim, Raskhodnikova and Smith 2007,
+    Proposition 3.2); both ends of the piece are such places, too.
+
+    Formal guarantees: let m be the rank of the median of k records, and let one record come or go.
+
+    - *It bounds the change*: a record that comes moves the median to its place or to a neighbour in rank, or not at
+      all; so by at most the distance of the two neighbours' places from it: those are pairs with t = 0, on both sides.
+    - *It is smooth*: take any pair, of ranks i <= m <= j, t = j - i - 1, on one side. On the other one the same places,
+      or places further out if one of them was the record that went, have ranks whose distance is at most one larger,
+      and that still have the median between them, once the inner one of them is moved outwards by one rank where the
+      median has moved past it; in all t grows by at most 1, and the distance does not fall.
+
+    Where the piece has no record, the median is its middle, and this is its width: no distance is larger, and with one
+    record the ends of the piece are a pair with t = 1.
+
+    >>> smooth_sensitivity(np.array([0, 5, 0, 0]), beta=1.0)  # the ends: 8 half cells apart, with 5 records between
+    0.9...
+    """
+    width = 2 * len(counts)
+    total = int(counts.sum())
+    if total == 0:
+        return float(width)
+    rank = (total + 1) // 2
+    held = np.flatnonzero(counts)
+    last = np.cumsum(counts[held])
+    first = last - counts[held] + 1
+    left, right = first <= rank, last >= rank
+    inward = np.concatenate(([0], np.minimum(last[left], rank)))
+    outward = np.concatenate((np.maximum(first[right], rank), [total + 1]))
+    places = 2 * held + 1
+    return float(
+        _largest(np.concatenate(([0], places[left])), inward, np.concatenate((places[right], [width])), outward, beta)
+    )
+
+
+@compiled
+def _largest(left: Numbers, inward: Numbers, right: Numbers, outward: Numbers, beta: float) -> float:
+    """Over pairs of a left and a right place, with their ranks, both from left to right.
+
+    The logarithm of a distance is concave: the further out the right place is, the nearer is the best left one. So the
+    right places are halved, and for the middle one only those left places are tried that halves before leave open.
+    """
+    best = 0.0
+    stack = np.empty((128, 4), np.int64)
+    stack[0] = 0, len(right), 0, len(left) - 1
+    waiting = 1
+    while waiting:
+        waiting -= 1
+        low, high, first, final = stack[waiting]
+        middle = (low + high) // 2
+        largest, at = -1.0, first
+        for place in range(first, final + 1):
+            between = max(outward[middle] - inward[place] - 1, 0)
+            value = (right[middle] - left[place]) * exp(-beta * between)
+            if value > largest:
+                largest, at = value, place
+        best = max(best, largest)
+        if low < middle:
+            stack[waiting] = low, middle, first, at
+            waiting += 1
+        if middle + 1 < high:
+            stack[waiting] = middle + 1, high, at, final
+            waiting += 1
+    return best
