@@ -68,6 +68,11 @@ def test_bytes_come_back_as_the_same_share_and_nothing_else_does() -> None:
         WordShare.from_bytes(8, rest.to_bytes())
 
 
+def test_secrets_have_no_face() -> None:
+    for share in share_vectors(np.ones((3, 5), np.uint64), 2, PORTABLE, Randomness.from_seed(2)):
+        assert "object at" in repr(share)
+
+
 def test_bad_input_is_refused_in_one_line() -> None:
     cells = np.array([7], np.uint64)
     with pytest.raises(ValueError, match=r"^cells: all must be below 7$"):

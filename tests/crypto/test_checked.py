@@ -223,3 +223,9 @@ def test_bytes_come_back_as_the_same_keys_and_nothing_else_does(domain: Domain) 
 
 def test_a_checked_key_of_32_bits_takes_1816_bytes_and_a_head() -> None:
     assert len(shared([7], Domain(32, Z64)).keys(0).to_bytes()) == 16 + 1816
+
+
+def test_secrets_have_no_face() -> None:
+    both = shared([9], Domain(4, Z64))
+    for secret in (both, both.public, both.keys(1), checked_values(both.keys(0), [3], PORTABLE, KEY)):
+        assert "object at" in repr(secret)

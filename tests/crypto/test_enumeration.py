@@ -58,9 +58,3 @@ def test_large_domains_are_not_enumerated() -> None:
     assert not enumeration_pays(keys.domain, range(2**15))
     with pytest.raises(ValueError, match="21 bits is too large"):
         cell_sums(keys, PORTABLE)
-
-
-def test_sums_of_two_words_carry() -> None:
-    numbers = np.full((5, 2), 2**64 - 1, np.uint64)
-    assert Z128.integers(Z128.sums(numbers)[None]) == (2**128 - 5,)
-    assert Z128.integers(Z128.running_sums(numbers)) == tuple(2**128 - count for count in range(1, 6))
