@@ -24,8 +24,10 @@ from dpcurves.aggregator.task import Task
 from dpcurves.aggregator.ticket import Role, Ticket
 from dpcurves.data import Categories, Grid
 from dpcurves.privacy import PrivacyLoss
+from dpcurves.trust import Owners
 
 GRID = Grid(0, 1, cells=1000)
+MOST = 300
 LONG = 120
 """Seconds after which a test that waits has failed."""
 # Imported once; then a server starts at once.
@@ -62,9 +64,11 @@ class Federation:
     def url(self, party: int) -> str:
         return f"https://127.0.0.1:{self.ports[party]}"
 
-    def task(self, name: str, label: Categories | None = None, most: int = 1000, grid: Grid = GRID) -> Task:
+    def task(self, name: str, label: Categories | None = None, owners: Owners = Owners.UNCHECKED) -> Task:
         first, second = self.identities
-        draft = Task(name, "x", grid, label, PrivacyLoss.pure(10), most, (first.public, second.public), {})
+        draft = Task(
+            name, "x", GRID, label, PrivacyLoss.pure(10), MOST, (first.public, second.public), {}, owners=owners
+        )
         numbers = {Role.OWNER: 3, Role.ANALYST: 2, Role.COORDINATOR: 1}
         self.tasks[name] = found(draft, numbers, self.folder / f"{name}.json", self.folder / f"{name}-tickets")
         return self.tasks[name]

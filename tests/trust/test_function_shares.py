@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpcurves.crypto import PortableEngine
+from dpcurves.crypto import PortableEngine, engine_of_task
 from dpcurves.data import Axis, Categories, CountQuery, Grid, RangeQuery, Read
 from dpcurves.data.records import open_records
 from dpcurves.ledger import Payment, Purse
@@ -23,7 +23,7 @@ from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Un
 from dpcurves.release import PathNoise, Plan, UnsupportedQuery
 from dpcurves.trust import Central, Curator, FunctionShares
 from dpcurves.trust.function_shares import RING, collect, masked
-from dpcurves.trust.shared_records import Encoding, Reports, places_of
+from dpcurves.trust.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports, places_of
 
 ENGINE = PortableEngine.of_task(b"test")
 ONE = PrivacyLoss.pure(1)
@@ -72,12 +72,43 @@ class Nothing(Exact):
 
 
 @pytest.mark.parametrize("slots", [1, 2, 3, 4, 7, 8, 9, 64, 100])
+def test_the_engine_of_servers_reads_shares_that_came_as_bytes(slots: int) -> None:
+    engine, places, at = engine_of_task(b"test"), np.arange(slots + 1), range(1, slots + 1)
+    shares = Encoding(slots, ENGINE).shared(places, Randomness.from_seed(5))
+    sums = [
+        Reports(Encoding(slots, engine).keys(party, [share[party] for share in shares]), engine, key(party)).below(at)
+        for party in (0, 1)
+    ]
+    assert [sum(pair) % RING for pair in zip(*sums, strict=True)] == list(at)
+
+
+@pytest.mark.parametrize("slots", [1, 2, 3, 4, 7, 8, 9, 64, 100])
 def test_shares_add_up_to_the_exact_counts_of_all_places_the_missing_one_included(slots: int) -> None:
     places = np.repeat(np.arange(slots + 1), 1 + np.arange(slots + 1) % 3)
     at = range(1, slots + 1)
     shares = [server.below(tuple(at)) for server in servers(places, slots)]
     counts = [sum(pair) % RING for pair in zip(*shares, strict=True)]
     assert counts == [int((places < each).sum()) for each in at]
+
+
+@pytest.mark.parametrize("slots", [1, 2, 3, 7, 8, 20])
+def test_checked_reports_add_up_and_one_that_was_changed_is_left_out(slots: int) -> None:
+    encoding, places = CheckedEncoding(slots, ENGINE), np.arange(slots + 1)
+    shares = encoding.shared(places, Randomness.from_seed(5))
+    at = range(slots + 1)
+    for damage in (0, 1):
+        spoiled = [[share[party] for share in shares] for party in (0, 1)]
+        for each in spoiled:
+            each[0] = each[0][:-40] + bytes([each[0][-40] ^ damage]) + each[0][-39:]
+        looks = [
+            CheckedReports(encoding.checked_keys(party, spoiled[party]), ENGINE, key(party), bytes(32)).look(at)
+            for party in (0, 1)
+        ]
+        accepted = looks[0].values.accepted(looks[1].values.digests)
+        assert accepted.tolist() == [not damage] + [True] * slots
+        sums = [look.among(accepted).below(at[1:]) for look in looks]
+        kept = places[damage:]
+        assert [sum(pair) % RING for pair in zip(*sums, strict=True)] == [int((kept < each).sum()) for each in at[1:]]
 
 
 @pytest.mark.parametrize("slots", [2**32 - 1, 2**32, 2**53])

@@ -31,6 +31,9 @@ class Analyst:
         ticket: That of an analyst.
         party: Which of the servers is asked; the other one is asked by it.
         patience: Seconds that an answer may take.
+
+    Attributes:
+        dropped: How many reports the last answer left out, for they failed the servers' check.
     """
 
     def __init__(self, task: Task, ticket: Ticket, party: int = 0, patience: float = PATIENCE) -> None:
@@ -38,6 +41,7 @@ class Analyst:
         self._task, self._token = task, ticket.token
         self._server = Channel.to(task.servers[party], patience)
         self._set: tuple[str, int] | None = None
+        self.dropped = 0
 
     def __enter__(self) -> Analyst:
         return self
@@ -70,18 +74,28 @@ class Analyst:
             progress()
             return release
 
-        return converse(question.steps(Setting(self._task.loss, self._adjacency(), FunctionShares().adaptive)), reply)
+        return converse(
+            question.steps(Setting(self._task.loss, self._adjacency(), FunctionShares(self._task.owners).adaptive)),
+            reply,
+        )
 
     def _reply(self, step: Step, named: str | None) -> Release:
-        at = getattr(step.query, "at", ())
+        at, most, counts = getattr(step.query, "at", ()), self._task.most_at_once, list[int]()
+        for start in range(0, len(at), most):
+            counts += self._numbers(at[start : start + most], named)
+        if self._set is None:
+            raise ProtocolAborted("question: it asks for no threshold")
+        plan = self._task.plan(at, self._set[1])
+        return told(plan, counts, Purse.told(self._task.hash, plan.loss).pay(step.query.paid_as, ALL))
+
+    def _numbers(self, at: tuple[int, ...], named: str | None) -> tuple[int, ...]:
         asked = Asked.fresh(self._task, at, named)
         path = f"/tasks/{self._task.hash}/answers"
         answer = asked.answer(self._server.post(path, asked.to_json(), self._token), "server")
         if self._set not in (None, (answer.set, answer.reports)):
             raise ProtocolAborted("server: it answers from another set of reports than before", 502)
-        self._set = answer.set, answer.reports
-        plan = self._task.plan(at, answer.reports)
-        return told(plan, answer.numbers, Purse.told(self._task.hash, plan.loss).pay(step.query.paid_as, ALL))
+        self._set, self.dropped = (answer.set, answer.reports), answer.dropped
+        return answer.numbers
 
     def _adjacency(self) -> Adjacency:
         standing = json.loads(self._server.get(f"/tasks/{self._task.hash}"))

@@ -91,8 +91,15 @@ def create_app(desks: Mapping[str, Desk]) -> FastAPI:
     async def half(task: str, request: Request) -> Response:
         desk = desk_of(task)
         _require_peer(desk, request)
-        message = await _body(request, LARGEST_BATCH)
+        message = await _body(request, LARGEST_LISTING)
         return await _told(lambda: desk.half(message))
+
+    @app.post("/tasks/{task}/peer/look")
+    async def look(task: str, request: Request) -> Response:
+        desk = desk_of(task)
+        _require_peer(desk, request)
+        message = await _body(request, LARGEST_BATCH)
+        return await _told(lambda: desk.look(message))
 
     @app.exception_handler(ProtocolAborted)
     async def refused(request: Request, error: ProtocolAborted) -> Response:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from threading import Lock
@@ -12,24 +12,27 @@ from threading import Lock
 from ..crypto import engine_of_task
 from ..ledger import Ledger, Payment, Purse
 from ..mechanisms.keyed_path import NoiseKey
-from ..release import ALL
-from ..trust.function_shares import collect, masked
-from ..trust.shared_records import Encoding, Reports
+from ..release import ALL, Plan
+from ..trust import Owners
+from ..trust.function_shares import collect
+from ..trust.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports
 from . import report_set
 from .batch import Report, unpacked
 from .channel import Channel
+from .counting import CheckedCounting, PlainCounting
 from .identity import Identity
-from .question import Answer, Asked
+from .question import Asked
 from .refused import ProtocolAborted
 from .report_set import ReportSet
-from .sealing import OVERHEAD, opened, place_of
+from .sealing import OVERHEAD, opened, place_of, public_key
 from .store import Standing, State, Store, Stored
 from .task import VERSION, Task
 
 
 def encoding_of(task: Task) -> Encoding:
     """How reports of a task are written."""
-    return Encoding(task.slots, engine_of_task(bytes.fromhex(task.hash)))
+    kind = Encoding if task.owners is Owners.UNCHECKED else CheckedEncoding
+    return kind(task.slots, engine_of_task(bytes.fromhex(task.hash)))
 
 
 @dataclass(repr=False)
@@ -56,7 +59,7 @@ class Desk:
     ledger: Ledger
     peer: Channel
     _lock: Lock = field(default_factory=Lock, init=False)
-    _held: tuple[Reports, Payment, Standing] | None = field(default=None, init=False)
+    _counting: PlainCounting | CheckedCounting | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.encoding = encoding_of(self.task)
@@ -78,7 +81,7 @@ class Desk:
         reports = unpacked(message, self.task.hash, self.party, self.encoding.size + OVERHEAD)
         stored = [self._opened(number, report) for number, report in enumerate(reports)]
         try:
-            self.encoding.keys(self.party, [report.share for report in stored])
+            self.encoding.require(self.party, [report.share for report in stored])
         except ValueError:
             raise ProtocolAborted("reports: what was sealed is no share of this task") from None
         new = self.store.add(self.task.hash, owner, self.task.reports_per_owner, stored)
@@ -129,19 +132,17 @@ class Desk:
             ProtocolAborted: it can not be asked, or the other server does not answer. Nothing was told.
         """
         asked = Asked.from_json(message, self.task)
-        reports, payment, standing = self._paid()
+        counting = self._paid()
+        standing, plan = counting.standing, self._plan(asked, counting)
         own = Asked.fresh(self.task, asked.at, asked.question)
-        with ThreadPoolExecutor(1) as beside:
-            coming = beside.submit(self.peer.post, f"/tasks/{self.task.hash}/peer/half", own.to_json())
-            plan = self.task.plan(asked.at, standing.reports)
-            half = masked(plan, reports, payment)
-            theirs = own.answer(coming.result(), "peer")
-        _require_same(theirs, standing)
+        half, theirs, dropped = counting.lead(own, plan, self._post)
+        if (theirs.set, theirs.reports) != (standing.set, standing.reports):
+            raise ProtocolAborted("peer: it answers from another set of reports than this server", 502)
         try:
-            release = collect(plan, [half, theirs.numbers], payment)
+            release = collect(plan, [half, theirs.numbers], counting.payment)
         except ValueError:
             raise ProtocolAborted("peer: its half of the answer is none", 502) from None
-        return asked.answered(release.values, str(standing.set), standing.reports)
+        return asked.answered(release.values, str(standing.set), standing.reports, dropped=dropped)
 
     def half(self, message: bytes) -> bytes:
         """This server's half of an answer, for the other server alone.
@@ -149,20 +150,33 @@ class Desk:
         Raises:
             ProtocolAborted: it can not be asked.
         """
-        asked = Asked.from_json(message, self.task)
-        reports, payment, standing = self._paid()
-        half = masked(self.task.plan(asked.at, standing.reports), reports, payment)
-        return asked.answered(half, str(standing.set), standing.reports)
+        asked, counting = Asked.from_json(message, self.task), self._paid()
+        return counting.follow(asked, message, self._plan(asked, counting))
 
-    def _paid(self) -> tuple[Reports, Payment, Standing]:
+    def look(self, message: bytes) -> bytes:
+        """What the other server has to compare before reports count.
+
+        Raises:
+            ProtocolAborted: it can not be asked.
+        """
+        asked = Asked.from_json(message, self.task)
+        return self._paid().look(asked)
+
+    def _plan(self, asked: Asked, counting: PlainCounting | CheckedCounting) -> Plan:
+        return self.task.plan(asked.at, counting.standing.reports)
+
+    def _post(self, what: str, message: bytes) -> bytes:
+        return self.peer.post(f"/tasks/{self.task.hash}/peer/{what}", message)
+
+    def _paid(self) -> PlainCounting | CheckedCounting:
         """The reports that count, once the whole loss of the task is charged for them, and for no other set."""
         with self._lock:
-            if self._held is None:
+            if self._counting is None:
                 standing = self.store.standing(self.task.hash)
                 if standing.state is not State.CLOSED:
                     raise ProtocolAborted("task: it is not closed yet: dpcurves task close", 409)
-                self._held = self._reports(standing), self._charged(standing), standing
-            return self._held
+                self._counting = self._counted(standing, self._shares(standing), self._charged(standing))
+            return self._counting
 
     def _charged(self, standing: Standing) -> Payment:
         binding = sha256(f"{self.task.hash} {standing.set}".encode()).hexdigest()
@@ -172,18 +186,28 @@ class Desk:
         )  # fmt: skip
         return Purse(grant).pay(self.task.query, ALL)
 
-    def _reports(self, standing: Standing) -> Reports:
-        shares = self.store.shares(self.task.hash)
-        public = self.encoding.public_size
+    def _shares(self, standing: Standing) -> list[bytes]:
+        """SECRET: of the reports that count, in the order of their ids."""
+        shares, public = self.store.shares(self.task.hash), self.encoding.public_size
         listing = {key: report_set.digest_of(share[:public]) for key, share in shares.items()}
         found = report_set.named(self.task.hash, listing)
         if found.name != standing.set:
             raise ProtocolAborted("store: its reports are not those that the servers agreed on", 500)
-        keys = self.encoding.keys(self.party, [shares[key] for key in found.ids])
-        secret = hmac.digest(self.ledger.dataset_key(self.task.dataset), f"noise {found.name}".encode(), "sha256")
-        return Reports(keys, self.encoding.engine, NoiseKey(secret))
+        return [shares[key] for key in found.ids]
+
+    def _counted(
+        self, standing: Standing, shares: Sequence[bytes], payment: Payment
+    ) -> PlainCounting | CheckedCounting:
+        noise = NoiseKey(_derived(self.ledger.dataset_key(self.task.dataset), f"noise {standing.set}"))
+        encoding, engine = self.encoding, self.encoding.engine
+        if not isinstance(encoding, CheckedEncoding):
+            return PlainCounting(Reports(encoding.keys(self.party, shares), engine, noise), payment, standing)
+        # Both servers work it out, each with its own key, and no owner can: it belongs to a set that is closed.
+        common = self.identity.sealing.exchange(public_key(self.task.servers[1 - self.party].sealing))
+        verification = _derived(common, f"verification {self.task.hash} {standing.set}")
+        reports = CheckedReports(encoding.checked_keys(self.party, shares), engine, noise, verification)
+        return CheckedCounting(self.task.hash, reports, payment, standing, self.store)
 
 
-def _require_same(theirs: Answer, standing: Standing) -> None:
-    if (theirs.set, theirs.reports) != (standing.set, standing.reports):
-        raise ProtocolAborted("peer: it answers from another set of reports than this server", 502)
+def _derived(secret: bytes, purpose: str) -> bytes:
+    return hmac.digest(secret, purpose.encode(), "sha256")

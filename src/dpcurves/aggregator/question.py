@@ -37,9 +37,9 @@ class Asked:
         """A new message."""
         return cls(task.hash, question or secrets.token_hex(8), at, secrets.token_hex(16))
 
-    def to_json(self) -> bytes:
+    def to_json(self, **more: object) -> bytes:
         """The message."""
-        return json.dumps(self._facts()).encode()
+        return json.dumps({**self._facts(), **more}).encode()
 
     @classmethod
     def from_json(cls, message: bytes, task: Task) -> Asked:
@@ -58,9 +58,9 @@ class Asked:
             raise ProtocolAborted(f"question: it needs an id and a nonce, of 1 to {LONGEST_ID} letters and digits")
         return cls(task.hash, str(names[0]), task.thresholds(stored.get("at")), str(names[1]))
 
-    def answered(self, numbers: tuple[int, ...], name: str, reports: int) -> bytes:
+    def answered(self, numbers: tuple[int, ...], name: str, reports: int, **more: object) -> bytes:
         """The message that answers this one, from a set of reports."""
-        return json.dumps({**self._facts(), "set": name, "reports": reports, "numbers": numbers}).encode()
+        return json.dumps({**self._facts(), "set": name, "reports": reports, "numbers": numbers, **more}).encode()
 
     def answer(self, message: bytes, who: str) -> Answer:
         """The answer in a message, if it answers this very question.
@@ -68,14 +68,24 @@ class Asked:
         Raises:
             ProtocolAborted: it does not. Nothing of it is shown.
         """
-        stored = opened(message, who)
-        if any(stored.get(name) != value for name, value in self._facts().items()):
-            raise ProtocolAborted(f"{who}: it answered another question, or an earlier one", 502)
+        stored = self.echoed(message, who)
         numbers, name, reports = stored.get("numbers"), stored.get("set"), stored.get("reports")
         fits = isinstance(numbers, list) and len(numbers) == len(self.at) and all(type(one) is int for one in numbers)
         if not (fits and isinstance(name, str) and type(reports) is int and reports > 0):
             raise ProtocolAborted(f"{who}: its answer is not of the form that was agreed on", 502)
-        return Answer(tuple(numbers or ()), name, reports)
+        dropped = stored.get("dropped", 0)
+        return Answer(tuple(numbers or ()), name, reports, dropped if type(dropped) is int else 0)
+
+    def echoed(self, message: bytes, who: str) -> Mapping[str, Any]:
+        """The object in a message, if it names this very question.
+
+        Raises:
+            ProtocolAborted: it does not.
+        """
+        stored = opened(message, who)
+        if any(stored.get(name) != value for name, value in self._facts().items()):
+            raise ProtocolAborted(f"{who}: it answered another question, or an earlier one", 502)
+        return stored
 
     def _facts(self) -> dict[str, object]:
         return {
@@ -86,11 +96,15 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
-    """Numbers for the thresholds that were asked, from one set of reports. From the other server: SECRET halves."""
+    """Numbers for the thresholds that were asked, from one set of reports. From the other server: SECRET halves.
+
+    `dropped` of the reports were not counted: they failed the servers' check.
+    """
 
     numbers: tuple[int, ...]
     set: str
     reports: int
+    dropped: int = 0
 
 
 def opened(message: bytes, who: str) -> Mapping[str, Any]:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from ..release import Plan
+from ..trust import Owners
 from .task import Task
 
-ASSUMED = (
-    "Assumed: the two servers do not collude (together they know every record), and follow the protocol",
-    "Not checked: owners. One dishonest owner can shift a count arbitrarily",
-)
+ASSUMED = "Assumed: the two servers do not collude (together they know every record), and follow the protocol"
+BELIEVED = "Not checked: owners. One dishonest owner can shift a count arbitrarily"
+CHECKED = "Checked: a report counts once, or is dropped. Not checked: whether it is true"
+
+
+def assumed(task: Task) -> tuple[str, ...]:
+    """Whom one has to trust."""
+    return ASSUMED, BELIEVED if task.owners is Owners.UNCHECKED else CHECKED
 
 
 def statement(task: Task) -> tuple[str, ...]:
@@ -20,7 +25,7 @@ def statement(task: Task) -> tuple[str, ...]:
         f"Promise: {task.loss} for each report, whatever is asked, under replace-one; how many reports there are is"
         f" public, {_owners(task)}",
         f"Error of a count: {_plan(task).error:.4g} records, twice the variance of one curator's",
-        *ASSUMED,
+        *assumed(task),
     )
 
 

@@ -21,6 +21,7 @@ TASKS = Table(
     Column("state", sql.Text, nullable=False),
     Column("set", sql.Text),
     Column("reports", sql.BigInteger),
+    Column("dropped", sql.LargeBinary),  # a bit for each report that counts, in the order of ids
 )
 # SECRET: one share of every report. The other server's share added, every record is known.
 REPORTS = Table(
@@ -140,6 +141,18 @@ class Store:
             _set(connection, task, {"state": State.CLOSED.value, "set": name, "reports": len(counted)})
 
         self._database.write(work)
+
+    def drop(self, task: str, bits: bytes) -> bytes:
+        """Never count these reports again: a bit for each. All bits that were ever given."""
+
+        def work(connection: Connection) -> bytes:
+            before = connection.execute(select(TASKS.c.dropped).where(TASKS.c.task == task)).scalar_one()
+            union = bytes(one | other for one, other in zip(bits, before or bytes(len(bits)), strict=True))
+            if union != before:
+                _set(connection, task, {"dropped": union})
+            return union
+
+        return self._database.write(work)
 
     def shares(self, task: str) -> dict[bytes, bytes]:
         """SECRET: all shares, by id."""

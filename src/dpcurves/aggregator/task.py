@@ -17,13 +17,14 @@ from ..data import Axis, Categories, Grid, RangeQuery
 from ..ledger import Account
 from ..privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
 from ..release import Plan
-from ..trust import FunctionShares
+from ..trust import FunctionShares, Owners
 from .refused import ProtocolAborted
 from .ticket import Role
 
 VERSION = 1
 MOST_AT_ONCE = 4096
-"""Thresholds in one question."""
+MOST_CHECKED_AT_ONCE = 64
+"""Thresholds in one message. Of checked reports each has a value of its own, until it is known which count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class Task:
         tokens: Hashes of the tokens of each role. Their order numbers owners and analysts.
         measured_in: The measuring unit of the column.
         version: Of the protocol.
+        owners: Whether the servers check reports. Checked ones are larger, and answers take longer.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Task:
     tokens: Mapping[Role, tuple[str, ...]]
     measured_in: str = ""
     version: int = VERSION
+    owners: Owners = Owners.UNCHECKED
 
     def __post_init__(self) -> None:
         if self.reports_per_owner < 1:
@@ -128,7 +131,12 @@ class Task:
     def plan(self, at: Sequence[int], reports: int) -> Plan:
         """What the servers do for these thresholds. Raises `UnsupportedQuery`."""
         query = replace(self.query, at=tuple(at))
-        return FunctionShares().plan(query, self.loss.of_one_release(), self.adjacency(reports))
+        return FunctionShares(self.owners).plan(query, self.loss.of_one_release(), self.adjacency(reports))
+
+    @property
+    def most_at_once(self) -> int:
+        """How many thresholds one message may ask for."""
+        return MOST_AT_ONCE if self.owners is Owners.UNCHECKED else MOST_CHECKED_AT_ONCE
 
     def thresholds(self, at: object) -> tuple[int, ...]:
         """What was asked, if it can be.
@@ -136,9 +144,9 @@ class Task:
         Raises:
             ProtocolAborted: they are no numbers of slots, or too many, or one is there twice.
         """
-        asked = at if isinstance(at, list) else []
-        if not 1 <= len(asked) <= MOST_AT_ONCE or any(type(each) is not int for each in asked):
-            raise ProtocolAborted(f"at: a list of 1 to {MOST_AT_ONCE} whole numbers is needed")
+        asked, most = at if isinstance(at, list) else [], self.most_at_once
+        if not 1 <= len(asked) <= most or any(type(each) is not int for each in asked):
+            raise ProtocolAborted(f"at: a list of 1 to {most} whole numbers is needed")
         if len(set(asked)) < len(asked) or any(not 0 <= each <= self.slots for each in asked):
             raise ProtocolAborted(f"at: numbers from 0 to {self.slots} are needed, each once")
         return tuple(asked)
@@ -153,6 +161,7 @@ class Task:
             "adjacency": Neighbours.REPLACE_ONE.value, "unit": "one report",
             "reports_per_owner": self.reports_per_owner, "bits": self.bits,
             "servers": [server.to_json() for server in self.servers],
+            "owners": self.owners.value,
             "tokens": {role.value: list(self.tokens.get(role, ())) for role in Role},
         }  # fmt: skip
         return json.dumps(document, indent=1, sort_keys=True)
@@ -198,6 +207,7 @@ class Task:
             _loss(loss),
             int(stored["reports_per_owner"]), (first, second),
             {role: tuple(stored["tokens"][role.value]) for role in Role}, stored["measured_in"], stored["version"],
+            Owners(stored["owners"]),
         )  # fmt: skip
 
 

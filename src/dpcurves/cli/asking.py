@@ -92,7 +92,7 @@ def roc(document: Document, bearer: Bearer, points: Points, output: Output) -> N
 
 def _answer(task: Task, question: Question[Any], view: View[Any], bearer: Bearer, output: Output) -> None:
     from ..aggregator.analyst import Analyst
-    from ..aggregator.statement import ASSUMED
+    from ..aggregator.statement import assumed
     from ..aggregator.ticket import Role, Ticket
     from ..display import curve_table
 
@@ -108,7 +108,17 @@ def _answer(task: Task, question: Question[Any], view: View[Any], bearer: Bearer
             say(screen, *([headline] if headline else []), curve_table(columns, curve.face))
     with waiting("drawing"):
         output.write_plot(lambda: view.draw(curve))
-    say(screen, f"mechanism: {curve.face.mechanism}", *ASSUMED, *(f"written: {name}" for name in output.files))
+    say(
+        screen,
+        f"mechanism: {curve.face.mechanism}",
+        *assumed(task),
+        *_dropped(analyst.dropped),
+        *(f"written: {name}" for name in output.files),
+    )
+
+
+def _dropped(reports: int) -> tuple[str, ...]:
+    return (f"dropped: {reports} reports that failed the servers' check",) if reports else ()
 
 
 def _spread(grid: Grid, points: str) -> tuple[int, ...]:

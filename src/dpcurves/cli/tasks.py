@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from .literals import category, whole
+from .literals import category, chosen, whole
 from .promise_options import Price
 from .refusal import Misuse
 from .table_options import Cells, Column
@@ -19,6 +19,7 @@ from .waiting import waiting
 if TYPE_CHECKING:
     from ..aggregator import Server, Task
     from ..data import Categories
+    from ..trust import Owners
     from .option_groups import Command
 
 NEEDED = ("fastapi", "uvicorn", "cryptography.hazmat.primitives.hpke")
@@ -67,6 +68,19 @@ class Parties:
     owners: Annotated[str, Option(help="How many owners there are.", metavar="N")]
     analysts: Annotated[str, Option(help="How many analysts there are.", metavar="N")] = "1"
     name: Annotated[str, Option(help="What people call the task.", metavar="NAME")] = "task"
+    check: Annotated[
+        str,
+        Option(
+            help="owners: servers drop reports that count more than once; nobody: owners are believed.",
+            metavar="WHOM",
+        ),
+    ] = "nobody"
+
+    def checked(self) -> Owners:
+        """Whether reports are checked."""
+        from ..trust import Owners
+
+        return chosen("check", self.check, {"owners": Owners.CHECKED, "nobody": Owners.UNCHECKED})
 
     def both(self) -> tuple[Server, Server]:
         """The two servers.
@@ -142,6 +156,7 @@ def create(column: Column, cells: Cells, classes: Classes, price: Price, parties
     draft = Task(
         parties.name, column.column, cells.declared_however_fine(), classes.declared(), price.loss(),
         whole("reports-per-owner", parties.reports_per_owner), parties.both(), {}, column.measured_in,
+        owners=parties.checked(),
     )  # fmt: skip
     numbers = {
         Role.OWNER: whole("owners", parties.owners), Role.ANALYST: whole("analysts", parties.analysts),

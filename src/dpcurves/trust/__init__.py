@@ -3,6 +3,6 @@
 from .base import TrustModel
 from .central import Central
 from .curator import Curator
-from .function_shares import FunctionShares, ShareHolder
+from .function_shares import FunctionShares, Owners, ShareHolder
 
-__all__ = ["Central", "Curator", "FunctionShares", "ShareHolder", "TrustModel"]
+__all__ = ["Central", "Curator", "FunctionShares", "Owners", "ShareHolder", "TrustModel"]

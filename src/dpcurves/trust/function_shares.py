@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from fractions import Fraction
 from math import sqrt
 from typing import Protocol
@@ -23,7 +24,14 @@ RING = 2**64
 LARGEST_SCALE = 2**40
 """Of noise: beyond it, a sum of noises could wrap around the ring."""
 MOST_CELLS = 2**53
-NAMED = "two servers that do not collude, owners unchecked"
+NAMED = "two servers that do not collude"
+
+
+class Owners(Enum):
+    """Whether servers check what owners send."""
+
+    UNCHECKED = "unchecked"
+    CHECKED = "checked"
 
 
 class ShareHolder(Protocol):
@@ -61,8 +69,13 @@ class FunctionShares:
     `path_law`, that loses at most the plan's loss however many thresholds are asked, in whatever order. So noise has
     twice the variance of one curator's. *Assumed*: the servers do not collude (together they know every record), and
     follow the protocol; the reports do not change after the first answer; owners follow it too, for a report that was
-    made otherwise can add any number to any count.
+    made otherwise can add any number to any count. If they are *checked*, such a report is dropped by both servers.
+
+    Attributes:
+        owners: Whether servers check what owners send.
     """
+
+    owners: Owners = Owners.UNCHECKED
 
     @property
     def adaptive(self) -> bool:
@@ -80,7 +93,7 @@ class FunctionShares:
         law = replace(path_law(query, loss, adjacency), missing=None, parties=SERVERS)
         if law.noise.parameter > _largest(loss):
             raise UnsupportedQuery(f"epsilon, rho: {loss} needs more noise than shares have room for")
-        name = f"{NAMED}: noise path through {law.levels} levels, by each server"
+        name = f"{NAMED}, owners {self.owners.value}: noise path through {law.levels} levels, by each server"
         return Plan(query, loss, adjacency, name, law, float(f"{sqrt(law.variance):.9g}"))
 
     def run(self, plan: Plan, holders: Sequence[ShareHolder], payment: Payment, randomness: Randomness) -> Release:

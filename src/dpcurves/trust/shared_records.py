@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..crypto import Z64, ComparisonKeys, Domain, Engine, PublicShare, SeedShare, prefix_sums, share_cells
+from ..crypto import (
+    Z64,
+    CheckedKeys,
+    CheckedShare,
+    CheckedValues,
+    ComparisonKeys,
+    Domain,
+    Engine,
+    PublicShare,
+    SeedShare,
+    checked_values,
+    prefix_sums,
+    share_cells,
+    share_checked_cells,
+)  # fmt: skip
+from ..crypto.checked_keys import checked_record_words
 from ..data.axis import Axis, Categories
 from ..data.records import Records
 from ..mechanisms.keyed_path import NoiseKey
@@ -53,11 +68,16 @@ class Encoding:
         Raises:
             ValueError: a place is none of the slots, nor the one behind them.
         """
-        if np.any((places < 0) | (places > self.slots)):
-            raise ValueError(f"places: slots from 0 to {self.slots} are needed")
-        shares = share_cells(places.astype(np.uint64), self.domain, self.engine, randomness)
-        first, second = (_rows(np.hstack([shares.public.records(), seeds.words])) for seeds in shares.seeds)
-        return list(zip(first, second, strict=True))
+        shares = share_cells(_cells(places, self.slots), self.domain, self.engine, randomness)
+        return _halves(shares.public.records(), shares.seeds)
+
+    def require(self, party: int, shares: Sequence[bytes]) -> None:
+        """Refuse what are no keys.
+
+        Raises:
+            ValueError: a share is not of this encoding and party.
+        """
+        self.keys(party, shares)
 
     def keys(self, party: int, shares: Sequence[bytes]) -> ComparisonKeys:
         """SECRET: the keys in the shares of some reports, for one server.
@@ -65,11 +85,43 @@ class Encoding:
         Raises:
             ValueError: a share is not of this encoding and party.
         """
-        if any(len(share) != self.size for share in shares):
-            raise ValueError(f"shares: {self.size} bytes are needed")
-        words = np.frombuffer(b"".join(shares), dtype="<u8").astype(np.uint64, copy=False)
-        public, seeds = np.split(words.reshape(len(shares), -1), [self.domain.record_words], axis=1)
-        return ComparisonKeys(PublicShare.from_records(self.domain, public), SeedShare(party, seeds.copy()))
+        public, seeds = _parts(shares, self.public_size)
+        keys = ComparisonKeys(PublicShare.from_records(self.domain, public), SeedShare(party, seeds))
+        return ComparisonKeys.joined([keys])  # each part in one piece of memory, as engines read it fastest
+
+
+@dataclass(frozen=True)
+class CheckedEncoding(Encoding):
+    """How reports are written that servers can check: an owner counts once, or is dropped."""
+
+    @property
+    def public_size(self) -> int:
+        """Bytes of the half of a report that both servers get."""
+        return 8 * checked_record_words(self.domain)
+
+    def shared(self, places: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
+        """SECRET: of each record, what server 0 and what server 1 gets; see `share_checked_cells`.
+
+        Raises:
+            ValueError: as `Encoding.shared`.
+        """
+        shares = share_checked_cells(_cells(places, self.slots), self.domain, self.engine, randomness)
+        return _halves(shares.public.records(), shares.seeds)
+
+    def checked_keys(self, party: int, shares: Sequence[bytes]) -> CheckedKeys:
+        """SECRET: the keys in the shares of some reports, for one server.
+
+        Raises:
+            ValueError: as `Encoding.keys`.
+        """
+        public, seeds = _parts(shares, self.public_size)
+        return CheckedKeys.joined(
+            [CheckedKeys(CheckedShare.from_records(self.domain, public), SeedShare(party, seeds))]
+        )
+
+    def require(self, party: int, shares: Sequence[bytes]) -> None:
+        """Refuse what are no keys."""
+        self.checked_keys(party, shares)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -91,10 +143,77 @@ class Reports:
         return prefix_sums(self.keys, [slots - 1 for slots in at], self.engine)
 
 
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class CheckedReports:
+    """SECRET. One server's shares of a set of checked reports that never changes. It has no repr.
+
+    Attributes:
+        keys: Of all reports.
+        engine: What expands their seeds.
+        noise: The key of this server's noise, for this set alone.
+        verification: 32 bytes that both servers have, and no owner.
+    """
+
+    keys: CheckedKeys
+    engine: Engine
+    noise: NoiseKey
+    verification: bytes
+
+    def look(self, at: Sequence[int]) -> Look:
+        """SECRET: the values of all reports, and what has to be compared before any of them counts."""
+        thresholds = sorted({slots for slots in at if slots})
+        values = checked_values(self.keys, [slots - 1 for slots in thresholds], self.engine, self.verification)
+        return Look(tuple(thresholds), values, self.noise)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Look:
+    """SECRET. What one server has of some thresholds before it knows which reports count."""
+
+    at: tuple[int, ...]
+    values: CheckedValues
+    noise: NoiseKey
+
+    def among(self, accepted: NDArray[np.bool_]) -> Accepted:
+        """What it has of those that count."""
+        return Accepted(dict(zip(self.at, self.values.sums(accepted), strict=True)), self.noise)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Accepted:
+    """SECRET. A `ShareHolder` for thresholds that were looked at: its shares of the reports that passed."""
+
+    sums: Mapping[int, int]
+    noise: NoiseKey
+
+    def below(self, at: Sequence[int]) -> tuple[int, ...]:
+        """SECRET: shares, modulo 2**64, of how many accepted reports lie in the first slots, for each of `at`."""
+        return tuple(self.sums[slots] for slots in at)
+
+
 def places_of(records: Records, axes: Sequence[Axis | Categories]) -> NDArray[np.int64]:
     """SECRET: the place of each record, as its owner reads it: its slot, or behind all slots if it is missing."""
     return records.places(axes)
 
 
+def _cells(places: NDArray[np.int64], slots: int) -> Words:
+    if np.any((places < 0) | (places > slots)):
+        raise ValueError(f"places: slots from 0 to {slots} are needed")
+    return places.astype(np.uint64)
+
+
+def _halves(public: Words, seeds: tuple[SeedShare, SeedShare]) -> list[tuple[bytes, bytes]]:
+    first, second = (_rows(np.hstack([public, each.words])) for each in seeds)
+    return list(zip(first, second, strict=True))
+
+
 def _rows(words: Words) -> list[bytes]:
     return [row.tobytes() for row in np.ascontiguousarray(words, dtype="<u8")]
+
+
+def _parts(shares: Sequence[bytes], public_size: int) -> tuple[Words, Words]:
+    """The public halves and the seeds."""
+    if any(len(share) != public_size + SEED for share in shares):
+        raise ValueError(f"shares: {public_size + SEED} bytes are needed")
+    words = np.frombuffer(b"".join(shares), dtype="<u8").astype(np.uint64, copy=False).reshape(len(shares), -1)
+    return words[:, : public_size // 8], words[:, public_size // 8 :].copy()

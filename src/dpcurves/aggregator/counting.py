@@ -1,0 +1,140 @@
+"""SECRET. How one server counts, alone and with the other: plainly, or only reports that both have checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..ledger import Payment
+from ..release import Plan
+from ..trust.function_shares import masked
+from ..trust.shared_records import CheckedReports, Look, Reports
+from .check import Check, bits_of, flags_of
+from .question import Answer, Asked, opened
+from .refused import ProtocolAborted
+from .store import Standing, Store
+
+Post = Callable[[str, bytes], bytes]
+"""Asks the other server: what, and with which message."""
+
+
+class Halves(NamedTuple):
+    """SECRET: both halves of an answer, and how many reports were not counted."""
+
+    own: tuple[int, ...]
+    theirs: Answer
+    dropped: int
+
+
+@dataclass(frozen=True, repr=False)
+class PlainCounting:
+    """SECRET. All reports count; owners are believed.
+
+    Attributes:
+        reports: That count.
+        payment: That was charged for them.
+        standing: Which they are.
+    """
+
+    reports: Reports
+    payment: Payment
+    standing: Standing
+
+    def lead(self, own: Asked, plan: Plan, post: Post) -> Halves:
+        """Both halves, when this server was asked."""
+        with ThreadPoolExecutor(1) as beside:
+            coming = beside.submit(post, "half", own.to_json())
+            half = masked(plan, self.reports, self.payment)
+            return Halves(half, own.answer(coming.result(), "peer"), 0)
+
+    def look(self, asked: Asked) -> bytes:
+        """Nothing is compared here.
+
+        Raises:
+            ProtocolAborted: always.
+        """
+        raise ProtocolAborted("question: reports of this task are not checked", 409)
+
+    def follow(self, asked: Asked, message: bytes, plan: Plan) -> bytes:
+        """This server's half, when the other one was asked."""
+        half = masked(plan, self.reports, self.payment)
+        return asked.answered(half, str(self.standing.set), self.standing.reports)
+
+
+@dataclass(repr=False)
+class CheckedCounting:
+    """SECRET. Reports count whose digests are the same at both servers, at these thresholds and all before.
+
+    Attributes:
+        task: The hash of the task.
+        reports: That may count.
+        payment: That was charged for them.
+        standing: Which they are.
+        store: Where it is written down which have failed.
+    """
+
+    task: str
+    reports: CheckedReports
+    payment: Payment
+    standing: Standing
+    store: Store
+    _lock: Lock = field(default_factory=Lock, init=False)
+    _last: tuple[tuple[int, ...], Look] | None = field(default=None, init=False)
+
+    def lead(self, own: Asked, plan: Plan, post: Post) -> Halves:
+        """Both halves, when this server was asked: both look at all reports at once, then compare.
+
+        Raises:
+            ProtocolAborted: the other server drops other reports.
+        """
+        with ThreadPoolExecutor(1) as beside:
+            coming = beside.submit(post, "look", own.to_json())
+            look = self._look(own.at)
+            told = own.echoed(coming.result(), "peer")
+        dropped = self._dropped(look, Check.from_json(told.get("check"), self.standing.reports))
+        half = masked(plan, look.among(~dropped), self.payment)
+        theirs = own.answer(post("half", own.to_json(check=self._check(look, dropped).to_json())), "peer")
+        if theirs.dropped != int(dropped.sum()):
+            raise ProtocolAborted("peer: it drops other reports than this server; ask again", 502)
+        return Halves(half, theirs, theirs.dropped)
+
+    def look(self, asked: Asked) -> bytes:
+        """What the other server has to compare."""
+        look = self._look(asked.at)
+        before = flags_of(self.store.drop(self.task, bytes(-(-self.standing.reports // 8))), self.standing.reports)
+        name, reports = str(self.standing.set), self.standing.reports
+        return asked.answered((), name, reports, check=self._check(look, before).to_json())
+
+    def follow(self, asked: Asked, message: bytes, plan: Plan) -> bytes:
+        """This server's half, among the reports that pass here as well.
+
+        Raises:
+            ProtocolAborted: the message does not say what is to be compared.
+        """
+        theirs = Check.from_json(opened(message, "question").get("check"), self.standing.reports)
+        look = self._look(asked.at)
+        dropped = self._dropped(look, theirs)
+        half = masked(plan, look.among(~dropped), self.payment)
+        return asked.answered(half, str(self.standing.set), self.standing.reports, dropped=int(dropped.sum()))
+
+    def _look(self, at: tuple[int, ...]) -> Look:
+        """The last one is kept: it is asked for twice."""
+        with self._lock:
+            if self._last is None or self._last[0] != at:
+                self._last = at, self.reports.look(at)
+            return self._last[1]
+
+    def _check(self, look: Look, dropped: NDArray[np.bool_]) -> Check:
+        return Check(look.values.digests.tobytes(), bits_of(dropped))
+
+    def _dropped(self, look: Look, theirs: Check) -> NDArray[np.bool_]:
+        """Which reports fail now, or have failed at either server before. A report that failed stays out."""
+        reports = self.standing.reports
+        failed = ~look.values.accepted(theirs.array()) | flags_of(theirs.dropped, reports)
+        return flags_of(self.store.drop(self.task, bits_of(failed)), reports)
