@@ -17,13 +17,13 @@ from accuracy.data import Counts, FloatArray, Sample, Task, normal
 from accuracy.errors import errors_of
 from accuracy.measuring import Size, jobs_of
 from accuracy.methods import Job, ours
-from accuracy.one_turn import counted, least_squares, shrunken
+from accuracy.one_turn import counted, least_squares
 from matplotlib.figure import Figure
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from dpcurves.curves import CutsCdfQuestion, PartitionCdfQuestion
+from dpcurves.curves import CdfQuestion, CutsCdfQuestion, PartitionCdfQuestion
 from dpcurves.data import Grid
 from dpcurves.mechanisms import Flat, Linear, SquareRoot, Tree
 from dpcurves.noise import Randomness, discrete_laplace
@@ -54,6 +54,10 @@ TASKS = (normal("spread", 0, 1, 4), normal("peaked", 0.3, 0.01, 4), atoms())
 
 def of_one_turn(mechanism: Linear, read: Callable[..., FloatArray], job: Job) -> FloatArray:
     return read(counted(job.sample, mechanism, job.loss, job.seed))
+
+
+def hinted(hint: str, job: Job) -> FloatArray:
+    return answer(CdfQuestion(COLUMN, job.sample.grid, hint=hint), job.sample, job.loss, job.seed).y
 
 
 def cuts(job: Job) -> FloatArray:
@@ -87,10 +91,12 @@ def smoothed(noisy: FloatArray, sample: Sample, bounds: list[np.ndarray]) -> Flo
 WAYS: Mapping[PrivacyLoss, Mapping[str, Way]] = {
     PURE: {
         "dp.cdf": ours,
+        "dp.cdf, hint spread": partial(hinted, "spread"),
+        "dp.cdf, hint peaked": partial(hinted, "peaked"),
+        "dp.cdf, hint atoms": partial(hinted, "atoms"),
         "quantile cuts": cuts,
         "PrivTree, then a tree": partition,
         "tree, least squares": partial(of_one_turn, Tree(), least_squares),
-        "tree, shrunken": partial(of_one_turn, Tree(), shrunken),
         "flat, least squares": partial(of_one_turn, Flat(), least_squares),
         "noise path, smoothed": partial(path, smoothed),
         "noise path, isotonic": partial(path, isotonic),
@@ -127,7 +133,7 @@ def show(errors: Errors) -> None:
 
 def draw(errors: Errors, file: Path) -> None:
     """A panel for each loss, a line for each way, a mark for each kind of data."""
-    figure = Figure(figsize=(8, 5.4), layout="constrained")
+    figure = Figure(figsize=(8, 6), layout="constrained")
     panels = figure.subplots(2, 1, sharex=True, height_ratios=[len(rows) + 1 for rows in errors.values()])
     for axes, (loss, rows) in zip(panels, errors.items(), strict=True):
         places = np.arange(len(rows))[::-1]
@@ -140,7 +146,7 @@ def draw(errors: Errors, file: Path) -> None:
         axes.set_axisbelow(True)
     panels[0].legend(loc="lower right")
     panels[1].set_xlabel("largest error of the curve, % of the 10,000 records")
-    ticks = [0.2, 0.5, 1, 2, 5, 10]
+    ticks = [0.2, 0.5, 1, 2, 5, 10, 20, 50]
     panels[1].set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     panels[1].set_xticks([], minor=True)
     figure.savefig(file, dpi=110)
