@@ -14,10 +14,13 @@ from engines import CHUNK, ENGINES, FAST, PORTABLE
 from dpcurves.crypto import (
     Z64,
     Z128,
+    ComparisonKeys,
     Domain,
     FastEngine,
     PortableEngine,
+    PublicShare,
     Ring,
+    SeedShare,
     engine_of_task,
     lanes_here,
     share_cells,
@@ -48,6 +51,41 @@ def test_all_engines_make_and_read_the_same_bits(bits: int, ring: Ring) -> None:
             assert made.keys(party).to_bytes() == wanted.keys(party).to_bytes()
             first, second = (values(made.keys(party), thresholds, one) for one in (PORTABLE, engine))
             assert np.array_equal(first, second)
+
+
+@needed
+@pytest.mark.parametrize("ring", [Z64, Z128], ids=["64", "128"])
+def test_words_may_lie_anywhere(ring: Ring) -> None:
+    """Loops that take words to lie side by side are not given others: rows of a table, and every other cell."""
+    domain, cells = Domain(9, ring), np.repeat(np.arange(KEYS, dtype=np.uint64), 2)[::2]
+    keys = share_cells(cells, domain, FAST[0], Randomness.from_seed(3)).keys(1)
+    assert keys.to_bytes() == share_cells(cells, domain, PORTABLE, Randomness.from_seed(3)).keys(1).to_bytes()
+    table = np.repeat(keys.public.records(), 2, axis=0)[::2]
+    width, words = domain.record_words, ring.words
+    seeds, numbers = np.split(table[:, : domain.levels * (2 + words)], [2 * domain.levels], axis=1)
+    scattered = PublicShare(
+        domain,
+        seeds.reshape(KEYS, -1, 2).swapaxes(0, 1),
+        numbers.reshape(KEYS, -1, words).swapaxes(0, 1),
+        table[:, width - 5],
+        table[:, width - 4 : width - 2],
+        table[:, width - 2 :],
+    )
+    odd = np.repeat(keys.seeds.words, 2, axis=0)[::2]
+    for public in (scattered, PublicShare.from_records(domain, table)):
+        other = ComparisonKeys(public, SeedShare(1, odd))
+        assert np.array_equal(values(other, [3, 80, 500], FAST[0]), values(keys, [3, 80, 500], PORTABLE))
+        assert np.array_equal(cell_sums(other, FAST[0]), cell_sums(keys, PORTABLE))
+
+
+@needed
+def test_words_are_not_written_where_they_do_not_lie_side_by_side() -> None:
+    blank = PublicShare.blank(Domain(9, Z64), 8)
+    public = PublicShare(
+        blank.domain, blank.seeds[:, ::2], blank.values[:, ::2], blank.turns[::2], blank.leaf, blank.point
+    )
+    with pytest.raises(ValueError, match=r"^public: words of keys must lie side by side$"):
+        FAST[0].generate(public, np.zeros(4, np.uint64), *np.zeros((2, 4, 2), np.uint64))
 
 
 @needed

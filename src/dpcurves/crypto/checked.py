@@ -80,7 +80,7 @@ def share_checked_cells(cells: Words, domain: Domain, engine: Engine, randomness
     Raises:
         ValueError: a cell is outside the domain.
     """
-    cells = np.asarray(cells, dtype=np.uint64)
+    cells = np.ascontiguousarray(cells, dtype=np.uint64)
     domain.require(cells)
     seeds = SeedShare.drawn(len(cells), 0, randomness), SeedShare.drawn(len(cells), 1, randomness)
     public = CheckedShare.blank(domain, len(cells))

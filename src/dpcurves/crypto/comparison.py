@@ -58,7 +58,7 @@ def share_cells(cells: Words, domain: Domain, engine: Engine, randomness: Octets
     >>> domain.ring.opened(*(prefix_sums(shared.keys(party), [2, 3, 1023], engine) for party in (0, 1)))
     (0, 1, 2)
     """
-    cells = np.asarray(cells, dtype=np.uint64)
+    cells = np.ascontiguousarray(cells, dtype=np.uint64)
     domain.require(cells)
     seeds = SeedShare.drawn(len(cells), 0, randomness), SeedShare.drawn(len(cells), 1, randomness)
     public = PublicShare.blank(domain, len(cells))

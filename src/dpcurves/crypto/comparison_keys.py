@@ -146,7 +146,7 @@ class PublicShare:
         if domain.levels < MOST_BITS and bool(np.any(turns >> np.uint64(domain.levels))):
             raise ValueError(f"comparison keys: bits of turns past level {domain.levels} must be 0")
         seeds, values = by_level(seeds, domain.levels, 2), by_level(values, domain.levels, domain.ring.words)
-        return cls(domain, seeds, values, turns[:, 0].copy(), leaf, point)
+        return cls(domain, seeds, values, turns[:, 0].copy(), leaf.copy(), point.copy())
 
     @classmethod
     def joined(cls, parts: Sequence[PublicShare]) -> PublicShare:
@@ -266,7 +266,7 @@ class ComparisonKeys:
 
 def by_level(records: Words, levels: int, words: int) -> Words:
     """Records ``(keys, levels * words)`` as ``(levels, keys, words)``, laid out so."""
-    return np.ascontiguousarray(records.reshape(len(records), levels, words).transpose(1, 0, 2))
+    return records.reshape(len(records), levels, words).transpose(1, 0, 2).copy()
 
 
 def _frame(domain: Domain, party: int) -> Frame:

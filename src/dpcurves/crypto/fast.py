@@ -45,14 +45,16 @@ class FastEngine:
     def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:
         from .kernels import generation
 
-        domain, pair, owed = (
-            public.domain,
-            (first.copy(), second.copy()),
-            np.zeros((len(cells), public.domain.ring.words), np.uint64),
+        if not (_packed(public.seeds) and _packed(public.values) and _packed(public.turns)):
+            raise ValueError("public: words of keys must lie side by side")
+        ring, cells, pair = (
+            public.domain.ring,
+            np.ascontiguousarray(cells),
+            (first.copy(order="C"), second.copy(order="C")),
         )
-        single, wide = self._schedules
-        generation(self.lanes, domain.ring.words)(
-            (cells, *pair, owed), public.seeds, public.values, public.turns, wide, single, domain.bits
+        owed, (single, wide) = np.zeros((len(cells), ring.words), np.uint64), self._schedules
+        generation(self.lanes, ring.words)(
+            (cells, *pair, owed), public.seeds, public.values, public.turns, wide, single, public.domain.bits
         )
         self._portable.close(public, cells, pair, owed)
 
@@ -61,17 +63,19 @@ class FastEngine:
 
         words = public.domain.ring.words
         single, wide = (self._by_turn(rounds, words) for rounds in self._schedules)
+        corrections = _laid(public.seeds), _laid(public.values), _laid(public.turns)
+        state.seeds, state.values = _laid(state.seeds), _laid(state.values)
         descent(self.lanes, words)(
-            (state.seeds, state.values), public.seeds, public.values, public.turns, wide, single, start, stop,
-            np.uint64(path),
-        )  # fmt: skip
+            (state.seeds, state.values), *corrections, wide, single, start, stop, np.uint64(path)
+        )
 
     def leaves(self, state: State, public: PublicShare) -> Words:
         from .leaf_kernels import reading
 
         single, wide = self._schedules
-        result = np.empty_like(state.seeds)
-        reading(self.lanes, public.domain.ring.words)(state.seeds, public.leaf, result, wide[2], single[2])
+        result = np.empty(state.seeds.shape, np.uint64)
+        seeds, corrections = _laid(state.seeds), _laid(public.leaf)
+        reading(self.lanes, public.domain.ring.words)(seeds, corrections, result, wide[2], single[2])
         return result
 
     def children(self, nodes: Words, seed_words: Words, turns: Words, level: int) -> Words:
@@ -79,7 +83,7 @@ class FastEngine:
 
         single, wide = self._schedules
         below = np.empty((2 * len(nodes), *nodes.shape[1:]), np.uint64)
-        doubling(self.lanes)(nodes, below, seed_words, turns, wide, single, level)
+        doubling(self.lanes)(_laid(nodes), below, _laid(seed_words), _laid(turns), wide, single, level)
         return below
 
     def blocks(self, seeds: Words) -> Words:
@@ -99,13 +103,24 @@ class FastEngine:
 
         ring, (single, wide) = public.domain.ring, self._schedules
         lanes = np.zeros((len(nodes), 2 * self.lanes), np.uint64)
-        gathering(self.lanes, ring.words)(nodes, public.point, lanes, wide[0], single[0])
+        gathering(self.lanes, ring.words)(_laid(nodes), _laid(public.point), lanes, wide[0], single[0])
         numbers = lanes.reshape(len(nodes), self.lanes, 2 // ring.words, ring.words)
         return ring.sums(numbers.swapaxes(1, 2)).reshape(len(nodes), 2)
 
     def _by_turn(self, rounds: Words, words: int) -> Words:
         """Round keys of children, then of values, each left and right."""
         return rounds if words == 2 else rounds[[0, 1, 2, 2]]
+
+
+def _packed(words: Words) -> bool:
+    """Whether the words of keys, along the last axis or two, lie side by side: the loops take that for granted."""
+    inner = words if words.ndim < 3 else words[:1]
+    return inner.size == 0 or inner.flags.c_contiguous
+
+
+def _laid(words: Words) -> Words:
+    """The same words, side by side."""
+    return words if _packed(words) else np.ascontiguousarray(words)
 
 
 @cache
