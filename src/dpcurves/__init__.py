@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Calibration,
         CalibrationQuestion,
         CdfQuestion,
+        Cuts,
         CutsCdfQuestion,
         Histogram,
         HistogramQuestion,
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
         ResidualPlot,
         ResidualPlotQuestion,
         RocQuestion,
+        SmoothAuc,
+        SmoothAucQuestion,
         Thresholds,
         ThresholdsQuestion,
         energy_distance,
@@ -68,10 +71,11 @@ if TYPE_CHECKING:
 _ROOMS = {
     "curves": (
         "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds",
-        "BoundsQuestion", "Calibration", "CalibrationQuestion", "CdfQuestion", "CutsCdfQuestion", "Histogram",
+        "BoundsQuestion", "Calibration", "CalibrationQuestion", "CdfQuestion", "Cuts", "CutsCdfQuestion", "Histogram",
         "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "PartitionCdfQuestion", "Quantile",
         "QuantileQuestion", "Quantiles", "QuantilesQuestion", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion",
-        "Thresholds", "ThresholdsQuestion", "energy_distance", "ks_distance", "wasserstein_distance",
+        "SmoothAuc", "SmoothAucQuestion", "Thresholds", "ThresholdsQuestion", "energy_distance", "ks_distance",
+        "wasserstein_distance",
     ),
     "data": ("Categories", "Grid", "Hint", "Outside"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),
@@ -91,13 +95,14 @@ _ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")
 
 __all__ = [
     "ADD_REMOVE", "CDF", "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "REPLACE_ONE", "ROC",
-    "Account", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds", "BoundsQuestion",
-    "BudgetExceeded", "Calibration", "CalibrationQuestion", "Categories", "CdfQuestion", "CutsCdfQuestion", "Grid",
-    "Hint", "Histogram", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "Ledger", "Neighbours",
-    "Outside", "PartitionCdfQuestion", "PrivacyLoss", "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion",
-    "Randomness", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "Session", "Thresholds", "ThresholdsQuestion",
-    "Unit", "UnsupportedQuery", "binned_residuals", "calibration_curve", "cdf", "energy_distance", "histogram",
-    "hosmer_lemeshow", "ks_distance", "quantiles", "rehearse", "residual_plot", "roc_curve", "wasserstein_distance",
+    "Account", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds",
+    "BoundsQuestion", "BudgetExceeded", "Calibration", "CalibrationQuestion", "Categories", "CdfQuestion", "Cuts",
+    "CutsCdfQuestion", "Grid", "Hint", "Histogram", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion",
+    "Ledger", "Neighbours", "Outside", "PartitionCdfQuestion", "PrivacyLoss", "Quantile", "QuantileQuestion",
+    "Quantiles", "QuantilesQuestion", "Randomness", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "Session",
+    "SmoothAuc", "SmoothAucQuestion", "Thresholds", "ThresholdsQuestion", "Unit", "UnsupportedQuery",
+    "binned_residuals", "calibration_curve", "cdf", "energy_distance", "histogram", "hosmer_lemeshow", "ks_distance",
+    "quantiles", "rehearse", "residual_plot", "roc_curve", "wasserstein_distance",
 ]  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from .curves import (
     Calibration,
     CalibrationQuestion,
     CdfQuestion,
+    Cuts,
     Histogram,
     HistogramQuestion,
     HosmerLemeshow,
@@ -137,6 +138,7 @@ def roc_curve(
     grid: Grid = UNIT_INTERVAL,
     pos_label: Category = 1,
     neg_label: Category | None = None,
+    cuts: Cuts = Cuts.QUANTILES,
     randomness: Randomness | None = None,
 ) -> ROC:
     """How well `y_score` ranks positives above negatives: the ROC curve and its area.
@@ -148,6 +150,7 @@ def roc_curve(
         epsilon, rho: The loss; one of them.
         grid: Public cells of the scores: [0, 1] unless given.
         pos_label, neg_label: The two classes.
+        cuts: Where the thresholds lie: at private quantiles of the scores unless said.
         randomness: Where noise comes from; anything but the operating system is marked on the curve.
 
     Formal guarantees: as for `cdf`; the ledger is in memory and does not add up with other calls.
@@ -157,7 +160,7 @@ def roc_curve(
     >>> roc.auc > 0.9
     True
     """
-    question = RocQuestion("y_true", "y_score", grid, pos_label, neg_label)
+    question = RocQuestion("y_true", "y_score", grid, pos_label, neg_label, cuts=cuts)
     return _ask(_pair(y_true, y_score, "y_score"), question, loss_of(epsilon, rho), adjacency, randomness)
 
 

@@ -91,7 +91,12 @@ def test_scores_may_lie_on_another_grid(run: Run, parquet: Path) -> None:
     assert result.exit_code == 0, result.output
     thresholds = json.loads(result.stdout)["thresholds"]
     assert thresholds[0] is None
-    assert thresholds[1:] == np.linspace(0, 2, 17)[:-1][::-1].tolist()
+    edges = np.linspace(0, 2, 17)[:-1][::-1].tolist()
+    assert set(thresholds[1:]) < set(edges)
+    fixed = run("roc", parquet, *ASKED, "--epsilon", "10", "--grid", "0:2:16", "--cuts", "fixed", "--json", "-")
+    assert json.loads(fixed.stdout)["thresholds"][1:] == edges
+    wrong = run("roc", parquet, *ASKED, "--epsilon", "10", "--cuts", "thirds")
+    assert "cuts: fixed or quantiles or medians is needed, got 'thirds'" in wrong.stderr
 
 
 def test_the_origin_of_the_model_may_be_stated(run: Run, parquet: Path) -> None:

@@ -8,15 +8,18 @@ from by_hand import answer, both
 from sklearn.metrics import roc_auc_score
 from sklearn.metrics import roc_curve as sklearn_roc_curve
 
-from dpcurves.curves import ROC, RocQuestion
+from dpcurves.curves import ROC, Cuts, RocQuestion
+from dpcurves.curves.roc_cuts import levels_for
 from dpcurves.data import Grid
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
+from dpcurves.release import Setting
 
 DRAW = np.random.default_rng(5)
 SCORES = np.round(DRAW.beta(2, 2, size=1500), 2)
 LABELS = (DRAW.random(1500) < SCORES).astype(int)
 TABLE = {"y": LABELS, "s": SCORES}
-QUESTION = RocQuestion("y", "s", Grid(0, 1, cells=64))
+GRID = Grid(0, 1, cells=64)
+QUESTION = RocQuestion("y", "s", GRID, cuts=Cuts.FIXED)
 HUGE = PrivacyLoss.pure(10**9)
 TIED = np.floor(SCORES * 64)
 
@@ -71,7 +74,7 @@ def test_a_text_label_needs_its_opposite() -> None:
     with pytest.raises(ValueError, match="^pos_label: "):
         RocQuestion("y", "s", pos_label="late", neg_label="late")
     words = np.where(LABELS == 1, "late", "early")
-    question = RocQuestion("y", "s", Grid(0, 1, cells=64), pos_label="late", neg_label="early")
+    question = RocQuestion("y", "s", Grid(0, 1, cells=64), pos_label="late", neg_label="early", cuts=Cuts.FIXED)
     assert answer(question, {"y": words, "s": SCORES}, HUGE, both(1500)[0], seed=1).auc == pytest.approx(
         roc_auc_score(LABELS, TIED), abs=1e-9
     )
@@ -91,3 +94,49 @@ def test_a_curve_is_written_and_read_with_its_interval() -> None:
     assert (again.tpr == roc.tpr).all()
     narrow, wide = roc.auc_interval(0.95), roc.auc_interval(0.95, population=True)
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
+
+
+CUT = [Cuts.QUANTILES, Cuts.MEDIANS]
+
+
+@pytest.mark.parametrize("cuts", CUT)
+@pytest.mark.parametrize("adjacency", both(len(LABELS)))
+def test_at_a_huge_epsilon_cuts_leave_the_curve_of_scikit_learn_on_the_pieces(
+    adjacency: AddRemove | ReplaceOne, cuts: Cuts
+) -> None:
+    roc = answer(RocQuestion("y", "s", GRID, cuts=cuts), TABLE, HUGE, adjacency, seed=1)
+    pieces = roc.grid.cell_of(SCORES)
+    assert len(roc.fpr) > 16
+    assert roc.auc == pytest.approx(roc_auc_score(LABELS, pieces), abs=1e-9)
+    assert roc.auc == pytest.approx(roc_auc_score(LABELS, SCORES), abs=0.01)
+
+
+@pytest.mark.parametrize("loss", [PrivacyLoss.pure(0.5), PrivacyLoss.zcdp(0.02)])
+@pytest.mark.parametrize("adjacency", both(len(LABELS)))
+def test_intervals_between_cuts_hold_the_area_of_the_pieces(
+    loss: PrivacyLoss, adjacency: AddRemove | ReplaceOne
+) -> None:
+    level, releases = 0.9, 100
+    held = 0
+    for seed in range(releases):
+        roc = answer(RocQuestion("y", "s", GRID), TABLE, loss, adjacency, seed)
+        low, high = roc.auc_interval(level)
+        held += low <= roc_auc_score(LABELS, roc.grid.cell_of(SCORES)) <= high
+    assert held / releases >= level - 4 * sqrt(level * (1 - level) / releases)  # 4 sigma
+
+
+@pytest.mark.parametrize("cuts", CUT)
+def test_cuts_of_no_or_tied_or_one_sided_records_leave_a_curve(cuts: Cuts) -> None:
+    question = RocQuestion("y", "s", GRID, cuts=cuts)
+    for columns in ({"y": np.ones(4), "s": np.zeros(4)}, {"y": np.zeros(2), "s": np.full(2, np.nan)}):
+        roc = answer(question, columns, PrivacyLoss.pure(0.05), AddRemove(EACH_RECORD), 1)
+        assert (roc.fpr[0], roc.tpr[0], roc.fpr[-1], roc.tpr[-1]) == (0, 0, 1, 1)
+        assert ROC.from_json(roc.to_json()).auc == roc.auc
+
+
+def test_scores_are_halved_as_often_as_public_facts_allow() -> None:
+    def levels(units: int) -> int:
+        return levels_for(Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, units), adaptive=True))
+
+    assert [levels(units) for units in (1, 1000, 5000, 10**9)] == [1, 3, 5, 8]
+    assert levels_for(Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD), adaptive=True)) == 5

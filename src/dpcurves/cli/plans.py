@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from .promise_options import Price, Promise, Units
-from .table_options import Cells, Groups, HintedCells, MostBins, Share, Shares, Split, Values
+from .table_options import Cells, Groups, HintedCells, MostBins, Share, Shares, Split, Thresholded, Values
 from .terminal import say, terminal
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ number is private, as for all cells. A curve is read from all turns together."""
 ASKED = MappingProxyType(
     {
         "CountQuery": "counts", "PartitionQuery": "counts", "SplitQuery": "boxes", "RangeQuery": "thresholds",
-        "SumQuery": "sums", "CutQuery": "cuts", "AboveQuery": "comparisons", "BoundQuery": "bounds",
-        "MergeQuery": "merges",
+        "SumQuery": "sums", "CutQuery": "cuts", "MedianQuery": "cuts", "AboveQuery": "comparisons",
+        "BoundQuery": "bounds", "MergeQuery": "merges",
     }
 )  # fmt: skip
 
@@ -83,7 +83,7 @@ def quantile(cells: Cells, share: Share, price: Price, promise: Promise, units: 
     _rehearse(QuantileQuestion("value", cells.declared_however_fine(), share.exact), price, promise, units)
 
 
-def roc(cells: Cells, price: Price, promise: Promise, units: Units) -> None:
+def roc(cells: Cells, thresholded: Thresholded, price: Price, promise: Promise, units: Units) -> None:
     """The error behind a ROC curve.
 
     Example: dpcurves plan roc --units 100000 --epsilon 1 --adjacency replace-one
@@ -91,7 +91,8 @@ def roc(cells: Cells, price: Price, promise: Promise, units: Units) -> None:
     from ..curves import RocQuestion
     from ..curves.roc import UNIT_INTERVAL
 
-    _rehearse(RocQuestion("label", "score", cells.declared_or(UNIT_INTERVAL)), price, promise, units)
+    question = RocQuestion("label", "score", cells.declared_or(UNIT_INTERVAL), cuts=thresholded.found())
+    _rehearse(question, price, promise, units)
 
 
 def calibration(groups: Groups, cells: Cells, price: Price, promise: Promise, units: Units) -> None:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from .answer import Terms, answer
 from .output import Output
-from .table_options import Cells, Groups, Judged, MostBins, Scored
+from .table_options import Cells, Groups, Judged, MostBins, Scored, Thresholded
 from .views import BinnedResidualsView, CalibrationView, HosmerLemeshowView, RocView
 
 if TYPE_CHECKING:
     from .option_groups import Command
 
 
-def roc(scored: Scored, cells: Cells, terms: Terms, output: Output) -> None:
+def roc(scored: Scored, cells: Cells, thresholded: Thresholded, terms: Terms, output: Output) -> None:
     """The ROC curve of a score, and its area.
 
     Scores lie in [0, 1] unless a grid is given.
@@ -25,7 +25,9 @@ def roc(scored: Scored, cells: Cells, terms: Terms, output: Output) -> None:
     from ..curves.roc import UNIT_INTERVAL
 
     grid = cells.declared_or(UNIT_INTERVAL)
-    question = RocQuestion(scored.label, scored.score, grid, scored.positive, scored.negative, scored.model)
+    question = RocQuestion(
+        scored.label, scored.score, grid, scored.positive, scored.negative, scored.model, thresholded.found()
+    )
     answer(question, RocView(output.certainty()), terms, output)
 
 

@@ -11,6 +11,7 @@ from .literals import categories, category, chosen, numbers, whole
 from .refusal import Misuse
 
 if TYPE_CHECKING:
+    from ..curves import Cuts
     from ..data import Categories, Grid, Hint, Outside
     from ..data.axis import Category
     from ..privacy import Model
@@ -204,6 +205,29 @@ class Judged(TwoClasses):
         from ..privacy import Model
 
         return chosen("model", self.model, {each.name.lower(): each for each in Model})
+
+
+@dataclass(frozen=True)
+class Thresholded:
+    """Where the thresholds of a ROC curve lie."""
+
+    cuts: Annotated[
+        str,
+        Option(
+            help="Thresholds: at private quantiles of the scores, at private medians of medians, or fixed by the grid.",
+            metavar="quantiles|medians|fixed",
+        ),
+    ] = "quantiles"
+
+    def found(self) -> Cuts:
+        """One of three ways.
+
+        Raises:
+            Misuse: it is another word.
+        """
+        from ..curves import Cuts
+
+        return chosen("cuts", self.cuts, {each.value: each for each in Cuts})
 
 
 @dataclass(frozen=True)

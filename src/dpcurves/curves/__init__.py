@@ -17,14 +17,16 @@ from .quantiles import Quantiles, QuantilesQuestion
 from .question import Continued, Question
 from .residual_plot import ResidualPlot, ResidualPlotQuestion
 from .roc import ROC, RocQuestion
+from .roc_cuts import Cuts
 from .roc_thresholds import RocThresholds, RocThresholdsQuestion
+from .smooth_auc import SmoothAuc, SmoothAucQuestion
 from .thresholds import Thresholds, ThresholdsQuestion
 
 __all__ = [
     "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds",
-    "BoundsQuestion", "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Continued", "CutsCdfQuestion",
-    "Histogram", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "PartitionCdfQuestion", "Quantile",
-    "QuantileQuestion", "Quantiles", "QuantilesQuestion", "Question", "ResidualPlot", "ResidualPlotQuestion",
-    "RocQuestion", "RocThresholds", "RocThresholdsQuestion", "Thresholds", "ThresholdsQuestion", "energy_distance",
-    "ks_distance", "wasserstein_distance",
+    "BoundsQuestion", "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Continued", "Cuts",
+    "CutsCdfQuestion", "Histogram", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion",
+    "PartitionCdfQuestion", "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion", "Question",
+    "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "RocThresholds", "RocThresholdsQuestion", "SmoothAuc",
+    "SmoothAucQuestion", "Thresholds", "ThresholdsQuestion", "energy_distance", "ks_distance", "wasserstein_distance",
 ]  # fmt: skip

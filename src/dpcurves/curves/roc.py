@@ -16,15 +16,16 @@ from ..data import Axis, CountQuery, Grid, Outside, Read
 from ..data.axis import Category
 from ..postprocess import auc, auc_of_counts, drawn_even, interval, noise_draws, roc_points, unbiased
 from ..postprocess.generator import draws_for, public_generator
-from ..release import ALL, Evidence, Face, Release, Setting, Step
+from ..release import Evidence, Face, Release, Setting, Step
 from .labels import labels
 from .question import card_of, face_of, require_independent
+from .roc_cuts import Cuts, scores_cut, share_left
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FloatArray = NDArray[np.float64]
-UNIT_INTERVAL = Grid(0, 1, cells=1024)
+UNIT_INTERVAL = Grid(0, 1, cells=2**14)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +63,10 @@ class ROC:
     def auc_interval(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> tuple[float, float]:
-        """Two areas that have the AUC of the records between them with chance `level`; `population`: of all that
-        they were drawn from (independent units of one record; variance at most AUC (1 - AUC) over the smaller class,
-        Birnbaum and Klose 1957).
+        """Two areas that have the AUC of the records between them with chance `level`, scores of one cell being tied.
+
+        With `population`, the AUC of all that they were drawn from (independent units of one record; variance at most
+        AUC (1 - AUC) over the smaller class, Birnbaum and Klose 1957).
         """
         deviations = self._deviations(generator)
         if population:
@@ -128,7 +130,9 @@ class ROC:
 
 @dataclass(frozen=True, slots=True)
 class RocQuestion:
-    """How well does `score` rank positives above negatives? One turn: both classes are counted in one table.
+    """How well does `score` rank positives above negatives? Both classes are counted in one table, in one turn.
+
+    Where cuts are asked for, a turn before that finds them: then scores between two cuts count as tied.
 
     Formal guarantees: a record lies in one cell of the table of classes and scores, whatever its label, so the price
     stays right when a replaced record changes its label.
@@ -140,6 +144,7 @@ class RocQuestion:
         pos_label, neg_label: The two classes; records with another label are missing. A negative label is needed
             unless the positive one is 1, 0, -1, True or False.
         model: What is said about the model that made the scores: stands on the face.
+        cuts: Where the thresholds lie. `Cuts.FIXED` is meant for coarser grids.
     """
 
     label: str
@@ -148,15 +153,17 @@ class RocQuestion:
     pos_label: Category = 1
     neg_label: Category | None = None
     model: str = "the model is taken as public"
+    cuts: Cuts = Cuts.QUANTILES
 
     def __post_init__(self) -> None:
         labels(self.label, self.pos_label, self.neg_label)
 
     def steps(self, setting: Setting) -> Generator[Step, Release, ROC]:
-        """One table of two rows."""
-        axes = (labels(self.label, self.pos_label, self.neg_label), Axis(self.score, self.grid))
-        release = yield Step(CountQuery(axes, Read.PREFIXES), share=ALL)
-        return ROC.read(Evidence.of(release), self.grid, face_of([release], self.model))
+        """Cuts, if any; one table of two rows."""
+        classes = labels(self.label, self.pos_label, self.neg_label)
+        score, found = yield from scores_cut(Axis(self.score, self.grid), self.cuts, setting)
+        release = yield Step(CountQuery((classes, score), Read.PREFIXES), share_left(self.cuts))
+        return ROC.read(Evidence.of(release), score.grid, face_of([*found, release], self.model))
 
     def __str__(self) -> str:
         return f"ROC curve of {self.score} for {self.label}"

@@ -20,6 +20,7 @@ DIGITS = 40
 LENGTHS: dict[str, dict[str, int]] = {
     "cdf": {"x": 0, "y": 0},
     "roc": {"fpr": 0, "tpr": 0, "thresholds": 0},
+    "smooth-auc": {"fpr": 0, "tpr": 0},
     "calibration": {"prob_pred": 0, "prob_true": 0, "count": 0},
     "binned-residuals": {"prob_pred": 0, "residual": 0, "count": 0, "envelope": 0},
     "quantiles": {"p": 0, "x": 0},
@@ -50,8 +51,9 @@ def envelope(kind: str, arrays: Mapping[str, object], face: Face, evidence: Mapp
     """One JSON text that holds all of a curve. Numbers are written so that they are read back exactly.
 
     Args:
-        kind: ``cdf``, ``roc``, ``calibration``, ``hosmer-lemeshow``, ``binned-residuals``, ``residual-plot``,
-            ``quantiles``, ``histogram``, ``thresholds``, ``quantile``, ``bounds``, ``roc-thresholds`` or ``curves``.
+        kind: ``cdf``, ``roc``, ``smooth-auc``, ``calibration``, ``hosmer-lemeshow``, ``binned-residuals``,
+            ``residual-plot``, ``quantiles``, ``histogram``, ``thresholds``, ``quantile``, ``bounds``,
+            ``roc-thresholds`` or ``curves``.
         arrays: By name: arrays, numbers, or nested objects of them. What is not finite is written as null.
         face: What stands on the curve's face.
         evidence: ``question`` and ``releases``.

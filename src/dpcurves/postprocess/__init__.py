@@ -11,6 +11,7 @@ from .bands import (
     upper_quantile,
 )
 from .binned import mean_residuals, residual_envelope
+from .binormal import auc_of_steps, binormal_tpr
 from .bisection import Bracket, bisected
 from .block_noise import path_graph, prefix_graph, regular_bounds, subtraction_graph
 from .distances import Distribution, area_between, energy_between, largest_gap
@@ -35,12 +36,12 @@ from .weighted_isotonic import weighted_isotonic
 
 __all__ = [
     "DRAWS", "AtMost", "Band", "Bracket", "Ceiling", "Distribution", "Estimate", "Exactly", "Groups", "NoiseGraph",
-    "PathQuantile", "Weighed", "area_between", "auc", "auc_of_counts", "bisected", "counts_to_prefixes", "drawn_even",
-    "dvoretzky", "energy_between", "hosmer_lemeshow", "interval", "inverse_at", "largest_gap", "least_squares",
-    "least_squares_batch", "mean_residuals", "measured_edges", "monotone_hull", "monotone_prefixes", "noise_draws",
-    "noise_graph", "non_decreasing", "path_graph", "population_band", "prefix_graph", "public_generator",
-    "regular_bounds", "residual_envelope", "roc_points", "shrunken", "simulated_p_value", "simultaneous_band",
-    "simultaneous_errors", "smooth_absolute", "smooth_squares", "subtracted_prefixes", "subtraction_graph",
-    "subtraction_variances", "tail_bound", "unbiased", "unbiased_batch", "upper_quantile", "value_at",
-    "weighted_isotonic",
+    "PathQuantile", "Weighed", "area_between", "auc", "auc_of_counts", "auc_of_steps", "binormal_tpr", "bisected",
+    "counts_to_prefixes", "drawn_even", "dvoretzky", "energy_between", "hosmer_lemeshow", "interval", "inverse_at",
+    "largest_gap", "least_squares", "least_squares_batch", "mean_residuals", "measured_edges", "monotone_hull",
+    "monotone_prefixes", "noise_draws", "noise_graph", "non_decreasing", "path_graph", "population_band",
+    "prefix_graph", "public_generator", "regular_bounds", "residual_envelope", "roc_points", "shrunken",
+    "simulated_p_value", "simultaneous_band", "simultaneous_errors", "smooth_absolute", "smooth_squares",
+    "subtracted_prefixes", "subtraction_graph", "subtraction_variances", "tail_bound", "unbiased", "unbiased_batch",
+    "upper_quantile", "value_at", "weighted_isotonic",
 ]  # fmt: skip

@@ -1,0 +1,111 @@
+"""One number instead of a curve: the area, and the curve that normal scores of equal spread would have with it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import display
+from ..data import AucQuery, Axis, Grid
+from ..data.axis import Category
+from ..postprocess import auc_of_steps, binormal_tpr
+from ..release import ALL, Face, Release, Setting, Step
+from .labels import labels
+from .question import card_of, face_of
+from .roc import UNIT_INTERVAL
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FloatArray = NDArray[np.float64]
+POINTS = 513
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothAuc:
+    """The area under an ROC curve, and the symmetric binormal curve that has it (Boyd, Lantz and Page 2015).
+
+    The curve is a shape that was assumed, not measured: use `ROC` to see how scores rank.
+
+    Attributes:
+        fpr: False positive rates, from 0 to 1, of shape ``(513,)``.
+        tpr: True positive rates of the binormal curve, of the same shape.
+        auc: The released area. It has no interval: how much noise it has depends on the records.
+        steps: The released number, in steps of ``2**-20``.
+        face: What stands on every picture.
+    """
+
+    fpr: FloatArray
+    tpr: FloatArray
+    auc: float
+    steps: int
+    face: Face
+
+    @classmethod
+    def read(cls, steps: int, face: Face) -> SmoothAuc:
+        """From the released number."""
+        auc = auc_of_steps(steps)
+        fpr = np.linspace(0.0, 1.0, POINTS)
+        return cls(fpr, binormal_tpr(fpr, auc), auc, steps, face)
+
+    def binormal(self, fpr: ArrayLike) -> FloatArray:
+        """True positive rates of the binormal curve at any false positive rates."""
+        return binormal_tpr(np.asarray(fpr, dtype=np.float64), self.auc)
+
+    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
+        """Draw the binormal curve."""
+        return display.draw_roc(self.fpr, self.tpr, self.auc, self.face, ax=ax, name=name)
+
+    def to_frame(self) -> Any:
+        """Columns ``fpr`` and ``tpr`` as a data frame."""
+        return display.to_frame({"fpr": self.fpr, "tpr": self.tpr})
+
+    def to_json(self) -> str:
+        """The published format (``kind`` is ``smooth-auc``)."""
+        arrays: Mapping[str, Any] = {"fpr": self.fpr, "tpr": self.tpr, "auc": self.auc}
+        return display.envelope("smooth-auc", arrays, self.face, {"question": {"steps": self.steps}, "releases": []})
+
+    @classmethod
+    def from_json(cls, text: str) -> SmoothAuc:
+        """What `to_json` wrote."""
+        opened = display.opened(text, "smooth-auc")
+        return cls.read(int(opened.evidence["question"]["steps"]), opened.face)
+
+    def _repr_html_(self) -> str:
+        return card_of("Binormal ROC curve", self.plot, [("AUC", f"{self.auc:.4f}")], self.face, size=display.SQUARE)
+
+
+@dataclass(frozen=True, slots=True)
+class SmoothAucQuestion:
+    """How well does `score` rank positives above negatives, as one number? One turn.
+
+    Attributes:
+        label: The column of true labels.
+        score: The column of scores; high scores are positive.
+        grid: Public cells of the scores; scores in one cell are tied.
+        pos_label, neg_label: The two classes; records with another label are missing.
+        model: What is said about the model that made the scores: stands on the face.
+    """
+
+    label: str
+    score: str
+    grid: Grid = UNIT_INTERVAL
+    pos_label: Category = 1
+    neg_label: Category | None = None
+    model: str = "the model is taken as public"
+
+    def __post_init__(self) -> None:
+        labels(self.label, self.pos_label, self.neg_label)
+
+    def steps(self, setting: Setting) -> Generator[Step, Release, SmoothAuc]:
+        """One number."""
+        classes = labels(self.label, self.pos_label, self.neg_label)
+        release = yield Step(AucQuery((classes, Axis(self.score, self.grid))), ALL)
+        return SmoothAuc.read(release.values[0], face_of([release], self.model))
+
+    def __str__(self) -> str:
+        return f"area under the ROC curve of {self.score} for {self.label}"
