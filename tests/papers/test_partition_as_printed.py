@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from regression_diagnostics.as_printed import estimate_not_private, noisy_costs, partition_not_private
 
-RUNS = 8_000
+RUNS = 6_000
 
 
 def alone(row: NDArray[np.float64], place: int, seed: int) -> int:
