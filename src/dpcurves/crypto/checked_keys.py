@@ -34,7 +34,7 @@ class CheckedShare:
     values: Words
     proofs: Words
     turns: Words
-    _known: list[Words] = field(default_factory=list)
+    _known: list[Words] = field(default_factory=list, init=False)
 
     def __len__(self) -> int:
         return len(self.turns)
