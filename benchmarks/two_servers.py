@@ -1,6 +1,6 @@
 """Two servers end to end on this machine: upload, quartiles, a curve, bytes, and the error beside the plan.
 
-`python benchmarks/two_servers.py [--reports 100000]`. Servers, owners and analyst are processes of their own on the
+`python benchmarks/two_servers.py [--reports 100000] [--check]`. Servers, owners and analyst are processes of their own on the
 loopback. Each report is sealed on its own, as if each came from another owner. Times are by the clock, and the
 processors' time of all processes stands beside them: on a busy machine that is the one to look at. Nothing is asserted.
 """
@@ -42,7 +42,7 @@ from dpcurves.mechanisms.keyed_path import NoiseKey
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD
 from dpcurves.release import ALL, Release, Setting, Step
-from dpcurves.trust import FunctionShares
+from dpcurves.trust import FunctionShares, Owners
 from dpcurves.trust.shared_records import Encoding, Reports
 
 GRID = dp.Grid(-8, 8, cells=2**32 - 1)  # with the place of missing records, 32 bits
@@ -53,25 +53,27 @@ RUNS, THRESHOLDS = 200, 16
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reports", type=int, default=100_000)
-    reports = parser.parse_args().reports
+    parser.add_argument("--check", action="store_true", help="servers check reports")
+    arguments = parser.parse_args()
+    reports, owners = arguments.reports, Owners.CHECKED if arguments.check else Owners.UNCHECKED
     table = Table(
         "what", "target", "seconds", "processor seconds", title=f"{reports} reports, 32-bit grid, two servers"
     )
     with tempfile.TemporaryDirectory() as folder, Progress(console=Console(stderr=True)) as bars:
-        task = founded(Path(folder), reports)
+        task = founded(Path(folder), reports, owners)
         with servers(Path(folder), task) as clock:
             measure(Path(folder), task, reports, clock, table, bars)
         errors(table, bars)
     Console().print(table)
 
 
-def founded(folder: Path, reports: int) -> Task:
+def founded(folder: Path, reports: int, owners: Owners) -> Task:
     with socket.socket() as one, socket.socket() as other:
         for probe in (one, other):
             probe.bind(("127.0.0.1", 0))
         ports = one.getsockname()[1], other.getsockname()[1]
     first, second = (Identity.found(folder / f"a{party}", f"https://127.0.0.1:{ports[party]}") for party in (0, 1))
-    draft = Task("benchmark", "x", GRID, None, ONE, reports, (first.public, second.public), {})
+    draft = Task("benchmark", "x", GRID, None, ONE, reports, (first.public, second.public), {}, owners=owners)
     people = {Role.OWNER: 1, Role.ANALYST: 1, Role.COORDINATOR: 1}
     return found(draft, people, folder / "task.json", folder / "tickets")
 
@@ -141,6 +143,9 @@ def measure(  # noqa: PLR0917
         clock.start()
         analyst.ask(ThresholdsQuestion("x", GRID, (2**31,)))
         table.add_row("first answer (reports are read, the loss is charged)", "", *clock.stop())
+        if task.owners is Owners.CHECKED:
+            table.add_row("bytes to each server, for each report", "", f"{encoding_of(task).size}", "")
+            return
         clock.start()
         bar = bars.add_task("quartiles", total=33)
         analyst.ask(Quartiles(), progress=lambda: bars.advance(bar))

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from federation import GRID, LONG, Federation, values
+from typer.testing import CliRunner
 
 from dpcurves.aggregator import ProtocolAborted, Task
 from dpcurves.aggregator.batch import Report, packed, unpacked
@@ -24,6 +25,7 @@ from dpcurves.aggregator.launch import Aggregator
 from dpcurves.aggregator.question import Asked
 from dpcurves.aggregator.sealing import OVERHEAD, place_of, public_key, sealed
 from dpcurves.aggregator.ticket import Role
+from dpcurves.cli.app import build
 from dpcurves.curves import QuantileQuestion, RocThresholdsQuestion, Thresholds, ThresholdsQuestion
 from dpcurves.data import Categories
 from dpcurves.ledger import Ledger
@@ -31,7 +33,7 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.release import Family, Noise
 from dpcurves.trust import Owners
 
-NAMES = ("open", "counted", "scored", "resent", "halved", "full", "killed", "checked")
+NAMES = ("open", "counted", "scored", "resent", "halved", "full", "killed", "checked", "typed")
 Damage = Callable[[bytes], bytes]
 X = np.asarray(values()["x"])
 AT = (100, 500, 900, 1000)
@@ -125,6 +127,36 @@ def test_before_a_task_is_closed_there_are_no_answers_and_after_it_no_reports(pa
         pair.close(pair.tasks["open"])
     assert spent(pair, pair.tasks["open"], 0) == "0"
     assert pair.close(pair.tasks["counted"], party=1) == pair.close(pair.tasks["counted"])
+
+
+def test_the_commands_contribute_close_and_ask(pair: Federation, tmp_path: Path) -> None:
+    task, run = pair.tasks["typed"], CliRunner()
+    document = ["--task", str(pair.folder / "typed.json"), "--ticket"]
+    table = tmp_path / "table.csv"
+    table.write_text("delay\n" + "".join(f"{value}\n" for value in X))
+    owner, coordinator, analyst = (str(pair.file(task, f"{role}-1")) for role in ("owner", "coordinator", "analyst"))
+    for arguments, words in (
+        (["contribute", str(table), *document, owner, "--column", "delay"], "sent: 200 reports, 200 of them new"),
+        (["task", "close", *document, coordinator], "closed: 200 reports reached both servers"),
+        (["ask", "cdf", *document, analyst, "--at", "0.5,1"], "One dishonest owner can shift a count"),
+        (["ask", "cdf", *document, analyst, "--quantile", "0.5"], "0.5 quantile of x"),
+        (["ask", "cdf", *document, analyst, "--curve", "5", "--json", str(tmp_path / "cdf.json")], "written: "),
+        (["task", "show", *document[:2]], task.hash),
+    ):
+        result = run.invoke(build(), arguments)
+        assert (result.exit_code, words in result.stdout) == (0, True), result.output
+    read = Thresholds.from_json((tmp_path / "cdf.json").read_text())
+    assert read.x.tolist() == [0.2, 0.4, 0.6, 0.8, 1.0]
+    for arguments, words in (
+        (["ask", "cdf", *document, owner, "--at", "1"], "ticket: that of an analyst is needed"),
+        (["ask", "roc", *document, analyst], "a ROC curve needs a task with --label"),
+        (["ask", "cdf", *document, analyst], "give one of --at"),
+        (["contribute", str(table), *document, owner], "column: 'x' is not in the data"),
+        (["contribute", str(table), *document, owner, "--label", "y"], "the task counts values without a label"),
+    ):
+        result = run.invoke(build(), arguments)
+        assert (result.exit_code != 0, words in result.stderr) == (True, True), result.output
+        assert "Traceback" not in result.output
 
 
 # Owners

@@ -94,6 +94,8 @@ class Aggregator:
             ValueError: as `desks`; or the address can not be had.
         """
         desks = self.desks()
+        for desk in desks.values():
+            desk.encoding.warm()
         others = [task.servers[1 - self.party] for task in self.tasks]
         config = uvicorn.Config(
             create_app(desks), host=address.host, port=address.port, http=PeerAware, ws="none", lifespan="off",

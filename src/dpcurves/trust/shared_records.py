@@ -71,6 +71,11 @@ class Encoding:
         shares = share_cells(_cells(places, self.slots), self.domain, self.engine, randomness)
         return _halves(shares.public.records(), shares.seeds)
 
+    def warm(self) -> None:
+        """Let the engine compile what it needs, so that the first answer does not wait for it."""
+        (share, _), *_ = self.shared(np.zeros(1, dtype=np.int64), Randomness.system())
+        prefix_sums(self.keys(0, [share]), [0, self.slots], self.engine)
+
     def require(self, party: int, shares: Sequence[bytes]) -> None:
         """Refuse what are no keys.
 
@@ -118,6 +123,11 @@ class CheckedEncoding(Encoding):
         return CheckedKeys.joined(
             [CheckedKeys(CheckedShare.from_records(self.domain, public), SeedShare(party, seeds))]
         )
+
+    def warm(self) -> None:
+        """Let the engine compile what it needs, so that the first answer does not wait for it."""
+        (share, _), *_ = self.shared(np.zeros(1, dtype=np.int64), Randomness.system())
+        checked_values(self.checked_keys(0, [share]), [0, self.slots], self.engine, bytes(32))
 
     def require(self, party: int, shares: Sequence[bytes]) -> None:
         """Refuse what are no keys."""
