@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import ROUND_FLOOR, Context
+from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from math import exp, isfinite, log, log1p, sqrt
 
 DIGITS = 12
+COARSE = 1e-4
+BILLIONTH = Decimal("1e-9")
 
 
 def epsilon_of_zcdp(rho: Fraction | float, delta: float) -> float:
@@ -54,14 +56,15 @@ def delta_of_zcdp(rho: Fraction | float, epsilon: Fraction | float) -> float:
 def rho_for(epsilon: Fraction | float, delta: float) -> Fraction:
     """The largest rho whose releases are all (epsilon, delta)-private by `epsilon_of_zcdp`.
 
-    Rounded down to 12 digits, so the promise holds for the rational that is returned.
+    Rounded down to 12 digits, so the promise holds for the rational that is returned; and from 1e-4 on to whole
+    billionths, which a ledger can keep.
 
     Raises:
         ValueError: `epsilon` is not a finite number above zero, or `delta` is not strictly between 0 and 1.
 
     >>> rho = rho_for(1, 1e-6)
     >>> float(rho), epsilon_of_zcdp(rho, 1e-6) <= 1
-    (0.0243559703595, True)
+    (0.02435597, True)
     """
     kept = _not_negative(epsilon, "epsilon")
     if kept == 0:
@@ -70,7 +73,8 @@ def rho_for(epsilon: Fraction | float, delta: float) -> Fraction:
     while epsilon_of_zcdp(enough, delta) <= kept:
         enough *= 2
     rho = _root(lambda rho: epsilon_of_zcdp(rho, delta) - kept, enough)
-    return Fraction(Context(prec=DIGITS, rounding=ROUND_FLOOR).create_decimal_from_float(rho))
+    digits = Context(prec=DIGITS, rounding=ROUND_FLOOR).create_decimal_from_float(rho)
+    return Fraction(digits if rho < COARSE else digits.quantize(BILLIONTH, rounding=ROUND_FLOOR))
 
 
 def _root(rising: Callable[[float], float], upper: float) -> float:
