@@ -24,10 +24,10 @@ KINDS = (
     "calibration",
     "hosmer-lemeshow",
     "binned-residuals",
+    "residuals",
 )
 COMMANDS = [
     *((kind,) for kind in KINDS),
-    ("residuals",),
     *(("plan", kind) for kind in KINDS),
     *(("ledger", kind) for kind in ("create", "show", "verify", "head")),
     *(("task", kind) for kind in ("identity", "create", "show", "close")),

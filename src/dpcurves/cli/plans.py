@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from .promise_options import Price, Promise, Units
-from .table_options import Cells, Groups, HintedCells, MostBins, Share, Shares, Split, Thresholded, Values
+from .table_options import Cells, Groups, HintedCells, MostBins, PlaneCells, Share, Shares, Split, Thresholded, Values
 from .terminal import say, terminal
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ ASKED = MappingProxyType(
     {
         "CountQuery": "counts", "PartitionQuery": "counts", "SplitQuery": "boxes", "RangeQuery": "thresholds",
         "SumQuery": "sums", "CutQuery": "cuts", "MedianQuery": "cuts", "AboveQuery": "comparisons",
-        "BoundQuery": "bounds", "MergeQuery": "merges",
+        "BoundQuery": "bounds", "MergeQuery": "merges", "RegionQuery": "counts", "BucketQuery": "buckets",
+        "MisfitQuery": "boxes",
     }
 )  # fmt: skip
 
@@ -130,11 +131,25 @@ def binned_residuals(bins: MostBins, cells: Cells, price: Price, promise: Promis
     _rehearse(BinnedResidualsQuestion("label", "score", PUBLIC_MODEL, bins.number, grid=grid), price, promise, units)
 
 
+def residuals(cells: PlaneCells, price: Price, promise: Promise, units: Units) -> None:
+    """The errors behind a residual plot.
+
+    How finely the plane is counted depends on the answers; it is shown as for counts of zero.
+
+    Example: dpcurves plan residuals --units 100000 --epsilon 1 --adjacency replace-one
+    """
+    from ..curves import ResidualPlotQuestion
+    from ..privacy import PUBLIC_MODEL
+
+    question = ResidualPlotQuestion("predicted", "residual", 1.0, 1.0, "0.95", PUBLIC_MODEL, cells.number)
+    _rehearse(question, price, promise, units)
+
+
 PLAN_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
     {
         "cdf": cdf, "quantiles": quantiles, "histogram": histogram, "thresholds": thresholds, "quantile": quantile,
         "roc": roc, "calibration": calibration, "hosmer-lemeshow": hosmer_lemeshow,
-        "binned-residuals": binned_residuals,
+        "binned-residuals": binned_residuals, "residuals": residuals,
     }
 )  # fmt: skip
 

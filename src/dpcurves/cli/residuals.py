@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from .answer import Terms, answer
-from .literals import amount, chosen, whole
+from .literals import amount, chosen
 from .output import Output
+from .table_options import PlaneCells
 from .views import Shown
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ class Plane:
             metavar="public|disjoint|private",
         ),
     ]
-    cells: Annotated[str, Option(help="Cells along each axis: 256 at most.", metavar="N")] = "64"
 
     @property
     def units(self) -> tuple[float, float]:
@@ -56,11 +56,6 @@ class Plane:
     def share(self) -> str:
         """What bounds should cover."""
         return amount("coverage", self.coverage)
-
-    @property
-    def number(self) -> int:
-        """Cells along each axis."""
-        return whole("cells", self.cells)
 
     def declared(self) -> Model:
         """One of three things."""
@@ -86,7 +81,7 @@ class ResidualPlotView:
         return curve.plot(ax=headless_axes())
 
 
-def residuals(plane: Plane, terms: Terms, output: Output) -> None:
+def residuals(plane: Plane, cells: PlaneCells, terms: Terms, output: Output) -> None:
     """How residuals spread over predictions.
 
     Bounds are found in private; within them a density is estimated, and synthetic points are drawn from it.
@@ -97,7 +92,7 @@ def residuals(plane: Plane, terms: Terms, output: Output) -> None:
     from ..curves import ResidualPlotQuestion
 
     question = ResidualPlotQuestion(
-        plane.predicted, plane.residual, *plane.units, plane.share, plane.declared(), plane.number
+        plane.predicted, plane.residual, *plane.units, plane.share, plane.declared(), cells.number
     )
     answer(question, ResidualPlotView(), terms, output)
 

@@ -246,6 +246,18 @@ class MostBins:
 
 
 @dataclass(frozen=True)
+class PlaneCells:
+    """How finely a plane is divided."""
+
+    cells: Annotated[str, Option(help="Cells along each axis: 256 at most.", metavar="N")] = "64"
+
+    @property
+    def number(self) -> int:
+        """Cells along each axis."""
+        return whole("cells", self.cells)
+
+
+@dataclass(frozen=True)
 class Groups:
     """Groups of like scores."""
 
