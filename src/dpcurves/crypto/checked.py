@@ -17,7 +17,7 @@ from .ring import Words
 DIGEST_SIZE = 16
 VERIFICATION_KEY_SIZE = 32
 _CHUNK = 1024
-_MOST_WORDS = 1024  # of a key's transcript, before it is folded
+_MOST_WORDS = 1024  # of a key's transcript, before it is folded; both servers have to fold alike
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
