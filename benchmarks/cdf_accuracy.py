@@ -29,6 +29,7 @@ from accuracy.targets import PURE, ZERO_CONCENTRATED
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from dpcurves.data import Hint
 from dpcurves.privacy import PrivacyLoss, rho_for
 
 WIDTH = 200  # of the report, where no terminal says otherwise
@@ -78,7 +79,7 @@ def _targets(options: argparse.Namespace, console: Console, progress: Progress) 
     size: Size = options.size
     tasks = _of_papers(size)
     papers = [*of_papers(), *with_gaussian_noise(), *in_their_wake()]
-    methods = [*reference(), hinted("spread"), *papers, *_peers(size, console)]
+    methods = [*reference(), hinted(Hint.SPREAD), *papers, *_peers(size, console)]
     bar = progress.add_task("papers' tasks", total=len(tasks) * len(LOSSES) * len(methods))
     step = partial(progress.advance, bar)
     return {

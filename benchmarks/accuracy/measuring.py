@@ -42,7 +42,7 @@ TINY = Size(1, 2, ("1",), (6, 7))
 def measure(task: Task, method: Method, loss: PrivacyLoss, size: Size, step: Callable[[], None]) -> Measured | None:
     """Errors of all releases; of the variant with the least W1, if there are several. None: it does not answer."""
     jobs = jobs_of(task, loss, size)
-    if not (method.variants and method.answers(jobs[0].sample, loss)):
+    if not method.answers(jobs[0].sample, loss):
         step()
         return None
     measured = [_measured(variant, jobs) for variant in method.variants.values()]

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from dpcurves.curves import CDF, CdfQuestion, PartitionCdfQuestion
-from dpcurves.data import Axis, CountQuery, Grid, Read
+from dpcurves.data import Axis, CountQuery, Grid, Hint, Read
 from dpcurves.mechanisms import Flat, Linear, Tree
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 
@@ -72,15 +72,15 @@ def ours(job: Job) -> FloatArray:
     return curve.y
 
 
-def hinted(hint: str) -> Method:
-    """Ours, of which something is said that is public."""
+def hinted(hint: Hint) -> Method:
+    """Ours, where something is known in public."""
 
     def release(job: Job) -> FloatArray:
         question = CdfQuestion(COLUMN, job.sample.grid, hint=hint)
         curve: CDF = answer(question, job.sample, job.loss, job.seed)
         return curve.y
 
-    return Method(f"dpcurves, hint {hint}", {"": one_by_one(release)} if "hint" in CdfQuestion.__annotations__ else {})
+    return untuned(f"dpcurves, hint {hint.value}", release)
 
 
 def flat(job: Job) -> FloatArray:
