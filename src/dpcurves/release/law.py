@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.region import laid_out
+
 
 class Family(Enum):
     """A kind of integer noise around zero."""
@@ -124,10 +126,8 @@ class Level:
 
     @property
     def first(self) -> NDArray[np.int64]:
-        """The first cells of the intervals. A formula is laid out as one: NumPy would read a range number by number."""
-        if isinstance(self.starts, range):
-            return np.arange(self.starts.start, self.starts.stop, self.starts.step, dtype=np.int64)
-        return np.asarray(self.starts, dtype=np.int64)
+        """The first cells of the intervals."""
+        return laid_out(self.starts)
 
     def bounds(self, cells: int) -> NDArray[np.int64]:
         """The ends of the intervals: one more than there are intervals."""
