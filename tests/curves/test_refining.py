@@ -15,9 +15,9 @@ from dpcurves.curves import CDF, CdfQuestion, Quantiles, QuantilesQuestion
 from dpcurves.curves.refining import FEWEST, is_worth_looking
 from dpcurves.data import Axis, Categories, CountQuery, Grid, Hint, Outside, PartitionQuery
 from dpcurves.mechanisms import Tree
-from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
+from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.release import Setting
-from dpcurves.session import rehearse
+from dpcurves.session import Session, rehearse
 from dpcurves.trust import Central
 
 GRID = Grid(0, 1, cells=1000)
@@ -169,3 +169,14 @@ def test_hints_are_words_of_their_own() -> None:
     assert str(QuantilesQuestion("x", GRID, (0.5,), hint=Hint.ATOMS)) == "quantiles of x, said to have atoms"
     with pytest.raises(ValueError, match="hint: one of spread, peaked, atoms is needed, or none, got 'flat'"):
         CdfQuestion("x", GRID, hint="flat")  # type: ignore[arg-type]
+
+
+def test_asked_again_under_its_request_the_same_curve_is_free() -> None:
+    with Session({"x": X}, budget=PrivacyLoss.pure(1), adjacency=Neighbours.ADD_REMOVE) as session:
+        first = session.ask(QUESTION, PrivacyLoss.pure("0.6"), request="mine")
+        again = session.ask(QUESTION, PrivacyLoss.pure("0.6"), request="mine")
+        assert np.array_equal(first.y, again.y)
+        assert again.prefixes.turns == first.prefixes.turns
+        assert session.left == PrivacyLoss.pure("0.4")
+        with pytest.raises(ValueError, match="another question"):
+            session.ask(replace(QUESTION, hint=Hint.ATOMS), PrivacyLoss.pure("0.6"), request="mine")

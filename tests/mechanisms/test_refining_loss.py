@@ -47,7 +47,9 @@ def ways(grid: Grid, loss: PrivacyLoss, adjacency: Adjacency) -> Iterator[Way]:
             assert isinstance(step.query, PartitionQuery)
             plans.append(AUTO.plan(step.query, loss * step.share, adjacency))  # noqa: B023
             shares.append(step.share)  # noqa: B023
-            values = answers(plans[-1].law.size, len(plans), way)  # noqa: B023
+            law = plans[-1].law  # noqa: B023
+            assert isinstance(law, Measured)
+            values = answers(law.size, len(plans), way)  # noqa: B023
             return Release(plans[-1], tuple(values.tolist()), payment=None, seeded=True)  # noqa: B023
 
         question = CdfQuestion("score", grid, hint=Hint.PEAKED)
