@@ -1,8 +1,9 @@
 """Two servers end to end on this machine: upload, quartiles, a curve, bytes, and the error beside the plan.
 
 `python benchmarks/two_servers.py [--reports 100000] [--check]`. Both servers are processes of their own, owners and
-analyst are this one. Each report is sealed on its own, as if each came from another owner. Times are by the clock, and the
-processors' time of all processes stands beside them: on a busy machine that is the one to look at. Nothing is asserted.
+analyst are this one. Each report is sealed on its own, as if each came from another owner. Times are by the clock, and
+the processors' time of all processes stands beside them: on a busy machine that is the one to look at. Nothing is
+asserted.
 """
 
 from __future__ import annotations
