@@ -44,3 +44,5 @@ def test_boxes_lie_within_the_table() -> None:
         MisfitQuery(AXES, (), ())
     with pytest.raises(ValueError, match="expected"):
         MisfitQuery(AXES, (((0, 2), (0, 3)),), ())
+    with pytest.raises(ValueError, match="expected"):
+        MisfitQuery(AXES, (((0, 2), (0, 3)),), (-(2**63),))

@@ -137,6 +137,15 @@ def test_multiplicative_weights_meet_what_they_counted() -> None:
     assert spent == 1
 
 
+@pytest.mark.parametrize("survey", SURVEYS, ids=lambda survey: type(survey).__name__)
+def test_next_to_no_budget_is_no_error(survey: Survey) -> None:
+    """Noise of a billion records."""
+    setting, table = Setting(PrivacyLoss.pure("1e-9"), AddRemove(EACH_RECORD), adaptive=True), np.arange(65)
+    found, spent = surveyed(survey, (axis(8), axis(8)), setting, partial(run, table))
+    assert np.isfinite(found.cells).all()
+    assert spent == 1
+
+
 def test_an_adaptive_grid_divides_where_records_are() -> None:
     table = np.zeros((64, 64), dtype=np.int64)
     table[:8, :8] = 500

@@ -14,6 +14,8 @@ from .table import Read, Table
 
 Places = range | tuple[int, ...]
 
+MOST_EXPECTED = 2**62
+
 Box = tuple[tuple[int, int], ...]
 """Along each axis the first cell, and one after the last."""
 
@@ -88,10 +90,12 @@ class MisfitQuery(Table):
 
     Attributes:
         boxes: Boxes of cells.
-        expected: How many records are expected in each. They may depend on earlier answers, never on records.
+        expected: How many records are expected in each, up to 2**62. They may depend on earlier answers, never on
+            records.
 
     Raises:
-        ValueError: there is no box, one has no cell or leaves the table, or there are not as many expectations.
+        ValueError: there is no box, one has no cell or leaves the table, there are not as many expectations, or one is
+            out of range.
     """
 
     boxes: tuple[Box, ...]
@@ -102,6 +106,8 @@ class MisfitQuery(Table):
             raise ValueError(f"boxes: at least one is needed, each with cells of a table of shape {self.shape}")
         if len(self.expected) != len(self.boxes):
             raise ValueError(f"expected: one for each of {len(self.boxes)} boxes is needed, got {len(self.expected)}")
+        if max(map(abs, self.expected)) > MOST_EXPECTED:
+            raise ValueError("expected: whole numbers up to 2**62 are needed")
 
 
 def _distinct(order: Places, size: int) -> int:

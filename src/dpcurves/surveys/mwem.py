@@ -21,6 +21,8 @@ from .survey import Axes, Conversation, FloatArray, Surveyed
 SWEEPS = 100
 MOST_BOXES = 4096
 LEAST = 1e-9
+"""So large a part of all records, at least, is expected in a box that was counted, and beside it."""
+MOST = 1e18
 
 
 class Look(NamedTuple):
@@ -60,7 +62,7 @@ class MwemSurvey:
         rounds = min(self.rounds, len(boxes))
         estimate, looks, found = np.full(extent.shape, max(total, 1.0) / extent.cells), list[Look](), None
         for turn in range(rounds):
-            expected = tuple(round(float(estimate[inside(box)].sum())) for box in boxes)
+            expected = tuple(round(min(float(estimate[inside(box)].sum()), MOST)) for box in boxes)
             shifted = tuple(_in_table(box, axes) for box in boxes)
             chosen = yield Step(MisfitQuery(axes, shifted, expected), left / rounds / 2)
             box = boxes.pop(chosen.values[0])
@@ -97,13 +99,15 @@ def fitted(estimate: FloatArray, looks: Sequence[Look]) -> FloatArray:
     depend on how many records there are. Of the box a count in it and what is left beside it are averaged.
     """
     total = max(float(np.mean([look.within + look.beside for look in looks])), 1.0)
+    least = LEAST * total
     for _ in range(SWEEPS):
         for look in looks:
-            aim = float(np.clip((look.within + total - look.beside) / 2, LEAST, max(total - LEAST, LEAST)))
+            aim = min(max((look.within + total - look.beside) / 2, least), total - least)
             estimate = estimate * (total / estimate.sum())
             within = float(estimate[look.cells].sum())
-            estimate *= (total - aim) / max(total - within, LEAST)
-            estimate[look.cells] *= aim / max(within, LEAST) * max(total - within, LEAST) / (total - aim)
+            beside = (total - aim) / max(total - within, least)
+            estimate *= beside
+            estimate[look.cells] *= aim / max(within, least) / beside
     return estimate
 
 
