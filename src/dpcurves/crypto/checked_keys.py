@@ -9,7 +9,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from .comparison_keys import MOST_BITS, Domain, SeedShare, by_level
+from .comparison_keys import MOST_BITS, Domain, SeedShare, as_rows, by_level
 from .ring import Words
 from .wire import Frame
 
@@ -52,9 +52,7 @@ class CheckedShare:
 
     def records(self) -> Words:
         """One row for each key: equal rows are equal correction words."""
-        count = len(self)
-        levels = (part.transpose(1, 0, 2).reshape(count, -1) for part in (self.seeds, self.values, self.proofs))
-        return np.concatenate([*levels, self.turns[:, None]], axis=1)
+        return as_rows(self.seeds, self.values, self.proofs, self.turns[None, :, None])
 
     def fingerprints(self) -> Words:
         """BLAKE2b-256 of each row, ``(keys, 4)``. Worked out once: correction words do not change."""

@@ -13,6 +13,7 @@ from .wire import Frame
 
 MOST_BITS = 64
 ENUMERABLE_BITS = 20
+_AT_A_TIME = 256  # keys whose rows fit into the cache
 _KIND = 0  # of server 0; that of server 1 is one more
 
 
@@ -130,9 +131,7 @@ class PublicShare:
 
     def records(self) -> Words:
         """One row for each key, ``(keys, domain.record_words)``: equal rows are equal correction words."""
-        count = len(self)
-        by_level = (part.transpose(1, 0, 2).reshape(count, -1) for part in (self.seeds, self.values))
-        return np.concatenate([*by_level, self.turns[:, None], self.leaf, self.point], axis=1)
+        return as_rows(self.seeds, self.values, self.turns[None, :, None], self.leaf[None], self.point[None])
 
     @classmethod
     def from_records(cls, domain: Domain, records: Words) -> PublicShare:
@@ -266,7 +265,22 @@ class ComparisonKeys:
 
 def by_level(records: Words, levels: int, words: int) -> Words:
     """Records ``(keys, levels * words)`` as ``(levels, keys, words)``, laid out so."""
-    return records.reshape(len(records), levels, words).transpose(1, 0, 2).copy()
+    result = np.empty((levels, len(records), words), np.uint64)
+    for keys in range(0, len(records), _AT_A_TIME):
+        chunk = records[keys : keys + _AT_A_TIME]
+        result[:, keys : keys + _AT_A_TIME] = chunk.reshape(len(chunk), levels, words).transpose(1, 0, 2)
+    return result
+
+
+def as_rows(*by_level: Words) -> Words:
+    """The reverse of `by_level`, for several arrays ``(levels, keys, words)``: one row for each key."""
+    ends = np.cumsum([0, *(part.shape[0] * part.shape[2] for part in by_level)])
+    rows = np.empty((by_level[0].shape[1], int(ends[-1])), np.uint64)
+    for keys in range(0, len(rows), _AT_A_TIME):
+        for start, end, part in zip(ends, ends[1:], by_level, strict=False):
+            chunk = part[:, keys : keys + _AT_A_TIME].transpose(1, 0, 2)
+            rows[keys : keys + _AT_A_TIME, start:end].reshape(chunk.shape)[...] = chunk
+    return rows
 
 
 def _frame(domain: Domain, party: int) -> Frame:
