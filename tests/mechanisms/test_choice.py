@@ -10,7 +10,7 @@ import pytest
 from tiny_tables import axes, counts, cuts, sums
 
 from dpcurves.data import Axis, Categories, CountQuery, Grid, Hint, Outside, Read
-from dpcurves.mechanisms import AUTO, LINEAR, Flat, Linear, Mechanism, RecursiveCuts, Tree
+from dpcurves.mechanisms import AUTO, LINEAR, Flat, Linear, Mechanism, RecursiveCuts, SquareRoot, Tree
 from dpcurves.mechanisms.choice import resolution_error
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
@@ -71,6 +71,21 @@ def test_of_spread_records_the_choice_has_the_least_predicted_error_of_all_width
     assert isinstance(chosen, Tree | Flat)
     assert chosen.width > 1
     assert totals[chosen] == min(totals.values())
+
+
+def test_full_cells_are_counted_through_a_square_root_if_the_loss_is_concentrated() -> None:
+    query, rho = counts(1, 256), PrivacyLoss.zcdp("0.5")
+    assert AUTO.choose(query, rho, public(256 * 4)) == SquareRoot()  # the variance of a cell is 2
+    for sparse in (
+        AUTO.choose(query, rho, public(256 * 3)),
+        AUTO.choose(query, PURE, public(10**6)),
+        AUTO.choose(query, rho, PRIVATE),
+        AUTO.choose(counts(2, 128), rho, public(10**6)),
+        LINEAR.choose(query, rho, public(10**6)),
+    ):
+        assert isinstance(sparse, Tree | Flat)
+    root, tree = (mechanism.plan(query, rho, public(1024)).error for mechanism in (AUTO, LINEAR))
+    assert root < tree
 
 
 def test_where_the_number_of_units_is_private_every_cell_is_counted() -> None:

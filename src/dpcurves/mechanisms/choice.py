@@ -37,6 +37,7 @@ from .flat import Flat
 from .linear import Linear
 from .merged_cells import MergedCells
 from .misfit_choice import MisfitChoice
+from .noise_level import noise_of
 from .noise_path import NoisePath
 from .noisy_auc import NoisyAuc
 from .noisy_medians import NoisyMedians
@@ -45,8 +46,13 @@ from .privtree import PrivTree
 from .recursive_cuts import RecursiveCuts
 from .regions import Regions
 from .sparse_vector import SparseVector
+from .square_root import SquareRoot
 from .tree import Tree
 
+DENSE = 1.5
+"""Records of a cell, in units of the variance of its noise, from which on there is little to smooth."""
+MOST_CONVOLVED = 2**16
+"""Cells up to which a square root is worked out quickly."""
 DOUBT = 4.0
 """How many times more than by chance alone spread records may be uneven, in squared records."""
 
@@ -78,7 +84,10 @@ class LinearChoice(Linear):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """By the kind of query; `LinearChoice` for noisy sums.
+    """By the kind of query; `LinearChoice` for noisy sums, or `SquareRoot` where that is more exact.
+
+    That is so for prefixes of one row under zero-concentrated privacy, if cells hold many records each: else a tree,
+    whose splits can be smoothed, is read more exactly, whatever its predicted error is.
 
     Formal guarantees: those of the mechanism that it chooses, from query, loss and adjacency alone.
     """
@@ -87,7 +96,11 @@ class Choice:
         """The mechanism that makes the plan."""
         if isinstance(query, RangeQuery):
             return NoisePath()
-        return _chooser(query) or LINEAR.choose(query, loss, adjacency)
+        chooser = _chooser(query)
+        if chooser is not None:
+            return chooser
+        linear = LINEAR.choose(query, loss, adjacency)
+        return SquareRoot() if _is_dense(query, loss, adjacency) and _is_better(query, loss, adjacency) else linear
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """The plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data."""
@@ -113,6 +126,21 @@ _CHOOSERS: Mapping[type[Query], Mechanism] = {
 def _chooser(query: Query) -> Mechanism | None:
     """The mechanism whose answers are choices; None where sums are asked for."""
     return _CHOOSERS.get(type(query))
+
+
+def _is_dense(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> bool:
+    """Whether a Gaussian mechanism counts prefixes of one row, whose cells hold more records than noise on average."""
+    if not isinstance(query, CountQuery) or query.read is not Read.PREFIXES or query.hint is Hint.SPREAD:
+        return False
+    if loss.is_pure or loss.rho == 0 or adjacency.total is None or query.rows > 1 or query.cells > MOST_CONVOLVED:
+        return False
+    return adjacency.total / query.cells > DENSE * noise_of(query, loss, adjacency).variance
+
+
+def _is_better(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> bool:
+    """Whether the square root has the less predicted error."""
+    root, nested = (mechanism.plan(query, loss, adjacency).error for mechanism in (SquareRoot(), LINEAR))
+    return root < nested
 
 
 LINEAR = LinearChoice()

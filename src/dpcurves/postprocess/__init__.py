@@ -23,7 +23,7 @@ from .least_squares import Estimate, least_squares, least_squares_batch
 from .monotone import counts_to_prefixes, monotone_prefixes, non_decreasing
 from .noise_graph import NoiseGraph, noise_graph
 from .path_quantile import PathQuantile
-from .reading import drawn_even, unbiased, unbiased_batch
+from .reading import drawn_even, smoothed, unbiased, unbiased_batch
 from .roc import auc, auc_of_counts, roc_points
 from .shrinkage import shrunken
 from .simulate import noise_draws
@@ -41,7 +41,7 @@ __all__ = [
     "largest_gap", "least_squares", "least_squares_batch", "mean_residuals", "measured_edges", "monotone_hull",
     "monotone_prefixes", "noise_draws", "noise_graph", "non_decreasing", "path_graph", "population_band",
     "prefix_graph", "public_generator", "regular_bounds", "residual_envelope", "roc_points", "shrunken",
-    "simulated_p_value", "simultaneous_band", "simultaneous_errors", "smooth_absolute", "smooth_squares",
+    "simulated_p_value", "simultaneous_band", "simultaneous_errors", "smooth_absolute", "smooth_squares", "smoothed",
     "subtracted_prefixes", "subtraction_graph", "subtraction_variances", "tail_bound", "unbiased", "unbiased_batch",
     "upper_quantile", "value_at", "weighted_isotonic",
 ]  # fmt: skip
