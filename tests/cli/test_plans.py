@@ -67,3 +67,15 @@ def test_what_is_missing_or_contradicts_is_named(run: Run, options: tuple[str, .
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith(f"dpcurves: {argument}: ")
     assert result.stderr.count("\n") == 1
+
+
+def test_a_plan_shows_the_turns_that_a_hint_chooses(run: Run) -> None:
+    grid = ("plan", "cdf", "--grid", "0:100:1024", *TERMS)
+    looking = run(*grid, "--units", "10000")
+    assert looking.stdout.count("one curator: ") == 3
+    assert "shown as for records that lie evenly" in " ".join(looking.stdout.split())
+    counted = run(*grid, "--units", "10000", "--hint", "atoms")
+    assert counted.stdout.count("one curator: ") == 1
+    assert "said to have atoms" in counted.stdout
+    wrong = run(*grid, "--units", "10000", "--hint", "flat")
+    assert "hint: spread or peaked or atoms is needed, got 'flat'" in wrong.stderr
