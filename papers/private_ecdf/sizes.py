@@ -32,7 +32,7 @@ class Size:
 
 EPSILONS = 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0
 FULL = Size(
-    levels=15, runs=40, record_runs=40, cost_levels=10, solver_levels=tuple(range(6, 16)), epsilons=EPSILONS,
+    levels=15, runs=24, record_runs=32, cost_levels=10, solver_levels=tuple(range(6, 16)), epsilons=EPSILONS,
     record_epsilons=EPSILONS, rates=(0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0),
 )  # fmt: skip
 QUICK = Size(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -19,6 +18,7 @@ Size = TypeVar("Size")
 ROOT = Path(__file__).resolve().parents[2]
 VARIABLE = "DPCURVES_DATA"
 OVERVIEW = "overview.png"
+COLORS = 64
 PICTURES = ROOT / "docs" / "images" / "papers"
 
 
@@ -85,7 +85,10 @@ def finish(options: Options[Size], findings: Findings, on: Console) -> None:
 
 def _keep_overview(options: Options[Size]) -> None:
     """The picture of the page of papers, if the run drew one."""
+    from PIL import Image
+
     drawn = options.out / OVERVIEW
     if drawn.exists():
         PICTURES.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(drawn, PICTURES / f"{options.paper.name}.png")
+        few = Image.open(drawn).convert("RGB").quantize(COLORS)  # a quarter of the size
+        few.save(PICTURES / f"{options.paper.name}.png", optimize=True)
