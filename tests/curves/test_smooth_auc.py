@@ -40,7 +40,9 @@ def test_what_was_written_is_read_again_and_drawn() -> None:
     assert (again.auc, again.face) == (curve.auc, curve.face)
     assert again.tpr.tolist() == curve.tpr.tolist()
     assert curve.binormal(0.5) == pytest.approx(np.interp(0.5, curve.fpr, curve.tpr), abs=1e-6)
-    assert f"AUC {curve.auc:.4f}"[:7] in curve.plot().get_legend().get_texts()[0].get_text()
+    legend = curve.plot().get_legend()
+    assert legend is not None
+    assert f"AUC {curve.auc:.4f}"[:7] in legend.get_texts()[0].get_text()
     assert "Binormal ROC curve" in curve._repr_html_()
 
 

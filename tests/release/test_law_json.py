@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dpcurves.release import Chosen, Contrasts, Convolved, Evidence, Family, Level, Measured, Noise, NoiseLaw
+from dpcurves.release import Chosen, Contrasts, Convolved, Evidence, Family, Grown, Level, Measured, Noise, NoiseLaw
 
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(7, 3)), Noise(Family.GAUSSIAN, Fraction(2**40 * 9, 2))
 LAWS: list[NoiseLaw] = [
@@ -24,8 +24,8 @@ LAWS: list[NoiseLaw] = [
 
 
 def evidence(law: NoiseLaw) -> Evidence:
-    values = law.example if isinstance(law, Chosen) else tuple(-(10**20) + i for i in range(law.size))
-    return Evidence(law, values, None if isinstance(law, Chosen) else 9)
+    values = law.example if isinstance(law, Chosen | Grown) else tuple(-(10**20) + i for i in range(law.size))
+    return Evidence(law, values, None if isinstance(law, Chosen | Grown) else 9)
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
