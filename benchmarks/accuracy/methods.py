@@ -152,7 +152,7 @@ def rule(kappa: float, cells: int, loss: PrivacyLoss, records: int) -> Rule:
     return min(found, key=lambda each: each[0])[1]
 
 
-PRODUCT_READINGS = "flat, shrunken", "PrivTree, as the product"
+PRODUCT_READINGS = "flat, shrunken", "PrivTree, product"
 """Rows that are read better than by least squares and isotonic regression, and are no tree."""
 
 
@@ -168,5 +168,5 @@ def reference() -> list[Method]:
         untuned("coarse, kappa 4", coarse(4)),
         untuned("PrivTree, kappa 1", partition(1)),
         untuned("PrivTree, kappa 4", partition(4)),
-        untuned("PrivTree, as the product", grown_partition),
+        untuned("PrivTree, product", grown_partition),
     ]

@@ -47,18 +47,14 @@ def errors(console: Console, task: str, loss: str, rows: Mapping[str, Measured |
 def cells(console: Console, found: Mapping[Cell, Rows]) -> None:
     """Our errors in each cell, and how much larger they are than the least of the others."""
     title = "Each task at each epsilon: errors in thousandths (standard error), and the ratio to the best other method"
-    table = Table("task", "epsilon", title=title, title_justify="left")
+    table = Table("task", "eps", title=title, title_justify="left")
     for column in [name for metric in METRICS for name in (metric, "ratio", "best other")]:
         table.add_column(column, no_wrap=True)
     for cell, rows in found.items():
         ours, others, names = rows[OURS], best(rows, OURS), best_names(rows, OURS)
         line = [cell.task, cell.epsilon]
         for mean, error, other, name in zip(ours.mean, ours.standard_error, others, names, strict=True):
-            line += [
-                f"{_thousandths(mean)} ({_thousandths(error)})",
-                f"{mean / other:.2f}",
-                f"{_thousandths(other)} {name}",
-            ]
+            line += [f"{_thousandths(mean)} ({error * THOUSANDTHS:.2g})", f"{mean / other:.2f}", name]
         table.add_row(*line)
     console.print(table)
 
