@@ -30,7 +30,7 @@ from dpcurves.curves import QuantileQuestion, RocThresholdsQuestion, Thresholds,
 from dpcurves.data import Categories
 from dpcurves.ledger import Ledger
 from dpcurves.noise.randomness import Randomness
-from dpcurves.release import Family, Noise
+from dpcurves.release import Family, Noise, PathNoise
 from dpcurves.trust import Owners
 
 NAMES = ("open", "counted", "scored", "resent", "halved", "full", "killed", "checked", "typed")
@@ -468,6 +468,21 @@ def test_no_share_and_no_count_is_ever_logged(pair: Federation) -> None:
         lines = pair.log(party).splitlines()
         assert lines
         assert all("listens at" in line for line in lines), lines
+
+
+def test_servers_whose_ledgers_have_the_same_key_have_noises_of_their_own(pair: Federation) -> None:
+    """The key of a ledger may come from the environment, and so be that of both servers by mistake."""
+    task, key = pair.tasks["counted"], bytes(range(32))
+    noises = []
+    for party in (0, 1):
+        server = Aggregator(party, [task], pair.identities[party], pair.store(party)).desks()[task.hash]
+        server.ledger = Ledger.open("sqlite://", key)
+        server.ledger.create(task.account)
+        counting = server._paid()
+        law = task.plan((500,), 200).law
+        assert isinstance(law, PathNoise)
+        noises.append(counting.reports.noise.noises(law, range(1, 1001)))
+    assert noises[0] != noises[1]
 
 
 def test_a_server_refuses_a_task_that_names_another_one(pair: Federation, tmp_path: Path) -> None:

@@ -63,6 +63,8 @@ def test_what_is_no_task_of_this_version_is_refused(tmp_path: Path) -> None:
         Task.read(tmp_path / "none")
     with pytest.raises(ValueError, match="reports_per_owner: at least 1"):
         replace(PLAIN, reports_per_owner=0)
+    with pytest.raises(ValueError, match="servers: two different servers are needed"):
+        replace(PLAIN, servers=(SERVERS[0], replace(SERVERS[1], sealing=SERVERS[0].sealing)))
     with pytest.raises(UnsupportedQuery, match="more noise than shares have room for"):
         replace(LABELLED, loss=PrivacyLoss.pure("1e-12"))
 

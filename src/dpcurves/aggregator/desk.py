@@ -198,7 +198,9 @@ class Desk:
     def _counted(
         self, standing: Standing, shares: Sequence[bytes], payment: Payment
     ) -> PlainCounting | CheckedCounting:
-        noise = NoiseKey(_derived(self.ledger.dataset_key(self.task.dataset), f"noise {standing.set}"))
+        # Of the server's own key too: ledgers of both servers may, by mistake, have been given one and the same.
+        own = self.identity.sealing.private_bytes_raw() + self.ledger.dataset_key(self.task.dataset)
+        noise = NoiseKey(_derived(own, f"noise of party {self.party} {standing.set}"))
         encoding, engine = self.encoding, self.encoding.engine
         if not isinstance(encoding, CheckedEncoding):
             return PlainCounting(Reports(encoding.keys(self.party, shares), engine, noise), payment, standing)

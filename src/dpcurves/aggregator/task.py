@@ -84,6 +84,9 @@ class Task:
     def __post_init__(self) -> None:
         if self.reports_per_owner < 1:
             raise ValueError(f"reports_per_owner: at least 1 is needed, got {self.reports_per_owner}")
+        first, second = self.servers
+        if first.sealing == second.sealing or first.certificate == second.certificate:
+            raise ValueError("servers: two different servers are needed; one alone would know every record")
         self.plan((), 1)  # refuses what can not be answered
 
     @cached_property
