@@ -63,4 +63,4 @@ def test_smoothing_harms_at_no_epsilon(ran: Slice) -> None:
 
 
 def test_pictures_are_drawn(ran: Slice) -> None:
-    assert ran.pictures == {"figure_2.png", "figure_3.png", "figure_4.png", "figure_7.png"}
+    assert ran.pictures == {"figure_2.png", "figure_3.png", "figure_4.png", "figure_7.png", "overview.png"}
