@@ -16,12 +16,12 @@ from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
 from dpcurves.data import AboveQuery, Axis, BoundQuery, Comparison, Grid, Outside, doubling_grid
 from dpcurves.mechanisms import AUTO, SparseVector
+from dpcurves.mechanisms.bounded_range import pure_epsilon
 from dpcurves.mechanisms.sparse_vector import (
     Comparisons,
     comparisons_of,
     differences,
     law_of,
-    pure_epsilon,
     reached,
     spread_of,
     two_thirds_power,

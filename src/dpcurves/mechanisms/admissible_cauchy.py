@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..privacy import Adjacency, PrivacyLoss
 from ..release import UnsupportedQuery
-from .sparse_vector import pure_epsilon
+from .bounded_range import pure_epsilon
 
 LEAST_EPSILON = Fraction(1, 2**20)
 LARGEST_EPSILON = Fraction(32)
@@ -50,7 +50,7 @@ def cauchy_rule(epsilon: Fraction) -> CauchyRule:
         UnsupportedQuery: epsilon is below ``2**-20``.
 
     >>> round(float(cauchy_rule(Fraction(1, 10)).alpha), 4)
-    0.0876
+    0.0888
     """
     if epsilon < LEAST_EPSILON:
         raise UnsupportedQuery(f"epsilon, rho: noise by smooth sensitivity needs an epsilon of 2**-20, got {epsilon}")

@@ -1,4 +1,4 @@
-"""How far the log ratio of two chances may differ from one outcome to another: what a loss allows a choice."""
+"""What a loss allows a choice, which has no noise that could be Gaussian: an epsilon, or a range of log ratios."""
 
 from __future__ import annotations
 
@@ -8,6 +8,14 @@ from math import isqrt
 from ..privacy import PrivacyLoss
 
 _ROOT_BITS = 40
+
+
+def pure_epsilon(loss: PrivacyLoss) -> Fraction:
+    """The epsilon that a mechanism without delta may have: of a pure loss its own, else the root of ``2 * rho``.
+
+    Rounded down. A pure loss of epsilon is ``epsilon**2 / 2`` zero-concentrated (Bun and Steinke 2016).
+    """
+    return loss.epsilon if loss.epsilon is not None else _root(2 * loss.rho)
 
 
 def bounded_range(loss: PrivacyLoss) -> Fraction:
@@ -20,6 +28,8 @@ def bounded_range(loss: PrivacyLoss) -> Fraction:
     >>> bounded_range(PrivacyLoss.pure(1)), bounded_range(PrivacyLoss.zcdp("0.125"))
     (Fraction(1, 1), Fraction(1, 1))
     """
-    if loss.epsilon is not None:
-        return loss.epsilon
-    return Fraction(isqrt(int(8 * loss.rho * 4**_ROOT_BITS)), 2**_ROOT_BITS)
+    return loss.epsilon if loss.epsilon is not None else _root(8 * loss.rho)
+
+
+def _root(value: Fraction) -> Fraction:
+    return Fraction(isqrt(int(value * 4**_ROOT_BITS)), 2**_ROOT_BITS)

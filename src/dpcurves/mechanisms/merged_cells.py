@@ -10,9 +10,9 @@ from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
 from ..release import Chosen, Family, Noise, Plan, UnsupportedQuery
 from .base import ExactTable
+from .bounded_range import pure_epsilon
 from .linear import draws
 from .noise_level import drawable, require_loss
-from .sparse_vector import pure_epsilon
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +16,11 @@ from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
 from ..release import Chosen, Plan, UnsupportedQuery
 from .base import ExactTable
+from .bounded_range import pure_epsilon
 from .deviation import window_deviations
 
 LARGEST_SUM = 2**54
 """Of all noise scales of a partition. Sums leave 64 bits only if a noise is above 256 scales: chances are e**-256."""
-_ROOT_BITS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +75,6 @@ class NoisyBuckets:
                 scale, len(row) - (1 << power), randomness
             )  # all but too short
         return tuple(_cheapest(costs).tolist())
-
-
-def pure_epsilon(loss: PrivacyLoss) -> Fraction:
-    """An epsilon that costs no more than the loss."""
-    if loss.epsilon is not None:
-        return loss.epsilon
-    return Fraction(isqrt(int(2 * loss.rho * 4**_ROOT_BITS)), 2**_ROOT_BITS)
 
 
 def scale_of(change: int, loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:

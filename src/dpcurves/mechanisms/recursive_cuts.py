@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,7 @@ from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
 from ..release import Chosen, Plan, UnsupportedQuery
 from .base import ExactTable
-
-_ROOT_BITS = 40
+from .bounded_range import bounded_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +75,7 @@ def depth(pieces: int) -> int:
 
 def level_epsilon(loss: PrivacyLoss, pieces: int) -> Fraction:
     """The range that each level may have: exact for a pure loss, else the root of ``8 * rho``, rounded down."""
-    level = loss * Fraction(1, depth(pieces))
-    if level.epsilon is not None:
-        return level.epsilon
-    return Fraction(isqrt(int(8 * level.rho * 4**_ROOT_BITS)), 2**_ROOT_BITS)
+    return bounded_range(loss * Fraction(1, depth(pieces)))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt, sqrt
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -16,11 +16,11 @@ from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss
 from ..release import Compared, Family, Noise, Plan, UnsupportedQuery
 from .base import ExactTable
+from .bounded_range import pure_epsilon
 from .linear import draws, printed
 from .noise_level import drawable, require_loss
 
 MOST_KINDS = 1024
-_ROOT_BITS = 40
 _RATIO_BITS = 20
 
 
@@ -157,13 +157,6 @@ def law_of(compared: Comparisons, loss: PrivacyLoss, adjacency: Adjacency) -> Co
     looks = len(compared.thresholds)
     nobody = (looks,) * compared.most
     return Compared(nobody, drawable(common, loss), drawable(own, loss), looks, compared.step)
-
-
-def pure_epsilon(loss: PrivacyLoss) -> Fraction:
-    """The epsilon that a mechanism without delta may have: of a pure loss its own, else the root of ``2 * rho``."""
-    if loss.epsilon is not None:
-        return loss.epsilon
-    return Fraction(isqrt(int(2 * loss.rho * 4**_ROOT_BITS)), 2**_ROOT_BITS)
 
 
 def two_thirds_power(value: Fraction) -> Fraction:
