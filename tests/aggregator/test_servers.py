@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import socket
+import sqlite3
 import ssl
 import threading
 from collections.abc import Callable, Iterator
@@ -225,6 +227,26 @@ def test_a_report_that_would_count_more_than_once_is_dropped_by_both_and_counted
     assert first.face.trust == "two servers that do not collude, owners checked"
     many = pair.analyst(task, party=1).ask(ThresholdsQuestion("x", GRID, tuple(range(10, 1001, 10))))
     assert dict(zip(many.x.tolist(), many.count.tolist(), strict=True))[0.5] == first.count[1]
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_a_damaged_store_answers_nothing_instead_of_dropping_an_honest_report(
+    pair: Federation, tmp_path: Path, place: int
+) -> None:
+    """A bit of the public half, or of the seed, in a copy of one server's store."""
+    task, copy = pair.tasks["counted"], tmp_path / "a0.db"
+    shutil.copy(pair.folder / "a0.db.key", tmp_path)
+    with closing(sqlite3.connect(pair.folder / "a0.db")) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+        damage = "SELECT number, share FROM dpcurves_reports WHERE task = ? LIMIT 1"
+        number, share = target.execute(damage, (task.hash,)).fetchone()
+        changed = flipped(share, place)
+        target.execute("UPDATE dpcurves_reports SET share = ? WHERE number = ?", (changed, number))
+        target.commit()
+    desk = Aggregator(0, [task], pair.identities[0], f"sqlite:///{copy}").desks()[task.hash]
+    with pytest.raises(ProtocolAborted, match=r"^store: a share in it was damaged; nothing is answered") as refused:
+        desk.half(Asked.fresh(task, AT).to_json())
+    assert refused.value.status == 500
 
 
 def one_size(task: Task) -> int:

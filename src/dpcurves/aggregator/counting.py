@@ -71,6 +71,10 @@ class PlainCounting:
 class CheckedCounting:
     """SECRET. Reports count whose digests are the same at both servers, at these thresholds and all before.
 
+    Formal guarantees: as `FunctionShares`, if both servers follow the protocol; then honest owners' reports never fail.
+    A server that cheats may claim that one did, between two answers at the same threshold: their noise is the same, so
+    it sees this server's exact share of that report, and hence on which side of the threshold the record lies.
+
     Attributes:
         task: The hash of the task.
         reports: That may count.

@@ -92,7 +92,8 @@ class Desk:
         share = opened(report.sealed, self.identity.sealing, place)
         if share is None or len(share) != self.encoding.size:
             raise ProtocolAborted(f"reports: report {number} of the batch was changed, or sealed to another server")
-        return Stored(report.id, report_set.digest_of(share[: self.encoding.public_size]), share)
+        digest = report_set.digest_of(share[: self.encoding.public_size])
+        return Stored(report.id, digest, report_set.whole(report.id, share), share)
 
     def close(self) -> bytes:
         """Agree with the other server which reports count. Done again, it ends the same way.
@@ -188,12 +189,16 @@ class Desk:
 
     def _shares(self, standing: Standing) -> list[bytes]:
         """SECRET: of the reports that count, in the order of their ids."""
-        shares, public = self.store.shares(self.task.hash), self.encoding.public_size
-        listing = {key: report_set.digest_of(share[:public]) for key, share in shares.items()}
-        found = report_set.named(self.task.hash, listing)
+        kept, public = self.store.shares(self.task.hash), self.encoding.public_size
+        # A damaged seed would make an honest report fail its check, and so tell its share: see `CheckedCounting`.
+        if any(report_set.whole(key, one.share) != one.whole for key, one in kept.items()):
+            raise ProtocolAborted("store: a share in it was damaged; nothing is answered", 500)
+        found = report_set.named(
+            self.task.hash, {key: report_set.digest_of(one.share[:public]) for key, one in kept.items()}
+        )
         if found.name != standing.set:
             raise ProtocolAborted("store: its reports are not those that the servers agreed on", 500)
-        return [shares[key] for key in found.ids]
+        return [kept[key].share for key in found.ids]
 
     def _counted(
         self, standing: Standing, shares: Sequence[bytes], payment: Payment

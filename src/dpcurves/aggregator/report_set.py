@@ -32,6 +32,11 @@ def digest_of(public: bytes) -> bytes:
     return sha256(b"dpcurves report\n" + public).digest()[:DIGEST]
 
 
+def whole(key: bytes, share: bytes) -> bytes:
+    """SECRET: what tells whether a server has still the share that it got as the report `key`, seed and all."""
+    return sha256(b"dpcurves share\n" + key + share).digest()
+
+
 def common(task: str, ours: Listing, theirs: Listing) -> ReportSet:
     """The reports that are in both listings. A report at one server only, or whose halves are not of one, is not."""
     return named(task, {key: digest for key, digest in ours.items() if theirs.get(key) == digest})

@@ -32,6 +32,7 @@ REPORTS = Table(
     Column("id", sql.LargeBinary, nullable=False),
     Column("owner", sql.BigInteger, nullable=False),
     Column("digest", sql.LargeBinary, nullable=False),
+    Column("whole", sql.LargeBinary, nullable=False),
     Column("share", sql.LargeBinary, nullable=False),
     sql.Index("dpcurves_one_report_of_an_id", "task", "id", unique=True),
     sql.Index("dpcurves_reports_of_an_owner", "task", "owner"),
@@ -47,11 +48,19 @@ class State(Enum):
 
 
 class Stored(NamedTuple):
-    """A report as it is kept: `digest` tells its public half from others, `share` is SECRET."""
+    """A report as it is kept: `digest` tells its public half from others, `whole` is of all of its `share`: SECRET."""
 
     id: bytes
     digest: bytes
+    whole: bytes
     share: bytes
+
+
+class Kept(NamedTuple):
+    """SECRET: a share, and what was written down beside it of all its bytes."""
+
+    share: bytes
+    whole: bytes
 
 
 class Standing(NamedTuple):
@@ -154,12 +163,13 @@ class Store:
 
         return self._database.write(work)
 
-    def shares(self, task: str) -> dict[bytes, bytes]:
+    def shares(self, task: str) -> dict[bytes, Kept]:
         """SECRET: all shares, by id."""
 
-        def work(connection: Connection) -> dict[bytes, bytes]:
-            rows = connection.execute(select(REPORTS.c.id, REPORTS.c.share).where(REPORTS.c.task == task))
-            return {row.id: row.share for row in rows}
+        def work(connection: Connection) -> dict[bytes, Kept]:
+            columns = REPORTS.c.id, REPORTS.c.share, REPORTS.c.whole
+            rows = connection.execute(select(*columns).where(REPORTS.c.task == task))
+            return {row.id: Kept(row.share, row.whole) for row in rows}
 
         return self._database.read(work)
 

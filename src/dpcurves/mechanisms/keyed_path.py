@@ -15,8 +15,9 @@ MOST_KEPT = 2**18
 class NoiseKey:
     """SECRET: what a party that holds a share of the counts draws its noise from. It has no repr.
 
-    For who can not remember noisy sums, for it knows none. What it adds noise to must never change: the same noise on
-    other counts would show how they differ.
+    For who can not remember noisy sums, for it knows none. The same noise on other counts shows how they differ, so
+    what it is added to must not change by any record that is to be protected. Where two servers check reports, counts
+    do change, by reports that fail: if both follow the protocol, by those of dishonest owners alone.
 
     Formal guarantees: noises of different blocks look like independent draws of ``law.noise`` to whoever does not have
     the secret, and a block has the same noise whenever it is asked for (see `Randomness.keyed`). So exact counts plus

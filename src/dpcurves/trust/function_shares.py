@@ -69,7 +69,9 @@ class FunctionShares:
     `path_law`, that loses at most the plan's loss however many thresholds are asked, in whatever order. So noise has
     twice the variance of one curator's. *Assumed*: the servers do not collude (together they know every record), and
     follow the protocol; the reports do not change after the first answer; owners follow it too, for a report that was
-    made otherwise can add any number to any count. If they are *checked*, such a report is dropped by both servers.
+    made otherwise can add any number to any count. If they are *checked*, such a report is dropped by both servers; but
+    a server that cheats can then have an honest report dropped between two answers at one threshold. Both have the same
+    noise, so their difference is the other server's exact share of that report, and with its own tells the record.
 
     Attributes:
         owners: Whether servers check what owners send.
