@@ -507,6 +507,22 @@ def test_servers_whose_ledgers_have_the_same_key_have_noises_of_their_own(pair: 
     assert noises[0] != noises[1]
 
 
+def test_a_release_that_draws_other_noise_answers_nothing_more(
+    pair: Federation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = pair.tasks["counted"]
+    server = Aggregator(0, [task], pair.identities[0], pair.store(0)).desks()[task.hash]
+    server.ledger = Ledger.open("sqlite://", bytes(range(32)))
+    server.ledger.create(task.account)
+    first = json.loads(server.half(Asked.fresh(task, AT).to_json()))["numbers"]
+    monkeypatch.setattr(server, "_counting", None)
+    assert json.loads(server.half(Asked.fresh(task, AT).to_json()))["numbers"] == first
+    monkeypatch.setattr(server, "_counting", None)
+    monkeypatch.setattr("dpcurves.mechanisms.keyed_path.FORMAT", 2)
+    with pytest.raises(ProtocolAborted, match=r"^ledger: it refuses the charge of these reports with this noise"):
+        server.half(Asked.fresh(task, AT).to_json())
+
+
 def test_a_server_refuses_a_task_that_names_another_one(pair: Federation, tmp_path: Path) -> None:
     task = pair.tasks["counted"]
     with pytest.raises(ProtocolAborted, match=r"^identity: task 'counted' names another server as party 1"):

@@ -9,7 +9,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from dpcurves.mechanisms.keyed_path import NoiseKey
+from dpcurves.mechanisms.keyed_path import FORMAT, NoiseKey, noise_name
 from dpcurves.release import Family, Noise, PathNoise
 
 LAW = PathNoise(6, (), 4, Noise(Family.LAPLACE, Fraction(3)), None)
@@ -44,6 +44,25 @@ def test_the_same_key_under_another_law_has_other_noises(other: PathNoise) -> No
     """By chance all 60 noises are alike once in far more than 2**60 keys."""
     ours, theirs = ([NoiseKey(key(n)).noises(law, [1, 2, 3, 4, 5, 6]) for n in range(10)] for law in (LAW, other))
     assert ours != theirs
+    assert noise_name(LAW) != noise_name(other)
+    assert noise_name(LAW) == noise_name(replace(LAW, at=AT))
+
+
+@pytest.mark.parametrize(
+    ("cells", "levels", "noise", "known"),
+    [
+        (6, 4, LAW.noise, [0, -2, 4, 6]),
+        (2**32, 33, Noise(Family.LAPLACE, Fraction(2**20 + 1, 3)), [-1984112, -612898, 823092, 298823]),
+        (2**40, 40, Noise(Family.GAUSSIAN, Fraction(9)), [-12, 5, 11, 14]),
+        (2**40, 40, Noise(Family.GAUSSIAN, Fraction(2**70, 7)), [194114666232, 30018886574, 53497097549, 38368399960]),
+        (1, 1, Noise(Family.LAPLACE, Fraction(2**17)), [-222178]),
+    ],
+)
+def test_noises_are_those_of_format_1(cells: int, levels: int, noise: Noise, known: list[int]) -> None:
+    """A task that runs has no others: if one of these changes, `FORMAT` has to."""
+    assert FORMAT == 1
+    at = sorted({1, cells // 2, cells - 1, cells} - {0})
+    assert NoiseKey(key(1)).noises(PathNoise(cells, (), levels, noise, None), at) == known
 
 
 @pytest.mark.parametrize("noise", [LAW.noise, Noise(Family.GAUSSIAN, Fraction(5))])

@@ -11,7 +11,7 @@ from threading import Lock
 
 from ..crypto import engine_of_task
 from ..ledger import Ledger, Payment, Purse
-from ..mechanisms.keyed_path import NoiseKey
+from ..mechanisms.keyed_path import NoiseKey, noise_name
 from ..release import ALL, Plan
 from ..trust import Owners
 from ..trust.function_shares import collect
@@ -180,11 +180,16 @@ class Desk:
             return self._counting
 
     def _charged(self, standing: Standing) -> Payment:
-        binding = sha256(f"{self.task.hash} {standing.set}".encode()).hexdigest()
-        grant = self.ledger.charge(
-            self.task.dataset, self.task.loss.of_one_release(), purpose=f"all answers of {self.task.name}",
-            request=self.task.hash, binding=binding, units=standing.reports,
-        )  # fmt: skip
+        # Of the noise too: another release of this program may not answer again with a noise that it draws otherwise.
+        paid_for = f"{self.task.hash} {standing.set} {noise_name(self.task.law(standing.reports))}"
+        try:
+            grant = self.ledger.charge(
+                self.task.dataset, self.task.loss.of_one_release(), purpose=f"all answers of {self.task.name}",
+                request=self.task.hash, binding=sha256(paid_for.encode()).hexdigest(), units=standing.reports,
+            )  # fmt: skip
+        except ValueError:
+            line = "ledger: it refuses the charge of these reports with this noise; nothing is answered"
+            raise ProtocolAborted(line, 500) from None
         return Purse(grant).pay(self.task.query, ALL)
 
     def _shares(self, standing: Standing) -> list[bytes]:

@@ -16,7 +16,7 @@ from ..curves.roc_thresholds import classes_axis
 from ..data import Axis, Categories, Grid, RangeQuery
 from ..ledger import Account
 from ..privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
-from ..release import Plan
+from ..release import PathNoise, Plan
 from ..trust import FunctionShares, Owners
 from .refused import ProtocolAborted
 from .ticket import Role
@@ -135,6 +135,13 @@ class Task:
         """What the servers do for these thresholds. Raises `UnsupportedQuery`."""
         query = replace(self.query, at=tuple(at))
         return FunctionShares(self.owners).plan(query, self.loss.of_one_release(), self.adjacency(reports))
+
+    def law(self, reports: int) -> PathNoise:
+        """The noise of all answers, whatever is asked."""
+        law = self.plan((), reports).law
+        if not isinstance(law, PathNoise):
+            raise TypeError("plan: a plan of noise paths is needed")
+        return law
 
     @property
     def most_at_once(self) -> int:

@@ -10,6 +10,8 @@ from .linear import draws
 
 MOST_KEPT = 2**18
 """Noises that are kept at hand; there may be many more."""
+FORMAT = 1
+"""Of the noises that a key gives. Whatever changes one of them, here or in a sampler, needs another number."""
 
 
 class NoiseKey:
@@ -36,7 +38,7 @@ class NoiseKey:
         """SECRET: for each count in `at`, the sum of the noises of the blocks on its path, of one party's."""
         if len(self._drawn) > MOST_KEPT:
             self._drawn.clear()  # they are drawn again, the same
-        facts = f"{law.cells} {law.levels} {law.noise.family.name} {law.noise.parameter}"
+        facts = _facts(law)
         return [sum(self._noise(law, facts, block) for block in law.path(threshold)) for threshold in at]
 
     def _noise(self, law: PathNoise, facts: str, block: Block) -> int:
@@ -44,3 +46,12 @@ class NoiseKey:
         if name not in self._drawn:
             self._drawn[name] = int(draws(law.noise, 1, Randomness.keyed(self._secret, name))[0])
         return self._drawn[name]
+
+
+def noise_name(law: PathNoise) -> str:
+    """What has the same noises from the same key: who has paid for one name must not draw under another."""
+    return f"noise format {FORMAT} {_facts(law)}"
+
+
+def _facts(law: PathNoise) -> str:
+    return f"{law.cells} {law.levels} {law.noise.family.name} {law.noise.parameter}"
