@@ -105,6 +105,7 @@ class Store:
         """
 
         def work(connection: Connection) -> int:
+            _lock(connection, task)
             if _standing(connection, task).state is not State.OPEN:
                 raise ProtocolAborted("reports: the task is closed; it takes no more", 409)
             ids = [report.id for report in reports]
@@ -125,6 +126,7 @@ class Store:
         """Take no more reports from now on. The ids of those that are here, with their digests."""
 
         def work(connection: Connection) -> dict[bytes, bytes]:
+            _lock(connection, task)
             if _standing(connection, task).state is State.OPEN:
                 _set(connection, task, {"state": State.FROZEN.value})
             rows = connection.execute(select(REPORTS.c.id, REPORTS.c.digest).where(REPORTS.c.task == task))
@@ -140,6 +142,7 @@ class Store:
         """
 
         def work(connection: Connection) -> None:
+            _lock(connection, task)
             standing = _standing(connection, task)
             if standing.state is State.CLOSED and standing.set != name:
                 raise ProtocolAborted("reports: another set of them was agreed on before", 409)
@@ -155,6 +158,7 @@ class Store:
         """Never count these reports again: a bit for each. All bits that were ever given."""
 
         def work(connection: Connection) -> bytes:
+            _lock(connection, task)
             before = connection.execute(select(TASKS.c.dropped).where(TASKS.c.task == task)).scalar_one()
             union = bytes(one | other for one, other in zip(bits, before or bytes(len(bits)), strict=True))
             if union != before:
@@ -172,6 +176,11 @@ class Store:
             return {row.id: Kept(row.share, row.whole) for row in rows}
 
         return self._database.read(work)
+
+
+def _lock(connection: Connection, task: str) -> None:
+    """Nobody else writes of this task until the transaction ends. (SQLite has one writer anyway.)"""
+    connection.execute(select(TASKS.c.task).where(TASKS.c.task == task).with_for_update()).one()
 
 
 def _standing(connection: Connection, task: str) -> Standing:
