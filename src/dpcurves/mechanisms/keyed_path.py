@@ -43,9 +43,10 @@ class NoiseKey:
 
     def _noise(self, law: PathNoise, facts: str, block: Block) -> int:
         name = f"noise path {facts} {block[0]} {block[1]}"
-        if name not in self._drawn:
-            self._drawn[name] = int(draws(law.noise, 1, Randomness.keyed(self._secret, name))[0])
-        return self._drawn[name]
+        noise = self._drawn.get(name)
+        if noise is None:  # another thread may let go of all that is kept, at any time
+            noise = self._drawn[name] = int(draws(law.noise, 1, Randomness.keyed(self._secret, name))[0])
+        return noise
 
 
 def noise_name(law: PathNoise) -> str:
