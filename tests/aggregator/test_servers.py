@@ -20,6 +20,7 @@ from federation import GRID, LONG, Federation, values
 from typer.testing import CliRunner
 
 from dpcurves.aggregator import ProtocolAborted, Task
+from dpcurves.aggregator.app import LARGEST_QUESTION
 from dpcurves.aggregator.batch import Report, packed, unpacked
 from dpcurves.aggregator.channel import trusting
 from dpcurves.aggregator.desk import encoding_of
@@ -360,6 +361,14 @@ def test_what_is_no_question_of_this_task_is_refused(pair: Federation, changes: 
         post(pair, task, message)
     with pytest.raises(ProtocolAborted, match=r"^question: the message is cut off"):
         post(pair, task, Asked.fresh(task, AT).to_json()[:-5])
+
+
+def test_a_question_is_short(pair: Federation) -> None:
+    task = pair.tasks["counted"]
+    longest = Asked("0" * 64, "q" * 64, tuple(range(2**53 - 4096, 2**53)), "n" * 64).to_json()
+    assert len(longest) < LARGEST_QUESTION
+    with pytest.raises(ProtocolAborted, match=r"^message: at most 262144 bytes are taken"):
+        post(pair, task, Asked.fresh(task, AT).to_json() + b" " * LARGEST_QUESTION)
 
 
 # Servers that fail

@@ -20,6 +20,8 @@ from .ticket import Role, hash_of
 PEER = "dpcurves.peer"
 """In a connection's scope: the certificate that the other side has proven, if any."""
 LARGEST_BATCH = 2**23
+LARGEST_QUESTION = 2**18
+"""Bytes: more than the most thresholds that one message may ask for."""
 LARGEST_LISTING = 2**30
 PER_MINUTE = 1200
 """Questions that one analyst may ask in a minute: answers cost time, not privacy."""
@@ -77,7 +79,7 @@ def create_app(desks: Mapping[str, Desk]) -> FastAPI:
     async def answers(task: str, request: Request) -> Response:
         desk = desk_of(task)
         rates[task].count(_bearer(desk, request, Role.ANALYST))
-        message = await _body(request, LARGEST_BATCH)
+        message = await _body(request, LARGEST_QUESTION)
         return await _told(lambda: desk.answer(message))
 
     @app.post("/tasks/{task}/peer/close")
@@ -98,7 +100,7 @@ def create_app(desks: Mapping[str, Desk]) -> FastAPI:
     async def look(task: str, request: Request) -> Response:
         desk = desk_of(task)
         _require_peer(desk, request)
-        message = await _body(request, LARGEST_BATCH)
+        message = await _body(request, LARGEST_QUESTION)
         return await _told(lambda: desk.look(message))
 
     @app.exception_handler(ProtocolAborted)

@@ -22,6 +22,8 @@ from .store import Store
 from .task import Server, Task
 
 IDLE = 75
+MOST_CONNECTIONS = 512
+"""At once, idle ones included: whoever comes later is sent away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ class Aggregator:
         config = uvicorn.Config(
             create_app(desks), host=address.host, port=address.port, http=PeerAware, ws="none", lifespan="off",
             log_level="critical", access_log=False, timeout_keep_alive=IDLE, server_header=False, date_header=False,
-            timeout_graceful_shutdown=2,
+            timeout_graceful_shutdown=2, limit_concurrency=MOST_CONNECTIONS,
         )  # fmt: skip
         config.load()
         config.ssl = _listening(self.identity, others)
