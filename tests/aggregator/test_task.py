@@ -69,6 +69,28 @@ def test_what_is_no_task_of_this_version_is_refused(tmp_path: Path) -> None:
         replace(LABELLED, loss=PrivacyLoss.pure("1e-12"))
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"unit": "one owner"},
+        {"adjacency": "add-remove"},
+        {"bits": 9},
+        {"more": 1},
+        {"loss": {"epsilon": "0.50", "rho": "9"}},
+        {"reports_per_owner": 7.5},
+        {"reports_per_owner": True},
+    ],
+)
+def test_a_document_says_nothing_but_what_a_server_keeps(changes: dict[str, object]) -> None:
+    document = {**json.loads(PLAIN.to_json()), **changes}
+    with pytest.raises(ProtocolAborted, match=r"^task: the document was changed"):
+        Task.from_json(json.dumps(document, indent=1, sort_keys=True))
+    twice = PLAIN.to_json().replace('"bits": 10,', '"bits": 9,\n "bits": 10,')
+    with pytest.raises(ProtocolAborted, match=r"^task: the document was changed"):
+        Task.from_json(twice)
+    assert Task.from_json(PLAIN.to_json() + "\n").hash == PLAIN.hash
+
+
 def test_tickets_are_secret_and_the_document_holds_their_hashes_alone(tmp_path: Path) -> None:
     task = found(PLAIN, PEOPLE, tmp_path / "task.json", tmp_path / "tickets")
     assert Task.read(tmp_path / "task.json") == task

@@ -181,8 +181,15 @@ class Task:
         """The task that `to_json` wrote.
 
         Raises:
-            ValueError: it is none, or of another version.
+            ValueError: it is none, or of another version, or says anything that `to_json` does not.
         """
+        task = cls._of(text)
+        if task.to_json() != text.strip():
+            raise ProtocolAborted("task: the document was changed: a field is not as this dpcurves writes it")
+        return task
+
+    @classmethod
+    def _of(cls, text: str) -> Task:
         try:
             stored = json.loads(text)
             if stored["dpcurves"] != "task":
