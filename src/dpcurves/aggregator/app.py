@@ -6,6 +6,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from ssl import PEM_cert_to_DER_cert
 from traceback import extract_tb
@@ -23,6 +24,8 @@ LARGEST_BATCH = 2**23
 LARGEST_QUESTION = 2**18
 """Bytes: more than the most thresholds that one message may ask for."""
 LARGEST_LISTING = 2**30
+FOR_PEER = 8
+"""Threads that work for the other server alone."""
 PER_MINUTE = 1200
 """Questions that one analyst may ask in a minute: answers cost time, not privacy."""
 
@@ -53,6 +56,8 @@ def create_app(desks: Mapping[str, Desk]) -> FastAPI:
     """The app of one server, with a desk for each task."""
     app = FastAPI(title="dpcurves aggregator", openapi_url=None, docs_url=None, redoc_url=None)
     rates = {task: Rate() for task in desks}
+    # Answers wait for the other server, so its threads are no analyst's: else both servers could wait for each other.
+    others = ThreadPoolExecutor(FOR_PEER, "peer")
 
     def desk_of(task: str) -> Desk:
         if task not in desks:
@@ -87,21 +92,21 @@ def create_app(desks: Mapping[str, Desk]) -> FastAPI:
         desk = desk_of(task)
         _require_peer(desk, request)
         message = await _body(request, LARGEST_LISTING)
-        return await _told(lambda: desk.close_with(message))
+        return await _told(lambda: desk.close_with(message), others)
 
     @app.post("/tasks/{task}/peer/half")
     async def half(task: str, request: Request) -> Response:
         desk = desk_of(task)
         _require_peer(desk, request)
         message = await _body(request, LARGEST_LISTING)
-        return await _told(lambda: desk.half(message))
+        return await _told(lambda: desk.half(message), others)
 
     @app.post("/tasks/{task}/peer/look")
     async def look(task: str, request: Request) -> Response:
         desk = desk_of(task)
         _require_peer(desk, request)
         message = await _body(request, LARGEST_QUESTION)
-        return await _told(lambda: desk.look(message))
+        return await _told(lambda: desk.look(message), others)
 
     @app.exception_handler(ProtocolAborted)
     async def refused(request: Request, error: ProtocolAborted) -> Response:
@@ -110,10 +115,11 @@ def create_app(desks: Mapping[str, Desk]) -> FastAPI:
     return app
 
 
-async def _told(work: Callable[[], bytes]) -> Response:
+async def _told(work: Callable[[], bytes], threads: ThreadPoolExecutor | None = None) -> Response:
     """What the desk says, worked out beside the loop. Of what nobody foresaw, only the type and the place are told."""
     try:
-        return Response(await asyncio.to_thread(work), media_type="application/json")
+        told = await asyncio.get_running_loop().run_in_executor(threads, work)
+        return Response(told, media_type="application/json")
     except ProtocolAborted:
         raise
     except Exception as error:
