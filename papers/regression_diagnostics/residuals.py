@@ -65,7 +65,7 @@ def released(columns: Columns, epsilon: float, seed: int) -> FloatArray:
 
 
 def _bounds(columns: Columns, epsilon: float, seed: int) -> tuple[float, float]:
-    """A bound of predictions and one of residuals: those of dpcurves, as Algorithm 2 needs its total to be paid for."""
+    """A bound of predictions and one of residuals: those of dpcurves, which are private."""
     found = [
         answer(BoundsQuestion(column, UNIT, COVERAGE), columns, EACH_BOUND * epsilon, 2 * seed + number).bound
         for number, column in enumerate(("predicted", "residual"))
