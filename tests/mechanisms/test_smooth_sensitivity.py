@@ -17,7 +17,7 @@ from tiny_tables import ADJACENCIES, IntArray, axes, counts, data_sets, neighbou
 from dpcurves.data import AucQuery, Axis, Categories, Grid, MedianQuery, Outside
 from dpcurves.mechanisms import NoisyAuc, NoisyMedians, noisy_auc
 from dpcurves.mechanisms.admissible_cauchy import CauchyRule, cauchy_rule, rule_for
-from dpcurves.mechanisms.noisy_medians import median, smooth_sensitivity
+from dpcurves.mechanisms.noisy_medians import LEAST, median, smooth_sensitivity
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves.release import UnsupportedQuery
@@ -86,6 +86,35 @@ def test_the_sensitivity_of_a_median_is_that_of_its_definition(beta: float) -> N
     for _ in range(300):
         cells = generator.integers(0, 4, generator.integers(1, 8))
         assert smooth_sensitivity(cells, beta) == pytest.approx(plain_sensitivity(cells, beta), rel=1e-12)
+
+
+def log_sensitivity(cells: IntArray, beta: float) -> float:
+    """The same from places and ranks, pair by pair, in logarithms: for tables with many records."""
+    total, last = int(cells.sum()), np.cumsum(cells).tolist()
+    rank, held = (total + 1) // 2, np.flatnonzero(cells).tolist()
+    left = [(0, 0), *((2 * c + 1, min(last[c], rank)) for c in held if last[c] - int(cells[c]) < rank)]
+    right = [*((2 * c + 1, max(last[c] - int(cells[c]) + 1, rank)) for c in held if last[c] >= rank)]
+    right.append((2 * len(cells), total + 1))
+    return float(max(log(b - a) - beta * (j - i - 1) for a, i in left for b, j in right if b > a))
+
+
+@pytest.mark.parametrize("beta", [0.01, 0.25, 0.5, 5.0, 15.0])
+def test_the_sensitivity_of_a_median_of_many_records_is_found_and_never_rounded_to_nothing(beta: float) -> None:
+    generator = np.random.default_rng(1)
+    tables = [np.full(200, 100), np.full(1000, 10), np.array([0, 2982, 0]), np.array([10**12, 0, 10**12])]
+    for scale in (3, 100, 10**4, 10**5):
+        tables.extend(generator.poisson(scale * generator.random(), 60) for _ in range(10))
+        tables.extend(generator.integers(0, scale, 40) * (generator.random(40) < 0.2) for _ in range(10))
+    for cells in (table for table in tables if table.sum()):
+        exact = max(log_sensitivity(cells, beta), log(LEAST))
+        assert log(smooth_sensitivity(cells, beta)) == pytest.approx(exact, abs=2e-12)
+
+
+@pytest.mark.parametrize("cells", [[100] * 200, [0] * 10 + [2982] + [0] * 10, [0] * 10 + [2984] + [0] * 10])
+def test_medians_of_crowds_still_have_noise(cells: list[int]) -> None:
+    plan = NoisyMedians().plan(MedianQuery(axes(1, len(cells)), 1), PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
+    randomness = Randomness.from_seed(8)
+    assert len({NoisyMedians().run(np.array([*cells, 0]), plan, randomness) for _ in range(60)}) > 1
 
 
 @pytest.mark.parametrize("beta", [0.05, 0.4, 3.0])

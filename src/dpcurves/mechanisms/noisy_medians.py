@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,10 @@ from .admissible_cauchy import CauchyRule, rule_for
 from .base import ExactTable
 
 Numbers = NDArray[np.int64]
+Weights = NDArray[np.float64]
 HALF = Fraction(1, 2)
+LEAST = 2.0**-500
+"""A sensitivity, in half cells, that is above 0; far above where floating point loses digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,8 @@ def smooth_sensitivity(counts: Numbers, beta: float) -> float:
       median has moved past it; in all t grows by at most 1, and the distance does not fall.
 
     Where the piece has no record, the median is its middle, and this is its width: no distance is larger, and with one
-    record the ends of the piece are a pair with t = 1.
+    record the ends of the piece are a pair with t = 1. It is `LEAST` at least: what is rounded to 0 would have no noise
+    at all, and a constant floor takes neither property away.
 
     >>> round(smooth_sensitivity(np.array([0, 5, 0, 0]), beta=1.0), 4)  # two before the end
     0.6767
@@ -126,17 +129,21 @@ def smooth_sensitivity(counts: Numbers, beta: float) -> float:
     inward = np.concatenate(([0], np.minimum(last[left], rank)))
     outward = np.concatenate((np.maximum(first[right], rank), [total + 1]))
     places = 2 * held + 1
-    return float(
-        _largest(np.concatenate(([0], places[left])), inward, np.concatenate((places[right], [width])), outward, beta)
-    )
+    found = _largest(
+        np.concatenate(([0], places[left])), np.exp(-beta * (rank - inward)),
+        np.concatenate((places[right], [width])), np.exp(-beta * (outward - rank - 1)),
+    )  # fmt: skip
+    return max(float(found), LEAST)
 
 
 @compiled
-def _largest(left: Numbers, inward: Numbers, right: Numbers, outward: Numbers, beta: float) -> float:
-    """Over pairs of a left and a right place, with their ranks, both from left to right.
+def _largest(left: Numbers, of_left: Weights, right: Numbers, of_right: Weights) -> float:
+    """The largest distance of a left and a right place, times the weights of both; places rise.
 
-    The logarithm of a distance is concave: the further out the right place is, the nearer is the best left one. So the
-    right places are halved, and for the middle one only those left places are tried that halves before leave open.
+    The last left place has weight 1, so that for every right place but the median itself something is above 0, however
+    many records lie in between: where all were rounded to 0 the search would be lost. The logarithm of a distance is
+    concave: the further out the right place is, the nearer is the best left one. So the right places are halved, and
+    for the middle one only those left places are tried that halves before leave open.
     """
     best = 0.0
     stack = np.empty((128, 4), np.int64)
@@ -148,11 +155,10 @@ def _largest(left: Numbers, inward: Numbers, right: Numbers, outward: Numbers, b
         middle = (low + high) // 2
         largest, at = -1.0, first
         for place in range(first, final + 1):
-            between = max(outward[middle] - inward[place] - 1, 0)
-            value = (right[middle] - left[place]) * exp(-beta * between)
+            value = (right[middle] - left[place]) * of_left[place]
             if value > largest:
                 largest, at = value, place
-        best = max(best, largest)
+        best = max(best, largest * of_right[middle])
         if low < middle:
             stack[waiting] = low, middle, first, at
             waiting += 1
