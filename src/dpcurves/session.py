@@ -213,7 +213,7 @@ def rehearse(
     """What a question would cost and how well it would be answered. Touches no data and no ledger.
 
     >>> import dpcurves as dp
-    >>> adjacency = dp.REPLACE_ONE.among(dp.EACH_RECORD, units=100_000)
+    >>> adjacency = dp.REPLACE_ONE.among(dp.EACH_RECORD, units=1_000_000)
     >>> (plan,) = dp.rehearse(dp.CdfQuestion("age", dp.Grid(0, 100, cells=1024)), dp.PrivacyLoss.pure(1), adjacency)
     >>> plan.error < 19
     True

@@ -21,7 +21,15 @@ def test_a_plan_names_price_error_and_mechanism_of_every_turn(run: Run, kind: st
     result = run("plan", kind, *KINDS[kind], *TERMS)
     assert result.exit_code == 0, result.output
     assert "replace-one, protects each record" in result.stdout
-    turns = {"roc": 2, "calibration": 3, "hosmer-lemeshow": 3, "binned-residuals": 4, "residuals": 4}.get(kind, 1)
+    turns = {
+        "cdf": 3,
+        "quantiles": 3,
+        "roc": 2,
+        "calibration": 3,
+        "hosmer-lemeshow": 3,
+        "binned-residuals": 4,
+        "residuals": 4,
+    }.get(kind, 1)
     assert result.stdout.count("one curator: ") == turns
 
 

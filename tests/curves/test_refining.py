@@ -116,9 +116,9 @@ def setting(loss: PrivacyLoss, units: int | None, *, adaptive: bool = True) -> S
 def test_three_turns_are_chosen_from_public_facts() -> None:
     axis, small = Axis("x", GRID), Axis("x", Grid(0, 1, cells=FEWEST - 1))
     assert is_worth_looking(axis, None, setting(LOSSES[0], None))
-    assert is_worth_looking(axis, None, setting(LOSSES[0], 35_000))
-    assert not is_worth_looking(axis, None, setting(LOSSES[0], 37_000))  # about 36 records in a cell at epsilon 1
-    assert is_worth_looking(axis, None, setting(PrivacyLoss.pure("0.1"), 37_000))
+    assert is_worth_looking(axis, None, setting(LOSSES[0], 195_000))
+    assert not is_worth_looking(axis, None, setting(LOSSES[0], 205_000))  # about 200 records in a cell at epsilon 1
+    assert is_worth_looking(axis, None, setting(PrivacyLoss.pure("0.1"), 205_000))
     assert not is_worth_looking(small, None, setting(LOSSES[0], None))
     assert is_worth_looking(small, Hint.PEAKED, setting(LOSSES[0], 10**9))
     assert not is_worth_looking(axis, Hint.SPREAD, setting(LOSSES[0], None))

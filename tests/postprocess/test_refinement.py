@@ -109,5 +109,5 @@ def test_shares_are_all_of_the_loss() -> None:
 
 
 def test_full_cells_need_no_look() -> None:
-    alone = Noise(Family.GAUSSIAN, Fraction(2))  # 3 is the noise of a split in a look of three tilings
-    assert [is_dense(64, records * 64, alone) for records in (3, 4)] == [False, True]
+    alone = Noise(Family.GAUSSIAN, Fraction(2))  # 5.5 times 3, the noise of a split in a look of three tilings
+    assert [is_dense(64, records * 64, alone) for records in (16, 17)] == [False, True]

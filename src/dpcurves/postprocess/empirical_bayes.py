@@ -23,8 +23,8 @@ ROUGH = 0.25
 TELLING = 0.01
 """A split of which the prior variance is a smaller part of the noise tells nothing."""
 
-PRIOR = np.array([1.0] * SMOOTH + [4.0, 0.5]) / (SMOOTH + 4.5)
-"""Weights of the kinds of `mixture` before anything is known."""
+PRIOR = np.array([3.0, 2.0, 1.5, 1.0, 1.0, 0.7, 0.5, 4.0, 0.5]) / 14.2
+"""Weights of the kinds of `mixture` before anything is known: nearly even splits are likelier than rough ones."""
 END_PRIOR = np.array([0.1 / SMOOTH] * SMOOTH + [0.7, 0.2])
 """Of cells at the ends: whether they hold anything is asked, rather than whether as much as any other cell."""
 

@@ -29,10 +29,10 @@ SHARES = (Fraction(3, 20), Fraction(3, 20), Fraction(7, 10))
 GLANCE = 96  # intervals of a second look at most
 LARGEST = {Family.LAPLACE: (96, 1200), Family.GAUSSIAN: (16, 130, 1000)}
 """Intervals that are counted in 1, 2, ... tilings, at most; a look at more has one more tiling."""
-TOLERANCE = (3.0, 3.0, 1.0, 1.0)
+TOLERANCE = (5.0, 4.0, 1.0, 1.0)
 """Variance that a split may keep, in units of the noise of a split in a look of 1, 2, ... tilings."""
 OVERVIEW = 1.6  # so many times more intervals than equal steps give does a coarser interval hold
-DENSE = 1.0  # records in a cell, in units of the noise of a split in a look of three tilings
+DENSE = 5.5  # records in a cell, in units of the noise of a split in a look of three tilings
 
 
 def first_look(layout: Dyadic) -> Tilings:
