@@ -10,7 +10,14 @@ AXES = (Categories("label", (0, 1)), Axis("score", Grid(0, 1, cells=3)))
 
 
 def test_an_order_has_each_cell_once() -> None:
-    for order in ((0, 1, 2), (0, 1, 2, 3, 4, 4), (0, 1, 2, 3, 4, 6), range(5), (-1, 0, 1, 2, 3, 4)):
+    for order in (
+        (0, 1, 2),
+        (0, 1, 2, 3, 4, 4),
+        (0, 1, 2, 3, 4, 5, 5),
+        (0, 1, 2, 3, 4, 6),
+        range(5),
+        (-1, 0, 1, 2, 3, 4),
+    ):
         with pytest.raises(ValueError, match="order: all 6 cells"):
             RegionQuery(AXES, order, ((0,),), Read.CELLS)
     assert RegionQuery(AXES, (5, 4, 3, 2, 1, 0), (range(6),), Read.CELLS).shape == (2, 3)

@@ -36,3 +36,8 @@ def test_a_thing_is_not_paid_again_at_another_price() -> None:
     with pytest.raises(ValueError, match="this step was paid for with another share than 1/4"):
         purse.pay("a tree", Fraction(1, 4))
     assert purse.left == Fraction(1, 2)
+
+
+def test_a_share_that_is_not_exact_is_refused() -> None:
+    with pytest.raises(TypeError, match="^share: a Fraction is needed, got float$"):
+        Purse.rehearsing(PrivacyLoss.pure(1)).pay("a tree", 0.5)  # type: ignore[arg-type]

@@ -112,4 +112,6 @@ def test_what_it_cannot_do_is_refused() -> None:
             NoisyBuckets().plan(query, loss, adjacency)
     with pytest.raises(ValueError, match="toll"):
         NoisyBuckets(-1)
+    with pytest.raises(ValueError, match="toll"):
+        NoisyBuckets(2**62)
     assert discrete_laplace.LARGEST_SCALE >= 2**54

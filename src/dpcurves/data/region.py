@@ -52,7 +52,7 @@ class RegionQuery(Table):
 
     def __post_init__(self) -> None:
         size = prod(self.shape)
-        if _distinct(self.order, size) != size:
+        if len(self.order) != size or _distinct(self.order, size) != size:
             raise ValueError(f"order: all {size} cells of the table are needed, each once")
         tilings = [laid_out(tiling) for tiling in self.tilings]
         if not tilings or not all(_rises(tiling, size) for tiling in tilings):

@@ -65,7 +65,10 @@ class Purse:
 
         Raises:
             ValueError: more is asked than is left, or another share than the first time.
+            TypeError: the share is not exact.
         """
+        if not isinstance(share, Fraction | int):
+            raise TypeError(f"share: a Fraction is needed, got {type(share).__name__}")
         if thing not in self._paid:
             if not 0 < share <= self.left:
                 raise ValueError(f"a step asks for share {share} of its question; {self.left} is left")

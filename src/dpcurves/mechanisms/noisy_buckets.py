@@ -19,6 +19,7 @@ from .base import ExactTable
 from .bounded_range import pure_epsilon
 from .deviation import window_deviations
 
+LARGEST_TOLL = 2**30
 LARGEST_SUM = 2**54
 """Of all noise scales of a partition. Sums leave 64 bits only if a noise is above 256 scales: chances are e**-256."""
 
@@ -43,17 +44,17 @@ class NoisyBuckets:
     other, epsilon. For a zero-concentrated loss epsilon is the root of ``2 * rho``, rounded down.
 
     Attributes:
-        toll: What each interval costs, in records: a whole number of at least 0.
+        toll: What each interval costs, in records: a whole number from 0 to ``2**30``.
 
     Raises:
-        ValueError: the toll is below zero.
+        ValueError: the toll is out of range.
     """
 
     toll: int = 0
 
     def __post_init__(self) -> None:
-        if self.toll < 0:
-            raise ValueError(f"toll: a number of records of at least 0 is needed, got {self.toll}")
+        if not 0 <= self.toll <= LARGEST_TOLL:  # so that sums of costs stay within 64 bits
+            raise ValueError(f"toll: a number of records from 0 to {LARGEST_TOLL} is needed, got {self.toll}")
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What would be done. Raises `UnsupportedQuery`; touches no data."""
