@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -32,6 +33,7 @@ class Options(Generic[Size]):
         full: Whether that is all of it; then the record of the paper is written.
         data: Folder of the data sets, which may not be there.
         out: Folder for pictures and for the verdicts of this run.
+        parts: Which parts of the experiments are run: all, where the paper is not divided.
     """
 
     paper: Path
@@ -39,6 +41,7 @@ class Options(Generic[Size]):
     full: bool
     data: Path
     out: Path
+    parts: tuple[str, ...] = ()
 
 
 def data_folder() -> Path:
@@ -46,7 +49,9 @@ def data_folder() -> Path:
     return Path(os.environ.get(VARIABLE, ROOT.parent / "shared" / "data"))
 
 
-def parse(run: str, about: str | None, full: Size, quick: Size, tiny: Size) -> Options[Size]:
+def parse(
+    run: str, about: str | None, full: Size, quick: Size, tiny: Size, *, parts: Sequence[str] = ()
+) -> Options[Size]:
     """Reads the command line.
 
     Args:
@@ -55,6 +60,7 @@ def parse(run: str, about: str | None, full: Size, quick: Size, tiny: Size) -> O
         full: The size of the paper.
         quick: Fewer runs, smaller data.
         tiny: A slice for tests.
+        parts: What may be run alone, if anything; claims of other parts keep their record.
     """
     paper = Path(run).resolve().parent
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -63,9 +69,12 @@ def parse(run: str, about: str | None, full: Size, quick: Size, tiny: Size) -> O
     sizes.add_argument("--tiny", dest="size", action="store_const", const=tiny, help="a slice for tests")
     parser.add_argument("--data", type=Path, default=data_folder(), help="folder of the data sets")
     parser.add_argument("--out", type=Path, default=paper / "out", help="folder for pictures and verdicts")
+    if parts:
+        parser.add_argument("--parts", nargs="+", choices=parts, default=parts, help="run these alone")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    return Options(paper, full if given.size is None else given.size, given.size is None, given.data, given.out)
+    size = full if given.size is None else given.size
+    return Options(paper, size, given.size is None, given.data, given.out, tuple(getattr(given, "parts", ())))
 
 
 def finish(options: Options[Size], findings: Findings, on: Console) -> None:
