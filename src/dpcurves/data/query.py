@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 from .axis import Axis
 from .grid import Grid, Outside
 from .ranks import AucQuery, MedianQuery
-from .region import BucketQuery, MisfitQuery, RegionQuery
+from .region import BucketQuery, MisfitQuery, RegionQuery, WaveletQuery
 from .table import Hint, Read, Table
 
 LARGEST_WEIGHT = 2**31
@@ -200,13 +200,16 @@ class BoundQuery(Table):
 
     Attributes:
         coverage: The share of the records that have a value: at most 6 decimals.
+        spare: An interval with so many records less than that share covers it, too: as many as noise may hide.
 
     Raises:
         ValueError: the axis is no column of numbers with an odd number of cells, of 3 to 513, and values outside
-            counted apart; or `coverage` is not above 0 and at most 1, or finer than a millionth.
+            counted apart; `coverage` is not above 0 and at most 1, or finer than a millionth; or `spare` is not from 0
+            to 2**50.
     """
 
     coverage: Fraction
+    spare: int = 0
 
     def __post_init__(self) -> None:
         (axis,) = self.axes if len(self.axes) == 1 else (None,)
@@ -217,6 +220,8 @@ class BoundQuery(Table):
             )
         if not (0 < self.coverage <= 1 and self.coverage.denominator <= FINEST_SHARE):
             raise ValueError(f"coverage: a share above 0 and up to 1, of 6 decimals, is needed, got {self.coverage}")
+        if not 0 <= self.spare <= LARGEST_LEAST:
+            raise ValueError(f"spare: a number from 0 to {LARGEST_LEAST} is needed, got {self.spare}")
 
     @property
     def grid(self) -> Grid:
@@ -254,5 +259,5 @@ class MergeQuery(Table):
 
 Query = (
     CountQuery | PartitionQuery | SplitQuery | RangeQuery | SumQuery | CutQuery | AboveQuery | BoundQuery
-    | MergeQuery | RegionQuery | BucketQuery | MisfitQuery | MedianQuery | AucQuery
+    | MergeQuery | RegionQuery | BucketQuery | WaveletQuery | MisfitQuery | MedianQuery | AucQuery
 )  # fmt: skip

@@ -105,7 +105,7 @@ class Spread(NamedTuple):
 
 
 def comparisons_of(query: AboveQuery | BoundQuery) -> Comparisons:
-    """What is compared. Interval i covers the share p / q if ``q * inside - p * all`` is not below 0.
+    """What is compared. Interval i covers the share p / q if ``q * (inside + spare) - p * all`` is not below 0.
 
     The last interval needs no look: it is the answer if no other is.
     """
@@ -116,7 +116,7 @@ def comparisons_of(query: AboveQuery | BoundQuery) -> Comparisons:
     part, whole = query.coverage.numerator, query.coverage.denominator
     farness = np.abs(np.arange(query.grid.slots) - middle)
     inside = farness <= np.arange(looks)[:, None]
-    return Comparisons(whole * inside - part, (0,) * looks, most=1, step=whole)
+    return Comparisons(whole * inside - part, (-whole * query.spare,) * looks, most=1, step=whole)
 
 
 def spread_of(weights: NDArray[np.int64], adjacency: Adjacency) -> Spread:
