@@ -8,7 +8,19 @@ from typing import Any
 
 import pytest
 
-from dpcurves.release import Chosen, Contrasts, Convolved, Evidence, Family, Grown, Level, Measured, Noise, NoiseLaw
+from dpcurves.release import (
+    Chosen,
+    Contrasts,
+    Convolved,
+    Evidence,
+    Family,
+    Grown,
+    Level,
+    Measured,
+    Noise,
+    NoiseLaw,
+    Wavelets,
+)
 
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(7, 3)), Noise(Family.GAUSSIAN, Fraction(2**40 * 9, 2))
 LAWS: list[NoiseLaw] = [
@@ -20,6 +32,8 @@ LAWS: list[NoiseLaw] = [
     Contrasts(1, 1, 1, LAPLACE, (), LAPLACE),
     Convolved(1, 5, 1, 20, GAUSSIAN, LAPLACE),
     Convolved(2, 5, 3, 7, GAUSSIAN, None),
+    Wavelets((2, 3), (LAPLACE, GAUSSIAN) * 3, None, LAPLACE),
+    Wavelets((1,), (LAPLACE,), GAUSSIAN, LAPLACE),
 ]
 
 

@@ -23,6 +23,7 @@ from dpcurves.surveys import (
     DawaSurvey,
     HierarchySurvey,
     MwemSurvey,
+    PriveletSurvey,
     PrivTreeSurvey,
     Survey,
     Surveyed,
@@ -32,7 +33,7 @@ from dpcurves.surveys import (
 
 SURVEYS: tuple[Survey, ...] = (
     CellSurvey(), UniformSurvey(), HierarchySurvey(), DawaSurvey(), AhpSurvey(), UniformGridSurvey(),
-    AdaptiveGridSurvey(), MwemSurvey(3), PrivTreeSurvey(),
+    AdaptiveGridSurvey(), MwemSurvey(3), PrivTreeSurvey(), PriveletSurvey(),
 )  # fmt: skip
 LABEL = Categories("label", (0, 1))
 
@@ -102,7 +103,7 @@ def test_shares_add_up_and_it_ends_whatever_is_sent(survey: Survey, axes: Axes) 
 @pytest.mark.parametrize("axes", TABLES, ids=lambda axes: "x".join(str(each.slots) for each in axes))
 @pytest.mark.parametrize(
     "survey", [CellSurvey(), HierarchySurvey(), DawaSurvey(), AhpSurvey(), UniformGridSurvey(), AdaptiveGridSurvey(),
-     PrivTreeSurvey()],
+     PrivTreeSurvey(), PriveletSurvey()],
     ids=lambda survey: type(survey).__name__,
 )  # fmt: skip
 def test_without_noise_counts_are_the_truth(survey: Survey, axes: Axes) -> None:

@@ -28,7 +28,7 @@ ASKED = MappingProxyType(
         "CountQuery": "counts", "PartitionQuery": "counts", "SplitQuery": "boxes", "RangeQuery": "thresholds",
         "SumQuery": "sums", "CutQuery": "cuts", "MedianQuery": "cuts", "AboveQuery": "comparisons",
         "BoundQuery": "bounds", "MergeQuery": "merges", "RegionQuery": "counts", "BucketQuery": "buckets",
-        "MisfitQuery": "boxes",
+        "MisfitQuery": "boxes", "WaveletQuery": "wavelets",
     }
 )  # fmt: skip
 

@@ -18,11 +18,12 @@ from .query import (
     SumQuery,
 )
 from .ranks import AucQuery, MedianQuery
-from .region import BucketQuery, MisfitQuery, RegionQuery
+from .region import BucketQuery, MisfitQuery, RegionQuery, WaveletQuery
 from .table import Hint, Read
 
 __all__ = [
     "AboveQuery", "AucQuery", "Axis", "BoundQuery", "Boxes", "BucketQuery", "Categories", "Comparison", "CountQuery",
     "CutQuery", "Grid", "Hint", "MedianQuery", "MergeQuery", "MisfitQuery", "Outside", "PartitionQuery", "Query",
-    "RangeQuery", "Read", "RegionQuery", "Spacing", "SplitQuery", "Splitting", "SumQuery", "doubling_grid",
+    "RangeQuery", "Read", "RegionQuery", "Spacing", "SplitQuery", "Splitting", "SumQuery", "WaveletQuery",
+    "doubling_grid",
 ]  # fmt: skip

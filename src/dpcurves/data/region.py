@@ -85,6 +85,30 @@ class BucketQuery(Table):
 
 
 @dataclass(frozen=True, slots=True)
+class WaveletQuery(Table):
+    """How many records fall in each cell of a table of any shape, and how many beyond? Boxes of cells will be read.
+
+    Attributes:
+        order: Cells of the flat table, none twice: those of a table of `sides` cells, the last axis fastest. It may
+            depend on earlier answers, never on records. Records in other cells are counted together.
+        sides: How many cells that table has along each axis.
+
+    Raises:
+        ValueError: a side is below 1, or cells are not as many as `sides` say, one is given twice or does not exist.
+    """
+
+    order: Places
+    sides: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if min(self.sides, default=0) < 1:
+            raise ValueError(f"sides: at least 1 cell along each axis is needed, got {self.sides}")
+        size, needed = prod(self.shape), prod(self.sides)
+        if len(self.order) != needed or _distinct(self.order, size) != needed:
+            raise ValueError(f"order: {needed} different cells of the {size} of the table are needed")
+
+
+@dataclass(frozen=True, slots=True)
 class MisfitQuery(Table):
     """Of which box do the records differ most in number from what is expected? Answered by one choice of a box.
 

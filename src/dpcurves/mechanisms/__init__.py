@@ -13,6 +13,7 @@ from .noise_path import NoisePath
 from .noisy_auc import NoisyAuc
 from .noisy_buckets import NoisyBuckets
 from .noisy_medians import NoisyMedians
+from .privelet import Privelet
 from .privtree import PrivTree
 from .recursive_cuts import RecursiveCuts
 from .regions import Regions
@@ -23,5 +24,5 @@ from .tree import Tree
 __all__ = [
     "AUTO", "LINEAR", "BucketChoice", "Choice", "Counter", "ExactTable", "Flat", "Haar", "KAry", "Lazy", "Linear",
     "LinearChoice", "Mechanism", "MergedCells", "MisfitChoice", "NoisePath", "NoisyAuc", "NoisyBuckets", "NoisyMedians",
-    "PrivTree", "RecursiveCuts", "Regions", "SparseVector", "SquareRoot", "Tree",
+    "PrivTree", "Privelet", "RecursiveCuts", "Regions", "SparseVector", "SquareRoot", "Tree",
 ]  # fmt: skip

@@ -26,6 +26,7 @@ from ..data import (
     Read,
     RegionQuery,
     SplitQuery,
+    WaveletQuery,
 )
 from ..noise.memory import Memory
 from ..noise.randomness import Randomness
@@ -42,6 +43,7 @@ from .noise_path import NoisePath
 from .noisy_auc import NoisyAuc
 from .noisy_medians import NoisyMedians
 from .partition import Partition
+from .privelet import Privelet
 from .privtree import PrivTree
 from .recursive_cuts import RecursiveCuts
 from .regions import Regions
@@ -119,12 +121,12 @@ class Choice:
 _CHOOSERS: Mapping[type[Query], Mechanism] = {
     AboveQuery: SparseVector(), AucQuery: NoisyAuc(), BoundQuery: SparseVector(), BucketQuery: BucketChoice(),
     CutQuery: RecursiveCuts(), MedianQuery: NoisyMedians(), MergeQuery: MergedCells(), MisfitQuery: MisfitChoice(),
-    SplitQuery: PrivTree(),
+    SplitQuery: PrivTree(), WaveletQuery: Privelet(),
 }  # fmt: skip
 
 
 def _chooser(query: Query) -> Mechanism | None:
-    """The mechanism whose answers are choices; None where sums are asked for."""
+    """The mechanism of a kind of query that only one can answer; None where several may."""
     return _CHOOSERS.get(type(query))
 
 

@@ -32,6 +32,7 @@ from .smoothing_squares import smooth_squares
 from .subtraction import subtracted_prefixes, subtraction_variances
 from .tail_bound import Weighed, tail_bound
 from .tree import measured_edges
+from .wavelets import wavelet_estimate
 from .weighted_isotonic import weighted_isotonic
 
 __all__ = [
@@ -43,5 +44,5 @@ __all__ = [
     "prefix_graph", "public_generator", "regular_bounds", "residual_envelope", "roc_points", "shrunken",
     "simulated_p_value", "simultaneous_band", "simultaneous_errors", "smooth_absolute", "smooth_squares", "smoothed",
     "subtracted_prefixes", "subtraction_graph", "subtraction_variances", "tail_bound", "unbiased", "unbiased_batch",
-    "upper_quantile", "value_at", "weighted_isotonic",
+    "upper_quantile", "value_at", "wavelet_estimate", "weighted_isotonic",
 ]  # fmt: skip

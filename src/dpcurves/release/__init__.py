@@ -11,9 +11,10 @@ from .path_noise import Block, PathNoise
 from .plan import Plan, UnsupportedQuery
 from .release import Release
 from .step import ALL, Setting, Step
+from .wavelets import Wavelets
 
 __all__ = [
     "ALL", "MISSING_RULE", "Block", "Chosen", "Compared", "Contrasts", "Convolved", "Evidence", "Face", "Family",
     "Grown", "Level", "Measured", "Noise", "NoiseLaw", "NoisySums", "PathNoise", "Plan", "Release", "Setting", "Step",
-    "UnsupportedQuery",
+    "UnsupportedQuery", "Wavelets",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from .law_json import law_from_json, law_to_json
 from .noise_law import NoiseLaw, NoisySums
 from .path_noise import PathNoise
 from .release import Release
+from .wavelets import Wavelets
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class Evidence:
             raise TypeError("this turn chose; there is nothing that was measured")
         if isinstance(self.law, PathNoise):
             raise TypeError("this turn counted prefixes, not sums of cells; read it by its law")
+        if isinstance(self.law, Wavelets):
+            raise TypeError("this turn measured wavelets of a whole table; read it by its law")
         return self.law
 
     @property

@@ -11,14 +11,15 @@ from .convolved import Convolved
 from .law import Family, Level, Measured, Noise
 from .noise_law import NoisySums
 from .path_noise import PathNoise
+from .wavelets import Wavelets
 
 
-def law_to_json(law: NoisySums | PathNoise) -> dict[str, Any]:
-    """Plain objects: ``levels``, ``contrasts``, ``convolved`` or ``path`` tells which law it is."""
+def law_to_json(law: NoisySums | PathNoise | Wavelets) -> dict[str, Any]:
+    """Plain objects: ``levels``, ``contrasts``, ``convolved``, ``path`` or ``wavelets`` tells which law it is."""
     return {"rows": law.rows, "cells": law.cells, **_sums(law), "missing": _optional(law.missing)}
 
 
-def law_from_json(stored: Mapping[str, Any]) -> NoisySums | PathNoise:
+def law_from_json(stored: Mapping[str, Any]) -> NoisySums | PathNoise | Wavelets:
     """The inverse of `law_to_json`."""
     rows, cells, missing = int(stored["rows"]), int(stored["cells"]), _read_optional(stored["missing"])
     if "contrasts" in stored:
@@ -32,10 +33,14 @@ def law_from_json(stored: Mapping[str, Any]) -> NoisySums | PathNoise:
         at = tuple(int(threshold) for threshold in stored["at"])
         noise, parties = _read_noise(stored["path"]), int(stored.get("parties", 1))
         return PathNoise(cells, at, int(stored["blocks"]), noise, missing, parties)
+    if "wavelets" in stored:
+        sides = tuple(int(side) for side in stored["sides"])
+        noises = tuple(_read_noise(noise) for noise in stored["wavelets"])
+        return Wavelets(sides, noises, _read_optional(stored["apart"]), _read_noise(stored["missing"]))
     return Measured(rows, cells, tuple(_read_level(level) for level in stored["levels"]), missing)
 
 
-def _sums(law: NoisySums | PathNoise) -> dict[str, Any]:
+def _sums(law: NoisySums | PathNoise | Wavelets) -> dict[str, Any]:
     match law:
         case Measured():
             return {"levels": [{"starts": _starts(level.starts), **_noise(level.noise)} for level in law.levels]}
@@ -46,6 +51,9 @@ def _sums(law: NoisySums | PathNoise) -> dict[str, Any]:
         case PathNoise():
             parties = {"parties": law.parties} if law.parties > 1 else {}
             return {"at": list(law.at), "blocks": law.levels, "path": _noise(law.noise), **parties}
+        case Wavelets():
+            apart, noises = _optional(law.apart), [_noise(own) for own in law.noises]
+            return {"sides": list(law.sides), "wavelets": noises, "apart": apart}
 
 
 def _starts(starts: range | tuple[int, ...]) -> dict[str, list[int]]:

@@ -6,8 +6,9 @@ from .contrasts import Contrasts
 from .convolved import Convolved
 from .law import Chosen, Grown, Measured
 from .path_noise import PathNoise
+from .wavelets import Wavelets
 
 NoisySums = Measured | Contrasts | Convolved
 """Linear in the counts: they have an unbiased reading, and noise that can be simulated."""
 
-NoiseLaw = NoisySums | PathNoise | Chosen | Grown
+NoiseLaw = NoisySums | PathNoise | Wavelets | Chosen | Grown

@@ -6,6 +6,7 @@ from .cells import CellSurvey
 from .dawa import DawaSurvey
 from .hierarchy import HierarchySurvey
 from .mwem import MwemSurvey
+from .privelet import PriveletSurvey
 from .privtree import PrivTreeSurvey
 from .survey import Axes, Survey, Surveyed
 from .uniform import UniformSurvey
@@ -13,5 +14,5 @@ from .uniform_grid import UniformGridSurvey
 
 __all__ = [
     "AdaptiveGridSurvey", "AhpSurvey", "Axes", "CellSurvey", "DawaSurvey", "HierarchySurvey", "MwemSurvey",
-    "PrivTreeSurvey", "Survey", "Surveyed", "UniformGridSurvey", "UniformSurvey",
+    "PrivTreeSurvey", "PriveletSurvey", "Survey", "Surveyed", "UniformGridSurvey", "UniformSurvey",
 ]  # fmt: skip

@@ -1,0 +1,191 @@
+"""Wavelets of tables: their exact price on all tiny neighbours, what is summed, and their error."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+import numpy as np
+import pytest
+from exact_loss import price
+from numpy.typing import NDArray
+from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
+
+from dpcurves.data import Axis, Grid, WaveletQuery
+from dpcurves.mechanisms import AUTO, Privelet
+from dpcurves.mechanisms.privelet import AxisPrices, exact_values, largest_prices, noise_of_values
+from dpcurves.noise.randomness import Randomness
+from dpcurves.postprocess import wavelet_estimate
+from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
+from dpcurves.release import Family, Noise, Plan, UnsupportedQuery, Wavelets
+from dpcurves.release.wavelets import bands
+
+PURE = PrivacyLoss.pure("0.7")
+CONCENTRATED = PrivacyLoss.zcdp("0.3")
+ALONE = AddRemove(EACH_RECORD)
+
+
+def law_of(plan: Plan) -> Wavelets:
+    assert isinstance(plan.law, Wavelets)
+    return plan.law
+
+
+def asked(sides: tuple[int, ...], beyond: int = 0) -> WaveletQuery:
+    """A table that stands backwards among all cells, of which some lie beyond it."""
+    cells = prod(sides) + beyond
+    return WaveletQuery(axes(1, cells), tuple(reversed(range(beyond, cells))), sides)
+
+
+def noises(law: Wavelets) -> list[Noise]:
+    """Of each value."""
+    table = np.empty(law.sides, dtype=np.int64)
+    for number, block in enumerate(law.blocks):
+        table[block] = number
+    single = [law.missing] if law.apart is None else [law.apart, law.missing]
+    return [*(law.noises[number] for number in table.ravel().tolist()), *single]
+
+
+def dense(side: int) -> NDArray[np.int64]:
+    """What each cell adds to each value of an axis, node by node, of shape ``(values, cells)``."""
+    rows, half = [np.ones(side, dtype=np.int64)], 1 << max(side - 1, 0).bit_length() >> 1
+    while half:
+        for start in range(0, side - half, 2 * half):
+            row = np.zeros(side, dtype=np.int64)
+            row[start : start + half], row[start + half : start + 2 * half] = 1, -1
+            rows.append(row)
+        half //= 2
+    return np.array(rows)
+
+
+SHAPES = [(1,), (2,), (3,), (5,), (6,), (1, 1), (1, 3), (2, 2), (2, 3), (3, 3), (4, 2), (2, 1, 2), (2, 2, 2)]
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
+@pytest.mark.parametrize("beyond", [0, 2])
+@pytest.mark.parametrize("sides", SHAPES, ids=str)
+def test_wavelets_lose_exactly_what_is_claimed(sides: tuple[int, ...], beyond: int, adjacency: Adjacency) -> None:
+    query = asked(sides, beyond)
+    sets = data_sets(prod(query.shape) + 1, 3 if prod(sides) + beyond < 6 else 2)
+    pairs = neighbours(sets, adjacency)
+    for loss, claimed in ((PURE, PURE.epsilon), (CONCENTRATED, CONCENTRATED.rho)):
+        law = law_of(Privelet().plan(query, loss, adjacency))
+        released = np.array([exact_values(table, query, law) for table in sets])
+        shifts = np.unique(np.abs(released[pairs[:, 0]] - released[pairs[:, 1]]), axis=0)
+        prices = [price(noise) for noise in noises(law)]
+        common = int(np.lcm.reduce([each.denominator for each in prices]))
+        whole = np.array([int(each * common) for each in prices], dtype=object)
+        assert Fraction(max((shifts if loss.is_pure else shifts**2) @ whole), common) == claimed
+
+
+@pytest.mark.parametrize("family", list(Family))
+@pytest.mark.parametrize("sides", [(7, 13), (16, 5), (1, 11), (12,), (33,), (3, 4, 5)], ids=str)
+def test_the_closed_form_is_the_dearest_of_all_moves(sides: tuple[int, ...], family: Family) -> None:
+    """Every cell to every other one, on tables that are no longer tiny, in thousandths of thousandths."""
+    along = [AxisPrices.of(side, family) for side in sides]
+    matrix, priced = np.ones((1, 1), dtype=np.int64), np.ones(1, dtype=np.int64)
+    for axis in along:
+        each = np.repeat([int(1000 * band) for band in axis.bands], bands(axis.side))
+        matrix, priced = np.kron(matrix, dense(axis.side)), np.kron(priced, each)
+    alone, moved = largest_prices(along, family)
+    scale = 1000 ** len(sides)
+    assert int((np.abs(matrix) * priced[:, None]).sum(axis=0).max()) == alone * scale
+    power, dearest = 1 if family is Family.LAPLACE else 2, 0
+    for cell in range(matrix.shape[1]):
+        change = np.abs(matrix - matrix[:, [cell]]) ** power
+        dearest = max(dearest, int((change * priced[:, None]).sum(axis=0).max()))
+    assert dearest == moved * scale
+
+
+@pytest.mark.parametrize("sides", [(4, 4), (5, 3), (7,), (2, 3, 5)], ids=str)
+def test_values_are_products_of_contrasts(sides: tuple[int, ...]) -> None:
+    query = asked(sides, 3)
+    law = law_of(Privelet().plan(query, PURE, ALONE))
+    table = np.random.default_rng(1).integers(0, 50, prod(sides) + 4)
+    matrix = np.ones((1, 1), dtype=np.int64)
+    for side in sides:
+        matrix = np.kron(matrix, dense(side))
+    inside = table[list(query.order)]
+    assert exact_values(table, query, law) == [*(matrix @ inside).tolist(), int(table[:3].sum()), int(table[-1])]
+    found = wavelet_estimate(law, exact_values(table, query, law), None)
+    np.testing.assert_allclose(found.cells.ravel(), inside, atol=1e-9)
+    assert (found.apart, found.missing) == (table[:3].sum(), table[-1])
+
+
+def test_counts_beyond_64_bits_are_exact() -> None:
+    query = asked((2, 2))
+    plan = Privelet().plan(query, PrivacyLoss.pure(10**6), ALONE)
+    values = Privelet().run(np.array([2**70, 1, 2, 3, 4], dtype=object), plan, Randomness.from_seed(0))
+    assert values == (2**70 + 6, 2 - 2**70, 4 - 2**70, 2**70, 4)
+
+
+@pytest.mark.parametrize("loss", [PURE, CONCENTRATED], ids=str)
+@pytest.mark.parametrize("sides", [(8, 8), (7, 5), (6,)], ids=str)
+def test_the_plan_says_the_mean_variance_of_boxes_from_the_first_cell(
+    sides: tuple[int, ...], loss: PrivacyLoss
+) -> None:
+    plan = Privelet().plan(asked(sides), loss, ALONE)
+    law = law_of(plan)
+    matrix, boxes = np.ones((1, 1), dtype=np.int64), np.ones((1, 1), dtype=np.int64)
+    for side in sides:
+        matrix, boxes = np.kron(matrix, dense(side)), np.kron(boxes, np.tri(side, dtype=np.int64))
+    variance = np.array([noise.variance for noise in noises(law)[: law.cells]])
+    exact = ((boxes @ np.linalg.inv(matrix)) ** 2 @ variance).mean()
+    assert plan.error**2 == pytest.approx(exact, rel=1e-6)
+
+
+def test_draws_have_the_variances_of_the_plan_at_four_sigma() -> None:
+    """Of the 23 combinations of bands with most values; false alarms with 23 * 6.4e-5. The kurtosis is 6."""
+    law = law_of(Privelet().plan(asked((130, 128)), PURE, ALONE))
+    drawn = np.array(noise_of_values(law, Randomness.from_seed(8))[: law.cells], dtype=np.float64).reshape(law.sides)
+    large = [
+        (drawn[block], noise) for block, noise in zip(law.blocks, law.noises, strict=True) if drawn[block].size > 64
+    ]
+    assert len(large) == 23
+    for values, noise in large:
+        assert abs((values**2).mean() / noise.variance - 1) < 4 * np.sqrt(5 / values.size)
+
+
+def test_a_public_total_is_kept() -> None:
+    query = asked((3, 3), 2)
+    plan = Privelet().plan(query, PURE, ReplaceOne(EACH_RECORD, 55))
+    values = AUTO.run(np.arange(12), plan, Randomness.from_seed(2))
+    found = wavelet_estimate(law_of(plan), values, 55)
+    assert found.cells.sum() + found.apart + found.missing == pytest.approx(55)
+
+
+def test_equal_parts_of_a_long_axis_are_as_dear_as_published() -> None:
+    """With equal prices a record costs ``1 + log2 n`` on each axis (Xiao, Wang and Gehrke 2010, Theorem 2)."""
+    equal = [AxisPrices(side, (Fraction(1),) * len(bands(side))) for side in (256, 16)]
+    assert largest_prices(equal, Family.LAPLACE)[0] == 9 * 5
+    for side in (64, 1024):
+        ours, depth = AxisPrices.of(side, Family.LAPLACE), side.bit_length()
+        weights = Wavelets((side,), (Noise(Family.LAPLACE, Fraction(10**6)),) * depth, None, LARGE)
+        same = Wavelets((side,), tuple(Noise(Family.LAPLACE, 10**6 * sum(ours.bands) / (depth * band)) for band in
+                                       ours.bands), None, LARGE)  # fmt: skip
+        assert same.mean_prefix_variance < weights.mean_prefix_variance
+
+
+LARGE = Noise(Family.LAPLACE, Fraction(1))
+
+
+def test_what_it_cannot_do_is_refused() -> None:
+    with pytest.raises(UnsupportedQuery, match="CountQuery"):
+        Privelet().plan(counts(1, 8), PURE, ALONE)
+    with pytest.raises(UnsupportedQuery, match="loss above zero"):
+        Privelet().plan(asked((2, 2)), PURE * Fraction(0), ALONE)
+    with pytest.raises(TypeError, match="wavelets"):
+        Privelet().run(np.zeros(5, dtype=np.int64), AUTO.plan(counts(1, 4), PURE, ALONE), Randomness.from_seed(1))
+    axis = (Axis("x", Grid(0, 1, cells=4)),)
+    for order, sides in ((range(4), (3,)), ((0, 0), (2,)), ((0, 4), (1, 2)), (range(4), ()), (range(0), (0, 2))):
+        with pytest.raises(ValueError, match="sides|order"):
+            WaveletQuery(axis, order, sides)
+    law = law_of(Privelet().plan(asked((2, 2)), PURE, ALONE))
+    with pytest.raises(ValueError, match="values"):
+        wavelet_estimate(law, [1, 2], None)
+    with pytest.raises(ValueError, match="noises"):
+        Wavelets((2, 2), law.noises[1:], None, law.missing)
+
+
+def test_all_combinations_of_bands_are_priced() -> None:
+    assert [len(list(product(*map(bands, sides)))) for sides in ((4, 4), (1, 5))] == [9, 4]
