@@ -9,7 +9,7 @@ import socket
 import ssl
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
@@ -30,9 +30,12 @@ GRID = Grid(0, 1, cells=1000)
 MOST = 300
 LONG = 120
 """Seconds after which a test that waits has failed."""
+Program = Callable[[Sequence[str], str, Mapping[str, str]], None]
 # Imported once; then a server starts at once.
 SERVERS = multiprocessing.get_context("forkserver")
-SERVERS.set_forkserver_preload(["dpcurves.aggregator.launch", "dpcurves.cli.app", "dpcurves.cli.servers"])
+SERVERS.set_forkserver_preload(
+    ["dpcurves.aggregator.launch", "dpcurves.aggregator.owner", "dpcurves.cli.app", "dpcurves.cli.servers"]
+)
 
 
 def free_port() -> int:
@@ -42,21 +45,40 @@ def free_port() -> int:
         return port
 
 
-def serve(arguments: Sequence[str], log: str) -> None:
-    """What `dpcurves aggregator` does, in a process of its own."""
+def command(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
+    """What `dpcurves` does, in a process of its own."""
     for stream in (1, 2):
         os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), stream)
+    os.environ.update(environment)
     from dpcurves.cli.app import build
 
-    build()(["aggregator", *arguments])
+    build()(list(arguments))
+
+
+def of_next_version(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
+    """The same of a dpcurves whose servers speak another version of the protocol about the same task."""
+    from dpcurves.aggregator import question
+
+    setattr(question, "VERSION", 2)  # noqa: B010
+    command(arguments, log, environment)
 
 
 class Federation:
-    """A folder with two identities; tasks, tickets, stores and logs in it."""
+    """A folder with two identities; tasks, tickets, stores and logs in it.
+
+    Attributes:
+        ports: Where all know the servers to be.
+        listening: Where they listen: somewhere else, if something stands in between.
+        stores: The URLs of their databases.
+        secrets: What stands in each server's environment.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.ports = folder, (free_port(), free_port())
+        self.listening = self.ports
         self.identities = tuple(Identity.found(folder / f"a{party}", self.url(party)) for party in (0, 1))
+        self.stores = [f"sqlite:///{folder / f'a{party}.db'}" for party in (0, 1)]
+        self.secrets: list[dict[str, str]] = [{}, {}]
         self.tasks: dict[str, Task] = {}
         self.running: dict[int, ForkServerProcess] = {}
         self.opened: list[Channel | Analyst] = []
@@ -64,10 +86,12 @@ class Federation:
     def url(self, party: int) -> str:
         return f"https://127.0.0.1:{self.ports[party]}"
 
-    def task(self, name: str, label: Categories | None = None, owners: Owners = Owners.UNCHECKED) -> Task:
+    def task(
+        self, name: str, label: Categories | None = None, owners: Owners = Owners.UNCHECKED, most: int = MOST
+    ) -> Task:
         first, second = self.identities
         draft = Task(
-            name, "x", GRID, label, PrivacyLoss.pure(10), MOST, (first.public, second.public), {}, owners=owners
+            name, "x", GRID, label, PrivacyLoss.pure(10), most, (first.public, second.public), {}, owners=owners
         )
         numbers = {Role.OWNER: 3, Role.ANALYST: 2, Role.COORDINATOR: 1}
         self.tasks[name] = found(draft, numbers, self.folder / f"{name}.json", self.folder / f"{name}-tickets")
@@ -77,27 +101,28 @@ class Federation:
         return self.folder / f"{task.name}-tickets" / ticket
 
     def store(self, party: int) -> str:
-        return f"sqlite:///{self.folder / f'a{party}.db'}"
+        return self.stores[party]
 
     def log(self, party: int) -> str:
         file = self.folder / f"log{party}"
         return file.read_text() if file.exists() else ""
 
-    def start(self, party: int, *more: str, tasks: Sequence[str] | None = None) -> None:
+    def start(self, party: int, *more: str, tasks: Sequence[str] | None = None, program: Program = command) -> None:
         """Start a server, and wait until it says that it listens."""
         said = self.log(party).count("listens at")
         documents = ",".join(str(self.folder / f"{name}.json") for name in tasks or self.tasks)
         arguments = [
-            "--party", str(party), "--task", documents, "--identity", str(self.folder / f"a{party}"),
-            "--store", self.store(party), *more,
+            "aggregator", "--party", str(party), "--task", documents, "--identity", str(self.folder / f"a{party}"),
+            "--store", self.store(party), "--listen", f"127.0.0.1:{self.listening[party]}", *more,
         ]  # fmt: skip
-        self.running[party] = SERVERS.Process(target=serve, args=(arguments, str(self.folder / f"log{party}")))
+        told = arguments, str(self.folder / f"log{party}"), self.secrets[party]
+        self.running[party] = SERVERS.Process(target=program, args=told)
         self.running[party].start()
-        end = time.monotonic() + LONG
-        while self.log(party).count("listens at") == said:
-            assert self.running[party].is_alive(), self.log(party)
-            assert time.monotonic() < end, "the server does not come up"
-            time.sleep(0.02)
+        until(lambda: self._is_up(party, said) or not self.running[party].is_alive(), "a server comes up")
+        assert self._is_up(party, said), self.log(party)
+
+    def _is_up(self, party: int, before: int) -> bool:
+        return self.log(party).count("listens at") > before
 
     def tell(self, party: int, number: signal.Signals) -> None:
         os.kill(self.running[party].pid or 0, number)
@@ -109,6 +134,21 @@ class Federation:
     def end_all(self) -> None:
         for party in tuple(self.running):
             self.end(party)
+
+    def typed(self, *arguments: str) -> ForkServerProcess:
+        """A `dpcurves` on its way; what it prints goes to `said`."""
+        process = SERVERS.Process(target=command, args=(arguments, str(self.folder / "said"), {}))
+        process.start()
+        return process
+
+    def said(self) -> list[str]:
+        """What commands have printed, and forget it."""
+        file = self.folder / "said"
+        text = file.read_text()
+        with (self.folder / "everything").open("a") as everything:
+            everything.write(text)
+        file.unlink()
+        return text.splitlines()
 
     def contribution(self, task: Task, values: Mapping[str, object], owner: int = 1) -> Contribution:
         return Contribution.of(task, read_places(task, values), self.file(task, f"owner-{owner}"))
@@ -138,6 +178,19 @@ class Federation:
 
     def token(self, task: Task, ticket: str, role: Role) -> str:
         return Ticket.read(self.file(task, ticket), role).token
+
+
+def until(reached: Callable[[], bool], what: str) -> None:
+    """Wait for other processes.
+
+    Raises:
+        TimeoutError: they do not come to it.
+    """
+    end = time.monotonic() + LONG
+    while not reached():
+        if time.monotonic() > end:
+            raise TimeoutError(what)
+        time.sleep(0.02)
 
 
 def values(count: int = 200, seed: int = 1) -> dict[str, object]:

@@ -54,65 +54,83 @@ class Rate:
 
 def create_app(desks: Mapping[str, Desk]) -> FastAPI:
     """The app of one server, with a desk for each task."""
-    app = FastAPI(title="dpcurves aggregator", openapi_url=None, docs_url=None, redoc_url=None)
-    rates = {task: Rate() for task in desks}
-    # Answers wait for the other server, so its threads are no analyst's: else both servers could wait for each other.
-    others = ThreadPoolExecutor(FOR_PEER, "peer")
+    app, front = FastAPI(title="dpcurves aggregator", openapi_url=None, docs_url=None, redoc_url=None), Front(desks)
+    app.get("/tasks/{task}")(front.standing)
+    for path, handler in {
+        "reports": front.reports, "close": front.close, "answers": front.answers, "peer/close": front.close_with,
+        "peer/agree": front.agree, "peer/look": front.look, "peer/half": front.half,
+    }.items():  # fmt: skip
+        app.post(f"/tasks/{{task}}/{path}")(handler)
+    app.exception_handler(ProtocolAborted)(_refused)
+    return app
 
-    def desk_of(task: str) -> Desk:
-        if task not in desks:
-            raise ProtocolAborted("task: this server has another task, not this one", 404)
-        return desks[task]
 
-    @app.get("/tasks/{task}")
-    async def standing(task: str) -> Response:
-        return await _told(desk_of(task).standing)
+class Front:
+    """Lets those in who may ask something, each to the desk of the task."""
 
-    @app.post("/tasks/{task}/reports")
-    async def reports(task: str, request: Request) -> Response:
-        desk = desk_of(task)
+    def __init__(self, desks: Mapping[str, Desk]) -> None:
+        self._desks, self._rates = desks, {task: Rate() for task in desks}
+        # Answers wait for the other server, so its threads are no analyst's: else both servers could wait for each
+        # other.
+        self._others = ThreadPoolExecutor(FOR_PEER, "peer")
+
+    async def standing(self, task: str) -> Response:
+        """Anybody: where the task stands."""
+        return await _told(self._desk(task).standing)
+
+    async def reports(self, task: str, request: Request) -> Response:
+        """An owner sends a batch."""
+        desk = self._desk(task)
         owner, message = _bearer(desk, request, Role.OWNER), await _body(request, LARGEST_BATCH)
         return await _told(lambda: desk.receive(owner, message))
 
-    @app.post("/tasks/{task}/close")
-    async def close(task: str, request: Request) -> Response:
-        desk = desk_of(task)
+    async def close(self, task: str, request: Request) -> Response:
+        """The coordinator closes the task."""
+        desk = self._desk(task)
         _bearer(desk, request, Role.COORDINATOR)
         return await _told(desk.close)
 
-    @app.post("/tasks/{task}/answers")
-    async def answers(task: str, request: Request) -> Response:
-        desk = desk_of(task)
-        rates[task].count(_bearer(desk, request, Role.ANALYST))
+    async def answers(self, task: str, request: Request) -> Response:
+        """An analyst asks."""
+        desk = self._desk(task)
+        self._rates[task].count(_bearer(desk, request, Role.ANALYST))
         message = await _body(request, LARGEST_QUESTION)
         return await _told(lambda: desk.answer(message))
 
-    @app.post("/tasks/{task}/peer/close")
-    async def close_with(task: str, request: Request) -> Response:
-        desk = desk_of(task)
+    async def close_with(self, task: str, request: Request) -> Response:
+        """The other server closes the task."""
+        desk = self._desk(task)
+        return await self._of_peer(desk, request, LARGEST_LISTING, desk.close_with)
+
+    async def agree(self, task: str, request: Request) -> Response:
+        """The other server asks whether the reports that count are the same here."""
+        desk = self._desk(task)
+        return await self._of_peer(desk, request, LARGEST_QUESTION, desk.agree)
+
+    async def look(self, task: str, request: Request) -> Response:
+        """The other server asks what is to be compared."""
+        desk = self._desk(task)
+        return await self._of_peer(desk, request, LARGEST_QUESTION, desk.look)
+
+    async def half(self, task: str, request: Request) -> Response:
+        """The other server asks for the half of an answer."""
+        desk = self._desk(task)
+        return await self._of_peer(desk, request, LARGEST_LISTING, desk.half)
+
+    async def _of_peer(self, desk: Desk, request: Request, most: int, work: Callable[[bytes], bytes]) -> Response:
         _require_peer(desk, request)
-        message = await _body(request, LARGEST_LISTING)
-        return await _told(lambda: desk.close_with(message), others)
+        message = await _body(request, most)
+        return await _told(lambda: work(message), self._others)
 
-    @app.post("/tasks/{task}/peer/half")
-    async def half(task: str, request: Request) -> Response:
-        desk = desk_of(task)
-        _require_peer(desk, request)
-        message = await _body(request, LARGEST_LISTING)
-        return await _told(lambda: desk.half(message), others)
+    def _desk(self, task: str) -> Desk:
+        if task not in self._desks:
+            raise ProtocolAborted("task: this server has another task, not this one", 404)
+        return self._desks[task]
 
-    @app.post("/tasks/{task}/peer/look")
-    async def look(task: str, request: Request) -> Response:
-        desk = desk_of(task)
-        _require_peer(desk, request)
-        message = await _body(request, LARGEST_QUESTION)
-        return await _told(lambda: desk.look(message), others)
 
-    @app.exception_handler(ProtocolAborted)
-    async def refused(request: Request, error: ProtocolAborted) -> Response:
-        return JSONResponse({"error": str(error)}, error.status)
-
-    return app
+async def _refused(request: Request, error: Exception) -> Response:
+    status = error.status if isinstance(error, ProtocolAborted) else 500
+    return JSONResponse({"error": str(error)}, status)
 
 
 async def _told(work: Callable[[], bytes], threads: ThreadPoolExecutor | None = None) -> Response:

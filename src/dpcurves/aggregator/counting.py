@@ -49,7 +49,7 @@ class PlainCounting:
     def lead(self, own: Asked, plan: Plan, post: Post) -> Halves:
         """Both halves, when this server was asked."""
         with ThreadPoolExecutor(1) as beside:
-            coming = beside.submit(post, "half", own.to_json())
+            coming = beside.submit(post, "half", own.to_json(**self.standing.named))
             half = masked(plan, self.reports, self.payment)
             return Halves(half, own.answer(coming.result(), "peer"), 0)
 
@@ -98,12 +98,13 @@ class CheckedCounting:
             ProtocolAborted: the other server drops other reports.
         """
         with ThreadPoolExecutor(1) as beside:
-            coming = beside.submit(post, "look", own.to_json())
+            coming = beside.submit(post, "look", own.to_json(**self.standing.named))
             look = self._look(own.at)
             told = own.echoed(coming.result(), "peer")
         dropped = self._dropped(look, Check.from_json(told.get("check"), self.standing.reports))
         half = masked(plan, look.among(~dropped), self.payment)
-        theirs = own.answer(post("half", own.to_json(check=self._check(look, dropped).to_json())), "peer")
+        check = self._check(look, dropped).to_json()
+        theirs = own.answer(post("half", own.to_json(**self.standing.named, check=check)), "peer")
         if theirs.dropped != int(dropped.sum()):
             raise ProtocolAborted("peer: it drops other reports than this server; ask again", 502)
         return Halves(half, theirs, theirs.dropped)

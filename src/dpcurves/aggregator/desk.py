@@ -21,7 +21,8 @@ from .batch import Report, unpacked
 from .channel import Channel
 from .counting import CheckedCounting, PlainCounting
 from .identity import Identity
-from .question import Asked
+from .question import Asked, require_set
+from .question import opened as read
 from .refused import ProtocolAborted
 from .report_set import ReportSet
 from .sealing import OVERHEAD, opened, place_of, public_key
@@ -104,8 +105,7 @@ class Desk:
         if not self.store.standing(self.task.hash).reports:
             raise ProtocolAborted("reports: there is none yet; a task is closed once owners have sent theirs", 409)
         ours = self.store.freeze(self.task.hash)
-        told = self.peer.post(f"/tasks/{self.task.hash}/peer/close", report_set.packed(ours))
-        agreed = self._settled(ours, report_set.unpacked(told))
+        agreed = self._settled(ours, self._post("close", self._proposed(ours)))
         return json.dumps({"set": agreed.name, "reports": len(agreed.ids)}).encode()
 
     def close_with(self, message: bytes) -> bytes:
@@ -114,13 +114,19 @@ class Desk:
         Raises:
             ProtocolAborted: the message is no listing, or no report reached both servers.
         """
-        theirs = report_set.unpacked(message)
+        report_set.proposal(message)
         ours = self.store.freeze(self.task.hash)
-        self._settled(ours, theirs)
-        return report_set.packed(ours)
+        self._settled(ours, message)
+        return self._proposed(ours)
 
-    def _settled(self, ours: report_set.Listing, theirs: report_set.Listing) -> ReportSet:
+    def _proposed(self, ours: report_set.Listing) -> bytes:
+        return report_set.proposed(ours, self.store.standing(self.task.hash).set)
+
+    def _settled(self, ours: report_set.Listing, told: bytes) -> ReportSet:
+        theirs, before = report_set.proposal(told)
         agreed = report_set.common(self.task.hash, ours, theirs)
+        if before not in (None, agreed.name):
+            raise ProtocolAborted(report_set.OTHER, 409)
         if not agreed.ids:
             raise ProtocolAborted("reports: none has reached both servers", 409)
         self.store.close(self.task.hash, agreed.name, agreed.ids)
@@ -133,9 +139,9 @@ class Desk:
             ProtocolAborted: it can not be asked, or the other server does not answer. Nothing was told.
         """
         asked = Asked.from_json(message, self.task)
-        counting = self._paid()
-        standing, plan = counting.standing, self._plan(asked, counting)
         own = Asked.fresh(self.task, asked.at, asked.question)
+        counting = self._agreed(own)
+        standing, plan = counting.standing, self._plan(asked, counting)
         half, theirs, dropped = counting.lead(own, plan, self._post)
         if (theirs.set, theirs.reports) != (standing.set, standing.reports):
             raise ProtocolAborted("peer: it answers from another set of reports than this server", 502)
@@ -151,7 +157,7 @@ class Desk:
         Raises:
             ProtocolAborted: it can not be asked.
         """
-        asked, counting = Asked.from_json(message, self.task), self._paid()
+        asked, counting = self._asked_by_peer(message), self._paid()
         return counting.follow(asked, message, self._plan(asked, counting))
 
     def look(self, message: bytes) -> bytes:
@@ -160,8 +166,37 @@ class Desk:
         Raises:
             ProtocolAborted: it can not be asked.
         """
-        asked = Asked.from_json(message, self.task)
+        asked = self._asked_by_peer(message)
         return self._paid().look(asked)
+
+    def agree(self, message: bytes) -> bytes:
+        """That this server would answer from the set of reports that the other one names. Nothing is charged.
+
+        Raises:
+            ProtocolAborted: it would not.
+        """
+        asked, standing = self._asked_by_peer(message), self._closed()
+        return asked.answered((), str(standing.set), standing.reports)
+
+    def _agreed(self, own: Asked) -> PlainCounting | CheckedCounting:
+        """What counts. Before the first charge the other server has to agree; later each message names the set."""
+        if self._counting is None:
+            standing = self._closed()
+            told = own.echoed(self._post("agree", own.to_json(**standing.named)), "peer")
+            require_set(told, standing.named, report_set.OTHER)
+        return self._paid()
+
+    def _asked_by_peer(self, message: bytes) -> Asked:
+        asked = Asked.from_json(message, self.task)
+        require_set(read(message, "question"), self._closed().named, report_set.OTHER)
+        return asked
+
+    def _closed(self) -> Standing:
+        """Where the task stands, if it is closed."""
+        standing = self.store.standing(self.task.hash)
+        if standing.state is not State.CLOSED:
+            raise ProtocolAborted(f"task: it is not closed yet at server {self.party}: dpcurves task close", 409)
+        return standing
 
     def _plan(self, asked: Asked, counting: PlainCounting | CheckedCounting) -> Plan:
         return self.task.plan(asked.at, counting.standing.reports)
@@ -173,9 +208,7 @@ class Desk:
         """The reports that count, once the whole loss of the task is charged for them, and for no other set."""
         with self._lock:
             if self._counting is None:
-                standing = self.store.standing(self.task.hash)
-                if standing.state is not State.CLOSED:
-                    raise ProtocolAborted("task: it is not closed yet: dpcurves task close", 409)
+                standing = self._closed()
                 self._counting = self._counted(standing, self._shares(standing), self._charged(standing))
             return self._counting
 
@@ -201,7 +234,7 @@ class Desk:
         found = report_set.named(
             self.task.hash, {key: report_set.digest_of(one.share[:public]) for key, one in kept.items()}
         )
-        if found.name != standing.set:
+        if (found.name, len(found.ids)) != (standing.set, standing.reports):
             raise ProtocolAborted("store: its reports are not those that the servers agreed on", 500)
         return [kept[key].share for key in found.ids]
 

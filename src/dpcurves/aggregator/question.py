@@ -94,6 +94,16 @@ class Asked:
         }  # fmt: skip
 
 
+def require_set(message: Mapping[str, Any], named: Mapping[str, object], line: str) -> None:
+    """Refuse what speaks of another set of reports than this server's.
+
+    Raises:
+        ProtocolAborted: it does, in this line.
+    """
+    if {name: message.get(name) for name in named} != named:
+        raise ProtocolAborted(line, 409)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
     """Numbers for the thresholds that were asked, from one set of reports. From the other server: SECRET halves.

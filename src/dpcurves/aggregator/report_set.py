@@ -10,6 +10,9 @@ from .batch import ID
 from .refused import ProtocolAborted
 
 DIGEST = 16
+NAME = 32
+NONE = "00" * NAME
+OTHER = "reports: the servers agreed on other sets of them; a store was put back, and nothing is answered"
 
 Listing = Mapping[bytes, bytes]
 """The digest of the public half of each report, by the report's id."""
@@ -47,6 +50,21 @@ def named(task: str, listing: Listing) -> ReportSet:
     ids = tuple(sorted(listing))
     text = b"dpcurves report set 1\n" + bytes.fromhex(task) + packed({key: listing[key] for key in ids})
     return ReportSet(ids, sha256(text).hexdigest())
+
+
+def proposed(listing: Listing, agreed: str | None) -> bytes:
+    """What a server tells the other one to close: the set that it agreed on before, if any, and what it has."""
+    return bytes.fromhex(agreed or NONE) + packed(listing)
+
+
+def proposal(message: bytes) -> tuple[dict[bytes, bytes], str | None]:
+    """The listing in a message, and the set that its sender agreed on before.
+
+    Raises:
+        ProtocolAborted: as `unpacked`.
+    """
+    agreed, listing = message[:NAME].hex(), unpacked(message[NAME:])
+    return listing, None if agreed == NONE else agreed
 
 
 def packed(listing: Listing) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
+from hashlib import sha256
 from typing import NamedTuple
 
 import sqlalchemy as sql
@@ -21,7 +22,7 @@ TASKS = Table(
     Column("state", sql.Text, nullable=False),
     Column("set", sql.Text),
     Column("reports", sql.BigInteger),
-    Column("dropped", sql.LargeBinary),  # a bit for each report that counts, in the order of ids
+    Column("dropped", sql.LargeBinary),  # a bit for each report that counts, in the order of ids; then their hash
 )
 # SECRET: one share of every report. The other server's share added, every record is known.
 REPORTS = Table(
@@ -75,6 +76,11 @@ class Standing(NamedTuple):
     state: State
     set: str | None
     reports: int
+
+    @property
+    def named(self) -> dict[str, object]:
+        """Plain objects: which reports count."""
+        return {"set": self.set, "reports": self.reports}
 
 
 class Store:
@@ -155,14 +161,18 @@ class Store:
         self._database.write(work)
 
     def drop(self, task: str, bits: bytes) -> bytes:
-        """Never count these reports again: a bit for each. All bits that were ever given."""
+        """Never count these reports again: a bit for each. All bits that were ever given.
+
+        Raises:
+            ProtocolAborted: those that were given before were damaged.
+        """
 
         def work(connection: Connection) -> bytes:
             _lock(connection, task)
-            before = connection.execute(select(TASKS.c.dropped).where(TASKS.c.task == task)).scalar_one()
-            union = bytes(one | other for one, other in zip(bits, before or bytes(len(bits)), strict=True))
+            before = _marks(connection, task, len(bits))
+            union = bytes(one | other for one, other in zip(bits, before, strict=True))
             if union != before:
-                _set(connection, task, {"dropped": union})
+                _set(connection, task, {"dropped": union + _hash_of_marks(task, union)})
             return union
 
         return self._database.write(work)
@@ -189,6 +199,20 @@ def _standing(connection: Connection, task: str) -> Standing:
         return Standing(State.CLOSED, row["set"], row["reports"])
     count = connection.execute(select(func.count()).where(REPORTS.c.task == task)).scalar_one()
     return Standing(State(row["state"]), None, count)
+
+
+def _marks(connection: Connection, task: str, size: int) -> bytes:
+    kept = connection.execute(select(TASKS.c.dropped).where(TASKS.c.task == task)).scalar_one()
+    if kept is None:
+        return bytes(size)
+    # A mark more would drop an honest report between two answers of one noise, and so tell on which side it lies.
+    if len(kept) < size or kept[size:] != _hash_of_marks(task, kept[:size]):
+        raise ProtocolAborted("store: its marks of reports that failed were damaged; nothing is answered", 500)
+    return bytes(kept[:size])
+
+
+def _hash_of_marks(task: str, bits: bytes) -> bytes:
+    return sha256(b"dpcurves dropped\n" + bytes.fromhex(task) + bits).digest()
 
 
 def _set(connection: Connection, task: str, values: Mapping[str, object]) -> None:
