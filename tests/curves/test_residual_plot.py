@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from by_hand import answer
 
 import dpcurves as dp
-from dpcurves.curves.residual_plot import scattered
+from dpcurves.curves.residual_plot import bound_part, records_to_spare, scattered
+from dpcurves.release import Setting
 from dpcurves.surveys import CellSurvey, DawaSurvey
 
 GENERATOR = np.random.default_rng(6)
@@ -24,7 +26,9 @@ def question(**changed: Any) -> dp.ResidualPlotQuestion:
 
 
 def test_without_noise_the_density_is_the_histogram_within_the_bounds() -> None:
-    found = dp.residual_plot(X, RESIDUAL, cells=8, **EXACT)
+    loss = dp.PrivacyLoss.pure(10**6)
+    with dp.Session({"x": X, "r": RESIDUAL}, budget=loss, adjacency=dp.REPLACE_ONE) as session:
+        found = session.ask(question(cells=8, survey=CellSurvey()), loss)
     assert found.x_edges[[0, -1]].tolist() == [-2, 2]
     assert found.y_edges[[0, -1]].tolist() == [-1, 1]
     counts, _, _ = np.histogram2d(X, RESIDUAL, bins=[found.x_edges, found.y_edges])
@@ -99,8 +103,37 @@ def test_a_rehearsal_pays_for_bounds_and_a_survey() -> None:
     adjacency = dp.REPLACE_ONE.among(dp.EACH_RECORD, units=1000)
     for survey in (CellSurvey(), DawaSurvey()):
         plans = dp.rehearse(question(survey=survey), dp.PrivacyLoss.pure(1), adjacency)
-        assert [plan.loss.epsilon for plan in plans[:2]] == [Fraction(1, 10)] * 2
+        assert [plan.loss.epsilon for plan in plans[:2]] == [Fraction(6, 100)] * 2
         assert sum(plan.loss.epsilon or 0 for plan in plans) == 1
+
+
+@pytest.mark.parametrize("units", [1, 1000, 10**9, None])
+@pytest.mark.parametrize("loss", [dp.PrivacyLoss.pure("0.1"), dp.PrivacyLoss.zcdp("0.005"), dp.PrivacyLoss.zcdp(3)])
+def test_bounds_get_a_public_part_and_the_plane_the_rest(loss: dp.PrivacyLoss, units: int | None) -> None:
+    adjacency = (dp.REPLACE_ONE if units else dp.ADD_REMOVE).among(dp.EACH_RECORD, units=units)
+    part = bound_part(Setting(loss, adjacency, adaptive=True))
+    assert (part == Fraction(1, 10)) if units is None else (Fraction(1, 20) <= part <= Fraction(1, 5))
+    spare = records_to_spare(Setting(loss, adjacency, adaptive=True), part)
+    assert 0 <= spare <= ((units or 2**50) // 2)
+    plans = dp.rehearse(question(), loss, adjacency)
+    spent = [plan.loss.epsilon or plan.loss.rho for plan in plans]
+    assert sum(spent) == (loss.epsilon or loss.rho)
+    assert spent[:2] == [part * (loss.epsilon or loss.rho)] * 2
+
+
+def test_where_records_are_many_hardly_any_are_spared() -> None:
+    setting = Setting(dp.PrivacyLoss.pure(1), dp.REPLACE_ONE.among(dp.EACH_RECORD, units=10**6), adaptive=True)
+    assert records_to_spare(setting, bound_part(setting)) == 120
+
+
+def test_bounds_are_seldom_too_wide() -> None:
+    """At records times epsilon 300: one in 55, where a third would be without spare records; 4 sigma."""
+    columns = {"x": np.tile([-1.0, 1.0], 1500), "r": np.tile([0.5, 0.5, -0.5, -0.5], 750)}
+    adjacency = dp.REPLACE_ONE.among(dp.EACH_RECORD, units=3000)
+    asked = question(cells=4, unit_predicted=1, unit_residual=0.5)
+    found = [answer(asked, columns, dp.PrivacyLoss.pure("0.1"), adjacency, seed) for seed in range(50)]
+    wide = sum((plot.x_edges[-1] > 1) + (plot.y_edges[-1] > 0.5) for plot in found)
+    assert wide <= 100 * 0.018 + 4 * np.sqrt(100 * 0.018)
 
 
 def test_a_session_answers_the_same_again() -> None:

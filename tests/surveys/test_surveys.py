@@ -178,5 +178,8 @@ def test_parts_of_a_budget_and_rounds_are_checked() -> None:
         PrivTreeSurvey(fan=1)
     with pytest.raises(ValueError, match="least"):
         PrivTreeSurvey(least=-1)
+    for part in (Fraction(0), Fraction(1)):
+        with pytest.raises(ValueError, match="^growing: "):
+            PrivTreeSurvey(growing=part)
     with pytest.raises(ValueError, match="rounds"):
         MwemSurvey(0)

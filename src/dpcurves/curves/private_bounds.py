@@ -105,8 +105,8 @@ class BoundsQuestion:
         return f"bounds of {self.column}"
 
 
-def bound_query(column: str, unit: float, coverage: Exact, doublings: int = DOUBLINGS) -> BoundQuery:
-    """Which of the doubled intervals is the first to cover the share?
+def bound_query(column: str, unit: float, coverage: Exact, doublings: int = DOUBLINGS, *, spare: int = 0) -> BoundQuery:
+    """Which of the doubled intervals is the first to cover the share, but for so many records as are to spare?
 
     Raises:
         ValueError: `unit`, `coverage` or `doublings` is out of range.
@@ -115,7 +115,7 @@ def bound_query(column: str, unit: float, coverage: Exact, doublings: int = DOUB
         share = Fraction(str(coverage))
     except ValueError:
         raise ValueError(f"coverage: a share above 0 and up to 1 is needed, got {coverage!r}") from None
-    return BoundQuery((Axis(column, doubling_grid(unit, doublings)),), share)
+    return BoundQuery((Axis(column, doubling_grid(unit, doublings)),), share, spare)
 
 
 def bounded(query: BoundQuery, share: Fraction) -> Generator[Step, Release, tuple[Bounds, Release]]:
@@ -125,7 +125,7 @@ def bounded(query: BoundQuery, share: Fraction) -> Generator[Step, Release, tupl
     law, middle = release.plan.law, query.grid.cells // 2
     bounds = Bounds(
         bound=-float(query.grid.edge(np.array(middle - doublings))), capped=doublings == middle,
-        alpha=law.alpha(0.05) if isinstance(law, Compared) else nan,
+        alpha=law.alpha(0.05) + query.spare if isinstance(law, Compared) else nan,
         label=query.axes[0].column, face=face_of([release]), evidence=Evidence.of(release),
     )  # fmt: skip
     return bounds, release

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import display
-from ..data import Axis, Grid, Outside
+from ..data import Axis, BoundQuery, Grid, Outside
 from ..postprocess import public_generator
 from ..postprocess.simplex import on_simplex
 from ..privacy import Exact, Model, declared
 from ..release import Evidence, Face, Release, Setting, Step
-from ..surveys import AdaptiveGridSurvey, Survey, Surveyed
+from ..surveys import PrivTreeSurvey, Survey, Surveyed
 from .private_bounds import bound_query, bounded
 from .question import card_of, face_of
 
@@ -24,7 +25,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FloatArray = NDArray[np.float64]
-EACH_BOUND, DENSITY = Fraction(1, 10), Fraction(4, 5)
+LEAST, USUAL, MOST = Fraction(1, 20), Fraction(1, 10), Fraction(1, 5)
+"""Parts of the budget that each bound may get; the usual one where the number of records is private."""
+SURE = 60
+"""Records times epsilon from which on a bound is hardly ever missed."""
+HIDDEN = 6
+"""Three times the scale of each noise of a bound, times epsilon: so many records are spared."""
+GROWING = Fraction(1, 4)
+MOST_SPARED = 2**50
 MOST_POINTS = 5000
 FINEST = 256
 
@@ -136,8 +144,10 @@ class ResidualPlotQuestion:
     """How do residuals spread over predictions? Private bounds of each, then a survey of the plane within them.
 
     The bounds are powers of two times a unit (Chen et al. 2016, Algorithm 2, mended); inside them lies a grid of equal
-    cells, which the survey counts as it sees fit. What lies beyond is counted, too. A tenth of the budget goes to each
-    bound.
+    cells, which the survey counts as it sees fit. What lies beyond is counted, too. Of the budget each bound gets what
+    makes records times epsilon 60, but from a twentieth to a fifth; a tenth where the number of records is private.
+    Bounds that are too wide leave few cells for the records, and cost more than a few records beyond: as many records
+    as noise may hide, ``6 / epsilon`` of a bound, are therefore not missed.
 
     Formal guarantees: of the records that are asked about, as `model` says: where the model was trained on the same
     records without privacy, nothing that is released of its residuals is private.
@@ -163,7 +173,7 @@ class ResidualPlotQuestion:
     coverage: Exact
     model: Model
     cells: int = 64
-    survey: Survey = field(default_factory=AdaptiveGridSurvey)
+    survey: Survey = field(default_factory=lambda: PrivTreeSurvey(growing=GROWING))
 
     def __post_init__(self) -> None:
         declared(self.model)
@@ -171,17 +181,16 @@ class ResidualPlotQuestion:
             raise ValueError(f"residual: another column than that of predictions is needed, got {self.residual!r}")
         if not 1 <= self.cells <= FINEST:
             raise ValueError(f"cells: a whole number from 1 to {FINEST} is needed, got {self.cells}")
-        bound_query(self.predicted, self.unit_predicted, self.coverage)
-        bound_query(self.residual, self.unit_residual, self.coverage)
+        self._bounds(spare=0)
 
     def steps(self, setting: Setting) -> Generator[Step, Release, ResidualPlot]:
         """Bounds of predictions, bounds of residuals, and a survey."""
-        across = bound_query(self.predicted, self.unit_predicted, self.coverage)
-        upwards = bound_query(self.residual, self.unit_residual, self.coverage)
-        width, first = yield from bounded(across, EACH_BOUND)
-        height, second = yield from bounded(upwards, EACH_BOUND)
+        part = bound_part(setting)
+        across, upwards = self._bounds(records_to_spare(setting, part))
+        width, first = yield from bounded(across, part)
+        height, second = yield from bounded(upwards, part)
         axes = self._axis(self.predicted, width.bound), self._axis(self.residual, height.bound)
-        surveyed = yield from self.survey.counts(axes, setting, DENSITY)
+        surveyed = yield from self.survey.counts(axes, setting, 1 - 2 * part)
         releases = (first, second, *surveyed.releases)
         face = face_of(releases, self.model.value)
         return ResidualPlot.read(surveyed, axes, face, tuple(Evidence.of(release) for release in releases))
@@ -189,8 +198,44 @@ class ResidualPlotQuestion:
     def __str__(self) -> str:
         return f"residual plot of {self.residual} on {self.predicted}"
 
+    def _bounds(self, spare: int) -> tuple[BoundQuery, BoundQuery]:
+        return (
+            bound_query(self.predicted, self.unit_predicted, self.coverage, spare=spare),
+            bound_query(self.residual, self.unit_residual, self.coverage, spare=spare),
+        )
+
     def _axis(self, column: str, bound: float) -> Axis:
         return Axis(column, Grid(-bound, bound, cells=self.cells, outside=Outside.APART))
+
+
+def bound_part(setting: Setting) -> Fraction:
+    """What part of the budget each bound gets, in hundredths.
+
+    >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
+    >>> [float(bound_part(Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, n), True))) for n in (100, 500, 10**6)]
+    [0.2, 0.12, 0.05]
+    """
+    loss, records = setting.loss, setting.adjacency.total
+    if records is None:
+        return USUAL
+    if loss.epsilon is not None:
+        needed = Fraction(SURE) / max(records * loss.epsilon, Fraction(SURE))
+    else:
+        needed = Fraction(SURE**2) / max(2 * records**2 * loss.rho, Fraction(SURE**2))
+    return min(max(Fraction(ceil(100 * needed), 100), LEAST), MOST)
+
+
+def records_to_spare(setting: Setting, part: Fraction) -> int:
+    """How many records the noise of a bound may hide that gets this part of the budget: half of them at most.
+
+    >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
+    >>> records_to_spare(Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, 500), True), Fraction(3, 25))
+    50
+    """
+    loss, records = setting.loss * part, setting.adjacency.total
+    epsilon = float(loss.epsilon) if loss.epsilon is not None else sqrt(2 * float(loss.rho))
+    most = records // 2 if records is not None else MOST_SPARED
+    return int(min(HIDDEN * setting.adjacency.unit.records / epsilon, most)) if epsilon > 0 else most
 
 
 def scattered(
