@@ -138,5 +138,5 @@ def test_scores_are_halved_as_often_as_public_facts_allow() -> None:
     def levels(units: int) -> int:
         return levels_for(Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, units), adaptive=True))
 
-    assert [levels(units) for units in (1, 1000, 5000, 10**9)] == [1, 3, 5, 8]
-    assert levels_for(Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD), adaptive=True)) == 5
+    assert [levels(units) for units in (1, 100, 1000, 5000, 10**9)] == [1, 2, 3, 5, 8]
+    assert levels_for(Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD), adaptive=True)) == 4
