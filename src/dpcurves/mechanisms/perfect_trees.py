@@ -39,10 +39,13 @@ class PerfectTrees:
     power: int
     total_is_public: bool
 
-    def most_promising(self, number: int) -> PerfectTrees:
-        """So many of these trees: those with the least errors after a few rounds of `best_shares`."""
-        best = np.argsort(self.errors(self.best_shares(_FEW_ROUNDS)), kind="stable")[:number]
-        return replace(self, radices=self.radices[best], widths=self.widths[best])
+    def some(self, numbers: NDArray[np.int64]) -> PerfectTrees:
+        """Of these trees those with these numbers."""
+        return replace(self, radices=self.radices[numbers], widths=self.widths[numbers])
+
+    def errors_in_short(self) -> FloatArray:
+        """About the least errors that shares can make: after a few rounds of `best_shares`. Not less than the least."""
+        return self.errors(self.best_shares(_FEW_ROUNDS))
 
     def best_shares(self, rounds: int = _ROUNDS) -> FloatArray:
         """Shares that minimise `errors`: multiplicative updates, in a fixed number of rounds.

@@ -58,18 +58,16 @@ def mean_prefix_variance(law: NoisySums, total_is_public: bool) -> float:
     """Mean of `prefix_variances` over rows and inner edges; where there is one cell, its variance.
 
     For nested tilings by the same recursion, on sums over the edges inside each interval: as fast as there are few
-    intervals.
+    intervals, or few kinds of them.
     """
     if law.cells == 1:
         return float(_one_row(law, total_is_public)[1])
     if not isinstance(law, Measured):
         return float(_one_row(law, total_is_public)[1:-1].mean())
-    variances = _combined_variances(law)
-    sums = _interpolated_sums(law.levels[-1], law.cells)
-    for level, finer, variance in zip(law.levels[-2::-1], law.levels[:0:-1], variances[:0:-1], strict=True):
-        sums = _in_parents(sums, variance, _first_children(level, finer))
-    everything = _everything(law, variances[0], total_is_public)
-    return _sum_below_root(sums, variances[0], everything) / (law.cells - 1)
+    regular = _regular(law)
+    sums, variance = _top_of_alike(law, regular) if regular else _top(law)
+    everything = _everything(law, variance, total_is_public)
+    return _sum_below_root(sums, variance, everything) / (law.cells - 1)
 
 
 def _one_row(law: NoisySums, total_is_public: bool) -> FloatArray:
@@ -158,10 +156,46 @@ class _Sums(NamedTuple):
     spread: FloatArray
 
 
-def _interpolated_sums(level: Level, cells: int) -> _Sums:
+def _interpolated_sums(bounds: IndexArray) -> _Sums:
     """Of intervals that are interpolated linearly: a is 0, 1/width, 2/width, ..."""
-    width = np.diff(level.bounds(cells)).astype(np.float64)
+    width = np.diff(bounds).astype(np.float64)
     return _Sums(width, (width - 1) / 2, (width - 1) * (2 * width - 1) / (6 * width), np.zeros(len(width)))
+
+
+def _top(law: Measured) -> tuple[_Sums, FloatArray]:
+    """Sums, and variances, of the intervals of the first level."""
+    variances = _combined_variances(law)
+    sums = _interpolated_sums(law.levels[-1].bounds(law.cells))
+    for level, finer, variance in zip(law.levels[-2::-1], law.levels[:0:-1], variances[:0:-1], strict=True):
+        sums = _in_parents(sums, variance, _first_children(level, finer))
+    return sums, variances[0]
+
+
+def _regular(law: Measured) -> list[range]:
+    """The tilings, if all intervals of each level are alike, but for the last one; else none."""
+    tilings = [level.starts for level in law.levels if isinstance(level.starts, range)]
+    nested = all(len(coarse) == 1 or coarse.step % fine.step == 0 for coarse, fine in pairwise(tilings))
+    return tilings if nested and len(tilings) == len(law.levels) else []
+
+
+def _top_of_alike(law: Measured, tilings: list[range]) -> tuple[_Sums, FloatArray]:
+    """The same where the law is regular: two intervals of each level stand for all, a whole one and the last one."""
+    own = [max(level.noise.variance, _TINY) for level in law.levels]
+    width = tilings[-1].step
+    sums = _interpolated_sums(np.array([0, width, width + law.cells - tilings[-1][-1]]))
+    variance = np.full(2, own[-1])
+    for (coarse, fine), measured in zip(reversed(list(pairwise(tilings))), own[-2::-1], strict=True):
+        whole = max(1, coarse.step // fine.step)
+        last = len(fine) - coarse[-1] // fine.step
+        kind, first = np.repeat([0, 1], [whole + last - 1, 1]), np.array([0, whole])
+        sums = _in_parents(_of(sums, kind), variance[kind], first)
+        variance = 1 / (1 / measured + 1 / np.add.reduceat(variance[kind], first))
+    kind = np.repeat([0, 1], [len(tilings[0]) - 1, 1])
+    return _of(sums, kind), variance[kind]
+
+
+def _of(sums: _Sums, kind: IndexArray) -> _Sums:
+    return _Sums(*(each[kind] for each in sums))
 
 
 def _in_parents(sums: _Sums, variance: FloatArray, first: IndexArray) -> _Sums:
