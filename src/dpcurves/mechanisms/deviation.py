@@ -8,7 +8,11 @@ from numpy.typing import NDArray
 from ..compiled import compiled
 
 Counts = NDArray[np.int64]
+Places = NDArray[np.int32]
 Penalties = NDArray[np.uint32]
+
+LARGEST = 2**63 - 1
+MOST = 2**32 - 1
 
 
 def window_deviations(counts: Counts) -> Penalties:
@@ -19,7 +23,7 @@ def window_deviations(counts: Counts) -> Penalties:
     zero; cut to 32 bits, it changes by no more.
 
     Args:
-        counts: Whole numbers of at least 0, of shape ``(n,)``, below 2**63 together.
+        counts: Whole numbers of at least 0, of shape ``(n,)``, below ``2**63 - 1`` together.
 
     Returns:
         Of shape ``(lengths, n + 1)``: in row k, at i, that of the ``2**k`` cells before place i; 0 where there are not
@@ -31,18 +35,19 @@ def window_deviations(counts: Counts) -> Penalties:
            [0, 0, 0, 0, 7]], dtype=uint32)
     """
     deviations = np.zeros((len(counts).bit_length(), len(counts) + 1), dtype=np.uint32)
-    order = np.zeros(len(counts), dtype=np.int32)
+    order, below = np.zeros(len(counts), dtype=np.int32), np.append(0, np.cumsum(counts))
     for power in range(1, len(deviations)):
         length = 1 << power
         padded = np.zeros(-(-len(counts) // length) * length + length, dtype=np.int64)
         padded[: len(counts)] = counts
         order = _merged(padded, order, length)
-        _slide(padded, order, length, deviations[power])
+        lower = _lower_halves(*_taken_out(padded, order, length), power, len(counts))[length:]
+        deviations[power, length:] = np.minimum(below[length:] - below[:-length] - 2 * lower, MOST)
     return deviations
 
 
 @compiled
-def _merged(padded: Counts, order: NDArray[np.int32], length: int) -> NDArray[np.int32]:
+def _merged(padded: Counts, order: Places, length: int) -> Places:
     """Each block's places from its smallest to its largest cell, from those of its two halves; ties by place."""
     half = length // 2
     merged = np.empty(len(padded), dtype=np.int32)
@@ -61,65 +66,63 @@ def _merged(padded: Counts, order: NDArray[np.int32], length: int) -> NDArray[np
 
 
 @compiled
-def _slide(padded: Counts, order: NDArray[np.int32], length: int, deviations: Penalties) -> None:  # noqa: PLR0912
-    """Move a window over blocks of its own length (Suomela 2014): it has the end of one and the beginning of the next.
+def _taken_out(padded: Counts, order: Places, length: int) -> tuple[Counts, Places, Places]:
+    """Of each block its cells, and a linked list of them in the order of size, from which all are taken out again.
 
-    Of both blocks the cells in the window form a linked list in the order of size. The last block's cells come in from
-    first to last, so they are all taken out before, from last to first: then each finds its neighbours where it left
-    them. `mark` is the first cell of a block that is not among the smaller half of the window, `small` counts those
-    before it, and `low` is the sum of the smaller half.
+    They are taken out from last to first: whoever puts them in from first to last finds for each its neighbours where
+    it left them. Behind the cells of a block stands the end of its list, which is larger than all.
     """
-    after, before = np.empty((2, length + 1), dtype=np.int32), np.empty((2, length + 1), dtype=np.int32)
-    mark, small = np.full(2, length), np.zeros(2, dtype=np.int64)
-    half, ends, low, whole, old = length // 2, len(deviations) - 1, 0, 0, 0
-    for block in range(len(padded) // length):
-        new, first = 1 - old, block * length
-        last = length  # the list of the new block, and all its cells taken out again
-        for k in range(length):
-            cell = order[first + k]
-            after[new, last], before[new, cell] = cell, last
+    blocks = len(padded) // length
+    values = np.empty((blocks, length + 1), dtype=np.int64)
+    after, before = np.empty((2, blocks, length + 1), dtype=np.int32)
+    for block in range(blocks):
+        first, last = block * length, length
+        values[block, :length], values[block, length] = padded[first : first + length], LARGEST
+        for cell in order[first : first + length]:
+            after[block, last], before[block, cell] = cell, last
             last = cell
-        after[new, last], before[new, length] = length, last
+        after[block, last], before[block, length] = length, last
         for cell in range(length - 1, -1, -1):
-            after[new, before[new, cell]], before[new, after[new, cell]] = after[new, cell], before[new, cell]
-        mark[new], small[new] = length, 0
-        for cell in range(length):
-            end = first + cell + 1
-            if end > ends:
-                return
-            if block:  # the first cell of the old block leaves
-                base, at, value = first - length, mark[old], padded[first - length + cell]
-                after[old, before[old, cell]] = after[old, cell]
-                before[old, after[old, cell]] = before[old, cell]
-                whole -= value
-                among = at == length or value < padded[base + at] or (value == padded[base + at] and cell < at)
-                if among:
-                    small[old] -= 1
-                    low -= value
-                else:
-                    if at == cell:
-                        mark[old] = after[old, cell]
-                    if small[old] > 0:
-                        mark[old] = before[old, mark[old]]
-                        small[old] -= 1
-                        low -= padded[base + mark[old]]
-            value, at = padded[first + cell], mark[new]
-            after[new, before[new, cell]] = cell  # a cell of the new block comes
-            before[new, after[new, cell]] = cell
-            whole += value
-            if at == length or value < padded[first + at] or (value == padded[first + at] and cell < at):
-                mark[new] = before[new, at]
-                low += value - padded[first + mark[new]]
-            while small[0] + small[1] < min(half, end):
-                ours, theirs = mark[old], mark[new]
-                if theirs == length or (ours < length and padded[first - length + ours] <= padded[first + theirs]):
-                    low += padded[first - length + ours]
-                    mark[old] = after[old, ours]
-                    small[old] += 1
-                else:
-                    low += padded[first + theirs]
-                    mark[new] = after[new, theirs]
-                    small[new] += 1
-            if end >= length:
-                deviations[end] = min(whole - 2 * low, 4294967295)
-        old = new
+            smaller, larger = before[block, cell], after[block, cell]
+            after[block, smaller], before[block, larger] = larger, smaller
+    return values, after, before
+
+
+@compiled
+def _lower_halves(values: Counts, after: Places, before: Places, power: int, cells: int) -> Counts:
+    """Sums of the smaller halves of windows, by their ends: (cells + 1,).
+
+    A window moves over blocks of its own length (Suomela 2014): it has the end of one and the beginning of the next.
+    `mark` is the first cell of a block that is not among the smaller half, `small` counts those before it, and `low` is
+    the sum of the smaller half; of both blocks, those of even number first.
+    """
+    length, half, sums = 1 << power, 1 << power >> 1, np.zeros(cells + 1, dtype=np.int64)
+    mark, small, low = np.full(2, length), np.zeros(2, dtype=np.int64), 0
+    for end in range(1, cells + 1):
+        new, cell = end - 1 >> power, end - 1 & length - 1
+        old, into, out = new - 1, new & 1, 1 - (new & 1)
+        if cell == 0:
+            mark[into], small[into] = length, 0
+        if new:  # the first cell of the old block leaves
+            value, at = values[old, cell], mark[out]
+            after[old, before[old, cell]], before[old, after[old, cell]] = after[old, cell], before[old, cell]
+            among = value < values[old, at] or (value == values[old, at] and cell < at)
+            if at == cell:
+                mark[out] = after[old, cell]
+            if among or small[out] > 0:
+                mark[out] = mark[out] if among else before[old, mark[out]]
+                small[out] -= 1
+                low -= value if among else values[old, mark[out]]
+        value, at = values[new, cell], mark[into]
+        after[new, before[new, cell]] = before[new, after[new, cell]] = cell  # a cell of the new block comes
+        if value < values[new, at] or (value == values[new, at] and cell < at):
+            mark[into] = before[new, at]
+            low += value - values[new, mark[into]]
+        while small[0] + small[1] < min(half, end):
+            ours = new and values[old, mark[out]] <= values[new, mark[into]]
+            block, side = (old, out) if ours else (new, into)
+            low += values[block, mark[side]]
+            mark[side] = after[block, mark[side]]
+            small[side] += 1
+        sums[end] = low
+    return sums
