@@ -38,7 +38,7 @@ def law(chances: Chances) -> list[Fraction]:
     def walk(place: int, chance: Fraction) -> list[Fraction]:
         if not place:
             return [chance]
-        terms = chances.last(place)
+        terms = [Fraction(whole) * Fraction(2) ** scale for whole, scale in chances.last(place)]
         return [
             end for power, term in enumerate(terms) for end in walk(place - (1 << power), chance * term / sum(terms))
         ]

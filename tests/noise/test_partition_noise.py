@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chisquare
 
-from dpcurves.noise.partition import Chances, choose_partition, error_bound
+from dpcurves.noise.partition import Chances, Last, choose_partition, error_bound
 from dpcurves.noise.randomness import Randomness
 
 Penalties = NDArray[np.uint32]
@@ -30,7 +30,7 @@ def law(chances: Chances) -> dict[tuple[int, ...], Fraction]:
         if not place:
             found[later] = chance
             return
-        terms = chances.last(place)
+        terms = [Fraction(whole) * Fraction(2) ** scale for whole, scale in chances.last(place)]
         for power, term in enumerate(terms):
             first = place - (1 << power)
             walk(first, (first, *later), chance * term / sum(terms))
@@ -83,11 +83,32 @@ def test_a_draw_at_a_border_is_settled_by_further_bits() -> None:
     """Of two places with equal chances: the word 2**63 is the border itself, and what follows proves it right of it."""
     even = np.zeros((2, 3), dtype=np.uint32)
     terms = Chances.of(even, RATE, 1.0).last(2)
-    assert terms == [1, 1]
+    assert terms == [(2**52, -52)] * 2
     for word, first in ((2**63 - 1, [0, 1]), (2**63, [0])):
         words = iter([word.to_bytes(8, "little") + bytes(8), *[bytes(8)] * 9])
         found = choose_partition(even, RATE, 1.0, Randomness(lambda _, left=words: next(left), seeded=True))  # type: ignore[misc]
         assert found.tolist() == first
+
+
+def test_bounds_of_weights_hold_their_exact_ratios() -> None:
+    generator = np.random.default_rng(2)
+    for _ in range(50):
+        terms = [(int(generator.integers(2**52, 2**53)), int(generator.integers(-200, 0))) for _ in range(4)]
+        exact = [Fraction(whole) * Fraction(2) ** scale for whole, scale in terms]
+        for bits in (1, 64, 130, 700):
+            for (lower, upper), weight in zip(Last(terms).weights(bits)[0], exact, strict=True):
+                assert lower <= weight / max(exact) * 2**bits <= upper <= lower + 1
+
+
+def test_a_border_between_very_uneven_intervals_is_settled_at_once() -> None:
+    """The weight of the long interval is ``exp(-2**38)``: as a fraction it would take 50 gigabytes."""
+    penalties = np.array([[0, 0, 0], [0, 0, 2**32 - 1]], dtype=np.uint32)
+    chances = Chances.of(penalties, Fraction(64), 1.0)
+    assert chances.last(2)[1][1] < -(2**38)
+    assert Last(chances.last(2)).weights(1000) == ([(2**1000, 2**1000), (0, 1)], 0)
+    words = iter([bytes([255] * 8) + bytes(8), *[bytes(8)] * 9])
+    found = chances.draw(Randomness(lambda _: next(words), seeded=True))
+    assert found.tolist() == [0, 1]
 
 
 def test_one_place_has_one_partition() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from math import frexp
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ from .randomness import Randomness
 DIGIT = 11
 DIGITS = 3
 FINE = 192
+EXACT = 53
+"""Bits of a floating point number."""
 STEEPEST = Fraction(64)
 """Penalties count at most so much: what weighs ``exp(-64)`` less is never seen."""
 LEAST_PRIOR = 2.0**-64
@@ -111,17 +114,17 @@ class Chances:
         _add_up(sums)
         return cls(sums)
 
-    def term(self, power: int, place: int) -> Fraction:
-        """What stands for the partitions of the first places whose last interval has ``2**power`` of them."""
+    def term(self, power: int, place: int) -> Scaled:
+        """What stands for the partitions of the first places whose last interval has ``2**power`` of them: 53 bits."""
         sums, part, scale = self.sums, self.sums.prior, 0
         for number, digit in enumerate(_digits(int(sums.penalties[power, place]))):
             part *= float(sums.weights[number, digit])
             scale += int(sums.powers[number, digit])
         before = place - (1 << power)
-        part *= float(sums.parts[before])
-        return Fraction(part) * Fraction(2) ** (scale + int(sums.scales[before]))
+        part, more = frexp(part * float(sums.parts[before]))
+        return int(part * 2**EXACT), more - EXACT + scale + int(sums.scales[before])
 
-    def last(self, place: int) -> list[Fraction]:
+    def last(self, place: int) -> list[Scaled]:
         """All terms of the first places, from the shortest last interval to the longest."""
         return [self.term(power, place) for power in range(min(len(self.sums.penalties), place.bit_length()))]
 
@@ -133,24 +136,30 @@ class Chances:
             words = randomness.words(min(DRAWN_AT_ONCE, place))
             place, count, used = _go_back(self.sums, words, place, first, count)
             if place and used < len(words):
-                place -= 1 << settle(_Last(self.last(place)), int(words[used]), WORD, randomness)
+                place -= 1 << settle(Last(self.last(place)), int(words[used]), WORD, randomness)
                 first[count] = place
                 count += 1
         return first[:count][::-1].copy()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class _Last:
-    """SECRET. Outcome k weighs as the terms say."""
+class Last:
+    """SECRET. Outcome k weighs as the terms say, of 53 bits each; the largest one weighs 1."""
 
-    terms: list[Fraction]
+    terms: list[Scaled]
 
     def weights(self, bits: int) -> tuple[Sequence[Bracket], int]:
-        """Of all outcomes; there are no others."""
-        largest = max(self.terms)
-        scaled = [(term.numerator * largest.denominator << bits, term.denominator * largest.numerator)
-                  for term in self.terms]  # fmt: skip
-        return [(top // bottom, -(-top // bottom)) for top, bottom in scaled], 0
+        """Of all outcomes; there are no others.
+
+        A ratio of wholes is below 2: where the power of two alone is at most ``2**(-bits - 1)``, 0 and 1 are bounds.
+        """
+        scale, largest = max((scale, whole) for whole, scale in self.terms)
+        brackets = []
+        for whole, own in self.terms:
+            below = scale - own
+            top, bottom = (whole << bits, largest << below) if below <= bits else (1, 2)  # powers may have 38 bits
+            brackets.append((top // bottom, -(-top // bottom)))
+        return brackets, 0
 
 
 def _digits(penalty: int) -> list[int]:
