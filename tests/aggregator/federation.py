@@ -11,7 +11,9 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.context import ForkServerProcess
+from multiprocessing.forkserver import ensure_running
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
@@ -31,11 +33,14 @@ MOST = 300
 LONG = 120
 """Seconds after which a test that waits has failed."""
 Program = Callable[[Sequence[str], str, Mapping[str, str]], None]
-# Imported once; then a server starts at once.
 SERVERS = multiprocessing.get_context("forkserver")
-SERVERS.set_forkserver_preload(
-    ["dpcurves.aggregator.launch", "dpcurves.aggregator.owner", "dpcurves.cli.app", "dpcurves.cli.servers"]
-)
+
+
+def warm() -> None:
+    """Start what all processes are copies of."""
+    SERVERS.set_forkserver_preload(["warmed"])
+    with mock.patch.dict(os.environ, PYTHONPATH=str(Path(__file__).parent)):
+        ensure_running()
 
 
 def free_port() -> int:
@@ -74,6 +79,7 @@ class Federation:
     """
 
     def __init__(self, folder: Path) -> None:
+        warm()
         self.folder, self.ports = folder, (free_port(), free_port())
         self.listening = self.ports
         self.identities = tuple(Identity.found(folder / f"a{party}", self.url(party)) for party in (0, 1))

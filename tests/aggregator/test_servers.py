@@ -9,6 +9,7 @@ import sqlite3
 import ssl
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
@@ -19,6 +20,7 @@ from federation import GRID, LONG, Federation, values
 from typer.testing import CliRunner
 
 from dpcurves.aggregator import ProtocolAborted, Task
+from dpcurves.aggregator.analyst import Analyst
 from dpcurves.aggregator.app import LARGEST_QUESTION
 from dpcurves.aggregator.batch import Report, packed, unpacked
 from dpcurves.aggregator.channel import trusting
@@ -35,7 +37,19 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.release import Family, Noise, PathNoise
 from dpcurves.trust import Owners
 
-NAMES = ("open", "counted", "scored", "resent", "halved", "full", "killed", "checked", "typed")
+NAMES = (
+    "open",
+    "counted",
+    "scored",
+    "resent",
+    "halved",
+    "full",
+    "killed",
+    "checked",
+    "typed",
+    "raced",
+    "raced-checked",
+)
 Damage = Callable[[bytes], bytes]
 X = np.asarray(values()["x"])
 AT = (100, 500, 900, 1000)
@@ -47,7 +61,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
     """Servers with several tasks; a test has one of its own, or changes nothing."""
     made = Federation(tmp_path_factory.mktemp("federation"))
     for name in NAMES:
-        checked = Owners.CHECKED if name == "checked" else Owners.UNCHECKED
+        checked = Owners.CHECKED if name.endswith("checked") else Owners.UNCHECKED
         made.task(name, Categories("late", (0, 1)) if name == "scored" else None, checked)
     try:
         for party in (0, 1):
@@ -409,6 +423,32 @@ def test_a_server_that_is_killed_or_slow_tells_nothing_and_begins_again_with_the
     assert [spent(pair, task, party) for party in (0, 1)] == ["10", "10"]
     for party in (0, 1):
         Ledger.existing(pair.store(party)).verify()
+
+
+@pytest.mark.parametrize("name", ["raced", "raced-checked"])
+def test_eight_analysts_who_ask_the_same_at_once_hear_the_same_and_it_is_charged_once(
+    pair: Federation, name: str
+) -> None:
+    """Four ask each server; it is their first question, and then another one."""
+    task, start = pair.tasks[name], threading.Barrier(8)
+    pair.contribute(task, values())
+    pair.close(task)
+
+    def ask(analyst: Analyst) -> list[tuple[int, ...]]:
+        heard = []
+        for question in (QUESTION, ThresholdsQuestion("x", GRID, (7, 500))):
+            start.wait(LONG)
+            heard.append(tuple(analyst.ask(question).count.tolist()))
+        return heard
+
+    with ThreadPoolExecutor(8) as crowd:
+        first, *others = crowd.map(ask, [pair.analyst(task, number % 2) for number in range(8)])
+    assert others == [first] * 7
+    assert first[0][1] == first[1][1]
+    for party in (0, 1):
+        ledger = Ledger.existing(pair.store(party))
+        ledger.verify()
+        assert [grant.price.digits for grant in ledger.statement(task.dataset).grants] == ["10"]
 
 
 def in_background(work: Callable[[], object]) -> Callable[[], object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import sqlalchemy as sql
@@ -49,17 +50,57 @@ def test_the_row_of_the_task_is_locked_before_anything_is_read(work: Callable[[S
     assert "FOR UPDATE" not in str(first.compile(dialect=sqlite.dialect()))
 
 
-def test_a_report_is_kept_until_the_task_is_frozen() -> None:
-    store = Store("sqlite://")
-    store.begin(TASK)
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest) -> Store:
+    """An empty one, of each kind."""
+    made = Store("sqlite://" if request.param == "sqlite" else request.getfixturevalue("new_database")())
+    made.begin(TASK)
+    return made
+
+
+def test_a_report_is_kept_until_the_task_is_frozen(store: Store) -> None:
     assert [store.add(TASK, 1, 7, [REPORT]) for _ in range(2)] == [1, 0]
     assert store.freeze(TASK) == {REPORT.id: REPORT.digest}
     assert store.standing(TASK).state is State.FROZEN
 
 
-def test_marks_of_reports_that_failed_stay_and_are_refused_once_they_were_damaged() -> None:
-    store = Store("sqlite://")
-    store.begin(TASK)
+def test_reports_that_do_not_count_are_forgotten_when_the_task_is_closed(store: Store) -> None:
+    reports = [Stored(bytes([number]) * 16, b"d" * 16, b"w" * 32, bytes([number])) for number in range(5)]
+    assert store.add(TASK, 0, 3, reports[:3]) == 3
+    with pytest.raises(ProtocolAborted, match=r"^reports: at most 3 of one owner are taken; 3 are here"):
+        store.add(TASK, 0, 3, reports)
+    assert store.add(TASK, 1, 3, reports) == 2
+    store.freeze(TASK)
+    with pytest.raises(ProtocolAborted, match=r"^reports: the task is closed; it takes no more"):
+        store.add(TASK, 1, 3, reports)
+    for _ in range(2):
+        store.close(TASK, "1" * 64, [report.id for report in reports[1:4]])
+    with pytest.raises(ProtocolAborted, match=r"^reports: another set of them was agreed on before"):
+        store.close(TASK, "2" * 64, [reports[1].id])
+    assert store.standing(TASK) == (State.CLOSED, "1" * 64, 3)
+    assert store.shares(TASK) == {report.id: (report.share, report.whole) for report in reports[1:4]}
+    store.begin(TASK)  # a server that is started again
+    assert store.standing(TASK).reports == 3
+
+
+def test_owners_who_send_at_once_all_arrive_and_none_beyond_the_most(store: Store) -> None:
+    """Eight send 20 reports each, in turns of five, under two tickets that take 60 each; ids differ."""
+    refused = []
+
+    def send(sender: int) -> None:
+        for turn in range(4):
+            names = [bytes([sender, turn, number]) + bytes(13) for number in range(5)]
+            try:
+                store.add(TASK, sender % 2, 60, [Stored(name, b"d" * 16, b"w" * 32, b"s") for name in names])
+            except ProtocolAborted:
+                refused.append(sender)
+
+    with ThreadPoolExecutor(8) as crowd:
+        list(crowd.map(send, range(8)))
+    assert (store.standing(TASK).reports, len(refused)) == (120, 8)
+
+
+def test_marks_of_reports_that_failed_stay_and_are_refused_once_they_were_damaged(store: Store) -> None:
     assert [store.drop(TASK, bits) for bits in (b"\0\0", b"\1\0", b"\2\200")] == [b"\0\0", b"\1\0", b"\3\200"]
     kept = marks(store)
     flips = [kept[:place] + bytes([kept[place] ^ 1]) + kept[place + 1 :] for place in range(len(kept))]

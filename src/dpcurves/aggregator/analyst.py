@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -15,9 +14,9 @@ from ..trust import FunctionShares
 from ..trust.function_shares import told
 from .channel import PATIENCE, Channel
 from .owner import require_task
-from .question import Asked
+from .question import Asked, facts_of
 from .refused import ProtocolAborted
-from .task import Task
+from .task import VERSION, Task
 from .ticket import Ticket
 
 Curve = TypeVar("Curve")
@@ -98,10 +97,13 @@ class Analyst:
         return answer.numbers
 
     def _adjacency(self) -> Adjacency:
-        standing = json.loads(self._server.get(f"/tasks/{self._task.hash}"))
+        told = self._server.get(f"/tasks/{self._task.hash}")
+        standing = facts_of(told, "server", task=str, version=int, state=str, reports=int)
+        if (standing["task"], standing["version"]) != (self._task.hash, VERSION):
+            raise ProtocolAborted("server: it is of another task or version", 502)
         if standing["state"] != "closed":
             raise ProtocolAborted("task: it is not closed yet: dpcurves task close", 409)
-        self._set = standing["set"], standing["reports"]
+        self._set = str(standing["set"]), standing["reports"]
         return self._task.adjacency(standing["reports"])
 
 
@@ -114,7 +116,7 @@ def close(task: Task, ticket: Ticket, party: int = 0, patience: float = PATIENCE
     require_task(ticket, task)
     server = Channel.to(task.servers[party], patience)
     try:
-        told_ = json.loads(server.post(f"/tasks/{task.hash}/close", b"", ticket.token))
+        agreed = facts_of(server.post(f"/tasks/{task.hash}/close", b"", ticket.token), "server", set=str, reports=int)
     finally:
         server.close()
-    return str(told_["set"]), int(told_["reports"])
+    return agreed["set"], agreed["reports"]

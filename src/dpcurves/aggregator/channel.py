@@ -7,7 +7,7 @@ import socket
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http.client import HTTPException, HTTPSConnection
+from http.client import HTTPException, HTTPSConnection, IncompleteRead
 from threading import Lock
 from urllib.parse import urlsplit
 
@@ -103,6 +103,8 @@ class Channel:
         self._connection.request(method, path, body, dict(headers))
         response = self._connection.getresponse()
         message = response.read(LARGEST)
+        if response.length:  # what is read up to a limit may end early without a word
+            raise IncompleteRead(b"", response.length)
         return response.status, message
 
     def _lost(self, error: Exception) -> ProtocolAborted:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from ..trust.shared_records import Encoding, places_of
 from .batch import ID, Report, packed
 from .channel import PATIENCE, Channel
 from .desk import encoding_of
+from .question import facts_of
 from .refused import ProtocolAborted
 from .sealing import place_of, public_key, sealed
 from .task import Task
@@ -121,9 +121,9 @@ class Contribution:
                 sending: list[Future[bytes]] = []
                 for batch in chain(self.batches(), [()]):
                     # While a batch is on its way, the next one is sealed.
-                    told = [json.loads(one.result()) for one in sending]
+                    told = [facts_of(one.result(), "server", new=int, known=int) for one in sending]
                     new += max((one["new"] for one in told), default=0)
-                    gone += sum(told[0].values()) if told else 0
+                    gone += told[0]["new"] + told[0]["known"] if told else 0
                     progress(gone)
                     pairs = zip(servers, batch, strict=False)
                     sending = [beside.submit(server.post, path, part, ticket.token) for server, part in pairs]

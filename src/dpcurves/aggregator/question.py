@@ -12,6 +12,7 @@ from .refused import ProtocolAborted
 from .task import VERSION, Task
 
 LONGEST_ID = 64
+UNLIKE = "is not of the form that was agreed on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class Asked:
         numbers, name, reports = stored.get("numbers"), stored.get("set"), stored.get("reports")
         fits = isinstance(numbers, list) and len(numbers) == len(self.at) and all(type(one) is int for one in numbers)
         if not (fits and isinstance(name, str) and type(reports) is int and reports > 0):
-            raise ProtocolAborted(f"{who}: its answer is not of the form that was agreed on", 502)
+            raise ProtocolAborted(f"{who}: its answer {UNLIKE}", 502)
         dropped = stored.get("dropped", 0)
         return Answer(tuple(numbers or ()), name, reports, dropped if type(dropped) is int else 0)
 
@@ -115,6 +116,18 @@ class Answer:
     set: str
     reports: int
     dropped: int = 0
+
+
+def facts_of(message: bytes, who: str, **facts: type) -> Mapping[str, Any]:
+    """The object in a message that has facts of these types.
+
+    Raises:
+        ProtocolAborted: there is none.
+    """
+    stored = opened(message, who)
+    if any(type(stored.get(name)) is not kind for name, kind in facts.items()):
+        raise ProtocolAborted(f"{who}: its answer {UNLIKE}", 502)
+    return stored
 
 
 def opened(message: bytes, who: str) -> Mapping[str, Any]:

