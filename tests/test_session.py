@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,32 @@ def test_a_conversation_of_several_turns_is_answered_again_word_by_word(tmp_path
     again = session(table, ledger=url).ask(question, ONE, "a")
     assert (again.statistic, again.p_value) == (first.statistic, first.p_value)
     assert (again.edges == first.edges).all()
+
+
+@dataclass(frozen=True, slots=True)
+class FreeLooks(CountQuery):
+    """Says that it was paid before, whatever it is."""
+
+    look: int = 0
+
+    @property
+    def paid_as(self) -> Any:
+        return CountQuery(self.axes, self.read)
+
+
+class ManyLooks:
+    """Asks such queries, as often as it likes."""
+
+    def steps(self, setting: Setting) -> Generator[Step, Release, None]:
+        for look in range(9):
+            yield Step(FreeLooks((Axis("x", GRID),), Read.CELLS, None, look), ALL)
+
+
+def test_a_query_that_is_not_ours_is_refused_before_anything_is_charged() -> None:
+    opened = session({"x": X})
+    with pytest.raises(TypeError, match=r"^question: one of the queries of dpcurves.data is needed, not a FreeLooks"):
+        opened.ask(ManyLooks(), ONE)
+    assert opened.left.epsilon == 2
 
 
 def test_a_request_belongs_to_one_question_one_loss_and_one_dataset() -> None:

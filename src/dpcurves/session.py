@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from .curves import Continued, Question
 from .data import Query
@@ -252,7 +252,9 @@ def _paid(question: object) -> object:
 
 
 def _require_paid(question: object, step: Step) -> None:
-    """A request that stands for one thing pays for no other."""
+    """A request that stands for one thing pays for no other, and only our own queries say what they stand for."""
+    if type(step.query) not in get_args(Query):
+        raise TypeError(f"question: one of the queries of dpcurves.data is needed, not a {type(step.query).__name__}")
     if isinstance(question, Continued) and step.query.paid_as != question.paid_as:
         raise ValueError("question: it asks for something else than it says it pays for")
 

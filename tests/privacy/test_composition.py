@@ -69,6 +69,15 @@ def test_with_rho_it_bounds_randomised_response_beside_a_gaussian(rho: str, delt
     assert exact <= composed_epsilon(pure, Fraction(rho), delta) < 1.6 * exact
 
 
+@pytest.mark.parametrize(("epsilon", "times", "delta"), [("0.1", 100, 1e-2), ("1", 1, 1e-2), ("0.01", 100, 1e-2)])
+def test_a_rho_so_small_that_delta_pays_all_of_it_still_counts(epsilon: str, times: int, delta: float) -> None:
+    rho = Fraction(1, 10**6)
+    assert epsilon_of_zcdp(rho, delta / 2) == 0
+    pure = [Fraction(epsilon)] * times
+    with_half = composed_epsilon(pure, NONE, delta / 2)
+    assert composed_epsilon(pure, NONE, delta) <= composed_epsilon(pure, rho, delta) <= with_half + 1e-9
+
+
 def test_losses_of_nothing_count_nothing() -> None:
     assert composed_epsilon([NONE, NONE], NONE, 1e-6) == 0
     assert composed_epsilon([NONE], Fraction(1, 2), 1e-6) == epsilon_of_zcdp(0.5, 1e-6)
