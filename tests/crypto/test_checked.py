@@ -52,16 +52,17 @@ def test_every_honest_key_is_accepted_and_one_from_its_cell_on(bits: int, ring: 
     assert not opened[..., 1:].any()
 
 
+@pytest.mark.parametrize("engine", ENGINES, ids=NAMES)
 @pytest.mark.parametrize("bits", [32, 64])
 @settings(max_examples=6, deadline=None)
 @given(data=st.data())
-def test_large_domains_count_what_lies_at_or_below(bits: int, data: st.DataObject) -> None:
+def test_large_domains_count_what_lies_at_or_below(bits: int, engine: Engine, data: st.DataObject) -> None:
     cell = st.integers(0, 2**bits - 1) | st.sampled_from([0, 2 ** (bits - 1), 2**bits - 1])
     cells = data.draw(st.lists(cell, min_size=1, max_size=3))
     near = [threshold for x in cells for threshold in (x - 1, x, x + 1) if 0 <= threshold < 2**bits]
     thresholds, domain = data.draw(st.permutations([*near, 0, 2**bits - 1])), Domain(bits, Z64)
-    both = shared(cells, domain)
-    first, second = (checked_values(both.keys(party), thresholds, PORTABLE, KEY) for party in (0, 1))
+    both = shared(cells, domain, engine)
+    first, second = (checked_values(both.keys(party), thresholds, engine, KEY) for party in (0, 1))
     accepted = first.accepted(second.digests)
     sums = domain.ring.opened(first.sums(accepted), second.sums(accepted))
     assert accepted.all()
