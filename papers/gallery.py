@@ -21,7 +21,7 @@ import dpcurves as dp
 
 FloatArray = NDArray[np.float64]
 EPSILONS = "1", "0.1"
-RECORDS = 50_000
+RECORDS, SCORED = 50_000, 5000
 SEED = 13
 
 
@@ -71,7 +71,49 @@ def _draw_confidential(ax: Axes, label: NDArray[np.int64], score: FloatArray, na
     ax.title.set_fontsize(11)
 
 
-DRAWN: dict[str, Callable[[], Figure]] = {"binned_residuals": binned_residuals}
+def roc_curves() -> Figure:
+    """Chen (2018), Figure 4.7: scores that rank well, where few records are negative, and others."""
+    chance = np.random.default_rng(SEED)
+    models = {"ranks well": _scored(2.0, 1.6, chance), "ranks less well": _scored(0.0, 0.75, chance)}
+    figure = Figure(figsize=(13.5, 9.6), layout="constrained")
+    for axes, (name, (label, score)) in zip(figure.subplots(2, 3), models.items(), strict=True):
+        _draw_confidential_roc(axes[0], label, score, name)
+        for ax, epsilon in zip(axes[1:], EPSILONS, strict=True):
+            found = dp.roc_curve(
+                label, score, epsilon=epsilon, adjacency=dp.REPLACE_ONE, randomness=dp.Randomness.from_seed(SEED)
+            )
+            _draw_true_roc(ax, label, score)
+            found.plot(ax=ax, level=0.95)
+            ax.set_title(f"{name}, epsilon {epsilon}", fontsize=11)
+    return figure
+
+
+def _scored(shift: float, strength: float, chance: np.random.Generator) -> tuple[NDArray[np.int64], FloatArray]:
+    """Labels, and scores that are right of them: with a larger shift more are positive."""
+    logit = shift + strength * chance.standard_normal(SCORED)
+    score = 1 / (1 + np.exp(-logit))
+    return (chance.random(SCORED) < score).astype(np.int64), score
+
+
+def _draw_confidential_roc(ax: Axes, label: NDArray[np.int64], score: FloatArray, name: str) -> None:
+    from sklearn.metrics import roc_auc_score
+
+    ax.plot([0, 1], [0, 1], color="0.6", linestyle=":", linewidth=1.2)
+    _draw_true_roc(ax, label, score, name=f"AUC {roc_auc_score(label, score):.3f}")
+    ax.set(title=f"{name}, confidential", xlabel="false positive rate", ylabel="true positive rate", aspect="equal")
+    ax.title.set_fontsize(11)
+    ax.legend(loc="lower right")
+
+
+def _draw_true_roc(ax: Axes, label: NDArray[np.int64], score: FloatArray, name: str | None = None) -> None:
+    """Without noise, as a thin line."""
+    from sklearn.metrics import roc_curve
+
+    fpr, tpr, _ = roc_curve(label, score)
+    ax.plot(fpr, tpr, color="black", linewidth=0.9, label=name)
+
+
+DRAWN: dict[str, Callable[[], Figure]] = {"binned_residuals": binned_residuals, "roc_curves": roc_curves}
 
 
 def main() -> None:
