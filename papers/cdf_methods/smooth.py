@@ -17,6 +17,8 @@ from scipy.special import log_ndtr
 FloatArray = NDArray[np.float64]
 BETAS = np.geomspace(1e-4, 2.0, 60)
 ORDERS = 1 + np.geomspace(1e-2, 1e4, 200)
+LEAST = 2.0**-300
+"""Above 0, and so far above where doubles lose digits that products of two of them lose none."""
 
 
 def smooth_sensitivities(values: FloatArray, beta: float, ends: tuple[float, float]) -> tuple[FloatArray, int]:
@@ -27,10 +29,13 @@ def smooth_sensitivities(values: FloatArray, beta: float, ends: tuple[float, flo
     the cut as origin, the weight of a pair is a factor of i times ``exp(-beta j) (x_j - x_i)``, for each j a straight
     line in ``x_i``. The highest line at each i is found for all i in one pass, and runs along with i; it counts for all
     ranks from i to the cut. The other side alike.
+
+    Where many records are alike it would be rounded to 0, and to no noise at all: it is `LEAST` of the range at least,
+    and remains a smooth bound, as any larger of two is.
     """
     padded = np.concatenate([[ends[0]], np.sort(values), [ends[1]]])
     found, steps = _all_ranks(padded, beta)
-    return found[1:-1], int(steps)
+    return np.maximum(found[1:-1], LEAST * (ends[1] - ends[0])), int(steps)
 
 
 @dataclass(frozen=True)
@@ -153,9 +158,9 @@ def _highest(slopes, heights, places):  # type: ignore[no-untyped-def]
             elif top == 1:
                 break
             else:
-                before = kept[top - 2]
-                rise = (heights[line] - heights[before]) * (slopes[last] - slopes[before])
-                if rise < (heights[last] - heights[before]) * (slopes[line] - slopes[before]):
+                before = kept[top - 2]  # lines that differ by many orders of magnitude are never subtracted alone
+                meets_before = (heights[before] - heights[last]) * (slopes[line] - slopes[last])
+                if meets_before < (heights[last] - heights[line]) * (slopes[last] - slopes[before]):
                     break
             top -= 1
         if top == 0 or slopes[line] > slopes[kept[top - 1]]:

@@ -38,6 +38,16 @@ for records in (1, 2, 3, 17, 40):
             assert np.abs(np.log(changed / found)).max() <= beta + 1e-9
             moved = np.abs(np.sort(other) - np.sort(values))
             assert (moved <= np.minimum(found, changed) * (1 + 1e-9)).all()
+for alike, beta in ((50, 1.0), (180, 1.0), (400, 0.5), (400, 1.0), (3000, 1.0), (900, 2.0)):
+    values = np.concatenate([chance.uniform(0, 40, 100), np.full(alike, 41.0), chance.uniform(42, 100, 100)])
+    found, _ = smooth.smooth_sensitivities(values, beta, (0.0, 100.0))
+    x, middle = np.concatenate([[0.0], np.sort(values), [100.0]]), 100 + alike // 2
+    i, j = np.arange(middle + 1)[:, None], np.arange(middle, len(x))
+    logs = np.log(np.where(j > i, x[j] - x[i], 0) + 1e-300) - beta * (j - i - 1)
+    exact = max(logs.max(where=x[j] > x[i], initial=-np.inf), np.log(100) - 300 * np.log(2))
+    assert abs(np.log(found[middle - 1]) - exact) < 1e-9
+    fewer, _ = smooth.smooth_sensitivities(np.append(values[1:], 41.0), beta, (0.0, 100.0))
+    assert np.abs(np.log(fewer / found)).max() <= beta + 1e-9
 for epsilon in (0.1, 1.0, 10.0):
     for smoothing in (smooth.as_nissim(epsilon, 1e-4, 1), smooth.composed(epsilon, 1e-4, 1)):
         ratios = np.exp(smoothing.beta * np.linspace(-1, 1, 41))
