@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 from math import exp
 
 import numpy as np
@@ -75,6 +76,73 @@ def test_a_pure_loss_is_never_exceeded_by_any_partition(cells: int, adjacency: A
     worst = float(np.abs(logs[pairs[:, 0]] - logs[pairs[:, 1]]).max())
     assert worst <= 4 + 1e-4
     assert worst > 0.4  # and the budget is used
+
+
+MOST = 60
+FOUR, SUMS = np.arange(-12, 13), np.arange(-MOST, MOST + 1)
+"""Noises of scale 1/4 and 1/2, beyond which lie less than 1e-10 of them, and sums of three, a little longer."""
+
+
+def lesser(single: FloatArray, pair: FloatArray, own: int, deviation: int) -> FloatArray:
+    """Of two cells, one with the noise `own`: chances of their least cost, apart (row 0) or together (row 1)."""
+    found = np.zeros((2, len(SUMS)))
+    for other, chance in zip(FOUR.tolist(), single.tolist(), strict=True):
+        apart, together = own + other, deviation + FOUR
+        found[0, apart + MOST] += chance * float(pair[together >= apart].sum())
+        np.add.at(found[1], together[together < apart] + MOST, chance * pair[together < apart])
+    return found
+
+
+@lru_cache(maxsize=1000)
+def law_of_four(table: tuple[int, ...]) -> tuple[float, ...]:
+    """Chances of the partitions of four cells: either half apart or together, the middle two, all four.
+
+    Summed over the noises of the first and the last cell: the others then decide on their own. Ties go as they do to
+    shorter intervals at the end of each beginning.
+    """
+    deviations = window_deviations(np.array(table)).astype(np.int64)
+    weights = [np.exp(-np.abs(FOUR) / scale) for scale in (0.25, 0.5)]
+    single, pair = (weight / weight.sum() for weight in weights)
+    above = [np.array([pair[deviations[1, 3] + FOUR >= cost + more].sum() for cost in SUMS]) for more in (0, 1)]
+    all_above = np.array([pair[deviations[2, 4] + FOUR >= cost].sum() for cost in SUMS])
+    left, right = ([lesser(single, pair, own, deviations[1, end]) for own in FOUR.tolist()] for end in (2, 4))
+    found, middle = np.zeros(6), deviations[1, 3] + FOUR
+    for (first, of_first), (last, of_last) in product(enumerate(left), enumerate(right)):
+        weight, ends = single[first] * single[last], FOUR[first] + FOUR[last]
+        halves = np.array([[np.convolve(one, other)[MOST:-MOST] for one in of_first] for other in of_last])
+        beaten = np.array([above[other][np.clip(SUMS - ends + MOST, 0, 2 * MOST)] for other in (0, 1)])
+        found[:4] += weight * (halves * all_above * beaten[:, None]).sum(axis=2).ravel()
+        not_less = np.cumsum(halves.sum(axis=1)[:, ::-1], axis=1)[:, ::-1]
+        cost = middle + ends + MOST
+        found[4] += weight * float(pair @ ((not_less[0, cost + 1] + not_less[1, cost]) * all_above[cost]))
+    found[5] = 1 - found[:5].sum()
+    return tuple(found.tolist())
+
+
+def four(adjacency: Adjacency) -> PrivacyLoss:
+    """At which noises have the scales of `law_of_four`."""
+    return PrivacyLoss.pure(4 * adjacency.moves)
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
+def test_four_cells_where_the_published_partition_leaks_lose_no_more_either(adjacency: Adjacency) -> None:
+    assert [scale_of(change, four(adjacency), adjacency) for change in (1, 2)] == [Fraction(1, 4), Fraction(1, 2)]
+    sets = data_sets(5, RECORDS)
+    logs = np.log(np.array([law_of_four(tuple(table)) for table in sets[:, :-1].tolist()]))
+    pairs = neighbours(sets, adjacency)
+    worst = float(np.abs(logs[pairs[:, 0]] - logs[pairs[:, 1]]).max())
+    assert 1 < worst <= 4 * adjacency.moves + 1e-4
+
+
+def test_the_law_of_four_is_that_of_the_runs() -> None:
+    """Four sigma: false alarm rate 6.3e-5 for each of six partitions."""
+    query, adjacency, table = BucketQuery(axes(1, 4), range(4)), AddRemove(EACH_RECORD), (1, 1, 2, 1)
+    plan = NoisyBuckets().plan(query, four(adjacency), adjacency)
+    outcomes = [(1, 1, 1, 1), (1, 0, 1, 1), (1, 1, 1, 0), (1, 0, 1, 0), (1, 1, 0, 1), (1, 0, 0, 0)]
+    randomness = Randomness.from_seed(3)
+    runs = [NoisyBuckets().run(np.array([*table, 9]), plan, randomness) for _ in range(4000)]
+    for outcome, chance in zip(outcomes, law_of_four(table), strict=True):
+        assert abs(runs.count(outcome) / 4000 - chance) < 4 * np.sqrt(chance * (1 - chance) / 4000)
 
 
 def test_the_law_is_that_of_the_runs() -> None:
