@@ -10,7 +10,8 @@ import pytest
 from by_hand import answer
 
 import dpcurves as dp
-from dpcurves.curves.residual_plot import bound_part, records_to_spare, scattered
+from dpcurves.curves.residual_plot import bound_part, records_to_spare, scattered, tree_survey
+from dpcurves.data import SplitQuery
 from dpcurves.release import Setting
 from dpcurves.surveys import CellSurvey, DawaSurvey
 
@@ -124,6 +125,17 @@ def test_bounds_get_a_public_part_and_the_plane_the_rest(loss: dp.PrivacyLoss, u
 def test_where_records_are_many_hardly_any_are_spared() -> None:
     setting = Setting(dp.PrivacyLoss.pure(1), dp.REPLACE_ONE.among(dp.EACH_RECORD, units=10**6), adaptive=True)
     assert records_to_spare(setting, bound_part(setting)) == 120
+
+
+@pytest.mark.parametrize("loss", [dp.PrivacyLoss.pure("0.1"), dp.PrivacyLoss.zcdp("0.005")])
+def test_no_box_is_divided_for_noise(loss: dp.PrivacyLoss) -> None:
+    setting = Setting(loss, dp.ADD_REMOVE.among(dp.EACH_RECORD, units=None), adaptive=True)
+    survey = tree_survey(setting, Fraction(4, 5))
+    *_, counts = dp.rehearse(question(survey=survey), loss, setting.adjacency)
+    assert survey.least == pytest.approx(3 / np.sqrt(2) * counts.error, rel=0.03)
+    assert dp.rehearse(question(), loss, setting.adjacency)[2].query == SplitQuery(
+        counts.query.axes, (2, 2), survey.least
+    )
 
 
 def test_bounds_are_seldom_too_wide() -> None:

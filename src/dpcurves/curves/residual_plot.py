@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from .. import display
 from ..data import Axis, BoundQuery, Grid, Outside
+from ..data.query import LARGEST_LEAST
 from ..postprocess import public_generator
 from ..postprocess.simplex import on_simplex
 from ..privacy import Exact, Model, declared
 from ..release import Evidence, Face, Release, Setting, Step
 from ..surveys import PrivTreeSurvey, Survey, Surveyed
+from ..surveys.survey import epsilon_per_record
 from .private_bounds import bound_query, bounded
 from .question import card_of, face_of
 
@@ -31,8 +33,8 @@ SURE = 60
 """Records times epsilon from which on a bound is hardly ever missed."""
 HIDDEN = 6
 """Three times the scale of each noise of a bound, times epsilon: so many records are spared."""
-GROWING = Fraction(1, 4)
-MOST_SPARED = 2**50
+GROWING, SEEN = Fraction(1, 4), 3
+"""The part of the survey that grows a partition; and how many scales of the noise of its counts a divided box holds."""
 MOST_POINTS = 5000
 FINEST = 256
 
@@ -159,7 +161,8 @@ class ResidualPlotQuestion:
         coverage: The share of the records that each pair of bounds should cover; at most 6 decimals.
         model: Where the model comes from; it has no default, and stands on the face.
         cells: How many cells each axis has: 256 at most.
-        survey: How the plane is counted.
+        survey: How the plane is counted. None: by PrivTree, which divides no box that seems to hold fewer records than
+            three scales of the noise of its counts, so that noise alone makes no dense spots.
 
     Raises:
         ValueError: a unit, `coverage` or `cells` is out of range, or the columns are one.
@@ -173,7 +176,7 @@ class ResidualPlotQuestion:
     coverage: Exact
     model: Model
     cells: int = 64
-    survey: Survey = field(default_factory=lambda: PrivTreeSurvey(growing=GROWING))
+    survey: Survey | None = None
 
     def __post_init__(self) -> None:
         declared(self.model)
@@ -190,7 +193,8 @@ class ResidualPlotQuestion:
         width, first = yield from bounded(across, part)
         height, second = yield from bounded(upwards, part)
         axes = self._axis(self.predicted, width.bound), self._axis(self.residual, height.bound)
-        surveyed = yield from self.survey.counts(axes, setting, 1 - 2 * part)
+        survey = self.survey or tree_survey(setting, 1 - 2 * part)
+        surveyed = yield from survey.counts(axes, setting, 1 - 2 * part)
         releases = (first, second, *surveyed.releases)
         face = face_of(releases, self.model.value)
         return ResidualPlot.read(surveyed, axes, face, tuple(Evidence.of(release) for release in releases))
@@ -234,8 +238,20 @@ def records_to_spare(setting: Setting, part: Fraction) -> int:
     """
     loss, records = setting.loss * part, setting.adjacency.total
     epsilon = float(loss.epsilon) if loss.epsilon is not None else sqrt(2 * float(loss.rho))
-    most = records // 2 if records is not None else MOST_SPARED
+    most = records // 2 if records is not None else LARGEST_LEAST
     return int(min(HIDDEN * setting.adjacency.unit.records / epsilon, most)) if epsilon > 0 else most
+
+
+def tree_survey(setting: Setting, share: Fraction) -> PrivTreeSurvey:
+    """PrivTree, for this share of the budget.
+
+    >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
+    >>> tree_survey(Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, 500), True), Fraction(4, 5)).least
+    10
+    """
+    epsilon = epsilon_per_record(setting, share * (1 - GROWING))
+    least = min(SEEN / epsilon, LARGEST_LEAST) if epsilon > 0 else LARGEST_LEAST
+    return PrivTreeSurvey(growing=GROWING, least=int(least))
 
 
 def scattered(
