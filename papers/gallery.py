@@ -23,6 +23,7 @@ FloatArray = NDArray[np.float64]
 EPSILONS = "1", "0.1"
 RECORDS, SCORED = 50_000, 5000
 SEED = 13
+COLORS = 32
 
 
 def binned_residuals() -> Figure:
@@ -113,7 +114,49 @@ def _draw_true_roc(ax: Axes, label: NDArray[np.int64], score: FloatArray, name: 
     ax.plot(fpr, tpr, color="black", linewidth=0.9, label=name)
 
 
-DRAWN: dict[str, Callable[[], Figure]] = {"binned_residuals": binned_residuals, "roc_curves": roc_curves}
+LAWS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
+    "ideal": lambda x, error: x + error,
+    "the variance grows": lambda x, error: x + error * np.sqrt(x),
+    "a square is missing": lambda x, error: x + 0.01 * x**2 + error,
+}
+DRAWN_RECORDS = 5000
+
+
+def residual_plots() -> Figure:
+    """Chen (2018), section 4.2.3: residuals of a line, where all is well, and where an assumption fails."""
+    figure = Figure(figsize=(15, 13), layout="constrained")
+    rows = figure.subplots(len(LAWS), 3)
+    for axes, (name, law) in zip(rows, LAWS.items(), strict=True):
+        predicted, residual = _fitted(law)
+        axes[0].scatter(predicted, residual, s=5, color="black", alpha=0.5, linewidths=0)
+        axes[0].axhline(0, color="0.5", linewidth=0.8)
+        axes[0].set(title=f"{name}, confidential", xlabel="predicted", ylabel="residual")
+        for ax, epsilon in zip(axes[1:], EPSILONS, strict=True):
+            found = dp.residual_plot(
+                predicted, residual, unit_predicted=1, unit_residual=1, coverage=0.95, model=dp.DISJOINT_RECORDS,
+                epsilon=epsilon, adjacency=dp.REPLACE_ONE, randomness=dp.Randomness.from_seed(SEED),
+            )  # fmt: skip
+            found.plot(ax=ax)
+            ax.set_title(f"{name}, epsilon {epsilon}")
+        for ax in axes:
+            ax.title.set_fontsize(11)
+            ax.set(xlim=axes[0].get_xlim(), ylim=axes[0].get_ylim())
+    return figure
+
+
+def _fitted(law: Callable[[FloatArray, FloatArray], FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Predictions and residuals of a line that was fitted to as many other records."""
+    chance = np.random.default_rng(SEED)
+    x, error = chance.uniform(1, 50, 2 * DRAWN_RECORDS), chance.normal(size=2 * DRAWN_RECORDS)
+    y = law(x, error)
+    slope, intercept = np.polyfit(x[:DRAWN_RECORDS], y[:DRAWN_RECORDS], 1)
+    predicted = intercept + slope * x[DRAWN_RECORDS:]
+    return predicted, y[DRAWN_RECORDS:] - predicted
+
+
+DRAWN: dict[str, Callable[[], Figure]] = {
+    "binned_residuals": binned_residuals, "residual_plots": residual_plots, "roc_curves": roc_curves
+}  # fmt: skip
 
 
 def main() -> None:
@@ -125,6 +168,15 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     for name, draw in track(DRAWN.items(), description="Pictures"):
         draw().savefig(out / f"{name}.png", dpi=70)
+        _shrink(out / f"{name}.png")
+
+
+def _shrink(picture: Path) -> None:
+    """Fewer colours: a third of the size, and nobody sees it."""
+    from PIL import Image
+
+    few = Image.open(picture).convert("RGB").quantize(COLORS)
+    few.save(picture, optimize=True)
 
 
 if __name__ == "__main__":
