@@ -1,4 +1,4 @@
-"""ROC curves: the true one, PriROC as printed, those of dpcurves, and how far two of them are apart."""
+"""ROC curves: the true one, PriROC as printed and put right, those of dpcurves, and how far two of them are apart."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from math import log2
 
 import numpy as np
-from answering import Columns, answer, replies, table_of
-from as_printed import estimate_not_private
+from answering import Columns, answer, table_of
+from histograms import DAWA, SOUND, Counts, Estimate
 from numpy.typing import NDArray
+from roc_as_printed import Edges, dawa_not_private, medians_in_floats, medians_not_private
 
 from dpcurves.curves import Cuts, RocQuestion, SmoothAucQuestion
-from dpcurves.data import Axis, Categories, CountQuery, Grid, MedianQuery, Read
+from dpcurves.data import Axis, Categories, CountQuery, Grid, Read
 from dpcurves.postprocess.roc import auc, roc_points
-from dpcurves.release import ALL, Step
+from dpcurves.privacy import EACH_RECORD, AddRemove, ReplaceOne
 
 FloatArray = NDArray[np.float64]
+Median = Callable[[Counts, float, int, np.random.Generator], Edges]
 SCORES = Grid(0, 1, cells=2**14)
 SHARE = 0.2  # of epsilon, for thresholds
 RATES = np.linspace(0, 1, 4001)
@@ -38,15 +40,14 @@ Method = Callable[[Columns, float, int], Curve]
 
 def confidential(columns: Columns) -> Curve:
     """Without noise, on the cells of the scores."""
-    negative, positive = _counts(columns, SCORES)
-    return _curve(negative, positive)
+    return curve(counts_of(columns).astype(np.float64))
 
 
 def with_cuts(cuts: Cuts) -> Method:
     """The curve of dpcurves."""
 
     def released(columns: Columns, epsilon: float, seed: int) -> Curve:
-        grid = _equal(columns) if cuts is Cuts.FIXED else SCORES
+        grid = Grid(0, 1, cells=2 ** levels_of(columns)) if cuts is Cuts.FIXED else SCORES
         found = answer(RocQuestion("label", "score", grid, model=MODEL, cuts=cuts), columns, epsilon, seed)
         return Curve(found.fpr, found.tpr, found.auc)
 
@@ -60,19 +61,25 @@ def smooth(columns: Columns, epsilon: float, seed: int) -> Curve:
 
 
 def priroc_not_private(columns: Columns, epsilon: float, seed: int) -> Curve:
-    """PriROC: recursive medians by smooth sensitivity, then each class by DAWA as printed.
-
-    The medians are those of dpcurves, whose noise follows the exact Cauchy rule.
-    """
-    query = MedianQuery((Axis("score", SCORES),), levels_of(columns))
-    release = replies(columns, SHARE * epsilon, seed)(Step(query, ALL))
-    grid = Axis("score", SCORES.cut(release.values)).grid
-    return _dawa_not_private(columns, grid, (1 - SHARE) * epsilon, seed)
+    """PriROC as printed: recursive medians by smooth sensitivity, then each class by DAWA as printed."""
+    inner = thresholds(columns, SHARE * epsilon, levels_of(columns), seed, medians_not_private)
+    return curve(printed_counts(between(columns, inner), (1 - SHARE) * epsilon, seed))
 
 
 def priroc_fix_not_private(columns: Columns, epsilon: float, seed: int) -> Curve:
     """PriROC-fix: as many thresholds at equal distances, then each class by DAWA as printed."""
-    return _dawa_not_private(columns, _equal(columns), epsilon, seed)
+    return curve(printed_counts(between(columns, equal_thresholds(columns)), epsilon, seed))
+
+
+def priroc_put_right(columns: Columns, epsilon: float, seed: int) -> Curve:
+    """PriROC with the exact Cauchy rule, and with DAWA as dpcurves has it."""
+    inner = thresholds(columns, SHARE * epsilon, levels_of(columns), seed, medians_in_floats)
+    return curve(sound_counts(SOUND[DAWA], between(columns, inner), (1 - SHARE) * epsilon, seed))
+
+
+def priroc_fix_put_right(columns: Columns, epsilon: float, seed: int) -> Curve:
+    """PriROC-fix with DAWA as dpcurves has it."""
+    return curve(sound_counts(SOUND[DAWA], between(columns, equal_thresholds(columns)), epsilon, seed))
 
 
 def levels_of(columns: Columns) -> int:
@@ -80,8 +87,41 @@ def levels_of(columns: Columns) -> int:
     return int(log2(len(columns["label"])))
 
 
-def _equal(columns: Columns) -> Grid:
-    return Grid(0, 1, cells=2 ** levels_of(columns))
+def counts_of(columns: Columns) -> Counts:
+    """Negatives, positives, in cells of the scores: of shape ``(2, cells)``."""
+    query = CountQuery((Categories("label", (0, 1)), Axis("score", SCORES)), Read.PREFIXES)
+    return table_of(columns, query)[:-1].reshape(2, -1)
+
+
+def thresholds(columns: Columns, epsilon: float, levels: int, seed: int, median: Median) -> Edges:
+    """Recursive medians of all scores."""
+    return median(counts_of(columns).sum(axis=0), epsilon, levels, np.random.default_rng((seed, levels)))
+
+
+def equal_thresholds(columns: Columns) -> Edges:
+    """At equal distances, which costs nothing."""
+    pieces = 2 ** levels_of(columns)
+    return np.arange(1, pieces) * SCORES.cells // pieces
+
+
+def between(columns: Columns, inner: Edges) -> Counts:
+    """Negatives, positives between thresholds; of equal ones, one is enough."""
+    fine = counts_of(columns)
+    begins = np.unique(np.append(inner, 0))
+    counts: Counts = np.add.reduceat(fine, begins[begins < fine.shape[1]], axis=1)
+    return counts
+
+
+def printed_counts(exact: Counts, epsilon: float, seed: int) -> FloatArray:
+    """Each class for a half of epsilon, as printed: one record more or less there is a replaced one in both."""
+    who, half = AddRemove(EACH_RECORD), epsilon / 2
+    return np.stack([dawa_not_private(row, half, 2 * seed + place, who) for place, row in enumerate(exact)])
+
+
+def sound_counts(algorithm: Estimate, exact: Counts, epsilon: float, seed: int) -> FloatArray:
+    """Both classes in one line: a record has one place there, which also a changed label replaces by another."""
+    who = ReplaceOne(EACH_RECORD, int(exact.sum()))
+    return algorithm(exact.ravel(), epsilon, seed, who).reshape(exact.shape)
 
 
 def distance(one: Curve, other: Curve) -> float:
@@ -94,19 +134,7 @@ def _heights(curve: Curve) -> FloatArray:
     return np.interp(RATES, curve.fpr, curve.tpr)
 
 
-def _dawa_not_private(columns: Columns, grid: Grid, epsilon: float, seed: int) -> Curve:
-    """Each record lies in one class, so each class has all of epsilon."""
-    chance = np.random.default_rng(seed)
-    negative, positive = (estimate_not_private(row, epsilon, chance) for row in _counts(columns, grid))
-    return _curve(np.maximum(negative, 0.0), np.maximum(positive, 0.0))
-
-
-def _counts(columns: Columns, grid: Grid) -> FloatArray:
-    """Negatives, positives: of shape ``(2, cells)``."""
-    query = CountQuery((Categories("label", (0, 1)), Axis("score", grid)), Read.PREFIXES)
-    return table_of(columns, query)[:-1].reshape(2, -1).astype(np.float64)
-
-
-def _curve(negative: FloatArray, positive: FloatArray) -> Curve:
-    fpr, tpr = roc_points(positive=positive, negative=negative)
+def curve(counts: FloatArray) -> Curve:
+    """Cumulated, made to rise, from (0, 0) to (1, 1)."""
+    fpr, tpr = roc_points(positive=counts[1], negative=counts[0])
     return Curve(fpr, tpr, float(auc(fpr, tpr)))

@@ -1,9 +1,9 @@
 """What private ROC curves and residual plots tell, claim by claim: `python papers/regression_diagnostics/run.py`.
 
-Releases ROC curves of two text data sets, tells apart ROC curves of different areas, and residual plots of lines that
-fit and of others: by the papers' algorithms as printed, which are not private, and by dpcurves. Draws figures into
-`out/`. Data is read from `../shared/data` beside the repository, from --data, or from $DPCURVES_DATA; without it, the
-text data sets are skipped. Parts can be run alone: `--parts roc` keeps the record of the others.
+Releases ROC curves of two text data sets, tells apart ROC curves of different areas, and residual plots, binned or not,
+of models that fit and of others: by the papers' algorithms as printed, which are not private, and by dpcurves. Draws
+figures into `out/`. Data is read from `../shared/data` beside the repository, from --data, or from $DPCURVES_DATA;
+without it, the text data sets are skipped. Parts can be run alone: `--parts roc` keeps the record of the others.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # what all papers share
 
+import binned_part
 import overview
 import residual_part
 import roc_part
@@ -25,7 +26,7 @@ from rich.progress import Progress
 from sizes import FULL, QUICK, TINY, Size
 
 PARTS: dict[str, Callable[[Options[Size], Progress, Console], Findings]] = {
-    "residual-plots": residual_part.findings, "roc": roc_part.findings
+    "residual-plots": residual_part.findings, "roc": roc_part.findings, "binned": binned_part.findings
 }  # fmt: skip
 
 

@@ -1,0 +1,84 @@
+"""Binned residuals by dpcurves, under replace-one, with its own budget or another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+from binned_as_printed import Plot
+from binned_data import Judged
+from numpy.typing import NDArray
+
+from dpcurves.curves import BinnedResidualsQuestion
+from dpcurves.curves.binned_residuals import COUNTS, SUMS, least_records, merged
+from dpcurves.curves.score_groups import HALF, SCORES, ScoreGroups
+from dpcurves.data import Axis, Categories, CountQuery, CutQuery, MergeQuery, Query, Read, SumQuery
+from dpcurves.mechanisms import AUTO
+from dpcurves.noise.randomness import Randomness
+from dpcurves.postprocess import Groups, mean_residuals
+from dpcurves.privacy import DISJOINT_RECORDS, EACH_RECORD, PrivacyLoss, ReplaceOne
+from dpcurves.release import Evidence, Release, Setting, Step
+from dpcurves.session import converse
+
+Found = TypeVar("Found")
+Steps = Callable[[Setting], Generator[Step, Release, Found]]
+QUESTION = BinnedResidualsQuestion("label", "score", DISJOINT_RECORDS)
+
+
+@dataclass(frozen=True)
+class Divided:
+    """The question of dpcurves, with any share of the budget for cuts, and as much for joining; without the envelope.
+
+    With the share that dpcurves has, it is the same question.
+    """
+
+    share: Fraction
+
+    def steps(self, setting: Setting) -> Generator[Step, Release, Groups]:
+        """Cuts, merges, counts, sums."""
+        classes, score, least = Categories("label", (0, 1)), Axis("score", SCORES), least_records(setting)
+        rest = (1 - 2 * self.share) / (COUNTS + SUMS)
+        cuts = yield Step(CutQuery((score,), QUESTION.bins), self.share)
+        fine = Axis("score", SCORES.cut(cuts.values))
+        merges = yield Step(MergeQuery((fine,), least), self.share)
+        bins = Axis("score", merged(fine.grid, merges.values))
+        counts = yield Step(CountQuery((classes, bins), Read.CELLS), COUNTS * rest)
+        sums = yield Step(SumQuery((classes, bins), half=HALF), SUMS * rest)
+        return ScoreGroups(bins.grid, Evidence.of(counts), Evidence.of(sums)).released
+
+
+def by_dpcurves(records: Judged, epsilon: float, seed: int, ratio: float) -> Plot:
+    """With this share of the budget for cuts, and as much for joining bins."""
+    groups = answered(Divided(Fraction(str(ratio))).steps, records, epsilon, seed)
+    return Plot(groups.mean, mean_residuals(groups))
+
+
+def answered(steps: Steps[Found], records: Judged, epsilon: float, seed: int) -> Found:
+    """What a session would give."""
+    loss, adjacency = PrivacyLoss.pure(f"{epsilon:.12g}"), ReplaceOne(EACH_RECORD, int(records.number.sum()))
+    chance = Randomness.from_seed(seed)
+
+    def reply(step: Step) -> Release:
+        plan = AUTO.plan(step.query, loss * step.share, adjacency)
+        return Release(plan, AUTO.run(table_of(records, step.query), plan, chance), None, seeded=True)
+
+    return converse(steps(Setting(loss, adjacency, adaptive=True)), reply)
+
+
+def table_of(records: Judged, query: Query) -> NDArray[np.int64] | NDArray[np.object_]:
+    """Counts, or sums of distances from the middles of bins, rounded once for a bin. No record is missing."""
+    axis = query.axes[-1]
+    assert isinstance(axis, Axis)
+    begins = np.searchsorted(SCORES.edges, axis.grid.edges[:-1])
+    count, positive, predicted, of_positive = (np.add.reduceat(each, begins) for each in records)
+    if not isinstance(query, SumQuery):
+        cells = (count - positive, positive) if query.rows > 1 else (count,)
+        return np.append(np.concatenate(cells), 0)
+    middle, step = axis.grid.edges[:-1] + np.diff(axis.grid.edges) / 2, np.diff(axis.grid.edges) / (2 * query.half)
+    distances = predicted - of_positive - middle * (count - positive), of_positive - middle * positive
+    return np.append([round(float(each)) for each in np.concatenate([own / step for own in distances])], 0).astype(
+        object
+    )
