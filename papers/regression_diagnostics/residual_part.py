@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-import figures
+import discrimination
+import earnings
+import private_line
+import regret
+import residual_figures
 import residuals
 from reproduction.command import Options
 from reproduction.measured import Findings
@@ -11,10 +15,51 @@ from rich.console import Console
 from rich.progress import Progress
 from sizes import Size
 
+EPSILONS = 1.0, 0.1
 
-def findings(options: Options[Size], progress: Progress, _: Console) -> Findings:
-    """Figure 7."""
-    size = options.size
-    found = residuals.separation(size, Steps(progress, "Figure 7: residual plots", size.residual_products))
-    figures.draw_separation(found, options.out)
+
+def findings(options: Options[Size], progress: Progress, console: Console) -> Findings:
+    """Figures 5 to 8, Table 1, Figure 4.6 and Table 4.2; Figure 9 where the earnings are."""
+    found = _of_models(options, progress) | _of_table(options, progress) | _of_algorithms(options, progress)
+    found |= _of_private_line(options, progress)
+    if earnings.is_there(options.data):
+        return found | _of_earnings(options, progress)
+    console.print(f"Skipped: Figure 9. There are no earnings '{earnings.FILE}' in {options.data}", soft_wrap=True)
+    return found
+
+
+def _of_models(options: Options[Size], progress: Progress) -> Findings:
+    size, out = options.size.residual, options.out
+    methods = {name: residuals.METHODS[name] for name in (residuals.PRINTED, residuals.PACKAGE)}
+    residual_figures.draw_plots(residuals.models(size), methods, EPSILONS, out / "figures_5_and_6.png")
+    found = residuals.separation(size, Steps(progress, "Figure 7: residual plots", size.products))
+    residual_figures.draw_similarities(found, out)
+    residual_figures.draw_separation(found, out)
     return residuals.findings(found)
+
+
+def _of_table(options: Options[Size], progress: Progress) -> Findings:
+    size = options.size.residual
+    steps = Steps(progress, "Table 1: the least that shows", size.table_records)
+    return discrimination.findings(discrimination.table(size, steps))
+
+
+def _of_algorithms(options: Options[Size], progress: Progress) -> Findings:
+    found = regret.compared(options.size.residual, Steps(progress, "Table 4.2: histogram algorithms", regret.STEPS))
+    residual_figures.draw_regrets(found, options.out)
+    return regret.findings(found)
+
+
+def _of_private_line(options: Options[Size], progress: Progress) -> Findings:
+    size = options.size.residual
+    found = private_line.judged(size, Steps(progress, "Figure 8: a private line", private_line.OF_PLOTS))
+    sets = {"private line": found.records}
+    residual_figures.draw_plots(sets, private_line.METHODS, private_line.OF_PLOTS, options.out / "figure_8.png")
+    return private_line.findings(found)
+
+
+def _of_earnings(options: Options[Size], progress: Progress) -> Findings:
+    steps = Steps(progress, "Figure 9: earnings", earnings.UNITS)
+    found = earnings.fans(options.data, options.size.residual, steps)
+    residual_figures.draw_plots(found.sets, earnings.METHODS, earnings.EPSILONS, options.out / "figure_9.png")
+    return earnings.findings(found)

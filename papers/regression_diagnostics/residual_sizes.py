@@ -1,0 +1,46 @@
+"""How much is computed of residual plots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ResidualSize:
+    """One way to run the experiments on residual plots.
+
+    Attributes:
+        records: Of each made-up data set.
+        products: Records times epsilon at which plots are told apart.
+        plots: Plots of each model, by each method.
+        table_records: Of the plots of the table.
+        table_sets: Confidential plots of the table, for each strength.
+        table_plots: Private plots of the table, for each strength.
+        regret_epsilons: At which histogram algorithms are compared.
+        regret_runs: Plots of each model by each algorithm, at each epsilon.
+        slopes: Private plots of a line that was trained in private, and of earnings.
+    """
+
+    records: int
+    products: tuple[int, ...]
+    plots: int
+    table_records: tuple[int, ...]
+    table_sets: int
+    table_plots: int
+    regret_epsilons: tuple[float, ...]
+    regret_runs: int
+    slopes: int
+
+
+RESIDUAL_FULL = ResidualSize(
+    records=5000, products=(200, 250, 300, 500, 1000, 2000), plots=1000, table_records=(1000, 2000, 5000),
+    table_sets=1000, table_plots=300, regret_epsilons=(0.1, 0.2, 0.5, 1.0), regret_runs=20, slopes=100,
+)  # fmt: skip
+RESIDUAL_QUICK = ResidualSize(
+    records=5000, products=(250, 300, 500, 1000), plots=100, table_records=(1000,),
+    table_sets=200, table_plots=100, regret_epsilons=(0.1, 1.0), regret_runs=5, slopes=20,
+)  # fmt: skip
+RESIDUAL_TINY = ResidualSize(
+    records=500, products=(1000,), plots=3, table_records=(1000,),
+    table_sets=5, table_plots=3, regret_epsilons=(1.0,), regret_runs=1, slopes=2,
+)  # fmt: skip
