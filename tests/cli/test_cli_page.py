@@ -47,6 +47,7 @@ def test_the_page_names_the_options_that_there_are(run: Run) -> None:
         "calibration",
         "binned-residuals",
         "residuals",
+        "bounds",
         "plan cdf",
         "ledger create",
         "ledger verify",

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from .asking import ASK_COMMANDS
+from .bounds import BOUNDS_COMMANDS
 from .columns import COLUMN_COMMANDS
 from .commands import Commands
 from .ledgers import LEDGER_COMMANDS
@@ -24,7 +25,8 @@ EXIT_STATUS = "Exit status: 0 done; 2 wrong usage; 3 budget exceeded; 4 unusable
 
 def build() -> typer.Typer:
     """All commands. Nothing heavy is imported before one of them is run."""
-    app = _group({**COLUMN_COMMANDS, **SCORE_COMMANDS, **RESIDUAL_COMMANDS, **SERVER_COMMANDS}, epilog=EXIT_STATUS)
+    questions = {**COLUMN_COMMANDS, **BOUNDS_COMMANDS, **SCORE_COMMANDS, **RESIDUAL_COMMANDS}
+    app = _group({**questions, **SERVER_COMMANDS}, epilog=EXIT_STATUS)
     app.add_typer(_group(PLAN_COMMANDS), name="plan", help="What a curve is worth; opens no data.")
     app.add_typer(_group(LEDGER_COMMANDS), name="ledger", help="Budgets and what was spent.")
     app.add_typer(_group(TASK_COMMANDS), name="task", help="Tasks of two servers that nobody trusts alone.")

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import nan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,10 @@ from ..data import Axis, BoundQuery, doubling_grid
 from ..data.doubling import DOUBLINGS
 from ..privacy import Exact
 from ..release import ALL, Compared, Evidence, Face, Release, Setting, Step
-from .question import face_of
+from .question import card_of, face_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,10 @@ class Bounds:
         """The upper end."""
         return self.bound
 
+    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
+        """Draw the interval, and thinner those that are half and twice as wide."""
+        return display.draw_bounds(self.bound, self.face, label=self.label, step=2.0, ax=ax, name=name)
+
     def to_frame(self) -> Any:
         """Columns ``lower`` and ``upper`` as a data frame of one row."""
         return display.to_frame({"lower": np.array([self.lower]), "upper": np.array([self.upper])})
@@ -69,6 +76,9 @@ class Bounds:
         upper, alpha = opened.arrays["upper"], opened.arrays["alpha"]
         evidence = Evidence.from_json(released)
         return cls(float(upper), bool(question["capped"]), float(alpha), question["label"], opened.face, evidence)
+
+    def _repr_html_(self) -> str:
+        return card_of("Bounds", self.plot, [(self.label, f"from {self.lower:.6g} to {self.upper:.6g}")], self.face)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +106,14 @@ class BoundsQuestion:
     def __post_init__(self) -> None:
         bound_query(self.column, self.unit, self.coverage, self.doublings)
 
+    @property
+    def query(self) -> BoundQuery:
+        """What is asked."""
+        return bound_query(self.column, self.unit, self.coverage, self.doublings)
+
     def steps(self, setting: Setting) -> Generator[Step, Release, Bounds]:
         """One look at all intervals."""
-        bounds, _ = yield from bounded(bound_query(self.column, self.unit, self.coverage, self.doublings), ALL)
+        bounds, _ = yield from bounded(self.query, ALL)
         return bounds
 
     def __str__(self) -> str:

@@ -2,6 +2,7 @@
 
 from .balance import Balance, Charge, Refusal
 from .binned_picture import draw_binned_residuals
+from .bounds_picture import draw_bounds, draw_plane_bounds
 from .calibration_picture import draw_calibration, draw_hosmer_lemeshow
 from .canvas import LANDSCAPE, SQUARE, headless_axes
 from .card import card
@@ -19,8 +20,8 @@ from .terminal import curve_table, ledger_table
 
 __all__ = [
     "LANDSCAPE", "SEEDED", "SQUARE", "Balance", "Charge", "Opened", "Refusal", "card", "check_document", "curve_schema",
-    "curve_table", "draw_binned_residuals", "draw_bins", "draw_calibration", "draw_cdf", "draw_counts",
-    "draw_histogram", "draw_hosmer_lemeshow", "draw_quantiles", "draw_residual_density", "draw_residual_points",
-    "draw_roc", "envelope", "footer", "headless_axes", "ledger_table", "opened", "privacy_object", "report",
-    "save_figure", "svg_text", "to_frame",
+    "curve_table", "draw_binned_residuals", "draw_bins", "draw_bounds", "draw_calibration", "draw_cdf", "draw_counts",
+    "draw_histogram", "draw_hosmer_lemeshow", "draw_plane_bounds", "draw_quantiles", "draw_residual_density",
+    "draw_residual_points", "draw_roc", "envelope", "footer", "headless_axes", "ledger_table", "opened",
+    "privacy_object", "report", "save_figure", "svg_text", "to_frame",
 ]  # fmt: skip

@@ -1,0 +1,91 @@
+"""Private bounds of one column, or of two: the command, its options, and what it shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from .answer import Terms, answer
+from .literals import amount
+from .output import Output
+from .refusal import Misuse
+from .views import Shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..curves import Bounds, BoundsQuestion, PlaneBounds, PlaneBoundsQuestion
+    from .option_groups import Command
+
+BOTH = "and-column: give --and-column and --and-smallest together, or neither"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """One column of numbers or two, and how large their values are, about."""
+
+    column: Annotated[str, Option(help="A column of numbers.", metavar="NAME")]
+    smallest: Annotated[
+        str, Option(help="The smallest bound, about the size of values that matter: it is doubled.", metavar="U")
+    ]
+    coverage: Annotated[str, Option(help="The share of the records that each bound should cover.", metavar="P")]
+    and_column: Annotated[str | None, Option(help="A second column: half of the loss for each.", metavar="NAME")] = None
+    and_smallest: Annotated[str | None, Option(help="The smallest bound of the second column.", metavar="U")] = None
+
+    def question(self) -> BoundsQuestion | PlaneBoundsQuestion:
+        """What is asked.
+
+        Raises:
+            Misuse: only one of both options of a second column was given.
+        """
+        from ..curves import PlaneBoundsQuestion
+
+        first = self._of(self.column, "smallest", self.smallest)
+        if self.and_column is None and self.and_smallest is None:
+            return first
+        if self.and_column is None or self.and_smallest is None:
+            raise Misuse(BOTH)
+        return PlaneBoundsQuestion(first, self._of(self.and_column, "and-smallest", self.and_smallest))
+
+    def _of(self, column: str, option: str, smallest: str) -> BoundsQuestion:
+        from ..curves import BoundsQuestion
+
+        return BoundsQuestion(column, float(Fraction(amount(option, smallest))), amount("coverage", self.coverage))
+
+
+@dataclass(frozen=True)
+class BoundsView:
+    """The ends of the interval of each column."""
+
+    def tables(self, curve: Bounds | PlaneBounds) -> list[Shown]:
+        """Lower and upper ends, and how many records they may miss."""
+        from ..curves import Bounds
+
+        each = [curve] if isinstance(curve, Bounds) else [curve.across, curve.upwards]
+        words = "alpha: so many records more or less than asked for may be covered, but for a chance of 0.05"
+        ends = {"lower": [one.lower for one in each], "upper": [one.upper for one in each]}
+        return [Shown(words, {**ends, "alpha": [one.alpha for one in each]})]
+
+    def draw(self, curve: Bounds | PlaneBounds) -> Axes:
+        """The interval, or the rectangle."""
+        from ..display import headless_axes
+
+        return curve.plot(ax=headless_axes())
+
+
+def bounds(sizes: Sizes, terms: Terms, output: Output) -> None:
+    """How far from zero the values of a column lie, or of two.
+
+    The answer is a power of two times the smallest bound. Grids may then be laid within it.
+
+    Example: dpcurves bounds flights.csv --column arr_delay --smallest 10 --coverage 0.95 --epsilon 0.1
+    --adjacency replace-one
+    """
+    answer(sizes.question(), BoundsView(), terms, output)
+
+
+BOUNDS_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"bounds": bounds})

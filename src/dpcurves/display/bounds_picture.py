@@ -1,0 +1,82 @@
+"""Private bounds as pictures: an interval around zero, or a rectangle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..release import Face
+from .canvas import LANDSCAPE, canvas
+from .ink import GREY, explain, is_blank, next_ink
+from .lettering import legend_lettering, lettering, reading
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MARGIN = 1.3
+
+
+def draw_bounds(
+    bound: float, face: Face, *, label: str, step: float, ax: Axes | None = None, name: str | None = None
+) -> Axes:
+    """Draw an interval around zero, and thinner the next wider and the next narrower one.
+
+    Args:
+        bound: Its upper end.
+        face: What is written below the picture.
+        label: What the axis shows.
+        step: How many times as wide the next one is.
+        ax: Where to draw; None: in a new figure. Several intervals stand one above the other.
+        name: What the legend calls it.
+    """
+    from .footnote import Footnote, sign
+
+    ax = canvas(ax, LANDSCAPE)
+    ink, note = next_ink(ax), Footnote.of(ax)
+    height = 0 if note is None else note.curves
+    if is_blank(ax):
+        ax.axvline(0, color=GREY, linewidth=0.8)
+        ax.set_yticks([])
+        ax.set_xlabel(lettering(label), parse_math=False)
+    words = f"from {reading(-bound)} to {reading(bound)}"
+    title = words if name is None else f"{legend_lettering(name)}: {words}"
+    ax.plot([-bound * step, bound * step], [height] * 2, color=ink.color, linewidth=1, alpha=0.45, marker="|")
+    ax.plot([-bound, bound], [height] * 2, color=ink.color, linewidth=5, solid_capstyle="butt", label=title)
+    ax.plot([-bound / step, bound / step], [height] * 2, color="white", linewidth=0, marker="|", markersize=5)
+    ax.set_ylim(-1, height + 2)
+    explain(ax, "best")
+    sign(ax, face, name)
+    return ax
+
+
+def draw_plane_bounds(
+    bounds: tuple[float, float], face: Face, *, labels: tuple[str, str], ax: Axes | None = None, name: str | None = None
+) -> Axes:
+    """Draw a rectangle around the origin.
+
+    Args:
+        bounds: Its upper ends along the x axis and along the y axis.
+        face: What is written below the picture.
+        labels: What the axes show.
+        ax: Where to draw; None: in a new figure.
+        name: What the legend calls it.
+    """
+    from .footnote import sign
+
+    ax = canvas(ax, LANDSCAPE)
+    ink = next_ink(ax)
+    across, upwards = bounds
+    if is_blank(ax):
+        ax.axhline(0, color=GREY, linewidth=0.8)
+        ax.axvline(0, color=GREY, linewidth=0.8)
+        ax.set_xlim(-MARGIN * across, MARGIN * across)
+        ax.set_ylim(-MARGIN * upwards, MARGIN * upwards)
+        ax.set_xlabel(lettering(labels[0]), parse_math=False)
+        ax.set_ylabel(lettering(labels[1]), parse_math=False)
+    words = f"± {reading(across)} by ± {reading(upwards)}"
+    title = words if name is None else f"{legend_lettering(name)}: {words}"
+    corners = [-across, across, across, -across, -across], [-upwards, -upwards, upwards, upwards, -upwards]
+    ax.fill(*corners, color=ink.color, alpha=0.12, linewidth=0)
+    ax.plot(*corners, color=ink.color, linestyle=ink.dash, label=title)
+    explain(ax, "best")
+    sign(ax, face, name)
+    return ax
