@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from residual_sizes import RESIDUAL_FULL, RESIDUAL_QUICK, RESIDUAL_TINY, ResidualSize
 from roc_sizes import (
     BINNED_FULL,
     BINNED_QUICK,
@@ -23,27 +24,14 @@ class Size:
     Attributes:
         roc: Of ROC curves.
         binned: Of binned residuals.
-        residuals: Records of a residual plot.
-        residual_products: Records times epsilon at which residual plots are told apart.
-        plots: Residual plots of each model, by each method.
+        residual: Of residual plots.
     """
 
     roc: RocSize
     binned: BinnedSize
-    residuals: int
-    residual_products: tuple[int, ...]
-    plots: int
+    residual: ResidualSize
 
 
-FULL = Size(
-    roc=ROC_FULL, binned=BINNED_FULL,
-    residuals=5000, residual_products=(300, 400, 500, 1000, 2000), plots=300,
-)  # fmt: skip
-QUICK = Size(
-    roc=ROC_QUICK, binned=BINNED_QUICK,
-    residuals=5000, residual_products=(300, 500, 1000, 2000), plots=50,
-)  # fmt: skip
-TINY = Size(
-    roc=ROC_TINY, binned=BINNED_TINY,
-    residuals=500, residual_products=(1000,), plots=3,
-)  # fmt: skip
+FULL = Size(roc=ROC_FULL, binned=BINNED_FULL, residual=RESIDUAL_FULL)
+QUICK = Size(roc=ROC_QUICK, binned=BINNED_QUICK, residual=RESIDUAL_QUICK)
+TINY = Size(roc=ROC_TINY, binned=BINNED_TINY, residual=RESIDUAL_TINY)
