@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -59,3 +60,8 @@ def test_labels_may_be_booleans_or_words() -> None:
     by_truth = dp.roc_curve(Y.astype(bool), X, pos_label=True, epsilon=10**6, adjacency=dp.REPLACE_ONE)
     assert by_word.auc == pytest.approx(by_truth.auc)
     assert by_word.auc > 0.99
+
+
+def test_a_loss_that_is_no_whole_billionth_is_paid() -> None:
+    bars = dp.histogram([1, 1, 2], grid=dp.Grid(0, 4, cells=4), epsilon=Fraction(1, 3), adjacency=dp.ADD_REMOVE)
+    assert bars.face.epsilon == pytest.approx(1 / 3)

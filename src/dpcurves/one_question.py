@@ -33,6 +33,7 @@ from .curves.roc import UNIT_INTERVAL
 from .curves.score_groups import SCORES
 from .data import Grid, Hint
 from .data.axis import Category
+from .ledger import Currency
 from .noise.randomness import Randomness
 from .privacy import Exact, Model, Neighbours, PrivacyLoss
 from .session import Session
@@ -302,7 +303,8 @@ def _ask(
     adjacency: Neighbours,
     randomness: Randomness | None,
 ) -> Curve:
-    with Session(table, budget=loss, adjacency=adjacency, randomness=randomness) as session:
+    budget = Currency.of(loss).budget(loss)
+    with Session(table, budget=budget, adjacency=adjacency, randomness=randomness) as session:
         return session.ask(question, loss)
 
 

@@ -251,3 +251,10 @@ def test_large_tables_are_counted_as_numpy_counts_them() -> None:
     cells = [(values > 0).astype(int), *(axis.grid.cell_of(values) for axis in axes[1:] if isinstance(axis, Axis))]
     place = np.ravel_multi_index(cells, (2, 2**19, 3))
     assert np.array_equal(found, np.bincount(place, minlength=2 * 2**19 * 3 + 1))
+
+
+@pytest.mark.parametrize("cells", [2**16 - 1, 2**16, 2**16 + 1])
+def test_one_category_beside_as_many_cells_as_a_narrow_number_counts(cells: int) -> None:
+    records = opened({"group": ["a", "b", "a"], "x": [0.5, 0.5, 2]})
+    table = records.counts([Categories("group", ("a",)), Axis("x", Grid(0, 1, cells=cells))])
+    assert np.flatnonzero(table).tolist() == [cells // 2, cells - 1, cells]

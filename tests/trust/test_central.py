@@ -76,5 +76,18 @@ def test_seeded_and_secret_noise_do_not_meet() -> None:
         Central().run(plan, [curator], payment, Randomness.system())
 
 
+def test_notes_of_one_thing_are_not_gone_on_with_for_another() -> None:
+    curator = Curator(open_records({"x": [0.5], "y": [0.1]}, unit=EACH_RECORD, key=b"k" * 32), FleetingMemory())
+    for column, refused in (("x", False), ("y", True)):
+        query = replace(FINE, axes=(replace(FINE.axes[0], column=column),))
+        payment = Purse.rehearsing(PrivacyLoss.pure(1)).pay(query, Fraction(1))
+        plan = Central().plan(query, payment.loss, EACH)
+        if refused:
+            with pytest.raises(ValueError, match=r"^memory: something else was opened"):
+                Central().run(plan, [curator], payment, Randomness.system())
+        else:
+            Central().run(plan, [curator], payment, Randomness.system())
+
+
 def test_the_holder_shows_nothing() -> None:
     assert "0.6" not in repr(Curator(open_records(TABLE, unit=EACH_RECORD, key=b"k" * 32), FleetingMemory()))

@@ -83,12 +83,13 @@ def _lasting(terms: Terms) -> tuple[Ledger, Account]:
 
 
 def _forgetful(terms: Terms, loss: PrivacyLoss) -> tuple[str, Account]:
-    from ..ledger import Account
+    from ..ledger import Account, Currency
 
     for option, value in (("dataset", terms.payer.dataset), ("request-id", terms.payer.request_id)):
         if value is not None:
             raise Misuse(f"{option}: it means something in a ledger only; name one with --ledger")
-    return "sqlite://", Account("data", terms.promise.neighbours(), terms.promise.protected(), loss)
+    budget = Currency.of(loss).budget(loss)
+    return "sqlite://", Account("data", terms.promise.neighbours(), terms.promise.protected(), budget)
 
 
 @contextmanager

@@ -31,14 +31,15 @@ class Categories:
     does for 1; a category that is text stands for the same text, and in a column of numbers for the number it spells.
 
     Raises:
-        ValueError: no category, or one twice, or one that equals nothing (NaN).
+        ValueError: no category, or one twice, or two that print alike, or one that equals nothing (NaN).
     """
 
     column: str
     values: tuple[Category, ...]
 
     def __post_init__(self) -> None:
-        if not self.values or len(set(self.values)) < len(self.values) or any(map(_is_nan, self.values)):
+        different = min(len(set(self.values)), len(set(map(str, self.values))))
+        if not self.values or different < len(self.values) or any(map(_is_nan, self.values)):
             raise ValueError(f"{self.column}: declare at least one category, each once, got {self.values}")
 
     @property

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from math import prod
-from operator import index as whole_number
 from typing import NamedTuple, Self
 
+from ..privacy.whole import make_whole
 from .axis import Axis
 from .grid import Grid, Outside
 from .ranks import AucQuery, MedianQuery
@@ -76,9 +76,15 @@ class SumQuery(Table):
 
     A distance is an integer in ``-half, ..., half``, in steps of the cell's width over ``2 * half``. So a record can
     add `half` at most, in a narrow cell as in a wide one, and missing records add 0.
+
+    Raises:
+        TypeError: `half` is no whole number.
     """
 
     half: int
+
+    def __post_init__(self) -> None:
+        make_whole(self, half="half")
 
     @property
     def reach(self) -> int:
@@ -88,9 +94,16 @@ class SumQuery(Table):
 
 @dataclass(frozen=True, slots=True)
 class CutQuery(Table):
-    """Numbers of inner edges of the one axis that cut the records into `pieces` of about equal size."""
+    """Numbers of inner edges of the one axis that cut the records into `pieces` of about equal size.
+
+    Raises:
+        TypeError: `pieces` is no whole number.
+    """
 
     pieces: int
+
+    def __post_init__(self) -> None:
+        make_whole(self, pieces="pieces")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +116,14 @@ class SplitQuery(Table):
 
     Raises:
         ValueError: there is not one fan-out of at least 1 for each axis, or `least` is out of range.
+        TypeError: a fan-out, or `least`, is no whole number.
     """
 
     fans: tuple[int, ...]
     least: int
 
     def __post_init__(self) -> None:
+        make_whole(self, fans="fans", least="least")
         if len(self.fans) != len(self.axes) or min(self.fans, default=0) < 1:
             raise ValueError(f"fans: one of at least 1 is needed for each axis, got {self.fans}")
         if not 0 <= self.least <= LARGEST_LEAST:
@@ -133,7 +148,7 @@ class RangeQuery(Table):
     at: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "at", tuple(whole_number(slots) for slots in self.at))
+        make_whole(self, at="at")
         if len(self.axes) != 1 or not isinstance(self.axes[0], Axis):
             raise ValueError("axes: prefixes are counted along one column of numbers")
         if any(not 0 <= slots <= self.cells for slots in self.at):
@@ -180,6 +195,7 @@ class AboveQuery(Table):
     most: int
 
     def __post_init__(self) -> None:
+        make_whole(self, most="most")
         size = prod(self.shape)
         if not self.comparisons or any(len(each.weights) != size for each in self.comparisons):
             raise ValueError(f"comparisons: at least one is needed, each with {size} weights")
@@ -212,6 +228,7 @@ class BoundQuery(Table):
     spare: int = 0
 
     def __post_init__(self) -> None:
+        make_whole(self, spare="spare")
         (axis,) = self.axes if len(self.axes) == 1 else (None,)
         apart = isinstance(axis, Axis) and axis.grid.outside is Outside.APART
         if not (isinstance(axis, Axis) and apart and axis.grid.cells % 2 and 3 <= axis.grid.cells <= MOST_BOUNDED):
@@ -251,6 +268,7 @@ class MergeQuery(Table):
     least: int
 
     def __post_init__(self) -> None:
+        make_whole(self, least="least")
         if len(self.axes) != 1:
             raise ValueError("axes: cells are joined along one axis")
         if not 1 <= self.least <= LARGEST_LEAST:

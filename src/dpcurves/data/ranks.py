@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..privacy.whole import make_whole
 from .axis import Axis, Categories
 from .grid import Outside
 from .table import Table
@@ -25,6 +26,7 @@ class MedianQuery(Table):
     levels: int
 
     def __post_init__(self) -> None:
+        make_whole(self, levels="levels")
         if not 1 <= self.levels <= MOST_LEVELS:
             raise ValueError(f"levels: a whole number from 1 to {MOST_LEVELS} is needed, got {self.levels}")
         (axis,) = self.axes if len(self.axes) == 1 else (None,)

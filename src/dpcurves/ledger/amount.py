@@ -50,6 +50,14 @@ class Currency(Enum):
         """What `cap` allows, rounded down to a whole billionth."""
         return Amount(self, floor((self._measure(cap) or Fraction(0)) * BILLION))
 
+    def budget(self, loss: PrivacyLoss) -> PrivacyLoss:
+        """The least cap that pays for `loss`.
+
+        >>> Currency.EPSILON.budget(PrivacyLoss.pure("1/3")).epsilon
+        Fraction(166666667, 500000000)
+        """
+        return self.loss(self.price(loss).exact)
+
     def loss(self, exact: Fraction) -> PrivacyLoss:
         """The privacy loss of that many of this currency."""
         return PrivacyLoss.pure(exact) if self is Currency.EPSILON else PrivacyLoss.zcdp(exact)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from .whole import make_whole
+
 
 @dataclass(frozen=True, slots=True)
 class Unit:
@@ -12,12 +14,14 @@ class Unit:
 
     Raises:
         ValueError: `records` is below 1.
+        TypeError: it is no whole number.
     """
 
     column: str
     records: int
 
     def __post_init__(self) -> None:
+        make_whole(self, records="rows_per_unit")
         if self.records < 1:
             raise ValueError(f"rows_per_unit: at least 1 record of each unit is used, got {self.records}")
 
@@ -59,12 +63,14 @@ class ReplaceOne:
 
     Raises:
         ValueError: there is no unit to replace.
+        TypeError: `units` is no whole number.
     """
 
     unit: Unit
     units: int
 
     def __post_init__(self) -> None:
+        make_whole(self, units="units")
         if self.units < 1:
             raise ValueError("units: replace-one protects one unit among at least 1; there is none (use add-remove)")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
 from importlib import import_module
@@ -50,7 +50,7 @@ def composed_epsilon(pure: Sequence[Fraction], rho: Fraction, delta: float) -> f
 def _response(library: ModuleType, epsilon: Fraction, revealing: float, step: Fraction) -> Any:
     """Randomised response with this epsilon, which reveals all with a chance of `revealing`."""
     truth = (1 - revealing) / (1 + exp(-epsilon))
-    chances = Counter({ceil(epsilon / step): truth})
+    chances: defaultdict[int, float] = defaultdict(float, {ceil(epsilon / step): truth})
     chances[ceil(-epsilon / step)] += 1 - revealing - truth  # with an epsilon of 0 both are the same
     return library.PrivacyLossDistribution.create_from_rounded_probability(chances, revealing, float(step))
 

@@ -50,6 +50,8 @@ class PrivacyLoss:
         return cls(None, _exact(rho, "rho"))
 
     def __post_init__(self) -> None:
+        if not all(isinstance(part, Fraction | int | None) for part in (self.epsilon, self.rho)):
+            raise TypeError("epsilon, rho: write PrivacyLoss.pure(epsilon) or PrivacyLoss.zcdp(rho), which are exact")
         if (self.epsilon is not None and self.epsilon < 0) or self.rho < 0:
             raise ValueError(f"epsilon, rho: a privacy loss is never negative, got {self}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from ..data import Query, RangeQuery
 from ..data.records import tabulate
@@ -16,7 +17,8 @@ from ..release import Plan, Release
 from .base import require
 from .curator import Curator
 
-SEEDED = "seeded"
+SEEDED, PAID = "seeded", "paid"
+_DIGITS = 15  # of a fingerprint in base 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,12 @@ def _open(query: RangeQuery, memory: Memory, randomness: Randomness) -> None:
 
     Noise that somebody can draw again is not mixed with noise that nobody can.
     """
-    seeded = int(randomness.seeded)
-    begun = memory.keep({SEEDED: seeded}) if query == query.paid_as else memory.recall([SEEDED])
-    if SEEDED not in begun:
+    seeded, paid = int(randomness.seeded), int(sha256(repr(query.paid_as).encode()).hexdigest()[:_DIGITS], 16)
+    first = {SEEDED: seeded, PAID: paid}
+    begun = memory.keep(first) if query == query.paid_as else memory.recall(list(first))
+    if begun.keys() != first.keys():
         raise ValueError("memory: what was opened under this request is not remembered; ask under a new request")
+    if begun[PAID] != paid:
+        raise ValueError("memory: something else was opened under this request; ask under a new request")
     if begun[SEEDED] != seeded:
         raise ValueError("randomness: this request began with another kind, seeded or not; go on with the same kind")

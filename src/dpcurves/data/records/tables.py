@@ -120,10 +120,12 @@ def _counts_by_sql(
     connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], slots: Sequence[str]
 ) -> Integers:
     each = ", ".join(f"{slot} AS k{number}" for number, slot in enumerate(slots))
-    kind = slot_type([each.axis.slots for each in bound])
+    sizes = [each.axis.slots for each in bound]
+    kind = slot_type(sizes)
     place = "k0"
-    for number, axis in enumerate(bound[1:], start=1):
-        place = f"({place}) * {axis.axis.slots}::{kind} + k{number}"
+    for number, size in enumerate(sizes[1:], start=1):
+        factor = size if prod(sizes[:number]) > 1 else 1  # times nothing; so many as all cells might not fit the type
+        place = f"({place}) * {factor}::{kind} + k{number}"
     grouped = f"SELECT {place} AS place, count(*) AS n FROM (SELECT {each} FROM ({_read(rows, bound)})) GROUP BY 1"
     found = connection.execute(f"SELECT coalesce(place::BIGINT, {_size(bound)}), n FROM ({grouped})").fetchnumpy()
     places, numbers = found.values()
