@@ -33,8 +33,27 @@ def test_where_nothing_may_be_written_loops_are_compiled_all_the_same(monkeypatc
 
     monkeypatch.setattr(numba, "njit", without_a_cache)
 
-    @compiled
     def twice(number: float) -> float:
         return 2 * number
 
-    assert twice(3.0) == 6
+    twice.__module__ = "dpcurves.anywhere"
+    assert compiled(twice)(3.0) == 6
+
+
+def test_loops_of_scripts_are_not_kept_for_they_may_have_several_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[bool] = []
+    njit: Any = numba.njit
+
+    def noted(cache: bool, **options: Any) -> Any:
+        kept.append(cache)
+        return njit(**options)
+
+    monkeypatch.setattr(numba, "njit", noted)
+    for module in ("as_printed", "papers.as_printed", "dpcurves.noise.anything", "dpcurvesque"):
+
+        def more(number: float) -> float:
+            return number + 1
+
+        more.__module__ = module
+        assert compiled(more)(3.0) == 4
+    assert kept == [False, False, True, False]

@@ -11,8 +11,9 @@ R = TypeVar("R")
 
 
 def compiled(loop: Callable[P, R]) -> Callable[P, R]:
-    """The same loop over arrays and numbers, compiled when it is first called, and kept on disk.
+    """The same loop over arrays and numbers, compiled when it is first called; loops of this package are kept on disk.
 
+    (What is kept is bound to the name of its module: a script that is imported under two names could not read it.)
     numba takes half a second to import: who smooths nothing does not wait for it. So compiled loops do not call each
     other; Python stands between them.
     """
@@ -29,8 +30,9 @@ def compiled(loop: Callable[P, R]) -> Callable[P, R]:
 def _machine_code(loop: Callable[..., Any]) -> Callable[..., Any]:
     from numba import njit
 
+    kept = loop.__module__.partition(".")[0] == __name__.partition(".")[0]
     try:
-        code: Callable[..., Any] = njit(error_model="numpy", nogil=True, cache=True)(loop)
+        code: Callable[..., Any] = njit(error_model="numpy", nogil=True, cache=kept)(loop)
     except RuntimeError:  # neither beside the package nor at home may a file be written
         code = njit(error_model="numpy", nogil=True)(loop)
     return code
