@@ -105,9 +105,9 @@ def findings(found: Fans) -> Findings:
     """Whether there is a fan, and whether it is gone with logarithms."""
     named: Findings = {f"figure9-{SHORT[name]}": Measured(fan) for name, fan in found.confidential.items()}
     for name, short in SHORT.items():
-        for epsilon in EPSILONS:
+        for epsilon, part in zip(EPSILONS, ("one", "tenth"), strict=True):
             printed, package = (found.private[method][name][epsilon] for method in (PRINTED, PACKAGE))
-            named[f"figure9-{short}-{epsilon:g}"] = Measured(printed, package=package)
+            named[f"figure9-{short}-{part}"] = Measured(printed, package=package)
     return named
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.curves import ResidualPlotQuestion
-from dpcurves.data import Axis, BoundQuery, Categories, Query
+from dpcurves.data import Axis, BoundQuery, Categories, Query, SplitQuery
 from dpcurves.mechanisms import AUTO, Mechanism
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import DISJOINT_RECORDS, EACH_RECORD, Adjacency, Model, PrivacyLoss, ReplaceOne
@@ -123,7 +123,7 @@ def conversed(
 
 
 def _plan(mechanism: Mechanism, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-    kept = isinstance(query, BoundQuery)
+    kept = isinstance(query, BoundQuery | SplitQuery)
     return _kept_plan(mechanism.plan, query, loss, adjacency) if kept else mechanism.plan(query, loss, adjacency)
 
 
@@ -131,5 +131,5 @@ def _plan(mechanism: Mechanism, query: Query, loss: PrivacyLoss, adjacency: Adja
 def _kept_plan(
     planned: Callable[[Query, PrivacyLoss, Adjacency], Plan], query: Query, loss: PrivacyLoss, adjacency: Adjacency
 ) -> Plan:
-    """Plans of bounds are asked for again and again."""
+    """Plans of bounds and of partitions are asked for again and again."""
     return planned(query, loss, adjacency)

@@ -116,6 +116,6 @@ def _slope(predicted: Floats, residual: Floats, weight: Floats) -> float:
 def findings(found: Judged) -> Findings:
     """How often the slope shows."""
     return {
-        f"figure8-{epsilon:g}": Measured(found.agreeing(PRINTED, epsilon), package=found.agreeing(PACKAGE, epsilon))
-        for epsilon in OF_PLOTS
+        f"figure8-{name}": Measured(found.agreeing(PRINTED, epsilon), package=found.agreeing(PACKAGE, epsilon))
+        for name, epsilon in zip(("one", "tenth"), OF_PLOTS, strict=True)
     }

@@ -1,4 +1,4 @@
-"""The part of the run on residual plots."""
+"""The parts of the run on residual plots."""
 
 from __future__ import annotations
 
@@ -18,17 +18,8 @@ from sizes import Size
 EPSILONS = 1.0, 0.1
 
 
-def findings(options: Options[Size], progress: Progress, console: Console) -> Findings:
-    """Figures 5 to 8, Table 1, Figure 4.6 and Table 4.2; Figure 9 where the earnings are."""
-    found = _of_models(options, progress) | _of_table(options, progress) | _of_algorithms(options, progress)
-    found |= _of_private_line(options, progress)
-    if earnings.is_there(options.data):
-        return found | _of_earnings(options, progress)
-    console.print(f"Skipped: Figure 9. There are no earnings '{earnings.FILE}' in {options.data}", soft_wrap=True)
-    return found
-
-
-def _of_models(options: Options[Size], progress: Progress) -> Findings:
+def of_models(options: Options[Size], progress: Progress, _: Console) -> Findings:
+    """Figures 5 to 7."""
     size, out = options.size.residual, options.out
     methods = {name: residuals.METHODS[name] for name in (residuals.PRINTED, residuals.PACKAGE)}
     residual_figures.draw_plots(residuals.models(size), methods, EPSILONS, out / "figures_5_and_6.png")
@@ -38,16 +29,27 @@ def _of_models(options: Options[Size], progress: Progress) -> Findings:
     return residuals.findings(found)
 
 
-def _of_table(options: Options[Size], progress: Progress) -> Findings:
+def of_table(options: Options[Size], progress: Progress, _: Console) -> Findings:
+    """Table 1."""
     size = options.size.residual
     steps = Steps(progress, "Table 1: the least that shows", size.table_records)
     return discrimination.findings(discrimination.table(size, steps))
 
 
-def _of_algorithms(options: Options[Size], progress: Progress) -> Findings:
+def of_algorithms(options: Options[Size], progress: Progress, _: Console) -> Findings:
+    """Figure 4.6 and Table 4.2."""
     found = regret.compared(options.size.residual, Steps(progress, "Table 4.2: histogram algorithms", regret.STEPS))
     residual_figures.draw_regrets(found, options.out)
     return regret.findings(found)
+
+
+def of_cases(options: Options[Size], progress: Progress, console: Console) -> Findings:
+    """Figure 8; and Figure 9 where the earnings are."""
+    found = _of_private_line(options, progress)
+    if earnings.is_there(options.data):
+        return found | _of_earnings(options, progress)
+    console.print(f"Skipped: Figure 9. There are no earnings '{earnings.FILE}' in {options.data}", soft_wrap=True)
+    return found
 
 
 def _of_private_line(options: Options[Size], progress: Progress) -> Findings:
@@ -63,3 +65,9 @@ def _of_earnings(options: Options[Size], progress: Progress) -> Findings:
     found = earnings.fans(options.data, options.size.residual, steps)
     residual_figures.draw_plots(found.sets, earnings.METHODS, earnings.EPSILONS, options.out / "figure_9.png")
     return earnings.findings(found)
+
+
+PARTS = {
+    "residual-plots": of_models, "residual-table": of_table, "residual-algorithms": of_algorithms,
+    "residual-cases": of_cases,
+}  # fmt: skip

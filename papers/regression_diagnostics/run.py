@@ -26,7 +26,7 @@ from rich.progress import Progress
 from sizes import FULL, QUICK, TINY, Size
 
 PARTS: dict[str, Callable[[Options[Size], Progress, Console], Findings]] = {
-    "residual-plots": residual_part.findings, "roc": roc_part.findings, "binned": binned_part.findings
+    **residual_part.PARTS, "roc": roc_part.findings, "binned": binned_part.findings
 }  # fmt: skip
 
 
