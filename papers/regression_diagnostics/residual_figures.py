@@ -112,5 +112,5 @@ def draw_regrets(found: Compared, out: Path) -> None:
         row[0].set_ylabel("mean distance")
         row[-1].legend(fontsize=7)
     for axes in grid[-1]:
-        axes.set_xlabel("ε, of 5000 records" if found.epsilons != (1.0,) else "ε")
+        axes.set_xlabel("ε")
     figure.savefig(out / "figure_4_6.png", dpi=80)
