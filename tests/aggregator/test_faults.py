@@ -366,6 +366,32 @@ def test_a_store_that_is_put_back_charges_nothing_and_answers_nothing_until_the_
     assert pair.spent(task) == ["10", "10"]
 
 
+def test_servers_and_those_who_ask_them_refuse_a_certificate_that_has_expired(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpcurves.aggregator.identity.DAYS", 0)
+    made = Federation(tmp_path)
+    task, log = made.task("late"), tmp_path / "said"
+    made.listening = free_port(), made.ports[1]
+    with pytest.raises(AssertionError, match="identity: its certificate expired on .*; make keys and a task anew"):
+        made.start(0)
+    order(tmp_path / "orders")
+    arguments = spy, made.ports[0], made.listening[0], (str(tmp_path / "a0"), str(tmp_path / "a1")), tmp_path / "orders"
+    late = SERVERS.Process(target=quietly, args=arguments, daemon=True)
+    late.start()
+    asked = ["ask", "cdf", "--task", str(tmp_path / "late.json"), "--ticket", str(made.file(task, "analyst-1"))]
+    until(lambda: "nobody answers" not in answered(made, log, [*asked, "--at", "1"]), "somebody answers")
+    line = r"dpcurves: server: the certificate of https://\S+ has expired; a new task is needed"
+    assert re.fullmatch(line, log.read_text().strip())
+    late.kill()
+
+
+def answered(made: Federation, log: Path, arguments: list[str]) -> str:
+    log.unlink(missing_ok=True)
+    made.typed(*arguments).join(LONG)
+    return log.read_text()
+
+
 # Who asks too much
 
 

@@ -109,6 +109,9 @@ def test_tickets_are_secret_and_the_document_holds_their_hashes_alone(tmp_path: 
         Ticket.read(tmp_path / "task.json", Role.OWNER)
     with pytest.raises(ProtocolAborted, match=r"^file: .* is there already; it is not written over"):
         found(PLAIN, PEOPLE, tmp_path / "task.json", tmp_path / "tickets")
+    with pytest.raises(ProtocolAborted, match=r"^file: .*owner-1' is there already; it is not written over"):
+        found(PLAIN, PEOPLE, tmp_path / "other.json", tmp_path / "tickets")
+    assert not (tmp_path / "other.json").exists()
     with pytest.raises(ValueError, match="owners, analysts: at least one of each"):
         found(PLAIN, {**PEOPLE, Role.OWNER: 0}, tmp_path / "other.json", tmp_path / "tickets")
 

@@ -153,7 +153,7 @@ def _bearer(desk: Desk, request: Request, role: Role) -> int:
     known = desk.task.tokens.get(role, ())
     name = hash_of(token)
     if kind != "Bearer" or name not in known:
-        raise ProtocolAborted(f"ticket: that of an {role.value} of this task is needed", 403)
+        raise ProtocolAborted(f"ticket: that of {role.bearer} of this task is needed", 403)
     return known.index(name)
 
 

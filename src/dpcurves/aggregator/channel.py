@@ -17,6 +17,8 @@ from .task import Server
 PATIENCE = 60.0
 """Seconds that an answer may take."""
 LARGEST = 2**30
+EXPIRED = 10
+"""What OpenSSL calls a certificate that was valid once."""
 
 
 @dataclass(repr=False)
@@ -108,6 +110,10 @@ class Channel:
         return response.status, message
 
     def _lost(self, error: Exception) -> ProtocolAborted:
+        if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code == EXPIRED:
+            return ProtocolAborted(
+                f"{self.who}: the certificate of {self.place} has expired; a new task is needed", 502
+            )
         if isinstance(error, ssl.SSLCertVerificationError):
             return ProtocolAborted(f"{self.who}: who answers at {self.place} is not the one that the task names", 502)
         if isinstance(error, TimeoutError):

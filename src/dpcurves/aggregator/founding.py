@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from .task import Task
-from .ticket import Role, Ticket, fresh_token, hash_of, write_public
+from .ticket import Role, Ticket, fresh_token, hash_of, require_new, write_public
 
 
 def found(draft: Task, numbers: Mapping[Role, int], document: Path, tickets: Path) -> Task:
@@ -24,8 +24,14 @@ def found(draft: Task, numbers: Mapping[Role, int], document: Path, tickets: Pat
         tickets.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise ValueError(f"tickets: {str(tickets)!r} cannot be made ({error.strerror})") from None
+    files = {
+        tickets / f"{role.value}-{number}": Ticket(task.hash, role, token)
+        for role in Role
+        for number, token in enumerate(tokens[role], start=1)
+    }
+    for file in files:
+        require_new(file)
     write_public(document, task.to_json() + "\n")
-    for role in Role:
-        for number, token in enumerate(tokens[role], start=1):
-            Ticket(task.hash, role, token).write(tickets / f"{role.value}-{number}")
+    for file, ticket in files.items():
+        ticket.write(file)
     return task

@@ -70,6 +70,16 @@ class Identity:
         except (OSError, ValueError):
             raise ProtocolAborted(f"identity: {str(folder)!r} holds no keys of a server") from None
 
+    def require_valid(self) -> None:
+        """Refuse to serve with a certificate that nobody believes any more.
+
+        Raises:
+            ProtocolAborted: it has expired.
+        """
+        end = x509.load_pem_x509_certificate(self.public.certificate.encode()).not_valid_after_utc
+        if end <= datetime.now(UTC):
+            raise ProtocolAborted(f"identity: its certificate expired on {end:%Y-%m-%d}; make keys and a task anew")
+
     @property
     def certificate(self) -> Path:
         """The file with the certificate."""

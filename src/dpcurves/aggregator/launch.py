@@ -78,6 +78,7 @@ class Aggregator:
         for task in self.tasks:
             if task.servers[self.party] != self.identity.public:
                 raise ProtocolAborted(f"identity: task {task.name!r} names another server as party {self.party}")
+        self.identity.require_valid()
         ledger = Ledger.open(self.store)
         store = Store(self.store)
         return {task.hash: self._desk(task, store, ledger) for task in self.tasks}
@@ -120,7 +121,8 @@ class _Announced(uvicorn.Server):
         try:
             await super().startup(sockets)
         except SystemExit:
-            raise ProtocolAborted(f"listen: {self.config.host}:{self.config.port} cannot be had") from None
+            place = f"{self.config.host}:{self.config.port}"
+            raise ProtocolAborted(f"listen: {place} is taken, or is no address of this machine") from None
         self._ready()
 
 

@@ -20,6 +20,11 @@ class Role(Enum):
     ANALYST = "analyst"
     COORDINATOR = "coordinator"
 
+    @property
+    def bearer(self) -> str:
+        """Who holds such a ticket, in words."""
+        return f"a {self.value}" if self is Role.COORDINATOR else f"an {self.value}"
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ticket:
@@ -59,7 +64,7 @@ class Ticket:
         except (ValueError, KeyError, TypeError):
             raise ProtocolAborted(f"ticket: {str(path)!r} is no ticket") from None
         if ticket.role is not role:
-            raise ProtocolAborted(f"ticket: that of an {role.value} is needed, this one is of an {ticket.role.value}")
+            raise ProtocolAborted(f"ticket: that of {role.bearer} is needed, this one is of {ticket.role.bearer}")
         return ticket
 
 
@@ -88,14 +93,23 @@ def write_public(path: Path, text: str) -> None:
         raise ProtocolAborted(f"file: {str(path)!r} cannot be written ({error.strerror})") from None
 
 
+def require_new(path: Path) -> None:
+    """Refuse a file that is there.
+
+    Raises:
+        ValueError: it is.
+    """
+    if path.exists():
+        raise ProtocolAborted(f"file: {str(path)!r} is there already; it is not written over")
+
+
 def write_secret(path: Path, text: str) -> None:
     """A new file that its owner alone may read.
 
     Raises:
         ValueError: there is one of this name, or the folder takes none.
     """
-    if path.exists():
-        raise ProtocolAborted(f"file: {str(path)!r} is there already; it is not written over")
+    require_new(path)
     try:
         publish(path, lambda draft: _write(draft, text))
     except OSError as error:
