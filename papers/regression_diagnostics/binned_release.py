@@ -13,7 +13,7 @@ from binned_data import Judged
 from numpy.typing import NDArray
 
 from dpcurves.curves import BinnedResidualsQuestion
-from dpcurves.curves.binned_residuals import COUNTS, SUMS, least_records, merged
+from dpcurves.curves.binned_residuals import COUNTS, CUTS, MERGES, SUMS, least_records, merged
 from dpcurves.curves.score_groups import HALF, SCORES, ScoreGroups
 from dpcurves.data import Axis, Categories, CountQuery, CutQuery, MergeQuery, Query, Read, SumQuery
 from dpcurves.mechanisms import AUTO
@@ -30,7 +30,7 @@ QUESTION = BinnedResidualsQuestion("label", "score", DISJOINT_RECORDS)
 
 @dataclass(frozen=True)
 class Divided:
-    """The question of dpcurves, with any share of the budget for cuts, and as much for joining; without the envelope.
+    """The question of dpcurves, with any share of the budget for cuts, others in proportion; without envelope.
 
     With the share that dpcurves has, it is the same question.
     """
@@ -40,10 +40,11 @@ class Divided:
     def steps(self, setting: Setting) -> Generator[Step, Release, Groups]:
         """Cuts, merges, counts, sums."""
         classes, score, least = Categories("label", (0, 1)), Axis("score", SCORES), least_records(setting)
-        rest = (1 - 2 * self.share) / (COUNTS + SUMS)
+        joining = self.share * MERGES / CUTS
+        rest = (1 - self.share - joining) / (COUNTS + SUMS)
         cuts = yield Step(CutQuery((score,), QUESTION.bins), self.share)
         fine = Axis("score", SCORES.cut(cuts.values))
-        merges = yield Step(MergeQuery((fine,), least), self.share)
+        merges = yield Step(MergeQuery((fine,), least), joining)
         bins = Axis("score", merged(fine.grid, merges.values))
         counts = yield Step(CountQuery((classes, bins), Read.CELLS), COUNTS * rest)
         sums = yield Step(SumQuery((classes, bins), half=HALF), SUMS * rest)
@@ -51,7 +52,7 @@ class Divided:
 
 
 def by_dpcurves(records: Judged, epsilon: float, seed: int, ratio: float) -> Plot:
-    """With this share of the budget for cuts, and as much for joining bins."""
+    """With this share of the budget for cuts, and two thirds of it for joining bins."""
     groups = answered(Divided(Fraction(str(ratio))).steps, records, epsilon, seed)
     return Plot(groups.mean, mean_residuals(groups))
 

@@ -53,7 +53,7 @@ class BinnedSize:
         open_plots: How many of each.
         split_records: Of a plot where budgets are compared.
         splits: Releases of each model, for each share.
-        ratios: Shares of the budget for bins, and for joining them.
+        ratios: Shares of the budget for bins; as much, or in dpcurves two thirds of it, is for joining them.
         split_epsilons: At which epsilons.
     """
 
@@ -88,8 +88,8 @@ ROC_TINY = RocSize(
     repetitions=2, told={1000: 1}, told_right={1000: 1}, told_package={1000: 1}, told_finely={},
 )  # fmt: skip
 BINNED_FULL = BinnedSize(
-    records=50_000, plots=500, products=(2000, 5000, 10_000, 20_000),
-    products_package=(1000, 1500, 2000, 2500, 3000, 5000, 10_000, 20_000),
+    records=50_000, plots=500, products=(5000, 10_000, 20_000),
+    products_package=(1500, 2000, 2500, 3000, 5000, 20_000),
     open=(500, 1000, 1500, 2000, 2500, 3000, 3500), open_plots=500, split_records=10_000, splits=100,
     ratios=(0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.45), split_epsilons=(0.1, 1.0),
 )  # fmt: skip

@@ -124,7 +124,7 @@ for release in (binned_as_printed.pribrp_not_private, binned_as_printed.pribrp_p
     assert np.abs(binned.slopes(found) - binned.slopes(records.plot)).max() < 0.1
 one_bin = binned_as_printed.Bins(*np.ones((3, 1)), np.zeros(1), np.ones(1))
 few = binned_as_printed.joined(one_bin, 64, 1e-3, chance)  # which the printed algorithm has no answer for
-assert len(few.count) == 1
+assert len(few.number) == 1
 """
 
 

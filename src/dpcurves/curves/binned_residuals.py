@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FloatArray = NDArray[np.float64]
-CUTS, MERGES, COUNTS, SUMS = Fraction(3, 20), Fraction(3, 20), Fraction(3, 5), Fraction(1, 10)
+CUTS, MERGES, COUNTS, SUMS = Fraction(3, 20), Fraction(1, 10), Fraction(3, 5), Fraction(3, 20)
 TOLERANCE = 0.05
 """How far noise may move the mean residual of a bin, one standard deviation, before the bin is joined to the next."""
 
