@@ -63,6 +63,7 @@ def draw_regret(found: Mapping[str, NDArray[np.float64]], out: Path) -> None:
         axes.bar_label(bars, fmt="%.2f", fontsize=8, padding=2)
     axes.set_yticks(places + 0.2, list(found))
     axes.invert_yaxis()
+    axes.margins(x=0.1)
     axes.set(title="Average regret of histogram algorithms", xlabel="errors over those of the best")
     axes.legend(fontsize=8)
     figure.savefig(out / "table_4_4.png", dpi=80)
