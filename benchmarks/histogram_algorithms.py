@@ -29,7 +29,7 @@ from dpcurves.mechanisms.deviation import window_deviations
 from dpcurves.noise.randomness import Randomness
 from dpcurves.postprocess import unbiased
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves.release import Plan, Release, Setting
+from dpcurves.release import Release, Setting
 from dpcurves.release.noise_law import NoisySums
 from dpcurves.surveys import (
     AdaptiveGridSurvey,
@@ -185,15 +185,15 @@ def luck_of_few_runs(folder: Path, runs: int) -> None:
             print(f"{name:11}{epsilon:>8}  {own:30}{low:32.4g}{high:8.4g}{known:11.4g}{np.mean(means <= known):14.1%}")
 
 
-def released(mechanism: Mechanism, cells: int, counts: Counts) -> tuple[Plan, tuple[int, ...], float]:
-    """Plan, values and seconds of one release that is planned, for the first time, and read as prefixes."""
-    query = CountQuery(axes_of((cells,)), Read.PREFIXES)
-    begin = process_time()
+def released(mechanism: Mechanism, cells: int, counts: Counts) -> str:
+    """Seconds of one release that is read as prefixes: planned for the first time and drawn, and read."""
+    query, begin = CountQuery(axes_of((cells,)), Read.PREFIXES), process_time()
     plan = mechanism.plan(query, PrivacyLoss.pure(1), WHO)
     values = mechanism.run(np.append(counts, 0), plan, Randomness.from_seed(1))
-    if isinstance(plan.law, NoisySums):
-        unbiased(plan.law, values, None)
-    return plan, values, process_time() - begin
+    took, law = process_time() - begin, plan.law
+    assert isinstance(law, NoisySums)
+    reading = seconds(lambda: unbiased(law, values, None))
+    return f"{f'{plan.made_by}, {cells} cells, planned and drawn':56}{took:9.3f}, and read in {reading:.3f}"
 
 
 def hierarchy(runs: int) -> str:
@@ -226,21 +226,20 @@ def speed() -> None:
     few, small = generator.poisson(0.3, 2**20), generator.poisson(3, 2**11)
     window_deviations(small)  # compiles
     print("\nSeconds of CPU time")
-    print(f"{'deviations of all windows, 2^11 cells':50}{seconds(lambda: window_deviations(small)):9.4f}")
-    print(f"{'the same by sorting each window in NumPy':50}{seconds(lambda: by_sorting(small)):9.4f}")
+    print(f"{'deviations of all windows, 2^11 cells':56}{seconds(lambda: window_deviations(small)):9.4f}")
+    print(f"{'the same by sorting each window in NumPy':56}{seconds(lambda: by_sorting(small)):9.4f}")
     for mechanism in (BucketChoice(), NoisyBuckets()):
         for cells in (2**16, 2**20):
             plan = mechanism.plan(BucketQuery(axes_of((cells,)), range(cells)), PrivacyLoss.pure("0.25"), WHO)
             table = np.append(few[:cells], 0)
             took = seconds(lambda m=mechanism, t=table, p=plan: m.run(t, p, Randomness.from_seed(1)))  # type: ignore[misc]
-            print(f"{plan.made_by + f', {cells} cells':50}{took:9.3f}")
+            print(f"{plan.made_by + f', {cells} cells':56}{took:9.3f}")
     surveyed(DawaSurvey(), few[: 2**16], "1", 1)  # shapes of trees are remembered
     for counts in (few[: 2**16], generator.poisson(generator.integers(0, 1000, 2**16))):
         took = seconds(lambda c=counts: surveyed(DawaSurvey(), c, "1", 1))  # type: ignore[misc]
-        print(f"{f'DAWA, both turns, 65536 cells, {counts.sum()} records':50}{took:9.3f}")
+        print(f"{f'DAWA, both turns, 65536 cells, {counts.sum()} records':56}{took:9.3f}")
     for linear in (Tree(), Haar()):
-        plan, _, took = released(linear, 2**20, few)
-        print(f"{plan.made_by + ', 2^20, planned and read':50}{took:9.3f}")
+        print(released(linear, 2**20, few))
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ Radices = tuple[int, ...]
 
 _PARTS = 1000
 _FINALISTS = 4
-_SEMIFINALISTS = 100
+_SEMIFINALISTS = 20
 _NEAR = 1.2
 """How many times the least error a tree may have, before its shares are the best ones, and be compared further."""
 
