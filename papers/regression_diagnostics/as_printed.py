@@ -8,11 +8,15 @@ their promise. Nothing here is for data of persons.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.compiled import compiled
+from dpcurves.mechanisms.tree_shape import best_shape
+from dpcurves.postprocess import least_squares_batch
+from dpcurves.release import Family, Level, Measured, Noise
 from dpcurves.surveys.extent import neighbourly
 
 Floats = NDArray[np.float64]
@@ -25,16 +29,18 @@ FEW = 200
 def estimate_not_private(counts: Floats, epsilon: float, generator: np.random.Generator) -> Floats:
     """Estimated counts of the cells of a line or a plane: a partition as printed, and noisy counts of its intervals.
 
-    In the second stage the reference code weighs a tree of intervals; here where intervals are many, groups of `GROUP`
-    of them are counted for a third of the budget, and both levels are read by least squares. That is as good: of random
-    rectangles, with some 870 intervals of a plane, either way the root mean squared error of its noise is 22.9 at
-    epsilon 1, and 32.0 if intervals are counted alone.
+    In the second stage the reference code weighs a binary tree of intervals. Here along one axis it is the tree that
+    dpcurves would take for prefixes. In a plane, where intervals are many, groups of `GROUP` of them are counted for a
+    third of the budget, and both levels are read by least squares. That is as good: of random rectangles, with some 870
+    intervals, either way the root mean squared error of its noise is 22.9 at epsilon 1, and 32.0 if intervals are
+    counted alone.
     """
     choice = IN_LINE if counts.ndim == 1 else IN_PLANE
     order = neighbourly(counts.shape)
     row = counts.ravel()[order].astype(np.float64)
     begins = partition_not_private(row, choice * epsilon, (1 - choice) * epsilon, generator)
-    totals = _totals(np.add.reduceat(row, begins), (1 - choice) * epsilon, generator)
+    count = _totals_in_line if counts.ndim == 1 else _totals_in_plane
+    totals = count(np.add.reduceat(row, begins), (1 - choice) * epsilon, generator)
     widths = np.diff(np.append(begins, len(row)))
     estimate = np.empty(len(row))
     estimate[order] = np.repeat(totals / widths, widths)
@@ -42,7 +48,19 @@ def estimate_not_private(counts: Floats, epsilon: float, generator: np.random.Ge
     return reshaped
 
 
-def _totals(exact: Floats, epsilon: float, generator: np.random.Generator) -> Floats:
+def _totals_in_line(exact: Floats, epsilon: float, generator: np.random.Generator) -> Floats:
+    """Noisy counts of intervals, with those of a tree over them."""
+    leaves = 1 << (len(exact) - 1).bit_length()
+    levels, values = list[Level](), list[Floats]()
+    for width, share in zip(*best_shape(1, leaves, 1, Family.LAPLACE, total_is_public=False), strict=True):
+        starts, noise = range(0, len(exact), width), Noise(Family.LAPLACE, 1 / share / Fraction(epsilon))
+        levels.append(Level(starts, noise))
+        values.append(np.add.reduceat(exact, starts) + generator.laplace(0, float(noise.parameter), len(starts)))
+    cells, _ = least_squares_batch(Measured(1, len(exact), tuple(levels), None), np.concatenate(values), None)
+    return np.asarray(cells[0])
+
+
+def _totals_in_plane(exact: Floats, epsilon: float, generator: np.random.Generator) -> Floats:
     """Noisy counts of intervals, on one level or two."""
     if len(exact) < FEW:
         return np.asarray(exact + generator.laplace(0, 1 / epsilon, len(exact)))
