@@ -100,7 +100,7 @@ def draw_separation(found: Separation, out: Path) -> None:
 
 def draw_regrets(found: Compared, out: Path) -> None:
     """Figure 4.6: mean distances to the confidential plot, as printed and sound."""
-    figure = Figure(figsize=(3.6 * len(MODELS), 6.4), layout="constrained")
+    figure = Figure(figsize=(3.6 * len(MODELS) + 1.6, 6.4), layout="constrained")
     grid = figure.subplots(2, len(MODELS), sharex=True, squeeze=False)
     for row, kind in zip(grid, (PRINTED, SOUND), strict=True):
         for axes, model in zip(row, MODELS, strict=True):
@@ -110,7 +110,7 @@ def draw_regrets(found: Compared, out: Path) -> None:
             axes.set(xscale="log", yscale="log")
             axes.set_title(f"{model}, {kind}", fontsize=10)
         row[0].set_ylabel("mean distance")
-        row[-1].legend(fontsize=7)
+        row[-1].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.02, 1))
     for axes in grid[-1]:
         axes.set_xlabel("ε")
     figure.savefig(out / "figure_4_6.png", dpi=80)
