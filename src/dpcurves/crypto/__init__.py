@@ -4,11 +4,13 @@ from .additive import AdditiveShare, SeededShare, WordShare, share_indicators, s
 from .checked import CheckedValues, SharedChecked, checked_values, share_checked_cells
 from .checked_keys import CheckedKeys, CheckedShare, checked_record_words
 from .comparison import Shared, prefix_sums, share_cells, values
-from .comparison_keys import ComparisonKeys, Domain, Octets, PublicShare, SeedShare
+from .comparison_keys import ComparisonKeys, PublicShare
+from .domain import Domain
 from .engine import Engine, TaskKeys
 from .fast import FastEngine, engine_of_task, lanes_here
 from .portable import PortableEngine
 from .ring import Z64, Z128, Ring
+from .server_keys import Octets, SeedShare
 
 __all__ = [
     "Z64", "Z128", "AdditiveShare", "CheckedKeys", "CheckedShare", "CheckedValues", "ComparisonKeys", "Domain",

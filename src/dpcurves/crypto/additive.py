@@ -7,9 +7,9 @@ from typing import Protocol
 
 import numpy as np
 
-from .comparison_keys import Octets
 from .engine import Engine, chunks
 from .ring import Words
+from .server_keys import Octets
 from .wire import Frame
 
 _SEEDS, _REST = Frame("seeds of additive shares", 4, 0, 1), Frame("additive shares", 5, 0, 1)

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .checked_keys import PROOF_WORDS, CheckedKeys, CheckedShare, digested
-from .comparison_keys import Domain, Octets, SeedShare
+from .domain import Domain
 from .engine import Engine, chunks
 from .masks import chosen, control, seed_correction, turns_right, twice
 from .ring import Words
+from .server_keys import Octets, SeedShare
 
 DIGEST_SIZE = 16
 VERIFICATION_KEY_SIZE = 32

@@ -1,4 +1,4 @@
-"""Keys whose weight can be checked, many at a time: what both servers get, and what each gets alone."""
+"""Keys whose weight can be checked, many at a time: what both servers get, and what each has of them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from .comparison_keys import MOST_BITS, Domain, SeedShare, as_rows, by_level
+from .domain import MOST_BITS, Domain
 from .ring import Words
+from .rows import as_rows, by_level
+from .server_keys import ServerKeys
 from .wire import Frame
 
 PROOF_WORDS = 4
@@ -92,57 +94,22 @@ class CheckedShare:
         )
 
 
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class CheckedKeys:
-    """SECRET: all that one server has of some checked keys.
+class CheckedKeys(ServerKeys[CheckedShare]):
+    """SECRET: all that one server has of some checked keys: 1816 bytes each for 32 bits."""
 
-    Raises:
-        ValueError: there are not as many seeds as correction words.
-    """
-
-    public: CheckedShare
-    seeds: SeedShare
-
-    def __post_init__(self) -> None:
-        if len(self.public) != len(self.seeds):
-            raise ValueError(f"seeds: one is needed for each of {len(self.public)} keys, got {len(self.seeds)}")
-
-    def __len__(self) -> int:
-        return len(self.seeds)
-
-    def __getitem__(self, part: slice) -> CheckedKeys:
-        return CheckedKeys(self.public[part], self.seeds[part])
-
-    @property
-    def domain(self) -> Domain:
-        return self.public.domain
-
-    def to_bytes(self) -> bytes:
-        """One frame: 16 bytes, then the correction words and the seed of each key: 1816 bytes for 32 bits."""
-        rows = np.concatenate([self.public.records(), self.seeds.words], axis=1)
-        return _frame(self.domain, self.seeds.party).packed(rows)
+    __slots__ = ()
 
     @classmethod
-    def from_bytes(cls, domain: Domain, party: int, blob: bytes) -> CheckedKeys:
-        """The keys of a frame.
-
-        Raises:
-            ValueError: it holds no checked keys of this version, domain and server, or has another length or checksum,
-                or bits where none belong. What it holds is not shown.
-        """
-        rows = _frame(domain, party).records(blob, checked_record_words(domain) + 2)
-        public, seeds = np.split(rows, [checked_record_words(domain)], axis=1)
-        return cls(CheckedShare.from_records(domain, public), SeedShare(party, np.ascontiguousarray(seeds)))
+    def _frame(cls, domain: Domain, party: int) -> Frame:
+        return Frame(f"checked keys of server {party}", _KIND + party, domain.bits, domain.ring.words)
 
     @classmethod
-    def joined(cls, parts: Sequence[CheckedKeys]) -> CheckedKeys:
-        """The keys of all parts, one after the other.
+    def _record_words(cls, domain: Domain) -> int:
+        return checked_record_words(domain)
 
-        Raises:
-            ValueError: there are no parts, or they are of several domains or servers.
-        """
-        seeds = SeedShare.joined([part.seeds for part in parts])
-        return cls(CheckedShare.joined([part.public for part in parts]), seeds)
+    @classmethod
+    def _corrections(cls, domain: Domain, records: Words) -> CheckedShare:
+        return CheckedShare.from_records(domain, records)
 
 
 def digested(rows: Words, size: int, key: bytes) -> NDArray[np.uint8]:
@@ -157,7 +124,3 @@ def digested(rows: Words, size: int, key: bytes) -> NDArray[np.uint8]:
 def checked_record_words(domain: Domain) -> int:
     """64-bit words of one checked key's correction words."""
     return domain.bits * (2 + domain.ring.words + PROOF_WORDS) + 1
-
-
-def _frame(domain: Domain, party: int) -> Frame:
-    return Frame(f"checked keys of server {party}", _KIND + party, domain.bits, domain.ring.words)

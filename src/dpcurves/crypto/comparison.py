@@ -8,10 +8,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from .comparison_keys import ComparisonKeys, Domain, Octets, PublicShare, SeedShare
+from .comparison_keys import ComparisonKeys, PublicShare
+from .domain import Domain
 from .engine import Engine, State, chunks
 from .enumeration import cell_sums
 from .ring import Words
+from .server_keys import Octets, SeedShare
 
 # In steps of one level, as benchmarks/comparison_functions.py measures them. They are the same everywhere: shares of
 # thresholds and shares of cells do not go together, so both servers have to choose alike, whatever their machines are.
