@@ -137,7 +137,10 @@ def spying(onward: int, folders: tuple[str, str], orders: Path) -> type[BaseHTTP
             body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
             what, told = self.path.rpartition("/")[2], json.loads(orders.read_text())
             status, answer = self.asked(body)
-            if told.get("at") == what:
+            if told.get("at") == what and told["do"] == "hold":
+                while json.loads(orders.read_text()) == told:
+                    sleep(0.02)
+            elif told.get("at") == what:
                 answer = CHANGES[told["do"]](answer, recorded.get(what, b""))
             elif status == 200:
                 recorded[what] = answer

@@ -30,7 +30,7 @@ from dpcurves.ledger import Ledger
 from dpcurves.trust import Owners
 from dpcurves.trust.function_shares import RING
 
-NAMES = ("died", "torn", "told", "unasked", "checked", "foreign", "back", "limited")
+NAMES = ("died", "torn", "told", "unasked", "checked", "foreign", "paid", "back", "limited")
 X = np.asarray(values()["x"])
 AT = (100, 500, 900, 1000)
 QUESTION = ThresholdsQuestion("x", GRID, AT)
@@ -296,6 +296,36 @@ def test_what_is_replayed_or_changed_with_the_keys_of_the_other_server_is_refuse
         assert (pair.analyst(about).ask(QUESTION).count == before.count).all()
         assert pair.spent(about) == ["10", "10"]
     pair.again(0)
+
+
+def test_servers_that_are_killed_after_the_charge_and_before_the_first_answer_answer_later_for_nothing(
+    pair: Watched,
+) -> None:
+    """Before that the task is closed while the other server is gone: no more reports come, and it is closed later."""
+    task = pair.tasks["paid"]
+    pair.contribute(task, values())
+    pair.end(1)
+    with pytest.raises(ProtocolAborted, match=r"^peer: "):
+        pair.close(task)
+    with pytest.raises(ProtocolAborted, match=r"^reports: the task is closed; it takes no more"):
+        pair.contribute(task, values(9, seed=3), owner=2)
+    pair.start(1)
+    assert pair.close(task, party=1)[1] == 200
+    pair.again(0, "--peer", f"https://127.0.0.1:{pair.between}")
+    order(pair.orders["between"], do="hold", at="half")
+    asking = pair.typed("ask", "cdf", *pair.about(task, "analyst-1"), "--at", "0.5")
+    until(lambda: pair.spent(task) == ["10", "10"], "both servers have charged")
+    for party in (0, 1):
+        pair.end(party)
+    asking.join(LONG)
+    assert asking.exitcode != 0
+    (line,) = pair.said()
+    assert re.fullmatch(f"dpcurves: server: {LOST}", line), line
+    order(pair.orders["between"])
+    for party in (0, 1):
+        pair.start(party)
+    assert near(pair.analyst(task).ask(QUESTION), counts(X))
+    assert pair.spent(task) == ["10", "10"]
 
 
 def test_what_is_replayed_to_an_analyst_is_refused(pair: Watched, tmp_path: Path) -> None:
