@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import roots_genlaguerre
 
-from dpcurves.postprocess.empirical_bayes import END_PRIOR, PRIOR, ROUGH, TELLING
+from dpcurves.postprocess.empirical_bayes import END_PRIOR, EVEN, PRIOR, ROUGH, TELLING
 from dpcurves.postprocess.known import Known
 from dpcurves.postprocess.layout import WHOLE, Halving, Layout
 from dpcurves.postprocess.mixture import LEFTOVER, ROUGHNESS, SMOOTH, NoisySplits, kindwise_posterior
@@ -85,26 +85,98 @@ class Ascent(NamedTuple):
     fourth: list[float]
 
 
-def plain_estimate(known: Known, total: float) -> tuple[FloatArray, FloatArray]:
-    """Counts of all nodes, and the variances of their splits."""
-    ascent, nodes = _upwards(known), known.layout.nodes
-    counts, variance, rough = np.zeros(nodes), np.zeros(nodes), np.zeros(nodes, dtype=int)
+class Plain(NamedTuple):
+    """Counts of all nodes, the variances of their splits, and the chance that records lie evenly."""
+
+    counts: FloatArray
+    variance: FloatArray
+    even: float
+
+
+def plain_estimate(known: Known, total: float) -> Plain:
+    """Two estimates, averaged."""
+    ascent = _upwards(known)
+    uneven, odds = _uneven(known, ascent, total)
+    even = _even(known, ascent, total)
+    chance = 1 / (1 + np.exp(min(-odds, 700)) * (1 - EVEN) / EVEN)
+    counts = (1 - chance) * uneven.counts + chance * even.counts
+    variance = (1 - chance) * uneven.variance + chance * even.variance
+    for halving in known.layout.halvings:
+        for parent, left, _ in families(known.layout, halving):
+            share = known.layout.width[left] / known.layout.width[parent]
+            one, other = (found.counts[left] - share * found.counts[parent] for found in (uneven, even))
+            variance[parent] += chance * (1 - chance) * (one - other) ** 2
+    return Plain(counts, variance, chance)
+
+
+def _uneven(known: Known, ascent: Ascent, total: float) -> tuple[Plain, float]:
+    """By all kinds; and the logarithm of the odds that all splits are binomial."""
+    nodes, odds = known.layout.nodes, 0.0
+    (counts, variance, doubt), rough = np.zeros((3, nodes)), np.zeros(nodes, dtype=int)
     counts[WHOLE] = max(total, 0.0)
     prior = [PRIOR, PRIOR]
     for halving in known.layout.halvings:
         splits = {family: _split(known, ascent, counts, family) for family in families(known.layout, halving)}
-        weights = [END_PRIOR, END_PRIOR]
+        rows = {family: _likelihood(split) for family, split in splits.items() if _tells(split)}
+        classes = [{family: row for family, row in rows.items() if rough[family[0]] == kind} for kind in (0, 1)]
+        weights, before = [END_PRIOR, END_PRIOR], [END_PRIOR, END_PRIOR]
         if not halving.off_end:
-            weights = [_learned([splits[f] for f in splits if rough[f[0]] == kind], prior[kind]) for kind in (0, 1)]
-            prior = [(own + _stepped_down(own)) / 2 for own in weights]
+            weights = [_learned(list(classes[kind].values()), prior[kind]) for kind in (0, 1)]
+            before, prior = prior, [(own + _stepped_down(own)) / 2 for own in weights]
         for (parent, left, right), split in splits.items():
-            mean, square = _under(split, weights[rough[parent]])
+            family, kind = (parent, left, right), rough[parent]
+            own = weights[kind]
+            if family in rows:
+                odds += np.log(max(rows[family][0], np.finfo(np.float64).tiny)) - np.log(before[kind] @ rows[family])
+                if not halving.off_end:
+                    others = [row for other, row in classes[kind].items() if other != family]
+                    own = _of_others(others, weights[kind], before[kind])
+            mean, square = _under(split, own)
+            counts[left] = min(max(split.share * split.size + mean, 0.0), split.size)
+            counts[right] = split.size - counts[left]
+            variance[parent] = _doubted(split, max(square - mean**2, 0.0), weights[kind], doubt[parent])
+            doubt[left] = split.share**2 * doubt[parent] + variance[parent]
+            doubt[right] = (1 - split.share) ** 2 * doubt[parent] + variance[parent]
+            is_rough = square > ROUGH * split.size**2 * split.share * (1 - split.share)
+            rough[left] = rough[right] = rough[parent] if halving.off_end else is_rough
+    return Plain(counts, variance, 0.0), odds
+
+
+def _even(known: Known, ascent: Ascent, total: float) -> Plain:
+    """If all splits are binomial: only the first kind."""
+    counts, variance = np.zeros((2, known.layout.nodes))
+    counts[WHOLE] = max(total, 0.0)
+    for halving in known.layout.halvings:
+        for family in families(known.layout, halving):
+            parent, left, right = family
+            split = _split(known, ascent, counts, family)
+            mean, square = 0.0, split.size * split.share * (1 - split.share)
+            if square > 0 and np.isfinite(split.variance):
+                found = kindwise_posterior(split.rows)
+                mean, square = float(found.mean[0, 0]), float(found.second[0, 0])
             counts[left] = min(max(split.share * split.size + mean, 0.0), split.size)
             counts[right] = split.size - counts[left]
             variance[parent] = max(square - mean**2, 0.0)
-            is_rough = square > ROUGH * split.size**2 * split.share * (1 - split.share)
-            rough[left] = rough[right] = rough[parent] if halving.off_end else is_rough
-    return counts, variance
+    return Plain(counts, variance, 1.0)
+
+
+def _likelihood(split: Split) -> FloatArray:
+    return np.asarray(kindwise_posterior(split.rows).likelihood[0])
+
+
+def _of_others(others: list[FloatArray], weights: FloatArray, prior: FloatArray) -> FloatArray:
+    """What the other splits and the prior make of the weights."""
+    chances = [weights * row / (weights @ row) for row in others]
+    return np.asarray((prior + np.sum(chances, axis=0)) / (1 + len(chances)))
+
+
+def _doubted(split: Split, variance: float, weights: FloatArray, doubt: float) -> float:
+    """As if the size of the parent was drawn, too: what the prior square gains from that, where little was learned."""
+    before = _under(split._replace(variance=np.inf), weights)[1]
+    even = split.share * (1 - split.share)
+    growth = float(weights[:SMOOTH] @ ROUGHNESS) * (4 * even) ** 2 + float(weights[SMOOTH:].sum()) * even
+    kept = min(variance / before, 1.0) if before > 0 else 1.0
+    return variance + growth * min(doubt, split.size**2) * kept**2
 
 
 def families(layout: Layout, halving: Halving) -> list[Family]:
@@ -146,9 +218,8 @@ def _tells(split: Split) -> bool:
     return largest > 0 and largest >= TELLING * split.variance
 
 
-def _learned(splits: list[Split], prior: FloatArray) -> FloatArray:
+def _learned(likelihood: list[FloatArray], prior: FloatArray) -> FloatArray:
     """Twelve steps of expectation and maximisation, with one more split that is what the prior says."""
-    likelihood = [kindwise_posterior(split.rows).likelihood[0] for split in splits if _tells(split)]
     weights = prior
     for _ in range(12):
         chances = [weights * row / (weights * row).sum() for row in likelihood]

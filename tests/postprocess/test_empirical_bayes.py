@@ -68,10 +68,11 @@ def test_the_estimate_is_the_one_told_node_by_node(make: Layout, cells: int, fam
             second = look(layout, Noise(family, parameter / 3), (layout.depth // 2,))
             known = gather(layout, [(law, released(law, truth, number)) for law in (first, second)])
             found, total = estimate(known, truth.sum()), float(truth.sum())
-            counts, variance = plain_estimate(known, total)
+            counts, variance, even = plain_estimate(known, total)
             real = layout.width > 0
             np.testing.assert_allclose(found.counts[real], counts[real], atol=1e-7 * max(total, 1))
             np.testing.assert_allclose(found.variance[real], variance[real], atol=1e-6 * max(total, 1) ** 2)
+            assert found.even == pytest.approx(even, abs=1e-6)
 
 
 @pytest.mark.parametrize("family", Family)
@@ -127,3 +128,30 @@ def test_a_total_is_that_of_least_squares() -> None:
 
 def test_what_all_cells_hold_stands_at_the_whole() -> None:
     assert estimate(Known.nothing(Dyadic.plain(8)), 3.5).counts[WHOLE] == 3.5
+
+
+@pytest.mark.parametrize("family", Family)
+@pytest.mark.parametrize("make", LAYOUTS)
+def test_records_that_lie_evenly_are_taken_to_and_others_are_not(make: Layout, family: Family) -> None:
+    layout = make(256)
+    even = np.random.default_rng(8).poisson(20, 256)
+    for truth, few, most in ((even, 0.5, 1.0), (data(256)["normal"], 0.0, 1e-6), (data(256)["ends"], 0.0, 1e-6)):
+        law = look(layout, Noise(family, Fraction(12)))
+        found = estimate(gather(layout, [(law, released(law, truth, 4))]), truth.sum())
+        assert few <= found.even <= most
+
+
+def test_a_value_that_noise_may_give_does_not_fill_an_empty_half() -> None:
+    layout = Dyadic.plain(64)
+    law = Measured(1, 64, (Level(range(0, 64, 32), Noise(Family.LAPLACE, Fraction(3))),), missing=None)
+    few, many = (estimate(gather(layout, [(law, [10_000, value])]), 10_000).cells[32:].sum() for value in (15, 100))
+    assert few < 2  # five times its scale, which one of 300 noises is
+    assert many > 40  # half: what the other half says has the same noise
+
+
+def test_a_count_in_doubt_puts_its_split_in_doubt() -> None:
+    layout = Dyadic.plain(4)
+    halves = [Level(range(0, 4, 2), Noise(Family.GAUSSIAN, Fraction(variance))) for variance in (1, 10_000)]
+    laws = [Measured(1, 4, (level,), missing=None) for level in halves]
+    sure, unsure = (estimate(gather(layout, [(law, [800, 200])]), 1000) for law in laws)
+    assert unsure.variance[3] / unsure.counts[3] ** 2 > sure.variance[3] / sure.counts[3] ** 2

@@ -62,9 +62,9 @@ def test_whatever_was_released_a_refinement_is_nested(make: Layout, cells: int, 
             assert len(tilings[-1]) <= LARGEST[family][len(tilings) - 1]
 
 
-def spread(cells: int, variance: float) -> Splits:
+def spread(cells: int, variance: float, even: float = 0.0) -> Splits:
     layout = Dyadic.plain(cells)
-    return Splits(layout, np.where(layout.width > 0, 1.0, 0.0), np.full(layout.nodes, variance))
+    return Splits(layout, np.where(layout.width > 0, 1.0, 0.0), np.full(layout.nodes, variance), even)
 
 
 def test_what_is_known_well_enough_is_not_split_again() -> None:
@@ -98,10 +98,23 @@ def test_the_more_noise_the_coarser() -> None:
 
 
 def test_many_intervals_are_counted_in_several_tilings_of_even_steps() -> None:
-    tilings = refinement(spread(4096, 1e12), Noise(Family.LAPLACE, Fraction(1)))
+    splits = spread(4096, 1e12)
+    tilings = refinement(splits, Noise(Family.LAPLACE, Fraction(1)))
     assert [len(starts) for starts in tilings] == [16, 256, 4096]
-    assert not is_glance(tilings)
-    assert is_glance(tilings[:1])
+    assert not is_glance(tilings, splits)
+    assert is_glance(tilings[:1], splits)
+
+
+def test_where_records_seem_to_lie_evenly_nothing_is_looked_for() -> None:
+    assert is_glance((range(0, 64, 16),), spread(64, 1.0, even=0.4))
+    assert not is_glance((range(0, 64, 16),), spread(64, 1.0, even=0.6))
+
+
+def test_of_even_records_and_of_few_longer_intervals_are_left_whole() -> None:
+    alone = Noise(Family.GAUSSIAN, Fraction(2))
+    many, few, even = spread(16, 4.5), spread(16, 4.5), spread(16, 7.5, even=0.9)
+    many.counts[1], few.counts[1] = 1000, 100
+    assert [len(refinement(splits, alone)[-1]) for splits in (many, few, even)] == [16, 1, 1]
 
 
 def test_shares_are_all_of_the_loss() -> None:

@@ -34,6 +34,11 @@ class Looks:
 
     turns: tuple[Evidence, ...]
 
+    @classmethod
+    def of(cls, releases: Sequence[Release]) -> Looks:
+        """Of the answers as they came."""
+        return cls(tuple(Evidence.of(release) for release in releases))
+
     @cached_property
     def known(self) -> Known:
         """All measurements, merged by inverse variance."""
@@ -79,7 +84,9 @@ def is_worth_looking(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
 
 
 def refining(axis: Axis) -> Generator[Step, Release, tuple[Release, ...]]:
-    """Ask for a fixed partition, then for intervals that were not clear, and once more; twice if too many were not.
+    """Ask for a fixed partition, then for intervals that were not clear, and once more.
+
+    Two turns do if nearly nothing was clear, or if records seem to lie evenly.
 
     Formal guarantees: each turn is priced as `PartitionQuery`, whatever was answered before: its intervals are
     functions of earlier answers and of public facts. Whatever the first answer is, what follows loses the other 85
@@ -90,12 +97,14 @@ def refining(axis: Axis) -> Generator[Step, Release, tuple[Release, ...]]:
     layout = _layout(axis.slots)
     look, glance, rest = SHARES
     releases = [(yield Step(PartitionQuery((axis,), first_look(layout)), look))]
-    tilings = _worth_counting(releases, glance / look)
-    if is_glance(tilings):
+    looks = Looks.of(releases)
+    tilings = _worth_counting(looks, glance / look)
+    if is_glance(tilings, looks.splits):
         releases.append((yield Step(PartitionQuery((axis,), tilings, look=1), glance)))
+        looks = Looks.of(releases)
     else:
         rest += glance
-    tilings = _worth_counting(releases, rest / look)
+    tilings = _worth_counting(looks, rest / look)
     releases.append((yield Step(PartitionQuery((axis,), tilings, look=2), rest)))
     return tuple(releases)
 
@@ -105,9 +114,8 @@ def _layout(cells: int) -> Dyadic:
     return Dyadic.ends_apart(cells)
 
 
-def _worth_counting(releases: Sequence[Release], times: Fraction) -> Tilings:
+def _worth_counting(looks: Looks, times: Fraction) -> Tilings:
     """What to count next, with so many times the loss of the first look; all, if nothing stands out."""
-    looks = Looks(tuple(Evidence.of(release) for release in releases))
     levels = looks.turns[0].measured.levels
     noise = levels[0].noise
     tilings = refinement(looks.splits, Noise(noise.family, noise.parameter / len(levels) / times))

@@ -2,7 +2,9 @@
 
 Two passes over a binary tree. Upwards: least squares. Downwards: of each node, the count is split between its halves
 as the mixture of kinds in `mixture` makes of the noisy split; how frequent a kind is, is estimated on each level, from
-all its splits. Cells are never negative, and they add up to the total that was given.
+all its other splits. Beside this stands the plain assumption that records lie evenly all over the grid: all splits
+together tell how likely that is, and the two estimates are averaged accordingly. Cells are never negative, and they add
+up to the total that was given.
 """
 
 from __future__ import annotations
@@ -12,10 +14,22 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 
 from .known import Known
 from .layout import WHOLE, Halving, Layout
-from .mixture import SMOOTH, KindwisePosterior, NoisySplits, kindwise_posterior, mixture_weights, prior_square
+from .mixture import (
+    KINDS,
+    SMOOTH,
+    KindwisePosterior,
+    NoisySplits,
+    evenly,
+    kindwise_posterior,
+    mixture_weights,
+    prior_growth,
+    prior_square,
+    weights_of_others,
+)
 from .tree import FloatArray
 
 ROUGH = 0.25
@@ -27,6 +41,10 @@ PRIOR = np.array([3.0, 2.0, 1.5, 1.0, 1.0, 0.7, 0.5, 4.0, 0.5]) / 14.2
 """Weights of the kinds of `mixture` before anything is known: nearly even splits are likelier than rough ones."""
 END_PRIOR = np.array([0.1 / SMOOTH] * SMOOTH + [0.7, 0.2])
 """Of cells at the ends: whether they hold anything is asked, rather than whether as much as any other cell."""
+EVEN = 0.5
+"""Chance that records lie evenly all over the grid, before anything is known."""
+NEGLIGIBLE = 1e-9
+"""With a smaller chance, that they do is not considered."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,11 +55,13 @@ class Splits:
         layout: Which intervals the nodes are.
         counts: Of each node, not negative. Halves add up to their parent.
         variance: Of the split of each node between its halves, given all that was measured.
+        even: The chance that records lie evenly all over the grid: that all splits are binomial.
     """
 
     layout: Layout
     counts: FloatArray
     variance: FloatArray
+    even: float
 
     @property
     def cells(self) -> FloatArray:
@@ -63,12 +83,21 @@ class Descent(NamedTuple):
     Attributes:
         counts: As in `Splits`.
         variance: As in `Splits`.
+        doubt: Variance of the count of each node.
         rough: 1 where the split of the parent is rough: the class of the node.
     """
 
     counts: FloatArray
     variance: FloatArray
+    doubt: FloatArray
     rough: NDArray[np.int8]
+
+    @classmethod
+    def of(cls, layout: Layout, total: float) -> Descent:
+        """At its beginning."""
+        counts, variance, doubt = np.zeros((3, layout.nodes))
+        counts[WHOLE] = max(float(total), 0.0)
+        return cls(counts, variance, doubt, np.zeros(layout.nodes, dtype=np.int8))
 
 
 class Moments(NamedTuple):
@@ -76,6 +105,18 @@ class Moments(NamedTuple):
 
     mean: FloatArray
     square: FloatArray
+
+
+class Weights(NamedTuple):
+    """Of the kinds.
+
+    Attributes:
+        all: Of the level, (2, kinds): of splits whose parent is not rough, and of those where it is.
+        each: For each telling split, as the others make them, (telling, kinds).
+    """
+
+    all: FloatArray
+    each: FloatArray
 
 
 class Judged(NamedTuple):
@@ -101,18 +142,31 @@ class Judged(NamedTuple):
         telling = np.flatnonzero(told)
         return cls(splits, telling, np.flatnonzero(~told), kindwise_posterior(splits[telling]))
 
-    def learned(self, rough: NDArray[np.int8], prior: FloatArray) -> FloatArray:
-        """Weights of kinds, of shape (2, kinds): of splits whose parent is not rough, and of those where it is."""
+    def learned(self, rough: NDArray[np.int8], prior: FloatArray) -> Weights:
+        """From all splits of each class; for a split, from the others."""
         likelihood, rough = self.posterior.likelihood, rough[self.telling]
-        return np.stack([mixture_weights(likelihood[rough == kind], prior[kind]) for kind in (0, 1)])
+        found = Weights(np.empty((2, KINDS)), np.empty_like(likelihood))
+        for kind in (0, 1):
+            own = likelihood[rough == kind]
+            found.all[kind] = mixture_weights(own, prior[kind])
+            found.each[rough == kind] = weights_of_others(own, found.all[kind], prior[kind])
+        return found
 
-    def under(self, weights: FloatArray) -> Moments:
-        """Under weights of the kinds, (splits, kinds). Splits that tell nothing have the moments of the prior."""
-        weights = np.broadcast_to(weights, (len(self.splits.count), weights.shape[1]))
+    def under(self, weights: FloatArray, each: FloatArray) -> Moments:
+        """Under weights of the kinds (splits, kinds), and of those that tell something (telling, kinds).
+
+        Splits that tell nothing have the moments of the prior.
+        """
         found = Moments(np.zeros_like(self.splits.count), np.empty_like(self.splits.count))
-        found.mean[self.telling], found.square[self.telling] = self.posterior.under(weights[self.telling])
+        found.mean[self.telling], found.square[self.telling] = self.posterior.under(each)
         found.square[self.others] = prior_square(self.splits[self.others], weights[self.others])
         return found
+
+    def for_evenness(self, rough: NDArray[np.int8], prior: FloatArray) -> float:
+        """The logarithm of how much likelier splits are if all are binomial, rather than of weights (2, kinds)."""
+        likelihood = self.posterior.likelihood
+        mixed = np.take_along_axis(likelihood @ prior.T, rough[self.telling, None].astype(np.intp), axis=1)
+        return float(np.sum(np.log(np.maximum(likelihood[:, :1], np.finfo(np.float64).tiny)) - np.log(mixed)))
 
 
 def least_squares_total(known: Known) -> tuple[float, float]:
@@ -135,20 +189,54 @@ def estimate(known: Known, total: float) -> Splits:
     array([2., 2., 2.])
     """
     layout, ascent = known.layout, _ascend(known)
-    descent = Descent(np.zeros(layout.nodes), np.zeros(layout.nodes), np.zeros(layout.nodes, dtype=np.int8))
-    descent.counts[WHOLE] = max(float(total), 0.0)
-    weights = np.stack([PRIOR, PRIOR])
+    uneven, evidence = _uneven(layout, ascent, total)
+    even = float(expit(evidence + logit(EVEN)))
+    if even < NEGLIGIBLE:
+        return Splits(layout, uneven.counts, uneven.variance, even)
+    return _averaged(layout, uneven, _even(layout, ascent, total), even)
+
+
+def _uneven(layout: Layout, ascent: Ascent, total: float) -> tuple[Descent, float]:
+    """By the mixture of all kinds; and what its splits say for evenness."""
+    descent, evidence = Descent.of(layout, total), 0.0
+    prior = np.stack([PRIOR, PRIOR])
     for halving in layout.halvings:
         splits = _noisy_splits(layout, ascent, descent, halving)
         judged, rough = Judged.of(splits), descent.rough[halving.parent]
         if halving.off_end:  # of two ends nothing can be learned but from each other
-            _settle(descent, halving, splits, judged.under(END_PRIOR[None]), rough)
-            continue
-        weights = judged.learned(rough, weights)
-        moments = judged.under(weights[rough])
-        _settle(descent, halving, splits, moments, _rough(splits, moments))
-        weights = _less_rough(weights)
-    return Splits(layout, descent.counts, descent.variance)
+            prior, kept = np.stack([END_PRIOR, END_PRIOR]), prior
+            weights = Weights(prior, np.broadcast_to(END_PRIOR, judged.posterior.likelihood.shape))
+        else:
+            weights = judged.learned(rough, prior)
+            kept = _less_rough(weights.all)
+        moments = judged.under(weights.all[rough], weights.each)
+        evidence += judged.for_evenness(rough, prior)
+        variance = _doubted(splits, moments, weights.all[rough], descent.doubt[halving.parent])
+        _settle(descent, halving, splits, moments.mean, variance)
+        _classify(descent, halving, rough if halving.off_end else _rough(splits, moments))
+        prior = kept
+    return descent, evidence
+
+
+def _even(layout: Layout, ascent: Ascent, total: float) -> Descent:
+    """If all splits are binomial."""
+    descent = Descent.of(layout, total)
+    for halving in layout.halvings:
+        splits = _noisy_splits(layout, ascent, descent, halving)
+        mean, square = evenly(splits)
+        _settle(descent, halving, splits, mean, np.maximum(square - mean**2, 0))
+    return descent
+
+
+def _averaged(layout: Layout, uneven: Descent, even: Descent, chance: float) -> Splits:
+    """Of two estimates, the second of which holds with this chance."""
+    counts = uneven.counts + chance * (even.counts - uneven.counts)
+    variance = uneven.variance + chance * (even.variance - uneven.variance)
+    apart = even.counts - uneven.counts
+    for parent, left, _, _ in layout.halvings:
+        split = apart[left] - layout.width[left] / layout.width[parent] * apart[parent]
+        variance[parent] += chance * (1 - chance) * split**2
+    return Splits(layout, counts, variance, chance)
 
 
 def _ascend(known: Known) -> Ascent:
@@ -194,12 +282,29 @@ def _rough(splits: NoisySplits, moments: Moments) -> NDArray[np.bool_]:
     return moments.square > ROUGH * splits.count**2 * splits.share * (1 - splits.share)
 
 
-def _settle(
-    descent: Descent, halving: Halving, splits: NoisySplits, moments: Moments, rough: NDArray[np.generic]
-) -> None:
-    """The halves, from the moments of the deviations, and their class."""
+def _doubted(splits: NoisySplits, moments: Moments, weights: FloatArray, doubt: FloatArray) -> FloatArray:
+    """Variances of the splits, if the counts of the parents are known up to these variances.
+
+    An interval that seems to hold little may hold more, and what its halves then hold is not known at all. That it may
+    hold many times as much is left out: with little loss to spend there would be too many such intervals.
+    """
+    variance = np.maximum(moments.square - moments.mean**2, 0)
+    before = prior_square(splits, weights)
+    kept = np.divide(variance, before, out=np.ones_like(before), where=before > 0).clip(0, 1)
+    more = prior_growth(splits.share, weights) * np.minimum(doubt, splits.count**2)
+    return np.asarray(variance + more * kept**2)
+
+
+def _settle(descent: Descent, halving: Halving, splits: NoisySplits, mean: FloatArray, variance: FloatArray) -> None:
+    """The halves, from the mean deviations and the variances of the splits."""
     parent, left, right, _ = halving
-    descent.counts[left] = np.clip(splits.share * splits.count + moments.mean, 0, splits.count)
+    descent.counts[left] = np.clip(splits.share * splits.count + mean, 0, splits.count)
     descent.counts[right] = splits.count - descent.counts[left]
-    descent.variance[parent] = np.maximum(moments.square - moments.mean**2, 0)
-    descent.rough[left] = descent.rough[right] = rough
+    descent.variance[parent] = variance
+    descent.doubt[left] = splits.share**2 * descent.doubt[parent] + variance
+    descent.doubt[right] = (1 - splits.share) ** 2 * descent.doubt[parent] + variance
+
+
+def _classify(descent: Descent, halving: Halving, rough: NDArray[np.generic]) -> None:
+    """The class of the halves."""
+    descent.rough[halving.left] = descent.rough[halving.right] = rough

@@ -96,9 +96,36 @@ def smooth_variance(count: FloatArray, share: FloatArray) -> FloatArray:
 
 def prior_square(splits: NoisySplits, weights: FloatArray) -> FloatArray:
     """Expected square of deviations of which only the weights of their kinds are known, (splits, kinds)."""
-    one_sided = splits.count**2 * splits.share * (1 - splits.share)
-    smooth = (weights[:, :SMOOTH] * smooth_variance(splits.count, splits.share)).sum(axis=1)
-    return np.asarray(smooth + weights[:, SMOOTH:].sum(axis=1) * one_sided)
+    linear = weights[:, :SMOOTH].sum(axis=1) * splits.count * splits.share * (1 - splits.share)
+    return np.asarray(linear + prior_growth(splits.share, weights) * splits.count**2)
+
+
+def prior_growth(share: FloatArray, weights: FloatArray) -> FloatArray:
+    """What the same square gains for each squared count of the parent."""
+    binomial = share * (1 - share)
+    smooth = (weights[:, :SMOOTH] @ ROUGHNESS) * (4 * binomial) ** 2
+    return np.asarray(smooth + weights[:, SMOOTH:].sum(axis=1) * binomial)
+
+
+def evenly(splits: NoisySplits) -> tuple[FloatArray, FloatArray]:
+    """Mean and second moment of the deviation, (splits,) each, if all records lie evenly: the first kind alone."""
+    binomial = splits.count * splits.share * (1 - splits.share)
+    mean, second = np.zeros_like(binomial), binomial.copy()
+    known = np.flatnonzero((binomial > 0) & np.isfinite(splits.variance))
+    _, told, square = _smooth(splits[known], binomial[known, None], *_gaussian_parts(splits[known]))
+    mean[known], second[known] = told[:, 0], square[:, 0]
+    return mean, second
+
+
+def weights_of_others(likelihood: FloatArray, weights: FloatArray, prior: FloatArray) -> FloatArray:
+    """For each split, what the others and the prior make of the weights of the kinds: (splits, kinds).
+
+    A split must not tell twice what it is: of few, each would confirm itself.
+    """
+    chance = weights * likelihood
+    chance /= chance.sum(axis=1, keepdims=True)
+    others = np.maximum(chance.sum(axis=0) - chance, 0)
+    return (others + PSEUDO * prior) / (len(likelihood) - 1 + PSEUDO)
 
 
 def mixture_weights(likelihood: FloatArray, prior: FloatArray) -> FloatArray:
@@ -116,7 +143,8 @@ Moments = tuple[FloatArray, FloatArray, FloatArray]
 def _kinds(splits: NoisySplits) -> Moments:
     """Logarithm of the likelihood, mean and second moment, under each kind: (splits, kinds) each."""
     variance, log_chance = _gaussian_parts(splits)
-    parts = [_smooth(splits, variance, log_chance), *_one_sided(splits, variance, log_chance)]
+    prior = smooth_variance(splits.count, splits.share)
+    parts = [_smooth(splits, prior, variance, log_chance), *_one_sided(splits, variance, log_chance)]
     log_likelihood, mean, second = zip(*parts, strict=True)
     return np.concatenate(log_likelihood, axis=1), np.concatenate(mean, axis=1), np.concatenate(second, axis=1)
 
@@ -134,8 +162,8 @@ def _gaussian_parts(splits: NoisySplits) -> tuple[FloatArray, FloatArray]:
     return np.stack([below, above]) * splits.variance, np.log(np.stack([chance, 1 - chance]))
 
 
-def _smooth(splits: NoisySplits, variance: FloatArray, log_chance: FloatArray) -> Moments:
-    prior = smooth_variance(splits.count, splits.share)
+def _smooth(splits: NoisySplits, prior: FloatArray, variance: FloatArray, log_chance: FloatArray) -> Moments:
+    """Of deviations that are Gaussian around 0, with the variances of `prior`, (splits, kinds)."""
     deviation, noise = splits.deviation[:, None], variance[:, :, None]
     spread = prior + noise
     trust = prior / spread

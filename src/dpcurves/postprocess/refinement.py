@@ -2,14 +2,18 @@
 
 A conversation of three looks, at 15, 15 and 70 % of the loss. The first has a fixed partition (`first_look`). The
 others split intervals whose halves are not known well enough (`refinement`). If the second look would need many
-intervals (`is_glance` says no), data are rough nearly everywhere, and all that is left is spent at once. If cells
-hold many records each (`is_dense`), no look is needed: a tree over all cells does better.
+intervals, data are rough nearly everywhere; if the first finds no unevenness, there is nothing to look for: in both
+cases (`is_glance` says no) all that is left is spent at once. If cells hold many records each (`is_dense`), no look is
+needed: a tree over all cells does better.
+
+The constants here and in `empirical_bayes` were chosen on normal, peaked and Poisson data and on seven real histograms,
+over grids of 1,024 to 32,768 cells and epsilon from 0.1 to 2, all alike: none of them knows a data set.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from math import floor
+from math import floor, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +33,14 @@ SHARES = (Fraction(3, 20), Fraction(3, 20), Fraction(7, 10))
 GLANCE = 96  # intervals of a second look at most
 LARGEST = {Family.LAPLACE: (96, 1200), Family.GAUSSIAN: (16, 130, 1000)}
 """Intervals that are counted in 1, 2, ... tilings, at most; a look at more has one more tiling."""
-TOLERANCE = (5.0, 4.0, 1.0, 1.0)
+TOLERANCE = (4.0, 4.0, 1.0, 1.0)
 """Variance that a split may keep, in units of the noise of a split in a look of 1, 2, ... tilings."""
+CAUTIOUS = (5.0, 4.0, 1.0, 1.0)
+"""The same, where there are few records for the noise: a prefix then has little that is known beside much noise."""
+UNHURRIED = (8.0, 4.0, 1.0, 1.0)
+"""The same, where records seem to lie evenly: what is not split is then straight."""
+FEW = 250  # records, in units of the deviation of a count in a single tiling
+CLEAR = 0.5  # chance that records lie evenly, from which on this is taken to be so
 OVERVIEW = 1.6  # so many times more intervals than equal steps give does a coarser interval hold
 DENSE = 5.5  # records in a cell, in units of the noise of a split in a look of three tilings
 
@@ -60,10 +70,10 @@ def refinement(splits: Splits, alone: Noise) -> Tilings:
     """What to count next: nested tilings, from coarse to fine, all with the same noise.
 
     An interval is split, down to single cells, if it or an interval in it has a split whose posterior variance is
-    more than `TOLERANCE` times the noise that the look would have. The finest tiling is what is then not split; if it
-    has many intervals, K of them, up to three coarser ones are counted beside it, in steps of about ``K ** (1 / h)``,
-    so that prefixes are sums of few counts. They share the loss: with h tilings the parameter of the noise is h times
-    that of `alone`, Laplace and Gaussian alike.
+    more than `TOLERANCE` times the noise that the look would have; somewhat less readily where records are few, or lie
+    evenly. The finest tiling is what is then not split; if it has many intervals, K of them, up to three coarser ones
+    are counted beside it, in steps of about ``K ** (1 / h)``, so that prefixes are sums of few counts. They share the
+    loss: with h tilings the parameter of the noise is h times that of `alone`, Laplace and Gaussian alike.
 
     Formal guarantees: a pure function of released and other public numbers.
 
@@ -72,9 +82,10 @@ def refinement(splits: Splits, alone: Noise) -> Tilings:
         alone: The noise of a count, if all that the look may lose were spent on a single tiling.
     """
     layout, caps = splits.layout, LARGEST[alone.family]
+    tolerance = _tolerance(splits, alone)
     risk = _largest_below(layout, splits.variance)
     for tilings in range(1, len(caps) + 2):
-        leaves = _undivided(layout, risk, TOLERANCE[tilings - 1] * _split_variance(alone, tilings))
+        leaves = _undivided(layout, risk, tolerance[tilings - 1] * _split_variance(alone, tilings))
         if tilings > len(caps) or len(leaves) <= caps[tilings - 1]:
             break
     held = _held(layout, leaves)
@@ -83,9 +94,19 @@ def refinement(splits: Splits, alone: Noise) -> Tilings:
     return tuple(_starts(layout, nodes) for nodes in [*coarser, leaves])
 
 
-def is_glance(tilings: Tilings) -> bool:
-    """Whether a second look has so few intervals that it is worth its price; else everything is spent on one look."""
-    return len(tilings[-1]) <= GLANCE
+def is_glance(tilings: Tilings, splits: Splits) -> bool:
+    """Whether a second look is worth its price; else everything is spent on one look.
+
+    Not if it has many intervals; nor if records seem to lie evenly, for then there is nothing to look for.
+    """
+    return len(tilings[-1]) <= GLANCE and splits.even <= CLEAR
+
+
+def _tolerance(splits: Splits, alone: Noise) -> tuple[float, ...]:
+    """What a split may keep in a look of 1, 2, ... tilings, from released and public numbers."""
+    if splits.even > CLEAR:
+        return UNHURRIED
+    return TOLERANCE if splits.counts[WHOLE] > FEW * sqrt(alone.variance) else CAUTIOUS
 
 
 def _split_variance(alone: Noise, tilings: int) -> float:
