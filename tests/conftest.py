@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 NewDatabase = Callable[[], str]
+collect_ignore = ["aggregator/warmed.py"]  # it does its work when it is imported
 
 
 @pytest.fixture(scope="session")

@@ -209,7 +209,7 @@ def test_a_server_that_answers_an_owner_with_anything_is_refused_in_one_line(
 
 def test_bits_that_change_between_the_servers_end_in_one_line_or_in_the_right_answer(pair: Watched) -> None:
     task = pair.tasks["told"]
-    pair.again(0, "--patience", "2")
+    pair.again(0, "--patience", "10")
     first = pair.analyst(task).ask(QUESTION)
     assert near(first, counts(X))
     refused = list[str]()
@@ -226,7 +226,7 @@ def test_bits_that_change_between_the_servers_end_in_one_line_or_in_the_right_an
         order(pair.orders["relay"])
         assert (pair.analyst(task).ask(QUESTION).count == first.count).all()
     assert len(refused) >= 8
-    lines = f"peer: ({LOST}|.* gave no answer within 2 seconds|who answers .* is not the one that the task names)"
+    lines = f"peer: ({LOST}|.* gave no answer within 10 seconds|who answers .* is not the one that the task names)"
     assert [line for line in refused if not re.fullmatch(lines, line)] == []
     assert pair.spent(task) == ["10", "10"]
 
@@ -249,7 +249,7 @@ def test_a_server_that_is_killed_while_it_answers_the_other_one_answers_later(pa
     pair.end(1)
     order(pair.orders["relay"])
     asking.join(LONG)
-    assert re.fullmatch(f"peer: {LOST}", str(ended[0])), ended
+    assert re.fullmatch(f"peer: ({LOST}|.* gave no answer within 10 seconds)", str(ended[0])), ended
     pair.start(1)
     again = pair.analyst(task).ask(ThresholdsQuestion("x", GRID, (3, 500)))
     assert again.count[1] == first.count[1]
