@@ -23,7 +23,7 @@ FloatArray = NDArray[np.float64]
 EPSILONS = "1", "0.1"
 RECORDS, SCORED = 50_000, 5000
 SEED = 13
-COLORS = 32
+COLORS = 96
 
 
 def binned_residuals() -> Figure:
