@@ -96,3 +96,24 @@ def test_an_edge_off_by_rounding_is_that_of_the_grid() -> None:
     found = curve(HUGE, both(len(X))[0], grid=grid).histogram([0.1, 0.2 + 1e-12, 0.3])
     assert isinstance(found, Bins)
     assert found.x.tolist() == grid.edges[1:].tolist()
+
+
+@pytest.mark.parametrize("outside", Outside)
+def test_bins_come_back_from_json_with_their_intervals(outside: Outside) -> None:
+    found = curve(PrivacyLoss.pure(1), both(len(X))[0], grid=Grid(1, 4, cells=128, outside=outside)).histogram(
+        [1, 2.03, 4]
+    )
+    again = Bins.from_json(found.to_json())
+    assert np.array_equal(again.x, found.x)
+    assert np.allclose(again.share, found.share, atol=1e-12)
+    assert (again.total, again.label, again.face) == (pytest.approx(found.total), found.label, found.face)
+    assert np.allclose(again.intervals(0.9), found.intervals(0.9))
+    assert again.to_json() == found.to_json()
+
+
+def test_damaged_bins_are_refused_in_one_line() -> None:
+    text = curve(PrivacyLoss.pure(1), both(len(X))[0]).histogram(4).to_json()
+    for old, new in (('"bins"', '"cdf"'), ('"x": [0.0, 2.5', '"x": [2.6, 2.5'), ('"x": [0.0,', '"x": [-1.0,')):
+        assert old in text
+        with pytest.raises(ValueError, match=r"^[^\n]+$"):
+            Bins.from_json(text.replace(old, new, 1))

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import display
-from ..postprocess import simultaneous_errors
+from ..data import Grid, Outside
+from ..postprocess import simultaneous_errors, value_at
 from .prefixes import Prefixes
 from .question import card_of
 
@@ -48,6 +49,17 @@ class Bins:
     face: Face
     prefixes: Prefixes
 
+    @classmethod
+    def along(cls, prefixes: Prefixes, bins: SupportsIndex | ArrayLike, label: str, face: Face) -> Bins:
+        """So many bins of one width, or those between such edges, of readings along a grid.
+
+        Raises:
+            ValueError: there is no bin, or edges do not rise, or lie outside of the grid.
+        """
+        edges = bin_edges(bins, prefixes.grid.edges)
+        share = np.diff(value_at(prefixes.grid.edges, prefixes.shares, edges))
+        return cls(edges, share, prefixes.total, label, face, prefixes)
+
     @property
     def count(self) -> FloatArray:
         """Records in each bin."""
@@ -83,6 +95,23 @@ class Bins:
     def to_frame(self) -> Any:
         """Columns ``left``, ``right``, ``share`` and ``count`` as a data frame."""
         return display.to_frame({"left": self.x[:-1], "right": self.x[1:], "share": self.share, "count": self.count})
+
+    def to_json(self) -> str:
+        """The published format (``kind`` is ``bins``), with the noise law: bins read from it have their intervals."""
+        grid = self.prefixes.grid
+        question = {"label": self.label, "outside": grid.outside.name, "edges": grid.edges.tolist()}
+        releases = [turn.to_json() for turn in self.prefixes.turns]
+        arrays = {"x": self.x, "share": self.share}
+        return display.envelope("bins", arrays, self.face, {"question": question, "releases": releases})
+
+    @classmethod
+    def from_json(cls, text: str) -> Bins:
+        """The bins that `to_json` wrote."""
+        opened = display.opened(text, "bins")
+        question = opened.evidence["question"]
+        grid = Grid.from_edges(question["edges"], outside=Outside[question["outside"]])
+        prefixes = Prefixes.from_json(opened.evidence["releases"], grid)
+        return cls.along(prefixes, opened.arrays["x"], question["label"], opened.face)
 
     def _repr_html_(self) -> str:
         return card_of(f"Histogram of {self.label}", self.plot, [("bins", str(len(self.share)))], self.face, level=0.95)

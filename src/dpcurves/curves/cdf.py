@@ -13,7 +13,7 @@ from .. import display
 from ..data import Axis, Categories, Grid, Hint, Outside, Read
 from ..postprocess import inverse_at, population_band, simultaneous_band, value_at
 from ..release import Evidence, Face, Release, Setting, Step
-from .bins import Bins, bin_edges
+from .bins import Bins
 from .counted import axis_label, counted, hint_of, hinted, in_words
 from .prefixes import Prefixes
 from .question import card_of, face_of, require_independent
@@ -109,8 +109,7 @@ class CDF:
         >>> curve.histogram([0, 4, 8]).share.round(2).tolist()
         [0.67, 0.33]
         """
-        edges = bin_edges(bins, self.x)
-        return Bins(edges, np.diff(self.cdf(edges)), self.count, self.label, self.face, self.prefixes)
+        return Bins.along(self.prefixes, bins, self.label, self.face)
 
     def plot(self, ax: Axes | None = None, *, level: float | None = None, name: str | None = None) -> Axes:
         """Draw the curve, with a band if a `level` is given. Spends nothing, however often it is called."""

@@ -25,6 +25,7 @@ LENGTHS: dict[str, dict[str, int]] = {
     "binned-residuals": {"prob_pred": 0, "residual": 0, "count": 0, "envelope": 0},
     "quantiles": {"p": 0, "x": 0},
     "histogram": {"x": 1, "count": 0},
+    "bins": {"x": 1, "share": 0},
     "thresholds": {"x": 0, "count": 0},
 }
 """By how much arrays of one curve are longer than the shortest of them."""
@@ -52,7 +53,7 @@ def envelope(kind: str, arrays: Mapping[str, object], face: Face, evidence: Mapp
 
     Args:
         kind: ``cdf``, ``roc``, ``smooth-auc``, ``calibration``, ``hosmer-lemeshow``, ``binned-residuals``,
-            ``residual-plot``, ``quantiles``, ``histogram``, ``thresholds``, ``quantile``, ``bounds``,
+            ``residual-plot``, ``quantiles``, ``histogram``, ``bins``, ``thresholds``, ``quantile``, ``bounds``,
             ``roc-thresholds`` or ``curves``.
         arrays: By name: arrays, numbers, or nested objects of them. What is not finite is written as null.
         face: What stands on the curve's face.
