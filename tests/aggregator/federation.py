@@ -18,13 +18,17 @@ from unittest import mock
 import numpy as np
 
 from dpcurves.aggregator.analyst import Analyst, close
+from dpcurves.aggregator.batch import ID, Report, packed
 from dpcurves.aggregator.channel import Channel, trusting
+from dpcurves.aggregator.desk import encoding_of
 from dpcurves.aggregator.founding import found
 from dpcurves.aggregator.identity import Identity
 from dpcurves.aggregator.owner import Contribution, Sent, bearer_of, read_places
+from dpcurves.aggregator.sealing import place_of, public_key, sealed
 from dpcurves.aggregator.task import Task
 from dpcurves.aggregator.ticket import Role, Ticket
 from dpcurves.data import Categories, Grid
+from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.trust import Owners
 
@@ -163,6 +167,19 @@ class Federation:
         bearer = bearer_of(task, self.file(task, f"owner-{owner}"))
         return self.contribution(task, values, owner).send(bearer, lambda gone: None, LONG)
 
+    def contribute_changed(self, task: Task, count: int, place: int) -> None:
+        """Reports of cell 3 of the second owner, with one bit of this byte changed for both servers."""
+        shares = encoding_of(task).shared(np.full(count, 3), Randomness.system())
+        names = [bytes([number]) * ID for number in range(count)]
+        for party in (0, 1):
+            key = public_key(task.servers[party].sealing)
+            reports = [
+                Report(name, sealed(flipped(share[party], place), key, place_of(task.hash, party, name)))
+                for name, share in zip(names, shares, strict=True)
+            ]
+            token = self.token(task, "owner-2", Role.OWNER)
+            self.channel(party).post(f"/tasks/{task.hash}/reports", packed(task.hash, party, reports), token)
+
     def close(self, task: Task, party: int = 0) -> tuple[str, int]:
         ticket = Ticket.read(self.file(task, "coordinator-1"), Role.COORDINATOR)
         return close(task, ticket, party, LONG)
@@ -184,6 +201,12 @@ class Federation:
 
     def token(self, task: Task, ticket: str, role: Role) -> str:
         return Ticket.read(self.file(task, ticket), role).token
+
+
+def flipped(message: bytes, place: int) -> bytes:
+    """One bit of a byte is another one."""
+    place %= len(message)
+    return message[:place] + bytes([message[place] ^ 1]) + message[place + 1 :]
 
 
 def until(reached: Callable[[], bool], what: str) -> None:

@@ -30,7 +30,7 @@ from dpcurves.ledger import Ledger
 from dpcurves.trust import Owners
 from dpcurves.trust.function_shares import RING
 
-NAMES = ("died", "torn", "told", "unasked", "checked", "foreign", "paid", "back", "limited")
+NAMES = ("died", "torn", "told", "unasked", "checked", "foreign", "paid", "back", "failed", "limited")
 X = np.asarray(values()["x"])
 AT = (100, 500, 900, 1000)
 QUESTION = ThresholdsQuestion("x", GRID, AT)
@@ -93,7 +93,7 @@ class Watched(Federation):
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
     made = Watched(tmp_path_factory.mktemp("watched"))
     for name in NAMES:
-        owners = Owners.CHECKED if name == "checked" else Owners.UNCHECKED
+        owners = Owners.CHECKED if name in {"checked", "failed"} else Owners.UNCHECKED
         made.task(name, owners=owners, most=3000)
     try:
         for party in (0, 1):
@@ -393,6 +393,28 @@ def test_a_store_that_is_put_back_charges_nothing_and_answers_nothing_until_the_
         pair.analyst(task).ask(ThresholdsQuestion("x", GRID, (7,)))
     assert pair.close(task, party=1) == closed
     assert (pair.analyst(task, party=1).ask(QUESTION).count == first.count).all()
+    assert pair.spent(task) == ["10", "10"]
+
+
+def test_a_store_that_forgot_which_reports_failed_is_told_by_the_other_server(pair: Watched) -> None:
+    """The last proof of these reports is wrong: they fail beside their cell, and pass wherever else one asks."""
+    task = pair.tasks["failed"]
+    pair.contribute(task, values())
+    pair.contribute_changed(task, 50, 8 * (3 * task.bits + 4 * (task.bits - 1)))
+    assert pair.close(task)[1] == 250
+    before, analyst = pair.copied(1, "before"), pair.analyst(task)
+    for edge, dropped in ((1000, 0), (4, 50)):
+        analyst.ask(ThresholdsQuestion("x", GRID, (edge,)))
+        assert analyst.dropped == dropped
+    first = analyst.ask(QUESTION)
+    assert near(first, counts(X))
+    for party in (0, 1):
+        pair.end(1)
+        pair.put(1, before)
+        pair.start(1)
+        asked = pair.analyst(task, party)
+        assert (asked.ask(QUESTION).count == first.count).all()
+        assert asked.dropped == 50
     assert pair.spent(task) == ["10", "10"]
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from federation import GRID, LONG, Federation, values
+from federation import GRID, LONG, Federation, flipped, values
 from typer.testing import CliRunner
 
 from dpcurves.aggregator import ProtocolAborted, Task
@@ -27,13 +27,12 @@ from dpcurves.aggregator.channel import trusting
 from dpcurves.aggregator.desk import encoding_of
 from dpcurves.aggregator.launch import Aggregator
 from dpcurves.aggregator.question import Asked
-from dpcurves.aggregator.sealing import OVERHEAD, place_of, public_key, sealed
+from dpcurves.aggregator.sealing import OVERHEAD
 from dpcurves.aggregator.ticket import Role
 from dpcurves.cli.app import build
 from dpcurves.curves import QuantileQuestion, RocThresholdsQuestion, Thresholds, ThresholdsQuestion
 from dpcurves.data import Categories
 from dpcurves.ledger import Ledger
-from dpcurves.noise.randomness import Randomness
 from dpcurves.release import Family, Noise, PathNoise
 from dpcurves.trust import Owners
 
@@ -214,25 +213,10 @@ def test_an_owner_sends_as_many_reports_as_the_task_says(pair: Federation) -> No
     assert json.loads(pair.channel(0).get(f"/tasks/{task.hash}"))["reports"] == 200
 
 
-def tampered(task: Task, shares: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
-    """The same weight changed at both servers, on the way to every cell."""
-    place = 2 * 8 * task.bits + 3
-    first, second = (flipped(share, place) for share in shares)
-    return first, second
-
-
 def test_a_report_that_would_count_more_than_once_is_dropped_by_both_and_counted(pair: Federation) -> None:
     task = pair.tasks["checked"]
     pair.contribute(task, values())
-    encoding, names = encoding_of(task), [bytes([number]) * 16 for number in range(5)]
-    shares = [tampered(task, each) for each in encoding.shared(np.full(5, 3), Randomness.system())]
-    for party in (0, 1):
-        key = public_key(task.servers[party].sealing)
-        reports = [
-            Report(name, sealed(share[party], key, place_of(task.hash, party, name)))
-            for name, share in zip(names, shares, strict=True)
-        ]
-        post(pair, task, packed(task.hash, party, reports), "owner-2", party)
+    pair.contribute_changed(task, 5, 2 * 8 * task.bits + 3)  # a weight on the way to every cell
     assert pair.close(task)[1] == 205
     analyst = pair.analyst(task)
     first = analyst.ask(QUESTION)
@@ -269,11 +253,6 @@ def one_size(task: Task) -> int:
 
 def batch(pair: Federation, party: int = 0) -> bytes:
     return next(iter(pair.contribution(pair.tasks["open"], values(20)).batches()))[party]
-
-
-def flipped(message: bytes, place: int) -> bytes:
-    place %= len(message)
-    return message[:place] + bytes([message[place] ^ 1]) + message[place + 1 :]
 
 
 @pytest.mark.parametrize(
