@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpcurves.curves import CDF
 from dpcurves.curves.cdf_by_cuts import CutsCdfQuestion
 from dpcurves.curves.cdf_by_partition import PartitionCdfQuestion
-from dpcurves.data import Grid, Outside
+from dpcurves.data import Categories, Grid, Outside
 from dpcurves.privacy import AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.session import Session, rehearse
 
@@ -46,6 +46,21 @@ def test_at_a_huge_epsilon_the_curve_is_exact_at_each_cut(adjacency: Adjacency) 
     assert curve.prefixes.measured.sum() == 8
     assert np.abs(curve.y - exact)[curve.prefixes.measured].max() < 1e-9
     assert np.abs(curve.y - exact).max() < 1 / 7
+
+
+@pytest.mark.parametrize("adjacency", both(len(X)))
+def test_at_a_huge_epsilon_each_category_has_its_own_curve_on_the_partition_of_all(adjacency: Adjacency) -> None:
+    group = np.where(X < 0.4, "a", np.where(np.arange(len(X)) % 2 == 0, "b", "c"))
+    question = PartitionCdfQuestion("x", GRID, by=Categories("group", ("a", "b", "none")))
+    curves = answer(question, {"x": X, "group": group}, HUGE, adjacency, seed=1)
+    assert set(curves) == {"a", "b", "none"}
+    for category in ("a", "b"):
+        own = X[group == category]
+        errors = np.abs(curves[category].y - truth(own, GRID.edges))
+        assert errors[curves[category].prefixes.measured].max() < 1e-9
+        assert curves[category].count == pytest.approx(len(own))
+    assert np.array_equal(curves["a"].prefixes.measured, curves["b"].prefixes.measured)
+    assert str(question) == "distribution function on a grown partition of x by group"
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
-from ..data import Axis, Grid, SplitQuery, Splitting
+from ..data import Axis, Categories, Grid, SplitQuery, Splitting
 from ..release import ALL, Release, Setting, Step
-from .cdf import CDF
 from .counted import axis_label, in_words
-from .leaf_counts import counted_between
+from .leaf_counts import counted_between, counted_between_by
 
 PARTITION_SHARE = Fraction(1, 5)
 
@@ -29,6 +29,7 @@ class PartitionCdfQuestion:
         fan: Into how many intervals one is divided.
         least: No interval is divided that seems to hold no more records than this; with 0, the noise decides.
         measured_in: The measuring unit of the column, for the axis.
+        by: Categories that were declared in public: one curve for each, on the partition of all records.
 
     Raises:
         ValueError: `fan` is below 2, or `least` below 0.
@@ -46,23 +47,27 @@ class PartitionCdfQuestion:
     fan: int = 2
     least: int = 0
     measured_in: str = ""
+    by: Categories | None = None
 
     def __post_init__(self) -> None:
         if self.fan < 2:
             raise ValueError(f"fan: an interval is divided into at least 2, got {self.fan}")
         self._partition()  # refuses what the query refuses
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, CDF]:
+    def steps(self, setting: Setting) -> Generator[Step, Release, Any]:
         """A partition; counts of its leaves."""
         axis = Axis(self.column, self.grid)
         grown = yield Step(self._partition(), PARTITION_SHARE)
         leaves = Splitting((axis.slots,), (self.fan,)).leaves(grown.values)
         label = axis_label(self.column, self.measured_in)
         starts = leaves.lower[:, 0].tolist()
-        return (yield from counted_between(axis, starts, [grown], setting, share=ALL - PARTITION_SHARE, label=label))
+        share = ALL - PARTITION_SHARE
+        if self.by is None:
+            return (yield from counted_between(axis, starts, [grown], setting, share=share, label=label))
+        return (yield from counted_between_by(self.by, axis, starts, [grown], setting, share=share, label=label))
 
     def _partition(self) -> SplitQuery:
         return SplitQuery((Axis(self.column, self.grid),), (self.fan,), self.least)
 
     def __str__(self) -> str:
-        return in_words("distribution function on a grown partition", self.column, None)
+        return in_words("distribution function on a grown partition", self.column, self.by)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Sequence
 from fractions import Fraction
 
-from ..data import Axis, Outside, PartitionQuery
-from ..postprocess.leaf_tilings import leaf_tilings
+from ..data import Axis, Categories, Outside, PartitionQuery
+from ..postprocess.leaf_tilings import Tiling, leaf_tilings
 from ..release import Evidence, Family, Release, Setting, Step
+from .by_category import ByCategory, rows_of
 from .cdf import CDF
 from .question import face_of
 
@@ -29,9 +30,29 @@ def counted_between(
         share: What is left of the loss.
         label: What the x axis shows.
     """
+    counts = yield Step(PartitionQuery((axis,), _tilings(axis, starts, setting)), share)
+    return CDF.read(Evidence.of(counts), axis.grid, label, face_of([*before, counts]))
+
+
+def counted_between_by(
+    by: Categories,
+    axis: Axis,
+    starts: Iterable[int],
+    before: Sequence[Release],
+    setting: Setting,
+    *,
+    share: Fraction,
+    label: str,
+) -> Generator[Step, Release, ByCategory[CDF]]:
+    """The same for each category, on the same intervals: one curve each, all for the price of one."""
+    counts = yield Step(PartitionQuery((by, axis), _tilings(axis, starts, setting)), share)
+    face = face_of([*before, counts])
+    rows = zip(by.values, rows_of(Evidence.of(counts)), strict=True)
+    return ByCategory(by.column, {category: CDF.read(row, axis.grid, label, face) for category, row in rows})
+
+
+def _tilings(axis: Axis, starts: Iterable[int], setting: Setting) -> tuple[Tiling, ...]:
     ends = {1, axis.slots - 1} if axis.grid.outside is Outside.APART else set()
     family = Family.LAPLACE if setting.loss.is_pure else Family.GAUSSIAN
     pinned = setting.adjacency.total is not None
-    tilings = leaf_tilings(sorted({0, *starts, *ends}), family, pinned=pinned)
-    counts = yield Step(PartitionQuery((axis,), tilings), share)
-    return CDF.read(Evidence.of(counts), axis.grid, label, face_of([*before, counts]))
+    return leaf_tilings(sorted({0, *starts, *ends}), family, pinned=pinned)
