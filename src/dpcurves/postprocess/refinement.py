@@ -37,7 +37,7 @@ TOLERANCE = (4.0, 4.0, 1.0, 1.0)
 """Variance that a split may keep, in units of the noise of a split in a look of 1, 2, ... tilings."""
 CAUTIOUS = (5.0, 4.0, 1.0, 1.0)
 """The same, where there are few records for the noise: a prefix then has little that is known beside much noise."""
-UNHURRIED = (8.0, 4.0, 1.0, 1.0)
+UNHURRIED = (8.0, 5.0, 1.0, 1.0)
 """The same, where records seem to lie evenly: what is not split is then straight."""
 FEW = 250  # records, in units of the deviation of a count in a single tiling
 CLEAR = 0.5  # chance that records lie evenly, from which on this is taken to be so
