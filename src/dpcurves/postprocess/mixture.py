@@ -125,7 +125,7 @@ def weights_of_others(likelihood: FloatArray, weights: FloatArray, prior: FloatA
     chance = weights * likelihood
     chance /= chance.sum(axis=1, keepdims=True)
     others = np.maximum(chance.sum(axis=0) - chance, 0)
-    return (others + PSEUDO * prior) / (len(likelihood) - 1 + PSEUDO)
+    return np.asarray((others + PSEUDO * prior) / (len(likelihood) - 1 + PSEUDO))
 
 
 def mixture_weights(likelihood: FloatArray, prior: FloatArray) -> FloatArray:
