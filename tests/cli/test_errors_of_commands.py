@@ -92,6 +92,33 @@ def test_wrong_usage_is_named_and_costs_nothing(
     assert spent() == before
 
 
+@pytest.mark.parametrize("ending", ["", ".key", "-wal", "-shm", "-journal"])
+def test_no_file_of_the_ledger_is_written_over(
+    *, run: Run, parquet: Path, ledger: str, spent: Callable[[], str], ending: str
+) -> None:
+    before = spent()
+    file = ledger.removeprefix("sqlite:///") + ending
+    refused(run("cdf", parquet, *DELAY, *ONE, "--ledger", ledger, "--json", file), 2, f"json: {file!r} is a file of")
+    assert spent() == before
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("cdf", DELAY), ("quantiles", DELAY), ("histogram", DELAY), ("thresholds", (*DELAY, "--at", "0")),
+        ("quantile", (*DELAY, "--at", "0.5")), ("roc", SCORES), ("calibration", SCORES),
+        ("hosmer-lemeshow", SCORES), ("binned-residuals", (*SCORES, "--model", "public")),
+        ("bounds", ("--column", "delay", "--smallest", "1", "--coverage", "0.9")),
+        ("residuals", ("--predicted", "score", "--residual", "delay", "--unit-predicted", "1", "--unit-residual", "1",
+                       "--coverage", "0.9", "--model", "public")),
+    ],
+)  # fmt: skip
+def test_no_command_writes_over_its_data(run: Run, parquet: Path, command: str, options: tuple[str, ...]) -> None:
+    before = parquet.read_bytes()
+    refused(run(command, parquet, *options, *ONE, "--json", parquet), 2, f"json: {str(parquet)!r} is DATA itself")
+    assert parquet.read_bytes() == before
+
+
 @pytest.mark.parametrize(("source", "options", "word"), DATA)
 def test_a_wrong_or_a_text_column_is_named_and_costs_nothing(
     *, run: Run, source: str, request: pytest.FixtureRequest, ledger: str, spent: Callable[[], str],

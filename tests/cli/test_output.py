@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from dpcurves.cli.output import Output
+from dpcurves.cli.output import Input, Output
 from dpcurves.cli.refusal import Misuse
 
 
@@ -96,3 +96,29 @@ def test_a_dash_is_standard_output_and_people_read_standard_error(capsys: pytest
 def test_a_level_that_is_no_chance_is_found_out_first(level: str) -> None:
     with pytest.raises(Misuse, match=r"^level: "):
         Output(level=level).require_writable()
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("argument", ["json", "plot"])
+def test_nothing_is_written_over_what_is_read(*, tmp_path: Path, argument: str, there: bool) -> None:
+    kept = tmp_path / "a.svg"
+    if there:
+        kept.write_text("kept")
+    for name in (kept, tmp_path / "." / ".." / tmp_path.name / "a.svg", _linked(tmp_path)):
+        with pytest.raises(Misuse, match=f"^{argument}: .* is DATA itself, which would be lost; name another file$"):
+            Output(**{argument: str(name)}).require_apart(Input("DATA itself", kept))
+
+
+def _linked(folder: Path) -> Path:
+    link = folder / "link.svg"
+    if not link.is_symlink():
+        link.symlink_to(folder / "a.svg")
+    return link
+
+
+def test_two_outputs_are_two_files(tmp_path: Path) -> None:
+    name = str(tmp_path / "a.svg")
+    with pytest.raises(Misuse, match=r"^plot: .* is the file of --json, which would be lost"):
+        Output(json=name, plot=name).require_apart()
+    Output(json="-", plot="-").require_apart()
+    Output(json=str(tmp_path / "a.json"), plot=name).require_apart(Input("DATA itself", tmp_path / "a.csv"))

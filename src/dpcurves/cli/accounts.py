@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .literals import whole
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from ..privacy import Unit
 
 SCHEMES = ("sqlite:", "sqlite+pysqlite:", "postgresql:", "postgresql+psycopg:")
+BESIDE = ("", ".key", "-wal", "-shm", "-journal")
 CREATE = "make one with: dpcurves ledger create URL --dataset NAME --epsilon CAP --adjacency KIND"
 
 
@@ -42,6 +45,15 @@ def require_lasting(url: str) -> None:
         raise Misuse("ledger: a URL is needed: sqlite:///budget.db, or postgresql+psycopg://user@host/database")
     if url.partition(":")[2].strip("/") in ("", ":memory:"):
         raise Misuse("ledger: one in memory forgets when the command ends; name a file, as in sqlite:///budget.db")
+
+
+def files_of(url: str) -> tuple[Path, ...]:
+    """The files of a ledger on this machine: SQLite's own, those that come and go beside it, and the key."""
+    name = url.partition(":///")[2] if url.startswith("sqlite") else ""
+    if not name:
+        return ()
+    path = Path(os.path.realpath(name))
+    return tuple(path.with_name(path.name + ending) for ending in BESIDE)
 
 
 def account_of(ledger: Ledger, payer: Payer) -> Account:

@@ -7,10 +7,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .accounts import account_of, ledger_at, require_kept
-from .output import Output
+from .accounts import account_of, files_of, ledger_at, require_kept
+from .output import Input, Output
 from .promise_options import Payer, Price, Promise, Units
 from .refusal import Kept, Misuse
 from .table_options import Source
@@ -48,6 +49,7 @@ def answer(question: Question[Any], view: View[Any], terms: Terms, output: Outpu
         Misuse, ValueError, BudgetExceeded, UnsupportedQuery: nothing was spent.
         Kept: something failed after the charge; the answer can be had again for nothing.
     """
+    output.require_apart(*_inputs(terms))
     output.require_writable()
     loss, request = terms.price.loss(), terms.payer.request_id or secrets.token_hex(8)
     with _session(terms, loss) as session, _kept(session, terms.payer, request):
@@ -61,6 +63,12 @@ def answer(question: Question[Any], view: View[Any], terms: Terms, output: Outpu
             output.write_plot(lambda: view.draw(curve))
         _say(terminal, curve.face, output)
         _settle(terminal, session.statement, terms.payer, _free(question, request))
+
+
+def _inputs(terms: Terms) -> Iterator[Input]:
+    yield Input("DATA itself", Path(terms.source.data))
+    for path in files_of(terms.payer.ledger or ""):
+        yield Input("a file of the ledger", path)
 
 
 def _session(terms: Terms, loss: PrivacyLoss) -> Session:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 from .literals import chance, whole
-from .output import Output
+from .output import Input, Output
 from .refusal import Misuse
 from .table_options import Values
 from .tasks import Bearer, Document, require_extra
@@ -69,6 +70,7 @@ def cdf(document: Document, bearer: Bearer, wanted: Wanted, output: Output) -> N
     Example: dpcurves ask cdf --task task.json --ticket tickets/analyst-1 --quantile 0.5
     """
     require_extra()
+    output.require_apart(Input("the task document", Path(document.task)), Input("the ticket", Path(bearer.ticket)))
     task = document.read()
     question, view = wanted.question(task, output.certainty())
     _answer(task, question, view, bearer, output)
@@ -82,6 +84,7 @@ def roc(document: Document, bearer: Bearer, points: Points, output: Output) -> N
     require_extra()
     from ..curves import RocThresholdsQuestion
 
+    output.require_apart(Input("the task document", Path(document.task)), Input("the ticket", Path(bearer.ticket)))
     task = document.read()
     if task.label is None:
         raise Misuse("task: it counts values without a label; a ROC curve needs a task with --label")

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from typer import Option
 
@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 
 ENDINGS = (".svg", ".png", ".pdf")
 STANDARD_OUTPUT = "-"
+
+
+class Input(NamedTuple):
+    """A file that a command reads, and what people call it."""
+
+    what: str
+    path: Path
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,22 @@ class Output:
         if self.json is not None and self.json != STANDARD_OUTPUT:
             _require_place("json", Path(self.json))
 
+    def require_apart(self, *kept: Input) -> None:
+        """Refuse to write over what is read, or over the other output.
+
+        Raises:
+            Misuse: two of them are one file, under whatever names.
+        """
+        written = [("json", self.json if self.json != STANDARD_OUTPUT else None), ("plot", self.plot)]
+        taken = list(kept)
+        for argument, name in written:
+            if name is None:
+                continue
+            for what, path in taken:
+                if _is_same(Path(name), path):
+                    raise Misuse(f"{argument}: {name!r} is {what}, which would be lost; name another file")
+            taken.append(Input(f"the file of --{argument}", Path(name)))
+
     def terminal(self) -> Console:
         """Where people read: standard output, unless JSON goes there."""
         return terminal(stderr=self.json == STANDARD_OUTPUT)
@@ -81,6 +104,13 @@ class Output:
     def files(self) -> tuple[str, ...]:
         """What is written."""
         return tuple(name for name in (self.json, self.plot) if name is not None and name != STANDARD_OUTPUT)
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Links are followed; a file that is not there yet is where it would be made."""
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _require_picture(name: str) -> None:
