@@ -31,6 +31,8 @@ def grids(outside: Outside) -> list[Grid]:
         Grid(0.1, 0.7, cells=7, outside=outside),
         Grid(-1, 1, cells=2, outside=outside),
         Grid(-100, 1300, cells=4096, outside=outside),
+        Grid(-100, 300, cells=400, outside=outside),
+        Grid(0, 12, cells=120, outside=outside),
         Grid(1e6, 1e6 + 1, cells=1000, outside=outside),
         Grid(-1e308, 7e307, cells=11, outside=outside),
         Grid(-5e-324, 1e-323, cells=3, outside=outside),

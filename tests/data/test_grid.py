@@ -99,6 +99,20 @@ def test_a_half_out_of_range_is_refused(half: int) -> None:
         Grid(0, 1, cells=1).offset_of(np.zeros(1), half)
 
 
+@pytest.mark.parametrize(
+    ("lower", "upper", "cells"), [(0, 120, 120), (0, 100, 100), (-100, 300, 400), (7, 2107, 700), (0, 3 * 2**30, 3)]
+)
+def test_whole_edges_are_whole(lower: int, upper: int, cells: int) -> None:
+    whole = np.arange(lower, upper + 1, (upper - lower) // cells)
+    for grid in (Grid(lower, upper, cells=cells), Grid(-upper, -lower, cells=cells)):
+        assert (np.abs(grid.edges) == np.abs(whole if grid.lower == lower else whole[::-1])).all()
+    assert (Grid(lower, upper, cells=cells).cell_of(whole[:-1].astype(np.float64)) == np.arange(cells)).all()
+
+
+def test_edges_are_the_nearest_doubles_where_the_grid_begins_at_zero() -> None:
+    assert Grid(0, 12, cells=120).edges.tolist() == [number / 10 for number in range(121)]
+
+
 def test_edges_that_are_doubles_are_met_by_geometric_grids() -> None:
     assert Grid.geometric(1, 2**20, cells=20).edges.tolist() == [2.0**power for power in range(21)]
     assert Grid.geometric(1e-3, 1e3, cells=6).edges.tolist() == [1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0]

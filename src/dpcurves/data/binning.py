@@ -104,7 +104,8 @@ def _inner_slot(grid: Grid, formula: Formula, value: str, slot: str) -> str:
     guess = f"floor({guess} + {double(formula.shift)})"
     width = double(grid.upper - grid.lower)
     # Operation by operation what `Grid.edge` computes.
-    edge = f"{double(grid.lower)} + {guess} / {double(grid.cells)} * {width}"
+    parts = f"* {width} / {double(grid.cells)}" if grid.multiplies_first else f"/ {double(grid.cells)} * {width}"
+    edge = f"{double(grid.lower)} + {guess} {parts}"
     return f"TRY_CAST({guess} AS {slot}) - CAST({value} < {edge} AS {slot})"
 
 

@@ -44,6 +44,8 @@ class Grid:
     [0.0, 0.25, 0.5, 0.75, 1.0]
     >>> Grid.geometric(1, 8, cells=3).edges.tolist()
     [1.0, 2.0, 4.0, 8.0]
+    >>> float(Grid(0, 120, cells=120).edges[31])
+    31.0
     >>> Grid.parse("-100:1300:4096")
     Grid(-100.0, 1300.0, cells=4096)
 
@@ -125,7 +127,7 @@ class Grid:
     def _is_wider_than_rounding(self) -> bool:
         """Whether no rounding can take an edge of a linear grid past the next one.
 
-        With u half the distance of 1 from the next double, `edge` divides, multiplies and adds with errors of at most
+        With u half the distance of 1 from the next double, `edge` multiplies, divides and adds with errors of at most
         u, u and u: so an edge is wrong by at most 2 u times the width of the grid, plus u times the largest edge, and
         all this a little more; two edges, and the width itself, by twice that.
         """
@@ -144,13 +146,20 @@ class Grid:
         """Edge number `index`: the ends exactly, the others by the formula."""
         if self.spacing is Spacing.EXPLICIT:
             return np.array(self.explicit)[index]
-        if self.spacing is Spacing.LINEAR:
+        if self.spacing is Spacing.LINEAR and self.multiplies_first:
+            inner = self.lower + index * (self.upper - self.lower) / self.cells
+        elif self.spacing is Spacing.LINEAR:
             inner = self.lower + index / self.cells * (self.upper - self.lower)
         else:
             # More digits than a double has: else some edges that are doubles, as 4 between 1 and 8, would be missed.
             ratio, share = np.longdouble(self.upper / self.lower), index.astype(np.longdouble) / self.cells
             inner = (self.lower * ratio**share).astype(np.float64)
         return np.where(index == self.cells, self.upper, np.where(index == 0, self.lower, inner))
+
+    @property
+    def multiplies_first(self) -> bool:
+        """Whether `edge` multiplies before it divides, so that whole edges are whole; nearly always."""
+        return isfinite(self.cells * (self.upper - self.lower))
 
     def bound(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
         """What a value lies below if, and only if, it is counted in one of the first `slots` slots.
