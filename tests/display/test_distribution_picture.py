@@ -63,6 +63,18 @@ def test_quantiles_are_points_with_intervals_and_readings() -> None:
     assert segments[0] == [[-18.0, 0.25], [-16.0, 0.25]]
     assert {"-17", "-5.25", "14"} <= {text.get_text() for text in ax.texts}
     assert ax.get_yticks().tolist() == [0.25, 0.5, 0.75]
+    assert legend_of(ax) == ["90% intervals, all at once"]
+
+
+def test_the_interval_of_one_quantile_is_one() -> None:
+    ax = draw_quantiles(0.5, 3.0, FACE, label="x", intervals=(2.0, 4.0), level=0.9, ax=headless_axes())
+    assert legend_of(ax) == ["90% interval"]
+
+
+def legend_of(ax: Axes) -> list[str]:
+    legend = ax.get_legend()
+    assert legend is not None
+    return [text.get_text() for text in legend.get_texts()]
 
 
 def test_one_quantile_is_enough() -> None:

@@ -89,8 +89,8 @@ def draw_quantiles(
         x: The quantiles.
         face: What is written below the picture.
         label: The column and its measuring unit.
-        intervals: Lower and upper ends of each quantile.
-        level: Of each interval, for the legend.
+        intervals: Lower and upper ends of each quantile, that hold at once.
+        level: The chance that all of them hold, for the legend.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the quantiles.
     """
@@ -101,7 +101,7 @@ def draw_quantiles(
     shares, points = np.atleast_1d(np.asarray(p, dtype=float)), np.atleast_1d(np.asarray(x, dtype=float))
     if intervals is not None:
         low, high = (np.atleast_1d(np.asarray(end, dtype=float)) for end in intervals)
-        words = "interval" if level is None else certainty(level)
+        words = "interval" if level is None else _intervals(level, len(points))
         ax.hlines(shares, low, high, color=ink.color, alpha=0.45, linewidth=4, label=words)
     title = None if name is None else legend_lettering(name)
     ax.plot(points, shares, "o", color=ink.color, markersize=6, label=title)
@@ -113,6 +113,10 @@ def draw_quantiles(
     explain(ax, "best")
     sign(ax, face, name)
     return ax
+
+
+def _intervals(level: float, many: int) -> str:
+    return f"{100 * level:.4g}% interval" + ("s, all at once" if many > 1 else "")
 
 
 def _mark_shares(ax: Axes, shares: Floats) -> None:
@@ -186,7 +190,7 @@ def draw_bins(
     shade = None
     if intervals is not None:
         lower, upper = np.asarray(intervals, dtype=float).T
-        shade = _Shade(lower, upper, "intervals" if level is None else f"{100 * level:.4g}% intervals, all at once")
+        shade = _Shade(lower, upper, "intervals" if level is None else _intervals(level, len(heights)))
     return _draw_bars(edges, heights, face, shade, across=label, upwards="share of records", ax=ax, name=name)
 
 
