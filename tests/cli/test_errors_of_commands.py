@@ -15,6 +15,7 @@ Run = Callable[..., Result]
 
 DELAY = ("--column", "delay", "--grid", "-100:300:64")
 ONE = ("--epsilon", "1", "--adjacency", "replace-one")
+SIZES = ("--column", "delay", "--coverage", "0.9")
 SCORES = ("--label", "late", "--score", "score")
 
 USAGE = [
@@ -36,7 +37,7 @@ USAGE = [
     (("--column", "delay", "--grid", "0:1:0", *ONE), "grid: at least 1 cell is needed, got 0"),
     (("--column", "delay", "--grid", "0:100", *ONE), "grid: write lower:upper:cells, as in 0:100:1024, not '0:100'"),
     (("--column", "delay", "--grid", "0:1:99999999999", *ONE), "grid: at most 16777216 cells are asked for here"),
-    (("--column", "delay", "--edges", "3,2,1", *ONE), "grid: at least two edges are needed, each above the one before"),
+    (("--column", "delay", "--edges", "3,2,1", *ONE), "edges: at least two edges are needed, each above the one"),
     ((*DELAY, "--edges", "1,2", *ONE), "edges: give --grid or --edges, not both"),
     ((*DELAY, "--outside", "away", *ONE), "outside: clamped or apart is needed, got 'away'"),
     (("--grid", "0:1:4", *ONE), "column: --column is missing"),
@@ -160,6 +161,9 @@ def test_a_wrong_column_of_labels_or_scores_is_named(
         ("calibration", (*SCORES, "--outside", "apart"), "grid: groups need scores outside the grid clamped"),
         ("hosmer-lemeshow", (*SCORES, "--grid", "0:2:64"), "grid: predicted probabilities lie in [0, 1]"),
         ("quantiles", (*DELAY, "--at", "0.5,1.5"), "at: shares between 0 and 1 are needed"),
+        ("bounds", (*SIZES, "--smallest", "1e300"), "smallest: 1e+300 doubled "),
+        ("bounds", (*SIZES, "--smallest", "1", "--and-column", "delay", "--and-smallest", "1"), "and-column: another"),
+        ("bounds", (*SIZES, "--smallest", "1", "--and-column", "score", "--and-smallest", "1e300"), "and-smallest: 1e"),
         ("quantiles", (*DELAY, "--at", "half"), "at: numbers with commas between them are needed"),
     ],
 )

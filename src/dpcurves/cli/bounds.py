@@ -12,7 +12,7 @@ from typer import Option
 from .answer import Terms, answer
 from .literals import amount
 from .output import Output
-from .refusal import Misuse
+from .refusal import Misuse, named
 from .views import Shown
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Sizes:
         """What is asked.
 
         Raises:
-            Misuse: only one of both options of a second column was given.
+            Misuse: only one of both options of a second column was given, or it is the first one.
         """
         from ..curves import PlaneBoundsQuestion
 
@@ -49,12 +49,16 @@ class Sizes:
             return first
         if self.and_column is None or self.and_smallest is None:
             raise Misuse(BOTH)
+        if self.and_column == self.column:
+            raise Misuse("and-column: another column than that of --column is needed")
         return PlaneBoundsQuestion(first, self._of(self.and_column, "and-smallest", self.and_smallest))
 
     def _of(self, column: str, option: str, smallest: str) -> BoundsQuestion:
         from ..curves import BoundsQuestion
 
-        return BoundsQuestion(column, float(Fraction(amount(option, smallest))), amount("coverage", self.coverage))
+        unit, coverage = float(Fraction(amount(option, smallest))), amount("coverage", self.coverage)
+        with named(option, "unit", "unit, doublings"):
+            return BoundsQuestion(column, unit, coverage)
 
 
 @dataclass(frozen=True)

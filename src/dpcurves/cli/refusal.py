@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
@@ -48,6 +50,25 @@ class Kept(Exception):
         super().__init__(request)
         self.cause = cause
         self.request = request
+
+
+@contextmanager
+def named(option: str, *arguments: str) -> Iterator[None]:
+    """What is said against one of these arguments is said against the option that it came from.
+
+    Raises:
+        Misuse: in the place of an error that names one of them.
+    """
+    try:
+        yield
+    except ValueError as error:
+        found = NAMED.fullmatch(str(error))
+        if found is None or found[1] not in arguments:
+            raise
+        trouble = f"{option}: {found[2]}"
+    else:
+        return
+    raise Misuse(trouble)
 
 
 def refusal_of(error: BaseException) -> Refusal:

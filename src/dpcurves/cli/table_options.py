@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from .literals import categories, category, chosen, numbers, whole
-from .refusal import Misuse
+from .refusal import Misuse, named
 
 if TYPE_CHECKING:
     from ..curves import Cuts
@@ -89,7 +89,8 @@ class Cells:
             return None if self.grid is None else Grid.parse(self.grid)
         if self.grid is not None:
             raise Misuse("edges: give --grid or --edges, not both")
-        return Grid.from_edges(numbers("edges", self.edges))
+        with named("edges", "grid"):
+            return Grid.from_edges(numbers("edges", self.edges))
 
     def _outside(self) -> Outside:
         from ..data import Outside
