@@ -36,6 +36,7 @@ from .data.axis import Category
 from .ledger import Currency
 from .noise.randomness import Randomness
 from .privacy import Exact, Model, Neighbours, PrivacyLoss
+from .privacy.given import several
 from .session import Session
 
 Curve = TypeVar("Curve")
@@ -101,7 +102,8 @@ def quantiles(
     >>> bool(abs(found.x[1] - 50) < 3)
     True
     """
-    question = QuantilesQuestion(label, grid, tuple(float(share) for share in p), hint=hint)
+    shares = several("p", p, "a list of shares, as in [0.25, 0.5],")
+    question = QuantilesQuestion(label, grid, tuple(float(share) for share in shares), hint=hint)
     return _ask({label: _column(values, "values")}, question, loss_of(epsilon, rho), adjacency, randomness)
 
 

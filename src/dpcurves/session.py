@@ -14,6 +14,7 @@ from .data.records import Records, open_records
 from .ledger import Account, Currency, Grant, Ledger, Payment, Purse, Statement
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
+from .privacy.given import require_kind
 from .release import Plan, Release, Setting, Step
 from .trust import Central, Curator, TrustModel
 
@@ -41,6 +42,9 @@ class Session:
     Formal guarantees: all curves of one account together lose at most its cap, under its adjacency, for its unit,
     however questions are chosen (basic composition). The charge is committed before any record is read.
 
+    Raises:
+        TypeError: `table`, `budget` or `adjacency` is of another kind.
+
     >>> import numpy as np
     >>> import dpcurves as dp
     >>> table = {"age": np.arange(1000) % 90}
@@ -65,7 +69,8 @@ class Session:
         trust: TrustModel[Curator] | None = None,
         randomness: Randomness | None = None,
     ) -> None:
-        self._table = table
+        require_kind("budget", budget, PrivacyLoss, "a loss, as in PrivacyLoss.pure(1),")
+        self._table = _table(table)
         self._delimiter = delimiter
         self._neighbours = _neighbours(adjacency)
         self._unit = _unit(unit, rows_per_unit)
@@ -132,8 +137,9 @@ class Session:
             UnsupportedQuery, BudgetExceeded: nothing was charged.
             ValueError: a column is not there or of the wrong type, or `request` was used for another question;
                 nothing was charged.
+            TypeError: `loss` is no `PrivacyLoss`, or `question` no question; nothing was charged.
         """
-        loss = loss.of_one_release()
+        loss = _require_askable(question, loss).of_one_release()
         request = request if request is not None else secrets.token_hex(16)
         plans = self.plan(question, loss)
         records = self._opened()
@@ -218,7 +224,7 @@ def rehearse(
     >>> plan.error < 19
     True
     """
-    loss = loss.of_one_release()
+    loss = _require_askable(question, loss).of_one_release()
     model: TrustModel[Any] = trust if trust is not None else Central()
     purse = Purse.rehearsing(loss)
     plans: list[Plan] = []
@@ -257,6 +263,23 @@ def _require_paid(question: object, step: Step) -> None:
         raise TypeError(f"question: one of the queries of dpcurves.data is needed, not a {type(step.query).__name__}")
     if isinstance(question, Continued) and step.query.paid_as != question.paid_as:
         raise ValueError("question: it asks for something else than it says it pays for")
+
+
+def _require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
+    if isinstance(question, type) or not hasattr(question, "steps"):
+        raise TypeError(f"question: a question, as CdfQuestion(column, grid), is needed, got {question!r}")
+    require_kind("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
+    return loss
+
+
+def _table(table: Any) -> Any:
+    """As it is, unless it never is a table: what it holds is told when it is opened, and to nobody."""
+    if table is None or isinstance(table, list | tuple | set | bytes | int | float | complex):
+        raise TypeError(
+            f"table: a file, a data frame, a DuckDB relation or a mapping from names to columns is needed, "
+            f"as in {{'age': ages}}, got {type(table).__name__}"
+        )
+    return table
 
 
 def _neighbours(adjacency: object) -> Neighbours:

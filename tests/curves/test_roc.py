@@ -60,6 +60,35 @@ def test_whatever_the_noise_the_curve_goes_from_corner_to_corner(seed: int) -> N
         assert 0 <= low <= high <= 1
 
 
+HALVES = np.arange(60) / 60
+WITHOUT = {
+    "no record": {"y": np.full(60, 7), "s": HALVES},
+    "no score": {"y": np.arange(60) % 2, "s": np.full(60, np.nan)},
+    "no positive": {"y": np.zeros(60), "s": HALVES},
+    "no negative": {"y": np.ones(60), "s": HALVES},
+}
+
+
+@pytest.mark.parametrize("epsilon", [1, 0.1])
+@pytest.mark.parametrize("adjacency", both(60))
+@pytest.mark.parametrize("lacking", WITHOUT)
+def test_where_a_class_is_empty_every_area_lies_in_the_interval(
+    lacking: str, adjacency: AddRemove | ReplaceOne, epsilon: float
+) -> None:
+    level, releases, held = 0.9, 25, 0
+    for cuts in (Cuts.FIXED, Cuts.QUANTILES):
+        question = RocQuestion("y", "s", Grid(0, 1, cells=16), cuts=cuts)
+        for seed in range(releases):
+            roc = answer(question, WITHOUT[lacking], PrivacyLoss.pure(epsilon), adjacency, seed)
+            held += roc.auc_interval(level) == (0, 1)
+    assert held / (2 * releases) >= level - 4 * sqrt(level * (1 - level) / (2 * releases))  # 4 sigma
+
+
+def test_without_noise_an_empty_class_is_empty() -> None:
+    for columns in WITHOUT.values():
+        assert answer(QUESTION, columns, HUGE, both(60)[1], seed=1).auc_interval(0.9) == (0, 1)
+
+
 def test_labels_that_were_not_declared_are_missing() -> None:
     labels = LABELS.astype(float)
     labels[:100] = 7

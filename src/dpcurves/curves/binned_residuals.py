@@ -113,7 +113,7 @@ class BinnedResidualsQuestion:
         pos_label, neg_label: The two classes; records with another label are missing.
 
     Raises:
-        ValueError: there are fewer than 2 bins or less than 1 record to each, or the grid leaves [0, 1].
+        ValueError: there are fewer than 2 bins, over 1000, or less than 1 record to each, or the grid leaves [0, 1].
         TypeError: `model` says nothing of the model.
     """
 
@@ -131,7 +131,7 @@ class BinnedResidualsQuestion:
         declared(self.model)
         if self.bins < 2:
             raise ValueError(f"bins: at least 2 are needed, got {self.bins}")
-        require_groups(self.bins, self.grid)
+        require_groups(self.bins, self.grid, name="bins")
         if not (self.grid.lower >= 0 and self.grid.upper <= 1):
             raise ValueError(f"grid: predicted probabilities lie between 0 and 1, got {self.grid}")
         if self.least is not None:

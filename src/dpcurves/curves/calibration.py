@@ -93,7 +93,7 @@ class CalibrationQuestion:
     Attributes:
         label: The column of true labels.
         score: The column of predicted probabilities.
-        groups: How many groups of about equal size; fewer where scores are tied.
+        groups: How many groups of about equal size, 2 to 1000; fewer where scores are tied.
         grid: Public cells that group edges are chosen from.
         pos_label, neg_label: The two classes; records with another label are missing.
         model: What is said about the model that made the scores: stands on the face.

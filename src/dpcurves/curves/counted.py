@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 from ..data import Axis, Categories, CountQuery, Grid, Hint, Read
+from ..privacy.given import chosen, require_kind
 from ..release import ALL, Evidence, Face, Release, Step
 from .by_category import ByCategory, rows_of
 from .question import face_of
@@ -22,7 +23,13 @@ def counted(
     *,
     hint: Hint | None = None,
 ) -> Generator[Step, Release, Any]:
-    """Ask for one table. `make` reads the curve from it; with `by`, one from each row, as `ByCategory`."""
+    """Ask for one table. `make` reads the curve from it; with `by`, one from each row, as `ByCategory`.
+
+    Raises:
+        TypeError: `by` is no `Categories`.
+    """
+    if by is not None:
+        require_kind("by", by, Categories, 'Categories, as in Categories("ward", ("a", "b")),')
     release = yield Step(CountQuery((axis,) if by is None else (by, axis), read, hint), share=ALL)
     evidence, face = Evidence.of(release), face_of([release])
     if by is None:
@@ -47,10 +54,7 @@ def hint_of(hint: object) -> Hint | None:
     Raises:
         ValueError: it is another word.
     """
-    words = [known.value for known in Hint]
-    if hint is not None and not isinstance(hint, Hint) and hint not in words:
-        raise ValueError(f"hint: one of {', '.join(words)} is needed, or none, got {hint!r}")
-    return None if hint is None else Hint(hint)
+    return None if hint is None else chosen("hint", hint, Hint, also=", or none")
 
 
 def hinted(hint: Hint | None) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .. import display
 from ..data import Grid, Hint, Outside
+from ..privacy.given import several
 from ..release import Release, Setting, Step
 from .cdf import CDF, CdfQuestion
 from .counted import hint_of, hinted, in_words
@@ -101,6 +102,7 @@ class QuantilesQuestion:
 
     Raises:
         ValueError: a share is not between 0 and 1, or there is none.
+        TypeError: `at` is a single number.
     """
 
     column: str
@@ -111,6 +113,7 @@ class QuantilesQuestion:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hint", hint_of(self.hint))
+        object.__setattr__(self, "at", several("at", self.at, "a tuple of shares, as in (0.25, 0.5),"))
         if not self.at or any(not 0 <= p <= 1 for p in self.at):
             raise ValueError(f"at: shares between 0 and 1 are needed, as in 0.25,0.5,0.75, got {self.at}")
 

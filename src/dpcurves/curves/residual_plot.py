@@ -166,7 +166,7 @@ class ResidualPlotQuestion:
 
     Raises:
         ValueError: a unit, `coverage` or `cells` is out of range, or the columns are one.
-        TypeError: `model` says nothing of the model.
+        TypeError: `model` says nothing of the model, or `survey` is no survey.
     """
 
     predicted: str
@@ -180,6 +180,8 @@ class ResidualPlotQuestion:
 
     def __post_init__(self) -> None:
         declared(self.model)
+        if self.survey is not None and (isinstance(self.survey, type) or not hasattr(self.survey, "counts")):
+            raise TypeError(f"survey: one of dpcurves.surveys is needed, as in DawaSurvey(), got {self.survey!r}")
         if self.predicted == self.residual:
             raise ValueError(f"residual: another column than that of predictions is needed, got {self.residual!r}")
         if not 1 <= self.cells <= FINEST:

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from .. import display
 from ..data import Axis, CountQuery, Grid, Outside, Read
 from ..data.axis import Category
-from ..postprocess import auc, auc_of_counts, drawn_even, interval, noise_draws, roc_points, unbiased
+from ..postprocess import auc, auc_of_counts, drawn_even, interval, noise_draws, roc_points, unbiased, upper_quantile
 from ..postprocess.generator import draws_for, public_generator
+from ..postprocess.roc import LEAST_MASS
+from ..privacy.given import chosen
 from ..release import Evidence, Face, Release, Setting, Step
 from .labels import labels
 from .question import card_of, face_of, require_independent
@@ -67,10 +69,14 @@ class ROC:
 
         With `population`, the AUC of all that they were drawn from (independent units of one record; variance at most
         AUC (1 - AUC) over the smaller class, Birnbaum and Klose 1957).
+
+        From 0 to 1 where noise alone may have made the counts of a class: then there may be no area to hold.
         """
-        deviations = self._deviations(generator)
+        deviations, of_classes = self._deviations(generator)
         if population:
             deviations = deviations + self._sampling(len(deviations), generator)
+        if self._may_lack_a_class(of_classes, level):
+            return 0.0, 1.0
         low, high = interval(self._unbiased_auc, deviations, level)
         return float(np.clip(low, 0.0, 1.0)), float(np.clip(high, 0.0, 1.0))
 
@@ -82,14 +88,23 @@ class ROC:
     def _unbiased_auc(self) -> float:
         return float(auc_of_counts(positive=self._unbiased[1], negative=self._unbiased[0]))
 
-    def _deviations(self, generator: np.random.Generator | None) -> FloatArray:
-        """Simulated noise of the area that is read from the unbiased counts."""
+    def _deviations(self, generator: np.random.Generator | None) -> tuple[FloatArray, FloatArray]:
+        """Simulated noise of the area that is read from the unbiased counts, and of the two classes, (draws, 2)."""
         law, total = self.evidence.sums, self.evidence.total
-        areas = [
-            auc_of_counts(positive=self._unbiased[1] + cells[:, 1], negative=self._unbiased[0] + cells[:, 0])
-            for cells, _ in noise_draws(law, total, draws_for(law.cells), public_generator(generator))
-        ]
-        return np.concatenate(areas) - self._unbiased_auc
+        areas, classes = [], []
+        for cells, _ in noise_draws(law, total, draws_for(law.cells), public_generator(generator)):
+            noisy = self._unbiased + cells
+            areas.append(auc_of_counts(positive=noisy[:, 1], negative=noisy[:, 0]))
+            classes.append(cells.sum(axis=-1))
+        return np.concatenate(areas) - self._unbiased_auc, np.concatenate(classes)
+
+    def _may_lack_a_class(self, of_classes: FloatArray, level: float) -> bool:
+        """Whether the noise of a class, with chance ``(1 - level) / 2``, is all that was counted of it but a half."""
+        counted, each = self._unbiased.sum(axis=1), (1 + level) / 2
+        return any(
+            count < LEAST_MASS + upper_quantile(noise, each)
+            for count, noise in zip(counted.tolist(), of_classes.T, strict=True)
+        )
 
     def _sampling(self, draws: int, generator: np.random.Generator | None) -> FloatArray:
         require_independent(self.face)
@@ -144,7 +159,10 @@ class RocQuestion:
         pos_label, neg_label: The two classes; records with another label are missing. A negative label is needed
             unless the positive one is 1, 0, -1, True or False.
         model: What is said about the model that made the scores: stands on the face.
-        cuts: Where the thresholds lie. `Cuts.FIXED` is meant for coarser grids.
+        cuts: Where the thresholds lie, or the word for it. `Cuts.FIXED` is meant for coarser grids.
+
+    Raises:
+        ValueError: `cuts` is none of these, or a class is missing or stands twice.
     """
 
     label: str
@@ -156,6 +174,7 @@ class RocQuestion:
     cuts: Cuts = Cuts.QUANTILES
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "cuts", chosen("cuts", self.cuts, Cuts))
         labels(self.label, self.pos_label, self.neg_label)
 
     def steps(self, setting: Setting) -> Generator[Step, Release, ROC]:

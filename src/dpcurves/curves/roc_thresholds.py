@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .. import display
 from ..data import Axis, Grid, Outside, RangeQuery
 from ..postprocess import auc, roc_points
+from ..privacy.given import require_kind, several
 from ..release import ALL, Evidence, Face, Release, Setting, Step
 from .declared_grid import grid_from_json, grid_to_json
 from .question import card_of, face_of
@@ -137,6 +138,7 @@ class RocThresholdsQuestion:
 
     Raises:
         ValueError: an edge is no inner one, or stands twice.
+        TypeError: `grid` is no grid, or `at` is a single number.
     """
 
     label: str
@@ -146,6 +148,8 @@ class RocThresholdsQuestion:
     model: str = "the model is taken as public"
 
     def __post_init__(self) -> None:
+        require_kind("grid", self.grid, Grid, "a Grid, as in Grid(0, 1, cells=64),")
+        object.__setattr__(self, "at", several("at", self.at, "a tuple of numbers of edges, as in (1, 7),"))
         if len(set(self.at)) < len(self.at) or any(not 0 < edge < self.grid.cells for edge in self.at):
             raise ValueError(f"at: numbers of inner edges, 1 to {self.grid.cells - 1}, each once, got {self.at}")
 

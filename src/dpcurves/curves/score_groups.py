@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from ..data import Axis, Categories, CountQuery, CutQuery, Grid, Outside, Read, SumQuery
 from ..postprocess import Groups, least_squares, noise_draws
 from ..postprocess.generator import DRAWS, public_generator
+from ..privacy.given import require_kind
 from ..release import Evidence, Release, Step
 
 FloatArray = NDArray[np.float64]
 HALF = 2**39  # a group's width is 2**40 steps of its lattice
 SHARES = Fraction(1, 5), Fraction(3, 5), Fraction(1, 5)
 SCORES = Grid(0, 1, cells=4096)
+MOST_GROUPS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,14 +84,18 @@ def grouped(
     return answer, (cuts, counts, sums)
 
 
-def require_groups(groups: int, grid: Grid) -> None:
-    """Groups can be formed.
+def require_groups(groups: int, grid: Grid, *, name: str = "groups") -> None:
+    """Groups can be formed; `name` is what they are called where they are asked for.
 
     Raises:
-        ValueError: there are fewer than 2, or values outside the grid have no group.
+        ValueError: there are fewer than 2, or more than 1000, or values outside the grid have no group.
+        TypeError: the grid is no `Grid`.
     """
+    require_kind("grid", grid, Grid, "a Grid, as in Grid(0, 1, cells=64),")
     if groups < 2:
-        raise ValueError(f"groups: at least 2 are needed, got {groups}")
+        raise ValueError(f"{name}: at least 2 are needed, got {groups}")
+    if groups > MOST_GROUPS:
+        raise ValueError(f"{name}: at most {MOST_GROUPS} are cut, got {groups}")
     if grid.outside is Outside.APART:
         raise ValueError("grid: groups need scores outside the grid clamped, not counted apart")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isnan
 
+from ..privacy.given import require_kind
 from .grid import Grid
 
 Category = str | int | float | bool
@@ -12,10 +13,17 @@ Category = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A column of numbers, on a grid. What is no number is missing."""
+    """A column of numbers, on a grid. What is no number is missing.
+
+    Raises:
+        TypeError: the grid is no `Grid`.
+    """
 
     column: str
     grid: Grid
+
+    def __post_init__(self) -> None:
+        require_kind("grid", self.grid, Grid, "a Grid, as in Grid(0, 100, cells=64),")
 
     @property
     def slots(self) -> int:

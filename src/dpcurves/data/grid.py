@@ -13,6 +13,8 @@ from re import fullmatch
 import numpy as np
 from numpy.typing import NDArray
 
+from ..privacy.given import chosen
+
 MOST_LAID_OUT = 2**20
 """Of a grid with a formula, not more edges than this are kept in memory at a time."""
 
@@ -108,7 +110,7 @@ class Grid:
             raise ValueError(f"grid: at least 1 cell is needed, got {cells}")
         for name, value in (
             ("lower", lower), ("upper", upper), ("cells", whole_number(cells)), ("spacing", spacing),
-            ("explicit", explicit), ("outside", outside),
+            ("explicit", explicit), ("outside", chosen("outside", outside, Outside)),
         ):  # fmt: skip
             object.__setattr__(self, name, value)
         if spacing is not Spacing.EXPLICIT and not self._rises():

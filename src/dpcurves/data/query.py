@@ -8,6 +8,7 @@ from itertools import pairwise
 from math import prod
 from typing import NamedTuple, Self
 
+from ..privacy.given import chosen
 from ..privacy.whole import make_whole
 from .axis import Axis
 from .grid import Grid, Outside
@@ -29,10 +30,18 @@ class CountQuery(Table):
     Attributes:
         read: What will be read from the counts.
         hint: What is said of the records before they are seen, if anything.
+
+    Raises:
+        ValueError: `read` or `hint` is none of the choices.
     """
 
     read: Read
     hint: Hint | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "read", chosen("read", self.read, Read))
+        if self.hint is not None:
+            object.__setattr__(self, "hint", chosen("hint", self.hint, Hint, also=", or none"))
 
 
 @dataclass(frozen=True, slots=True)
