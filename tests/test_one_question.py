@@ -20,6 +20,7 @@ def test_every_face_answers_in_either_currency_and_either_adjacency() -> None:
             assert dp.cdf(X, grid=GRID, **both).y[-1] == 1
             assert len(dp.quantiles(X, [0.5], grid=GRID, **both).x) == 1
             assert len(dp.histogram(X, grid=GRID, **both).count) == 32
+            assert dp.bounds(X, unit=0.5, coverage=0.9, **both).upper > 0
             assert 0 <= dp.roc_curve(Y, X, **both).auc <= 1
             assert len(dp.calibration_curve(Y, X, groups=3, **both).count) <= 3
             assert 0 < dp.hosmer_lemeshow(Y, X, groups=3, **both).p_value <= 1

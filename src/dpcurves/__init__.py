@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         HosmerLemeshow,
         HosmerLemeshowQuestion,
         PartitionCdfQuestion,
+        PlaneBounds,
+        PlaneBoundsQuestion,
         Quantile,
         QuantileQuestion,
         Quantiles,
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from .noise.randomness import Randomness
     from .one_question import (
         binned_residuals,
+        bounds,
         calibration_curve,
         cdf,
         histogram,
@@ -72,17 +75,17 @@ _ROOMS = {
     "curves": (
         "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds",
         "BoundsQuestion", "Calibration", "CalibrationQuestion", "CdfQuestion", "Cuts", "CutsCdfQuestion", "Histogram",
-        "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "PartitionCdfQuestion", "Quantile",
-        "QuantileQuestion", "Quantiles", "QuantilesQuestion", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion",
-        "SmoothAuc", "SmoothAucQuestion", "Thresholds", "ThresholdsQuestion", "energy_distance", "ks_distance",
-        "wasserstein_distance",
+        "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "PartitionCdfQuestion", "PlaneBounds",
+        "PlaneBoundsQuestion", "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion", "ResidualPlot",
+        "ResidualPlotQuestion", "RocQuestion", "SmoothAuc", "SmoothAucQuestion", "Thresholds", "ThresholdsQuestion",
+        "energy_distance", "ks_distance", "wasserstein_distance",
     ),
     "data": ("Categories", "Grid", "Hint", "Outside"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),
     "noise.randomness": ("Randomness",),
     "one_question": (
-        "binned_residuals", "calibration_curve", "cdf", "histogram", "hosmer_lemeshow", "quantiles", "residual_plot",
-        "roc_curve",
+        "binned_residuals", "bounds", "calibration_curve", "cdf", "histogram", "hosmer_lemeshow", "quantiles",
+        "residual_plot", "roc_curve",
     ),
     "privacy": (
         "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "Neighbours", "PrivacyLoss", "Unit",
@@ -98,11 +101,12 @@ __all__ = [
     "Account", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds",
     "BoundsQuestion", "BudgetExceeded", "Calibration", "CalibrationQuestion", "Categories", "CdfQuestion", "Cuts",
     "CutsCdfQuestion", "Grid", "Hint", "Histogram", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion",
-    "Ledger", "Neighbours", "Outside", "PartitionCdfQuestion", "PrivacyLoss", "Quantile", "QuantileQuestion",
-    "Quantiles", "QuantilesQuestion", "Randomness", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "Session",
-    "SmoothAuc", "SmoothAucQuestion", "Thresholds", "ThresholdsQuestion", "Unit", "UnsupportedQuery",
-    "binned_residuals", "calibration_curve", "cdf", "energy_distance", "histogram", "hosmer_lemeshow", "ks_distance",
-    "quantiles", "rehearse", "residual_plot", "roc_curve", "wasserstein_distance",
+    "Ledger", "Neighbours", "Outside", "PartitionCdfQuestion", "PlaneBounds", "PlaneBoundsQuestion", "PrivacyLoss",
+    "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion", "Randomness", "ResidualPlot",
+    "ResidualPlotQuestion", "RocQuestion", "Session", "SmoothAuc", "SmoothAucQuestion", "Thresholds",
+    "ThresholdsQuestion", "Unit", "UnsupportedQuery", "binned_residuals", "bounds", "calibration_curve", "cdf",
+    "energy_distance", "histogram", "hosmer_lemeshow", "ks_distance", "quantiles", "rehearse", "residual_plot",
+    "roc_curve", "wasserstein_distance",
 ]  # fmt: skip
 
 

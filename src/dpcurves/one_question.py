@@ -14,6 +14,8 @@ from .curves import (
     ROC,
     BinnedResiduals,
     BinnedResidualsQuestion,
+    Bounds,
+    BoundsQuestion,
     Calibration,
     CalibrationQuestion,
     CdfQuestion,
@@ -285,6 +287,31 @@ def residual_plot(
         raise ValueError("predicted, residual: the same number of records is needed")
     question = ResidualPlotQuestion("predicted", "residual", unit_predicted, unit_residual, coverage, model, cells)
     return _ask(columns, question, loss_of(epsilon, rho), adjacency, randomness)
+
+
+def bounds(
+    values: Values,
+    *,
+    unit: float,
+    coverage: Exact,
+    adjacency: Neighbours,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    label: str = "value",
+    randomness: Randomness | None = None,
+) -> Bounds:
+    """How far from zero `values` lie: the first power of two times `unit` that about a share `coverage` lies within.
+
+    Arguments and guarantees as for `cdf`, without a grid: `unit` is public, about the size of values that matter; see
+    `BoundsQuestion`. The ledger is in memory and does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> found = dp.bounds([3, -5, 6] * 1000, unit=1, coverage=0.95, epsilon=1, adjacency=dp.REPLACE_ONE)
+    >>> (found.lower, found.upper)
+    (-8.0, 8.0)
+    """
+    question = BoundsQuestion(label, unit, coverage)
+    return _ask({label: _column(values, "values")}, question, loss_of(epsilon, rho), adjacency, randomness)
 
 
 def loss_of(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:
