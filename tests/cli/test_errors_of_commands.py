@@ -62,6 +62,8 @@ USAGE = [
     ((*DELAY, *ONE, "--colum", "delay"), "--colum: there is no such option; did you mean --column?"),
     ((*DELAY, *ONE, "more"), "more: nothing is expected here"),
     ((*DELAY, "--epsilon"), "--epsilon: a value is needed"),
+    ((*DELAY, *ONE, "--column", "score"), "column: --column is given twice; once is enough"),
+    ((*DELAY, *ONE, "--epsilon=2"), "epsilon: --epsilon is given twice; once is enough"),
 ]  # fmt: skip
 
 DATA = [

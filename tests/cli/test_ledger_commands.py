@@ -94,14 +94,18 @@ def test_a_fresh_request_is_told_and_can_be_used_again(run: Run, parquet: Path, 
 
 @pytest.mark.parametrize(
     "options",
-    [("--epsilon", "0.5", "--column", "score"), ("--epsilon", "0.25"), ("--epsilon", "0.5", "--grid", "0:1:4")],
+    [
+        ("--epsilon", "0.5", "--column", "score", *DELAY[2:]),
+        ("--epsilon", "0.25", *DELAY),
+        ("--epsilon", "0.5", *DELAY[:2], "--grid", "0:1:4"),
+    ],
 )
 def test_another_question_under_the_same_request_is_refused(
     run: Run, parquet: Path, ledger: str, options: tuple[str, ...]
 ) -> None:
     assert asked(run, parquet, ledger, "--epsilon", "0.5", "--request-id", "monday").exit_code == 0
     before = left(run, ledger)
-    refused = asked(run, parquet, ledger, *options, "--request-id", "monday")
+    refused = run("cdf", parquet, "--ledger", ledger, *options, "--request-id", "monday")
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert refused.stderr.startswith("dpcurves: request-id: 'monday' was used for another question")
     assert left(run, ledger) == before

@@ -10,7 +10,7 @@ import typer
 from .asking import ASK_COMMANDS
 from .bounds import BOUNDS_COMMANDS
 from .columns import COLUMN_COMMANDS
-from .commands import Commands
+from .commands import Commands, OneCommand
 from .ledgers import LEDGER_COMMANDS
 from .option_groups import Command, with_options
 from .plans import PLAN_COMMANDS
@@ -60,5 +60,5 @@ def _group(commands: Mapping[str, Command], **settings: Any) -> typer.Typer:
     app = typer.Typer(cls=Commands, context_settings=SETTINGS, **plain, **settings)
     app.callback(invoke_without_command=True)(show_help)
     for name, command in commands.items():
-        app.command(name)(with_options(command))
+        app.command(name, cls=OneCommand)(with_options(command))
     return app

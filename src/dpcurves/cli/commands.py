@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from .interruption import remembered
-from .refusal import Kept, refusal_of
+from .refusal import Kept, Misuse, refusal_of
 from .status import STOPPED
 
 
@@ -38,6 +38,22 @@ class Commands(TyperGroup):
                 return STOPPED
             except Exception as error:
                 return _told(_stopped(error) if is_stopped() else error)
+
+
+class OneCommand(TyperCommand):
+    """A command that takes no option twice: the last one would silently have its way."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """What is left of `args`.
+
+        Raises:
+            Misuse: an option was given twice.
+        """
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        twice = next((each for place, each in enumerate(order) if each in order[:place] and not each.is_eager), None)
+        if twice is not None:
+            raise Misuse(f"{str(twice.name).replace('_', '-')}: {twice.opts[-1]} is given twice; once is enough")
+        return super().parse_args(ctx, args)
 
 
 def _stopped(error: Exception) -> BaseException:
