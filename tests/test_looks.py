@@ -68,11 +68,11 @@ def test_other_thresholds_under_the_same_request_cost_nothing_and_have_one_answe
 def test_a_look_opens_one_block_of_each_level_and_the_missing_cell_is_noted_once(tmp_path: Path) -> None:
     opened = session(in_file(tmp_path))
     opened.ask(thresholds(2**31), ONE, "a")
-    assert len(notes(tmp_path)) == 32 + len({"missing", "seeded"})
+    assert len(notes(tmp_path)) == 32 + len({"missing", "paid", "seeded"})
     opened.ask(thresholds(2**31 + 1), ONE, "a")
-    assert len(notes(tmp_path)) == 64 + 2  # the two halves of the grid share no block
+    assert len(notes(tmp_path)) == 64 + 3  # the two halves of the grid share no block
     opened.ask(thresholds(2**31 - 1), ONE, "a")
-    assert len(notes(tmp_path)) == 65 + 2  # a neighbour shares all blocks but the smallest
+    assert len(notes(tmp_path)) == 65 + 3  # a neighbour shares all blocks but the smallest
     before = notes(tmp_path)
     opened.ask(thresholds(2**31, 2**31 - 1), ONE, "a")
     assert notes(tmp_path) == before
@@ -159,7 +159,7 @@ def test_what_was_noted_before_a_kill_is_what_is_told_after_it(tmp_path: Path) -
     assert killed.wait(300) == -signal.SIGKILL
     assert not file.exists()
     noted = notes(tmp_path)
-    assert len(noted) == 34
+    assert len(noted) == 35
     assert run("tell_once", url, [2**31], file).wait(300) == 0
     assert notes(tmp_path) == noted
     assert json.loads(file.read_text()) == {str(2**31): sum(noted.values()) - noted["missing"] - noted["seeded"]}
