@@ -83,7 +83,7 @@ def test_on_every_way_all_turns_together_lose_what_was_granted(
     tight = []
     for plans, spent in ways(grid, loss, adjacency):
         assert spent == 1
-        assert len({plan.query for plan in plans}) == len(plans) == 3  # each is paid, and has noise of its own
+        assert len({plan.query for plan in plans}) == len(plans) in {2, 3}  # each is paid, and has noise of its own
         worst = worst_loss([plan.law for plan in plans if isinstance(plan.law, Measured)], sets, pairs)
         assert worst <= granted
         tight.append(worst == granted)
