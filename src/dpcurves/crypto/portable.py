@@ -1,4 +1,4 @@
-"""The portable engine: NumPy, and AES by OpenSSL. It runs wherever `cryptography` does."""
+"""The portable engine: NumPy and numba without the processor's own instructions, and AES by OpenSSL."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 
 from .comparison_keys import PublicShare
+from .descent_loops import correct_seeds, gain_values
 from .engine import State, TaskKeys
 from .masks import TOP, chosen, control, seed_correction, turns_right, twice
 from .ring import Ring, Words
+
+_NO_TURN = np.uint64(0)
 
 Pair = tuple[Words, Words]  # SECRET: seeds of the two servers
 
@@ -26,7 +29,7 @@ class PortableEngine:
     """
 
     keys: TaskKeys
-    chunk: int = 16384
+    chunk: int = 24576
     _local: local = field(default_factory=local, repr=False, compare=False)
 
     @classmethod
@@ -136,50 +139,34 @@ class _Ciphers:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One level down, for all keys of a chunk, in buffers that are used again."""
+    """One level down, for all keys of a chunk, in a buffer that is used again."""
 
     ciphers: _Ciphers
     ring: Ring
     block: Words
-    mask: Words
-    word: Words
 
     @classmethod
     def of(cls, ciphers: _Ciphers, ring: Ring, count: int) -> _Step:
-        return cls(ciphers, ring, np.empty((count + 1, 2), np.uint64), *np.empty((2, count), np.uint64))
+        return cls(ciphers, ring, np.empty((count + 1, 2), np.uint64))
 
     def down(self, state: State, public: PublicShare, level: int, turn: int, room: Words) -> Words:
         """Changes the state, whose new seeds lie in the room; the room that the old ones leave."""
-        seeds, mask, corrections = state.seeds, self.mask, public.seeds[level]
-        np.right_shift(seeds[:, 1].view(np.int64), 63, out=mask.view(np.int64))
+        seeds = state.seeds
         self._add(state.values, seeds, public.values[level], turn)
         below = (self.ciphers.right if turn else self.ciphers.left).encrypt(seeds, room)
-        below ^= seeds
-        masked = self.block[: len(seeds)]
-        np.bitwise_and(corrections[:, 0], mask, out=masked[:, 0])
-        np.bitwise_and(corrections[:, 1], mask, out=masked[:, 1])
-        below ^= masked
-        if turn:
-            np.left_shift(public.turns, np.uint64(63 - level), out=self.word)
-            mask &= TOP
-            mask &= self.word
-            below[:, 1] ^= mask
+        correct_seeds(below, seeds, public.seeds[level], public.turns, np.uint64(63 - level), TOP if turn else _NO_TURN)
         state.seeds = below
         return seeds.base if seeds.base is not None and seeds.base.shape == room.shape else np.empty_like(room)
 
     def _add(self, values: Words, seeds: Words, corrections: Words, turn: int) -> None:
         """Adds what belongs to this turn, and the correction where the control bit is set."""
         if self.ring.words == 1:
-            block = self.ciphers.value.encrypt(seeds, self.block)
-            np.bitwise_xor(block[:, turn], seeds[:, turn], out=self.word)
-            values[:, 0] += self.word
-            np.bitwise_and(corrections[:, 0], self.mask, out=self.word)
-            values[:, 0] += self.word
+            gain_values(values, seeds, self.ciphers.value.encrypt(seeds, self.block), corrections, turn)
             return
         cipher = self.ciphers.other_value if turn else self.ciphers.value
         block = cipher.encrypt(seeds, self.block)
         block ^= seeds
-        values[:] = self.ring.add(self.ring.add(values, block), corrections & twice(self.mask))
+        values[:] = self.ring.add(self.ring.add(values, block), corrections & twice(control(seeds)))
 
 
 @dataclass(frozen=True, slots=True)
