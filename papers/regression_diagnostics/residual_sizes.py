@@ -34,7 +34,7 @@ class ResidualSize:
 
 RESIDUAL_FULL = ResidualSize(
     records=5000, products=(150, 200, 250, 300, 500, 1000, 2000), plots=1000, table_records=(1000, 2000, 5000),
-    table_sets=1000, table_plots=250, regret_epsilons=(0.1, 0.2, 0.5, 1.0), regret_runs=20, slopes=100,
+    table_sets=1000, table_plots=1000, regret_epsilons=(0.1, 0.2, 0.5, 1.0), regret_runs=20, slopes=100,
 )  # fmt: skip
 RESIDUAL_QUICK = ResidualSize(
     records=5000, products=(250, 300, 500, 1000), plots=100, table_records=(1000,),

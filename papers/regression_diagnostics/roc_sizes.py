@@ -72,8 +72,8 @@ class BinnedSize:
 ROC_FULL = RocSize(
     runs=40, epsilons=(0.1, 0.2, 0.5, 1.0), levels=10, surveys=20,
     ratios=(0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95), splits=25, split_epsilons=(0.1, 1.0),
-    records=1000, repetitions=20, told={200: 2, 500: 2, 700: 2, 1000: 2, 2000: 2},
-    told_right={200: 1, 500: 1, 700: 1, 1000: 1, 2000: 1},
+    records=1000, repetitions=20, told={200: 5, 500: 5, 700: 5, 1000: 10, 2000: 5},
+    told_right={200: 5, 500: 5, 700: 5, 1000: 10, 2000: 5},
     told_package={200: 10, 250: 10, 300: 10, 400: 10, 500: 10, 700: 10, 1000: 10, 2000: 10},
     told_finely={2000: (1, 3)},
 )  # fmt: skip
