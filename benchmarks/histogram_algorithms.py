@@ -2,8 +2,10 @@
 
 FOLDER has the histograms of DPBench (Hay, Machanavajjhala, Miklau, Chen and Zhang 2016) as `hist1d/*.n4096.npy` and
 `hist2d/*_256_256.npy`. Without it, histograms are drawn here. Printed are mean absolute errors of prefixes and of
-rectangles, and beside them, where they are known, those of reference code on the same data (2 to 10 runs). NOT PRIVATE
-is the partition as it was printed, from `papers/regression_diagnostics`. Seconds are CPU time. Nothing is asserted.
+rectangles, and beside them, where they are known, those of reference code on the same data (2 to 10 runs, the same few
+seeds throughout: with these, noisy cells err by 386 in a plane at epsilon 0.1, and by 329 over many runs). NOT PRIVATE
+is the partition as it was printed, from `papers/regression_diagnostics`; in a plane it stands beside many runs of the
+reference code, too. Seconds are CPU time. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -83,6 +85,14 @@ KNOWN: dict[tuple[str, str], dict[str, float]] = {  # of reference code; where d
     ("GOWALLA", "1"): {"cells": 38.6, "uniform grid": 38.6, "adaptive grid": 59.3, "hierarchy": 29.4, "AHP": 64.6,
                        PRINTED: 14.0, "MWEM": 89500},
 }  # fmt: skip
+# Of reference code in a plane, floats kept: mean, its standard error and the number of runs, for the rectangles here.
+# Its first three seeds, with the rectangles that they had, give again 60.4, 7.10, 174.3 and 13.99: what is known above.
+MANY_RUNS: dict[tuple[str, str], tuple[float, float, int]] = {
+    ("ADULT-2D", "0.1"): (73.1, 1.2, 400),
+    ("ADULT-2D", "1"): (8.34, 0.13, 400),
+    ("GOWALLA", "0.1"): (161, 1.7, 400),
+    ("GOWALLA", "1"): (17.7, 0.25, 200),
+}
 
 
 def axes_of(shape: tuple[int, ...]) -> Axes:
@@ -170,19 +180,21 @@ def accuracy(folder: Path | None, runs: int) -> None:
 
 
 def luck_of_few_runs(folder: Path, runs: int) -> None:
-    """Reference code ran two or three times in a plane: how often is a mean of three runs here not above it?"""
+    """What is known of reference code in a plane is of three runs: where do such means lie, and where do many runs?"""
     generator = np.random.default_rng(3)
-    head = f"{'means of 3 runs: 5 %':>32}{'95 %':>8}{'reference':>11}{'not above it':>14}"
-    print(f"\n{f'{PRINTED}, {runs} runs':51}{head}")
-    for name, counts in histograms(folder):
-        for epsilon in EPSILONS if counts.ndim == 2 and (name, EPSILONS[0]) in KNOWN else ():
-            read, known = rectangles(counts.shape), KNOWN[name, epsilon][PRINTED]
-            truth = read(counts.astype(np.float64))
-            errors = np.array([np.abs(read(printed(counts, epsilon, seed)) - truth).mean() for seed in range(runs)])
-            means = generator.choice(errors, (10_000, 3)).mean(axis=1)
-            low, high = np.quantile(means, [0.05, 0.95])
-            own = f"{errors.mean():.4g} +- {errors.std() / np.sqrt(runs):.2g}"
-            print(f"{name:11}{epsilon:>8}  {own:30}{low:32.4g}{high:8.4g}{known:11.4g}{np.mean(means <= known):14.1%}")
+    print(f"\n{PRINTED}, {runs} runs, beside reference code: many runs, and the three that are known")
+    head = f"{'data':11}{'epsilon':>8}  {'here':16}{'many runs':20}{'three':>8}"
+    print(f"{head}   means of three here: 5 % to 95 %, not above the known")
+    for (name, epsilon), (expected, error, times) in MANY_RUNS.items():
+        counts, known = dict(histograms(folder))[name], KNOWN[name, epsilon][PRINTED]
+        read = rectangles(counts.shape)
+        truth = read(counts.astype(np.float64))
+        errors = np.array([np.abs(read(printed(counts, epsilon, seed)) - truth).mean() for seed in range(runs)])
+        means = generator.choice(errors, (10_000, 3)).mean(axis=1)
+        low, high = np.quantile(means, [0.05, 0.95])
+        own = f"{errors.mean():.4g} +- {errors.std() / np.sqrt(runs):.2g}"
+        many, below = f"{expected:.4g} +- {error:.2g} ({times})", np.mean(means <= known)
+        print(f"{name:11}{epsilon:>8}  {own:16}{many:20}{known:8.4g}   {low:.4g} to {high:.4g}, {below:.1%}")
 
 
 def released(mechanism: Mechanism, cells: int, counts: Counts) -> str:

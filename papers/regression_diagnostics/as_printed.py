@@ -31,9 +31,9 @@ def estimate_not_private(counts: Floats, epsilon: float, generator: np.random.Ge
 
     In the second stage the reference code weighs a binary tree of intervals. Here along one axis it is the tree that
     dpcurves would take for prefixes. In a plane, where intervals are many, groups of `GROUP` of them are counted for a
-    third of the budget, and both levels are read by least squares. That is as good: of random rectangles, with some 870
-    intervals, either way the root mean squared error of its noise is 22.9 at epsilon 1, and 32.0 if intervals are
-    counted alone.
+    third of the budget, and both levels are read by least squares. That is about as good: of random rectangles at
+    epsilon 1, the root mean squared error of its noise is 22.5 with 859 intervals and 24.6 with 1003, of the weighed
+    tree 22.6 and 23.4, and if intervals are counted alone 31.3 and 35.8.
     """
     choice = IN_LINE if counts.ndim == 1 else IN_PLANE
     order = neighbourly(counts.shape)
