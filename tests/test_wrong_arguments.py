@@ -98,6 +98,26 @@ def test_another_word_is_refused_with_all_that_are_known(given: Any) -> None:
         CountQuery((Axis("x", GRID),), given)
 
 
+@pytest.mark.parametrize("wrong", [1e300, "1e-300", 10**40])
+def test_a_loss_that_no_ledger_counts_is_called_by_its_name(wrong: Any) -> None:
+    with pytest.raises(ValueError, match=r"^epsilon: a number from 1e-9 to 1e9 is needed, got "):
+        dp.cdf(X, grid=GRID, adjacency=dp.REPLACE_ONE, epsilon=wrong)
+    with pytest.raises(ValueError, match=r"^rho: a number from 1e-9 to 1e9 is needed, got "):
+        dp.cdf(X, grid=GRID, adjacency=dp.REPLACE_ONE, rho=wrong)
+
+
+def test_a_loss_beyond_every_budget_is_refused_before_anything_is_planned() -> None:
+    with pytest.raises(ValueError, match=r"^loss: no budget is above 1e9"):
+        table({"x": X}).plan(dp.CdfQuestion("x", GRID), dp.PrivacyLoss.pure(1e300))
+
+
+@pytest.mark.parametrize("name", ["unit_predicted", "unit_residual"])
+def test_a_unit_of_two_is_called_by_its_name(name: str) -> None:
+    units: dict[str, Any] = {"unit_predicted": 1, "unit_residual": 1, name: 0}
+    with pytest.raises(ValueError, match=rf"^{name}: a finite number above zero is needed"):
+        dp.residual_plot(X, X, **units, coverage=0.9, model=dp.PUBLIC_MODEL, **PAID)
+
+
 def test_no_more_groups_are_cut_than_anyone_can_read() -> None:
     for asked in (dp.CalibrationQuestion, dp.HosmerLemeshowQuestion):
         with pytest.raises(ValueError, match=r"^groups: at most 1000 are cut, got 100000"):

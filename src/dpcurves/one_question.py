@@ -318,11 +318,13 @@ def loss_of(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:
     """The one that is given.
 
     Raises:
-        ValueError: both are given, or neither: there is no default.
+        ValueError: both are given, or neither: there is no default. Or it is not from 1e-9 to 1e9.
     """
     if (epsilon is None) == (rho is None):
         raise ValueError("epsilon: give either epsilon (pure) or rho (zCDP); there is no default")
-    return PrivacyLoss.pure(epsilon) if epsilon is not None else PrivacyLoss.zcdp(rho if rho is not None else 0)
+    if epsilon is not None:
+        return Currency.require_countable(PrivacyLoss.pure(epsilon), epsilon)
+    return Currency.require_countable(PrivacyLoss.zcdp(rho if rho is not None else 0), rho)
 
 
 def _ask(

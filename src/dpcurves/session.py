@@ -12,6 +12,7 @@ from .curves import Continued, Question
 from .data import Query
 from .data.records import Records, open_records
 from .ledger import Account, Currency, Grant, Ledger, Payment, Purse, Statement
+from .ledger.amount import MOST
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
 from .privacy.given import require_kind
@@ -269,6 +270,8 @@ def _require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
     if isinstance(question, type) or not hasattr(question, "steps"):
         raise TypeError(f"question: a question, as CdfQuestion(column, grid), is needed, got {question!r}")
     require_kind("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
+    if Currency.of(loss).limit(loss).billionths > MOST:
+        raise ValueError("loss: no budget is above 1e9, and this is")
     return loss
 
 

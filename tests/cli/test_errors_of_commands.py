@@ -17,6 +17,8 @@ DELAY = ("--column", "delay", "--grid", "-100:300:64")
 ONE = ("--epsilon", "1", "--adjacency", "replace-one")
 SIZES = ("--column", "delay", "--coverage", "0.9")
 SCORES = ("--label", "late", "--score", "score")
+PLANE = ("--predicted", "score", "--residual", "delay", "--coverage", "0.9", "--model", "public")
+UNITS = ("--unit-predicted", "1", "--unit-residual", "1")
 
 USAGE = [
     ((*DELAY, "--adjacency", "replace-one"), "epsilon: give --epsilon (pure) or --rho (zCDP); there is no default"),
@@ -26,6 +28,9 @@ USAGE = [
     ((*DELAY, "--epsilon", "nan"), "epsilon: a finite number above zero is needed, got nan"),
     ((*DELAY, "--epsilon", "inf"), "epsilon: a finite number above zero is needed, got inf"),
     ((*DELAY, "--epsilon", "1e999"), "epsilon: a finite number above zero is needed, got 1e999"),
+    ((*DELAY, "--epsilon", "1e300"), "epsilon: a number from 1e-9 to 1e9 is needed, got 1e300"),
+    ((*DELAY, "--epsilon", "1e-300"), "epsilon: a number from 1e-9 to 1e9 is needed, got 1e-300"),
+    ((*DELAY, "--rho", "1e-300"), "rho: a number from 1e-9 to 1e9 is needed, got 1e-300"),
     ((*DELAY, "--epsilon", "1/0"), "epsilon: a number above zero is needed, got '1/0'"),
     ((*DELAY, "--epsilon", "much"), "epsilon: a number above zero is needed, got 'much'"),
     ((*DELAY, "--rho", "-inf"), "rho: a finite number above zero is needed, got -inf"),
@@ -67,11 +72,22 @@ USAGE = [
 ]  # fmt: skip
 
 DATA = [
-    ("csv", ("--column", "dealy", "--grid", "0:1:4", *ONE), "dealy"),
-    ("parquet", ("--column", "dealy", "--grid", "0:1:4", *ONE), "dealy"),
-    ("parquet", ("--column", "words", "--grid", "0:1:4", *ONE), "words"),
-    ("csv", (*DELAY, *ONE, "--by", "nothing", "--categories", "UA"), "nothing"),
+    ("csv", ("--column", "dealy", "--grid", "0:1:4", *ONE), "column: 'dealy' is not in the data, which has 'delay', "),
+    ("parquet", ("--column", "dealy", "--grid", "0:1:4", *ONE), "column: 'dealy' is not in the data"),
+    ("parquet", ("--column", "words", "--grid", "0:1:4", *ONE), "column: 'words' holds text, a number is needed"),
+    ("csv", (*DELAY, *ONE, "--by", "nothing", "--categories", "UA"), "by: 'nothing' is not in the data"),
 ]
+OTHER_COLUMNS = [
+    ("roc", ("--label", "nothing", "--score", "score"), "label: 'nothing' is not in the data"),
+    ("calibration", ("--label", "late", "--score", "nothing"), "score: 'nothing' is not in the data"),
+    ("binned-residuals", ("--label", "late", "--score", "words", "--model", "public"), "score: 'words' holds text"),
+    ("residuals", ("--residual", "no", *PLANE[:2], *PLANE[4:], *UNITS), "residual: 'no' is not in the data"),
+    ("residuals", ("--predicted", "no", *PLANE[2:], *UNITS), "predicted: 'no' is not in the data"),
+    ("bounds", (*SIZES, "--smallest", "1", "--and-column", "no", "--and-smallest", "1"), "and-column: 'no' is not in"),
+]
+SEPARATED = (
+    "column: 'delay' is not in the data, which has 'delay;carrier;tail;late;score;words'; say with --delimiter that"
+)
 
 
 def refused(result: Result, status: int, line: str) -> None:
@@ -122,16 +138,32 @@ def test_no_command_writes_over_its_data(run: Run, parquet: Path, command: str, 
     assert parquet.read_bytes() == before
 
 
-@pytest.mark.parametrize(("source", "options", "word"), DATA)
+@pytest.mark.parametrize(("source", "options", "line"), DATA)
 def test_a_wrong_or_a_text_column_is_named_and_costs_nothing(
     *, run: Run, source: str, request: pytest.FixtureRequest, ledger: str, spent: Callable[[], str],
-    options: tuple[str, ...], word: str,
+    options: tuple[str, ...], line: str,
 ) -> None:  # fmt: skip
     before = spent()
-    result = run("cdf", request.getfixturevalue(source), *options, "--ledger", ledger)
-    refused(result, 4, "")
-    assert word in result.stderr
+    refused(run("cdf", request.getfixturevalue(source), *options, "--ledger", ledger), 4, line)
     assert spent() == before
+
+
+@pytest.mark.parametrize(("command", "options", "line"), OTHER_COLUMNS)
+def test_a_column_is_called_by_the_option_that_named_it(
+    run: Run, parquet: Path, command: str, options: tuple[str, ...], line: str
+) -> None:
+    refused(run(command, parquet, *options, *ONE), 4, line)
+
+
+def test_a_table_that_is_not_taken_apart_asks_for_its_delimiter(run: Run, semicolons: Path) -> None:
+    refused(run("cdf", semicolons, *DELAY, *ONE), 4, f"{SEPARATED} ';' separates its fields")
+    assert run("cdf", semicolons, *DELAY, *ONE, "--delimiter", ";").exit_code == 0
+
+
+def test_a_loss_that_no_noise_is_large_enough_for_is_called_as_it_was_typed(run: Run, parquet: Path) -> None:
+    tiny = ("calibration", parquet, *SCORES, "--adjacency", "replace-one")
+    refused(run(*tiny, "--epsilon", "1e-6"), 2, "epsilon: epsilon ")
+    refused(run("plan", "cdf", *DELAY[2:], "--rho", "1e300", "--adjacency", "add-remove"), 2, "rho: a number from 1e-9")
 
 
 @pytest.mark.parametrize(
@@ -163,10 +195,20 @@ def test_a_wrong_column_of_labels_or_scores_is_named(
         ("calibration", (*SCORES, "--outside", "apart"), "grid: groups need scores outside the grid clamped"),
         ("hosmer-lemeshow", (*SCORES, "--grid", "0:2:64"), "grid: predicted probabilities lie in [0, 1]"),
         ("quantiles", (*DELAY, "--at", "0.5,1.5"), "at: shares between 0 and 1 are needed"),
-        ("bounds", (*SIZES, "--smallest", "1e300"), "smallest: 1e+300 doubled "),
+        (
+            "bounds",
+            (*SIZES, "--smallest", "1e300"),
+            "smallest: it has to stay finite when it is doubled 64 times, got 1e+300",
+        ),
         ("bounds", (*SIZES, "--smallest", "1", "--and-column", "delay", "--and-smallest", "1"), "and-column: another"),
-        ("bounds", (*SIZES, "--smallest", "1", "--and-column", "score", "--and-smallest", "1e300"), "and-smallest: 1e"),
+        (
+            "bounds",
+            (*SIZES, "--smallest", "1", "--and-column", "score", "--and-smallest", "1e300"),
+            "and-smallest: it has",
+        ),
         ("quantiles", (*DELAY, "--at", "half"), "at: numbers with commas between them are needed"),
+        ("residuals", (*PLANE, "--unit-predicted", "1e300", "--unit-residual", "1"), "unit-predicted: it has to stay"),
+        ("residuals", (*PLANE, "--unit-predicted", "1", "--unit-residual", "1e300"), "unit-residual: it has to stay"),
     ],
 )
 def test_wrong_usage_of_other_commands_is_named(

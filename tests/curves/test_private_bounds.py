@@ -110,7 +110,7 @@ def test_who_only_chose_has_no_alpha() -> None:
 def test_what_makes_no_sense_is_refused_in_one_line() -> None:
     for unit, coverage, doublings, name in (
         (0, 0.9, 3, "unit"), (1, 0, 3, "coverage"), (1, 1.5, 3, "coverage"), (1, "much", 3, "coverage"),
-        (1, 0.9, 0, "doublings"), (1e300, 0.9, 64, "unit, doublings"), (1, float("nan"), 3, "coverage"),
+        (1, 0.9, 0, "doublings"), (1e300, 0.9, 64, "unit"), (1, float("nan"), 3, "coverage"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=f"^{name}: "):
             BoundsQuestion("r", unit, coverage, doublings)

@@ -57,7 +57,7 @@ class Sizes:
         from ..curves import BoundsQuestion
 
         unit, coverage = float(Fraction(amount(option, smallest))), amount("coverage", self.coverage)
-        with named(option, "unit", "unit, doublings"):
+        with named(option, "unit"):
             return BoundsQuestion(column, unit, coverage)
 
 

@@ -8,6 +8,8 @@ from functools import wraps
 from inspect import Parameter, Signature
 from typing import Any, get_type_hints
 
+from .refusal import as_typed
+
 Command = Callable[..., None]
 Group = type[Any]
 
@@ -23,7 +25,8 @@ def with_options(command: Command) -> Command:
 
     @wraps(command)
     def flat(**values: Any) -> None:
-        command(**{name: _filled(group, values) for name, group in groups.items()})
+        with as_typed(values):
+            command(**{name: _filled(group, values) for name, group in groups.items()})
 
     flat.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

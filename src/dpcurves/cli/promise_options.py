@@ -26,15 +26,17 @@ class Price:
 
         Raises:
             Misuse: both were given, or neither, or it is no number above zero.
+            ValueError: no ledger could count it.
         """
+        from ..ledger import Currency
         from ..privacy import PrivacyLoss
 
         if self.epsilon is not None and self.rho is not None:
             raise Misuse("epsilon, rho: give --epsilon (pure) or --rho (zCDP), not both")
         if self.epsilon is not None:
-            return PrivacyLoss.pure(amount("epsilon", self.epsilon))
+            return Currency.require_countable(PrivacyLoss.pure(amount("epsilon", self.epsilon)), self.epsilon)
         if self.rho is not None:
-            return PrivacyLoss.zcdp(amount("rho", self.rho))
+            return Currency.require_countable(PrivacyLoss.zcdp(amount("rho", self.rho)), self.rho)
         raise Misuse("epsilon: give --epsilon (pure) or --rho (zCDP); there is no default")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -29,7 +29,10 @@ REWORDED = tuple(
         (r"^Got unexpected extra argument\S* \((.*)\)$", r"\1: nothing is expected here"),
     )
 )
-OF_DATA = frozenset({"data", "column", "label", "score", "by", "unit", "ledger", "key"})
+OF_COLUMNS = ("column", "and_column", "by", "label", "score", "predicted", "residual")
+"""Options that name a column."""
+BOTH_LOSSES = "epsilon, rho: "
+OF_DATA = frozenset({*OF_COLUMNS, "data", "unit", "ledger", "key"})
 
 
 class Refusal(NamedTuple):
@@ -71,6 +74,27 @@ def named(option: str, *arguments: str) -> Iterator[None]:
     raise Misuse(trouble)
 
 
+@contextmanager
+def as_typed(options: Mapping[str, object]) -> Iterator[None]:
+    """What is said against a column, or against a loss, is said against the one of these options that gave it.
+
+    Raises:
+        Exception: another one of its kind, in the place of one that speaks of them.
+    """
+    try:
+        yield
+    except Exception as error:
+        words, known = str(error), {name for name, value in options.items() if value is not None}
+        if words.startswith(BOTH_LOSSES) and len(known & {"epsilon", "rho"}) == 1:
+            (option,) = known & {"epsilon", "rho"}
+        else:
+            typed = (name for name in OF_COLUMNS if words.startswith(f"column: {options.get(name)!r} "))
+            option = next(typed, "column")
+        if option == "column":
+            raise
+        raise type(error)(f"{option}: {words.partition(': ')[2]}") from None
+
+
 def refusal_of(error: BaseException) -> Refusal:
     """One line that names the argument and the rule. It holds no value of a record.
 
@@ -90,11 +114,14 @@ def _of_rooms(error: BaseException) -> Refusal:
     name = type(error).__name__
     if type(error).__module__.startswith("dpcurves.") and name in OWN_ERRORS:
         argument, status = OWN_ERRORS[name]
-        return Refusal(_on_one_line(f"{argument}: {error}"), status)
+        known = NAMED.fullmatch(str(error))
+        line = f"{argument}: {error}" if known is None else f"{_options(known[1])}: {known[2]}"
+        return Refusal(_on_one_line(line), status)
     named = NAMED.fullmatch(str(error))
     if named is None or not isinstance(error, (ValueError, TypeError, ImportError, OSError)):
         return Refusal(f"{_fault(error)}: this should not be; please report it", FAULT)
-    return Refusal(_on_one_line(f"{_options(named[1])}: {named[2]}"), _status(error, named[1]))
+    rule = named[2].replace("say with delimiter ", "say with --delimiter ")
+    return Refusal(_on_one_line(f"{_options(named[1])}: {rule}"), _status(error, named[1]))
 
 
 def _status(error: BaseException, argument: str) -> int:

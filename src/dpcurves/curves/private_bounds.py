@@ -120,8 +120,12 @@ class BoundsQuestion:
         return f"bounds of {self.column}"
 
 
-def bound_query(column: str, unit: float, coverage: Exact, doublings: int = DOUBLINGS, *, spare: int = 0) -> BoundQuery:
+def bound_query(
+    column: str, unit: float, coverage: Exact, doublings: int = DOUBLINGS, *, spare: int = 0, name: str = "unit"
+) -> BoundQuery:
     """Which of the doubled intervals is the first to cover the share, but for so many records as are to spare?
+
+    `name` is what the unit is called where it is asked for.
 
     Raises:
         ValueError: `unit`, `coverage` or `doublings` is out of range.
@@ -130,7 +134,7 @@ def bound_query(column: str, unit: float, coverage: Exact, doublings: int = DOUB
         share = Fraction(str(coverage))
     except ValueError:
         raise ValueError(f"coverage: a share above 0 and up to 1 is needed, got {coverage!r}") from None
-    return BoundQuery((Axis(column, doubling_grid(unit, doublings)),), share, spare)
+    return BoundQuery((Axis(column, doubling_grid(unit, doublings, name=name)),), share, spare)
 
 
 def bounded(query: BoundQuery, share: Fraction) -> Generator[Step, Release, tuple[Bounds, Release]]:

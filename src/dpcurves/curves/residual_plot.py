@@ -205,10 +205,11 @@ class ResidualPlotQuestion:
         return f"residual plot of {self.residual} on {self.predicted}"
 
     def _bounds(self, spare: int) -> tuple[BoundQuery, BoundQuery]:
-        return (
-            bound_query(self.predicted, self.unit_predicted, self.coverage, spare=spare),
-            bound_query(self.residual, self.unit_residual, self.coverage, spare=spare),
+        columns = (self.predicted, "unit_predicted"), (self.residual, "unit_residual")
+        across, upwards = (
+            bound_query(column, getattr(self, name), self.coverage, spare=spare, name=name) for column, name in columns
         )
+        return across, upwards
 
     def _axis(self, column: str, bound: float) -> Axis:
         return Axis(column, Grid(-bound, bound, cells=self.cells, outside=Outside.APART))

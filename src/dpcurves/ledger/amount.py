@@ -62,6 +62,18 @@ class Currency(Enum):
         """The privacy loss of that many of this currency."""
         return PrivacyLoss.pure(exact) if self is Currency.EPSILON else PrivacyLoss.zcdp(exact)
 
+    @classmethod
+    def require_countable(cls, loss: PrivacyLoss, given: object) -> PrivacyLoss:
+        """The loss, if a ledger can hold a cap of it; `given` is how it was written.
+
+        Raises:
+            ValueError: it is below 1e-9 or above 1e9.
+        """
+        currency = cls.of(loss)
+        if not 1 <= currency.limit(loss).billionths <= MOST:
+            raise ValueError(f"{currency.value}: a number from 1e-9 to 1e9 is needed, got {given}")
+        return loss
+
     def _measure(self, loss: PrivacyLoss) -> Fraction | None:
         """A pure loss is worth what one release at its epsilon loses, whatever rho a sum of smaller ones has."""
         if self is Currency.EPSILON or loss.epsilon is None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 from enum import Enum
+from numbers import Real
 from typing import Any, TypeVar
 
 Member = TypeVar("Member", bound=Enum)
@@ -35,6 +37,21 @@ def require_kind(name: str, given: object, kind: type[Any], written: str) -> Non
     """
     if not isinstance(given, kind):
         raise TypeError(f"{name}: {written} is needed, got {given!r}")
+
+
+def number(name: str, given: Any) -> float:
+    """One number, as a float; it may be infinite, or NaN.
+
+    Raises:
+        TypeError: it is none.
+        ValueError: it has more digits before its point than a double.
+    """
+    if not isinstance(given, Real | Decimal):
+        raise TypeError(f"{name}: a number is needed, got {given!r}")
+    try:
+        return float(given)
+    except OverflowError:
+        raise ValueError(f"{name}: a number that a double can hold is needed") from None
 
 
 def several(name: str, given: Any, written: str) -> tuple[Any, ...]:

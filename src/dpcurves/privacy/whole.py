@@ -17,11 +17,18 @@ def make_whole(thing: object, **names: str) -> None:
         TypeError: a field holds something else.
     """
     for field, name in names.items():
-        object.__setattr__(thing, field, _whole(name, getattr(thing, field)))
+        value = getattr(thing, field)
+        several = isinstance(value, tuple)
+        object.__setattr__(thing, field, tuple(whole(name, each) for each in value) if several else whole(name, value))
 
 
-def _whole(name: str, value: Any) -> int | tuple[int, ...]:
+def whole(name: str, value: Any) -> int:
+    """One whole number, as Python's integer.
+
+    Raises:
+        TypeError: it is none.
+    """
     try:
-        return tuple(int(index(each)) for each in value) if isinstance(value, tuple) else int(index(value))
+        return int(index(value))
     except TypeError:
         raise TypeError(f"{name}: a whole number is needed, got {value!r}") from None

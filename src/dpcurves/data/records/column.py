@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 MOST_NAMED = 40
+DELIMITERS = ",;\t|"
 
 LONGEST = 2**20
 """Text of more bytes is missing, and so is a line of CSV that has more: else one of them could exhaust an engine."""
@@ -70,10 +71,19 @@ def place_of(name: str, columns: Sequence[Column], argument: str = "column") -> 
     """
     places = [place for place, column in enumerate(columns) if column.name == name]
     if not places:
-        raise ValueError(f"{argument}: {name!r} is not in the data, which has {_listed(each.name for each in columns)}")
+        known = f"{_listed(each.name for each in columns)}{_hint(columns)}"
+        raise ValueError(f"{argument}: {name!r} is not in the data, which has {known}")
     if len(places) > 1:
         raise ValueError(f"{argument}: {name!r} stands {len(places)} times in the data; names must differ")
     return places[0]
+
+
+def _hint(columns: Sequence[Column]) -> str:
+    """A single column, the name of which has other delimiters in it: a line of CSV was not taken apart."""
+    if len(columns) != 1 or columns[0].kind is not Kind.UNTYPED:
+        return ""
+    found = max(DELIMITERS, key=columns[0].name.count)
+    return f"; say with delimiter that {found!r} separates its fields" if found in columns[0].name else ""
 
 
 def _listed(names: Iterable[str]) -> str:
