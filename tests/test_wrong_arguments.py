@@ -31,6 +31,10 @@ def budget(given: Any) -> dp.Session:
     return dp.Session({"x": X}, budget=given, adjacency=dp.REPLACE_ONE)
 
 
+def unit(given: Any) -> dp.Session:
+    return dp.Session({"x": X}, budget=ONE, adjacency=dp.REPLACE_ONE, unit=given)
+
+
 WRONG: list[tuple[str, Callable[[Any], object], Any]] = [
     ("grid: a Grid", lambda grid: dp.cdf(X, grid=grid, **PAID), "0:1:64"),
     ("grid: a Grid", lambda grid: dp.quantiles(X, [0.5], grid=grid, **PAID), (0, 1, 64)),
@@ -41,8 +45,12 @@ WRONG: list[tuple[str, Callable[[Any], object], Any]] = [
     ("grid: a Grid", lambda grid: dp.binned_residuals(Y, X, grid=grid, model=dp.PUBLIC_MODEL, **PAID), 64),
     ("grid: a Grid", lambda grid: dp.ThresholdsQuestion("x", grid, (1,)), 64),
     ("grid: a Grid", lambda grid: RocThresholdsQuestion("y", "x", grid, (1,)), 64),
+    ("label: a text", lambda label: dp.cdf(X, grid=GRID, label=label, **PAID), ["x"]),
+    ("column: the name of a column", lambda column: Axis(column, GRID), 3),
+    ("unit: the name of a column", unit, 3),
+    ("pos_label: a text or a number", lambda label: dp.roc_curve(Y, X, pos_label=label, **PAID), [1]),
     ("p: a list of shares", lambda p: dp.quantiles(X, p, grid=GRID, **PAID), 0.5),
-    ("at: a tuple of shares", lambda at: dp.QuantilesQuestion("x", GRID, at), 0.5),
+    ("at: a list of shares", lambda at: dp.QuantilesQuestion("x", GRID, at), 0.5),
     ("at: a tuple of numbers", lambda at: dp.ThresholdsQuestion("x", GRID, at), 7),
     ("at: a tuple of numbers", lambda at: RocThresholdsQuestion("y", "x", GRID, at), 7),
     ("survey: one of dpcurves", plot_of, "dawa"),
@@ -51,6 +59,70 @@ WRONG: list[tuple[str, Callable[[Any], object], Any]] = [
     ("table: a file, a data frame", table, None),
     ("budget: a loss, as in PrivacyLoss.pure", budget, 1),
 ]
+
+
+CDF = dp.cdf(X, grid=GRID, **PAID)
+PLANE: dict[str, Any] = {"unit_predicted": 1, "unit_residual": 1, "coverage": 0.9, "model": dp.PUBLIC_MODEL}
+NUMBERS: dict[str, list[Callable[[Any], object]]] = {
+    "groups": [
+        lambda groups: dp.calibration_curve(Y, X, groups=groups, **PAID),
+        lambda groups: dp.hosmer_lemeshow(Y, X, groups=groups, **PAID),
+    ],
+    "bins": [lambda bins: dp.binned_residuals(Y, X, model=dp.PUBLIC_MODEL, bins=bins, **PAID)],
+    "cells": [lambda cells: dp.residual_plot(X, X, **PLANE, cells=cells, **PAID)],
+    "unit": [lambda unit: dp.bounds(X, unit=unit, coverage=0.9, **PAID)],
+    "unit_residual": [lambda unit: dp.residual_plot(X, X, **{**PLANE, "unit_residual": unit}, **PAID)],
+    "coverage": [lambda coverage: dp.bounds(X, unit=1, coverage=coverage, **PAID)],
+    "doublings": [lambda doublings: dp.BoundsQuestion("x", 1, 0.9, doublings)],
+    "p": [
+        lambda p: dp.quantiles(X, [p], grid=GRID, **PAID),
+        lambda p: dp.QuantileQuestion("x", GRID, p),
+        lambda p: CDF.quantile_interval(p, 0.9),
+    ],
+    "at": [lambda at: dp.QuantilesQuestion("x", GRID, (at,)), lambda at: dp.ThresholdsQuestion("x", GRID, (at,))],
+    "level": [
+        CDF.band,
+        lambda level: CDF.quantile_interval(0.5, level),
+        lambda level: dp.QuantileQuestion("x", GRID, 0.5, level),
+        lambda level: dp.roc_curve(Y, X, **PAID).auc_interval(level),
+        lambda level: CDF.histogram(2).intervals(level),
+    ],
+    "grid": [lambda upper: dp.Grid(0, upper, cells=4), lambda lower: dp.Grid.geometric(lower, 8, cells=4)],
+    "cells|grid": [lambda cells: dp.Grid(0, 1, cells=cells)],
+    "delta": [dp.PrivacyLoss.pure(1).epsilon_at],
+    "epsilon": [lambda epsilon: dp.cdf(X, grid=GRID, adjacency=dp.REPLACE_ONE, epsilon=epsilon)],
+}
+EACH = [(name, call) for name, calls in NUMBERS.items() for call in calls]
+
+
+@pytest.mark.parametrize("given", ["ten", float("nan"), float("inf"), -1, 1000.5, [3], [0.5, 0.6]], ids=str)
+@pytest.mark.parametrize(("name", "call"), EACH, ids=[f"{name}-{place}" for place, (name, _) in enumerate(EACH)])
+def test_what_is_no_number_in_range_is_named(name: str, call: Callable[[Any], object], given: Any) -> None:
+    if given == 1000.5 and name in ("unit", "unit_residual", "epsilon", "grid"):
+        given = 0 if name != "grid" else -given
+    with pytest.raises((TypeError, ValueError), match=rf"^({name}): ") as refusal:
+        call(given)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("level", [-0.5, 0, 1, 1.5, True])
+def test_no_interval_is_given_at_a_level_that_is_no_chance(level: float) -> None:
+    with pytest.raises(ValueError, match=rf"^level: a number between 0 and 1 is needed, as in 0.95, got {level}$"):
+        dp.roc_curve(Y, X, **PAID).auc_interval(level)
+
+
+def test_what_would_fail_after_the_charge_is_refused_before_it() -> None:
+    for wrong in ("system", 7):
+        with pytest.raises(TypeError, match=r"^randomness: a Randomness, "):
+            dp.cdf(X, grid=GRID, randomness=wrong, **PAID)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=r"^trust: a trust model, "):
+            dp.Session({"x": X}, budget=ONE, adjacency=dp.REPLACE_ONE, trust=wrong)  # type: ignore[arg-type]
+
+
+def test_a_text_is_no_list_of_categories() -> None:
+    with pytest.raises(TypeError, match=r"^categories: a tuple of them, "):
+        dp.Categories("ward", "AB")  # type: ignore[arg-type]
+    assert dp.Categories("ward", ["A", "B"]).values == ("A", "B")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("line", "call", "given"), WRONG)

@@ -31,6 +31,7 @@ from .curves import (
     ResidualPlotQuestion,
     RocQuestion,
 )
+from .curves.quantiles import shares
 from .curves.roc import UNIT_INTERVAL
 from .curves.score_groups import SCORES
 from .data import Grid, Hint
@@ -38,7 +39,7 @@ from .data.axis import Category
 from .ledger import Currency
 from .noise.randomness import Randomness
 from .privacy import Exact, Model, Neighbours, PrivacyLoss
-from .privacy.given import several
+from .privacy.given import require_kind
 from .session import Session
 
 Curve = TypeVar("Curve")
@@ -78,7 +79,7 @@ def cdf(
     True
     """
     question = CdfQuestion(label, grid, hint=hint)
-    curve: CDF = _ask({label: _column(values, "values")}, question, loss_of(epsilon, rho), adjacency, randomness)
+    curve: CDF = _ask(_named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
     return curve
 
 
@@ -104,9 +105,8 @@ def quantiles(
     >>> bool(abs(found.x[1] - 50) < 3)
     True
     """
-    shares = several("p", p, "a list of shares, as in [0.25, 0.5],")
-    question = QuantilesQuestion(label, grid, tuple(float(share) for share in shares), hint=hint)
-    return _ask({label: _column(values, "values")}, question, loss_of(epsilon, rho), adjacency, randomness)
+    question = QuantilesQuestion(label, grid, shares("p", p), hint=hint)
+    return _ask(_named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
 
 
 def histogram(
@@ -129,7 +129,7 @@ def histogram(
     True
     """
     question = HistogramQuestion(label, grid)
-    bars: Histogram = _ask({label: _column(values, "values")}, question, loss_of(epsilon, rho), adjacency, randomness)
+    bars: Histogram = _ask(_named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
     return bars
 
 
@@ -311,7 +311,7 @@ def bounds(
     (-8.0, 8.0)
     """
     question = BoundsQuestion(label, unit, coverage)
-    return _ask({label: _column(values, "values")}, question, loss_of(epsilon, rho), adjacency, randomness)
+    return _ask(_named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
 
 
 def loss_of(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:
@@ -344,6 +344,11 @@ def _column(values: Any, name: str) -> Any:
     if not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1 or isinstance(values, str | bytes):
         raise ValueError(f"{name}: a list, a series or an array of one dimension is needed")
     return values
+
+
+def _named(label: str, values: Any) -> dict[str, Any]:
+    require_kind("label", label, str, "a text")
+    return {label: _column(values, "values")}
 
 
 def _pair(labels: Any, scores: Any, name: str) -> dict[str, Any]:

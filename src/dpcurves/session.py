@@ -76,10 +76,11 @@ class Session:
         self._neighbours = _neighbours(adjacency)
         self._unit = _unit(unit, rows_per_unit)
         self._units = units
+        self._trust = _trust(trust)
+        self._randomness = randomness if randomness is not None else Randomness.system()
+        require_kind("randomness", self._randomness, Randomness, "a Randomness, as Randomness.system(),")
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
         self._dataset = dataset
-        self._trust = trust if trust is not None else Central()
-        self._randomness = randomness if randomness is not None else Randomness.system()
         self._records: Records | None = None
         self._ledger.create(Account(dataset, self._neighbours, self._unit, budget))
 
@@ -291,11 +292,20 @@ def _neighbours(adjacency: object) -> Neighbours:
     return adjacency
 
 
+def _trust(trust: TrustModel[Curator] | None) -> TrustModel[Curator]:
+    if trust is None:
+        return Central()
+    if isinstance(trust, type) or not (hasattr(trust, "adaptive") and hasattr(trust, "run")):
+        raise TypeError(f"trust: a trust model, as Central(), is needed, got {trust!r}")
+    return trust
+
+
 def _unit(column: str | None, rows: int | None) -> Unit:
     if column is None:
         if rows is not None:
             raise ValueError("rows_per_unit: name the column that says whose record it is, with unit=")
         return EACH_RECORD
+    require_kind("unit", column, str, "the name of a column")
     if not column:
         raise ValueError("unit: a column needs a name; leave unit out to protect each record on its own")
     if rows is None:

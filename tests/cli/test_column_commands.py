@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from typer.testing import Result
 
+import dpcurves as dp
 from dpcurves import CDF, Histogram, Quantiles
+from dpcurves.cli.views import CdfView
 from dpcurves.display import check_document
 
 Run = Callable[..., Result]
@@ -94,7 +96,16 @@ def test_a_histogram_is_shown_with_its_face_below(run: Run, parquet: Path) -> No
 def test_a_long_curve_is_thinned_on_the_terminal(run: Run, parquet: Path) -> None:
     result = run("cdf", parquet, "--column", "delay", "--grid", "-100:300:1024", *ONE)
     assert "20 of 1025 rows are shown" in result.stdout
+    assert "lower, upper: a band that holds the whole curve with chance 0.95" in result.stdout
     assert len(result.stdout.splitlines()) < 40
+
+
+def test_the_band_of_a_very_fine_curve_is_left_to_its_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    curve = dp.cdf([1, 2, 3] * 9, grid=dp.Grid(0, 4, cells=64), epsilon=1, adjacency=dp.REPLACE_ONE)
+    monkeypatch.setattr("dpcurves.cli.views.MOST_BANDED", 64)
+    (shown,) = CdfView(0.95).tables(curve)
+    assert list(shown.columns) == ["x", "y"]
+    assert shown.headline == "of more than 64 edges no band is shown; --plot draws it"
 
 
 def test_every_declared_category_has_a_curve(run: Run, parquet: Path) -> None:

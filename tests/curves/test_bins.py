@@ -81,6 +81,7 @@ def test_a_histogram_of_a_curve_is_drawn_and_tabulated() -> None:
     found = curve(PrivacyLoss.pure(1), both(len(X))[1]).histogram(10)
     assert isinstance(found, dp.Bins)
     assert list(found.to_frame().columns) == ["left", "right", "share", "count"]
+    assert (found.to_frame(level=0.9)["lower"].to_numpy() == found.intervals(0.9)[:, 0]).all()
     assert "Histogram of x" in found._repr_html_()
     assert found.plot(level=0.9).get_ylabel() == "share of records"
 

@@ -126,6 +126,17 @@ def test_a_curve_that_was_written_is_read_with_its_bands() -> None:
     assert again.label == "x (m)"
 
 
+def test_a_frame_has_the_band_if_a_level_is_given() -> None:
+    curve = answer(QUESTION, {"x": X}, PrivacyLoss.pure(1), both(len(X))[0], seed=3)
+    assert list(curve.to_frame().columns) == ["x", "y"]
+    frame, (lower, upper) = curve.to_frame(level=0.9), curve.band(0.9)
+    assert list(frame.columns) == ["x", "y", "lower", "upper"]
+    assert (frame["lower"].to_numpy() == lower).all()
+    assert (frame["upper"].to_numpy() == upper).all()
+    with pytest.raises(ValueError, match="^level: "):
+        curve.to_frame(level=95)
+
+
 def test_a_file_holds_what_is_needed_to_judge_the_curve() -> None:
     written = json.loads(answer(QUESTION, {"x": X}, PrivacyLoss.pure(1), both(len(X))[1], seed=3).to_json())
     assert (written["kind"], written["schema"]) == ("cdf", 1)
@@ -145,3 +156,4 @@ def test_categories_share_one_price() -> None:
     assert written["kind"] == "curves"
     assert written["curves"]["a"]["privacy"]["epsilon"] == float(HUGE.epsilon or Fraction(0))
     assert len(curves.to_frame()) == 2 * 65
+    assert list(curves.to_frame(level=0.9).columns) == ["kind", "x", "y", "lower", "upper"]

@@ -25,6 +25,8 @@ def test_intervals_hold_the_quantiles_of_the_records() -> None:
     assert (np.quantile(X, found.p) <= ends[:, 1]).all()
     again = Quantiles.from_json(found.to_json())
     assert (again.intervals(0.99) == ends).all()
+    assert list(found.to_frame().columns) == ["p", "x"]
+    assert (found.to_frame(level=0.99)["upper"].to_numpy() == ends[:, 1]).all()
 
 
 @pytest.mark.parametrize("at", [(), (-0.1,), (0.5, 1.5), (float("nan"),)])

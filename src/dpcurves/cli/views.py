@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
 
 Curve = TypeVar("Curve", contravariant=True)
+MOST_BANDED = 2**16 + 1
 
 
 class Shown(NamedTuple):
@@ -48,13 +49,18 @@ class View(Protocol[Curve]):
 
 @dataclass(frozen=True)
 class CdfView:
-    """Edges, and shares of records below them; a band in the picture."""
+    """Edges, and shares of records below them, in a band."""
 
     level: float
 
     def tables(self, curve: CDF) -> list[Shown]:
-        """Edges and shares."""
-        return [Shown("", {"x": curve.x, "y": curve.y})]
+        """Edges, shares and the band, which takes long to simulate on very many cells."""
+        columns = {"x": curve.x, "y": curve.y}
+        if len(curve.y) > MOST_BANDED:
+            return [Shown(f"of more than {MOST_BANDED} edges no band is shown; --plot draws it", columns)]
+        lower, upper = curve.band(self.level)
+        words = f"lower, upper: a band that holds the whole curve with chance {self.level:g}"
+        return [Shown(words, {**columns, "lower": lower, "upper": upper})]
 
     def draw(self, curve: CDF) -> Axes:
         """The curve in its band."""

@@ -19,7 +19,7 @@ from ..privacy import Model, PrivacyLoss, ReplaceOne, declared
 from ..release import Evidence, Face, Release, Setting, Step
 from .labels import labels
 from .question import card_of, face_of
-from .score_groups import HALF, SCORES, ScoreGroups, require_groups
+from .score_groups import HALF, SCORES, ScoreGroups, groups_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,9 +129,7 @@ class BinnedResidualsQuestion:
     def __post_init__(self) -> None:
         labels(self.label, self.pos_label, self.neg_label)
         declared(self.model)
-        if self.bins < 2:
-            raise ValueError(f"bins: at least 2 are needed, got {self.bins}")
-        require_groups(self.bins, self.grid, name="bins")
+        object.__setattr__(self, "bins", groups_of(self.bins, self.grid, name="bins"))
         if not (self.grid.lower >= 0 and self.grid.upper <= 1):
             raise ValueError(f"grid: predicted probabilities lie between 0 and 1, got {self.grid}")
         if self.least is not None:

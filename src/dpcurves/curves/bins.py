@@ -92,9 +92,11 @@ class Bins:
             self.x, self.share, self.face, label=self.label, intervals=intervals, level=level, ax=ax, name=name
         )
 
-    def to_frame(self) -> Any:
-        """Columns ``left``, ``right``, ``share`` and ``count`` as a data frame."""
-        return display.to_frame({"left": self.x[:-1], "right": self.x[1:], "share": self.share, "count": self.count})
+    def to_frame(self, *, level: float | None = None) -> Any:
+        """Columns ``left``, ``right``, ``share`` and ``count``; with a `level`, its ``lower`` and ``upper``."""
+        columns = {"left": self.x[:-1], "right": self.x[1:], "share": self.share, "count": self.count}
+        ends = {} if level is None else dict(zip(("lower", "upper"), self.intervals(level).T, strict=True))
+        return display.to_frame({**columns, **ends})
 
     def to_json(self) -> str:
         """The published format (``kind`` is ``bins``), with the noise law: bins read from it have their intervals."""

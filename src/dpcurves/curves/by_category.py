@@ -62,9 +62,12 @@ class ByCategory(Mapping[Category, Curve]):
         evidence: dict[str, object] = {"question": {"by": self.column}, "releases": []}
         return display.envelope("curves", {"curves": curves}, self.face, evidence)
 
-    def to_frame(self) -> Any:
-        """The columns of all curves, one below the other, with their category in the first column."""
-        frames = [narwhals.from_native(curve.to_frame()) for curve in self._curves.values()]
+    def to_frame(self, **shown: float) -> Any:
+        """The columns of all curves, one below the other, with their category in the first column.
+
+        A ``level`` goes on to curves that have bands.
+        """
+        frames = [narwhals.from_native(curve.to_frame(**shown)) for curve in self._curves.values()]
         named = [
             frame.with_columns(narwhals.lit(str(category)).alias(self.column)).select(self.column, *frame.columns)
             for category, frame in zip(self._curves, frames, strict=True)

@@ -15,7 +15,7 @@ from ..data.axis import Category
 from ..release import Face, Release, Setting, Step
 from .labels import labels
 from .question import card_of, face_of
-from .score_groups import SCORES, ScoreGroups, grouped, require_groups
+from .score_groups import SCORES, ScoreGroups, grouped, groups_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,7 +109,7 @@ class CalibrationQuestion:
 
     def __post_init__(self) -> None:
         labels(self.label, self.pos_label, self.neg_label)
-        require_groups(self.groups, self.grid)
+        object.__setattr__(self, "groups", groups_of(self.groups, self.grid))
 
     def steps(self, setting: Setting) -> Generator[Step, Release, Calibration]:
         """Cuts, counts, sums."""

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import display
 from ..data import Axis, Categories, Grid, Hint, Outside, Read
 from ..postprocess import inverse_at, population_band, simultaneous_band, value_at
+from ..privacy.given import share
 from ..release import Evidence, Face, Release, Setting, Step
 from .bins import Bins
 from .counted import axis_label, counted, hint_of, hinted, in_words
@@ -95,8 +96,9 @@ class CDF:
         self, p: float, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> tuple[float, float]:
         """Two values that have the quantile `p` between them; for all `p` at once with chance `level`."""
+        at = np.asarray(share("p", p))
         lower, upper = self.band(level, population=population, generator=generator)
-        return float(inverse_at(self.x, upper, np.asarray(p))), float(inverse_at(self.x, lower, np.asarray(p)))
+        return float(inverse_at(self.x, upper, at)), float(inverse_at(self.x, lower, at))
 
     def histogram(self, bins: SupportsIndex | ArrayLike) -> Bins:
         """The share of records in each of so many bins of one width, or between these edges. Spends nothing.
@@ -116,9 +118,10 @@ class CDF:
         band = None if level is None else self.band(level)
         return display.draw_cdf(self.x, self.y, self.face, label=self.label, band=band, level=level, ax=ax, name=name)
 
-    def to_frame(self) -> Any:
-        """Columns ``x`` and ``y`` as a data frame."""
-        return display.to_frame({"x": self.x, "y": self.y})
+    def to_frame(self, *, level: float | None = None) -> Any:
+        """Columns ``x`` and ``y`` as a data frame; with a `level`, also the band as ``lower`` and ``upper``."""
+        band = {} if level is None else dict(zip(("lower", "upper"), self.band(level), strict=True))
+        return display.to_frame({"x": self.x, "y": self.y, **band})
 
     def to_json(self) -> str:
         """The published format (``kind`` is ``cdf``), with the noise law: a curve read from it has its bands."""

@@ -17,7 +17,7 @@ from ..postprocess.generator import public_generator
 from ..release import Face, Release, Setting, Step
 from .labels import labels
 from .question import card_of, face_of
-from .score_groups import SCORES, ScoreGroups, grouped, require_groups
+from .score_groups import SCORES, ScoreGroups, grouped, groups_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,7 +119,7 @@ class HosmerLemeshowQuestion:
 
     def __post_init__(self) -> None:
         labels(self.label, self.pos_label, self.neg_label)
-        require_groups(self.groups, self.grid)
+        object.__setattr__(self, "groups", groups_of(self.groups, self.grid))
         if self.grid.lower < 0 or self.grid.upper > 1:
             raise ValueError(f"grid: predicted probabilities lie in [0, 1], got {self.grid.lower} to {self.grid.upper}")
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from ..data import Categories
 from ..data.axis import Category
+from ..privacy.given import require_kind
 
 _OPPOSITES: dict[Category, Category] = {1: 0, 0: 1, -1: 1}
 
@@ -16,7 +19,10 @@ def labels(column: str, positive: Category, negative: Category | None) -> Catego
 
     Raises:
         ValueError: the negative label is missing where it does not go without saying, or is the positive one.
+        TypeError: a label is a list of some.
     """
+    require_kind("pos_label", positive, Hashable, "a text or a number")
+    require_kind("neg_label", negative, Hashable, "a text or a number")
     if negative is None:
         if positive not in _OPPOSITES:
             raise ValueError(f"neg_label: say which label is negative, where the positive one is {positive!r}")

@@ -11,6 +11,7 @@ import numpy as np
 from .. import display
 from ..data import Axis, Grid, RangeQuery
 from ..postprocess import PathQuantile
+from ..privacy.given import chance, share
 from ..release import ALL, Evidence, Face, Release, Setting, Step
 from .counted import axis_label
 from .question import card_of, face_of
@@ -102,6 +103,7 @@ class QuantileQuestion:
 
     Raises:
         ValueError: `p` is not between 0 and 1, or `level` not strictly.
+        TypeError: one of them is no number.
     """
 
     column: str
@@ -111,10 +113,8 @@ class QuantileQuestion:
     measured_in: str = ""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.p <= 1:
-            raise ValueError(f"p: a share between 0 and 1 is needed, got {self.p}")
-        if not 0 < self.level < 1:
-            raise ValueError(f"level: a chance between 0 and 1 is needed, got {self.level}")
+        object.__setattr__(self, "p", share("p", self.p))
+        object.__setattr__(self, "level", chance("level", self.level))
 
     @property
     def paid_as(self) -> RangeQuery:

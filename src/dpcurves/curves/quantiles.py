@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import display
 from ..data import Grid, Hint, Outside
-from ..privacy.given import several
+from ..privacy.given import several, share
 from ..release import Release, Setting, Step
 from .cdf import CDF, CdfQuestion
 from .counted import hint_of, hinted, in_words
@@ -61,9 +61,10 @@ class Quantiles:
             self.p, self.x, self.face, label=self.curve.label, intervals=intervals, level=level, ax=ax
         )
 
-    def to_frame(self) -> Any:
-        """Columns ``p`` and ``x`` as a data frame."""
-        return display.to_frame({"p": self.p, "x": self.x})
+    def to_frame(self, *, level: float | None = None) -> Any:
+        """Columns ``p`` and ``x`` as a data frame; with a `level`, also the intervals as ``lower`` and ``upper``."""
+        ends = {} if level is None else dict(zip(("lower", "upper"), self.intervals(level).T, strict=True))
+        return display.to_frame({"p": self.p, "x": self.x, **ends})
 
     def to_json(self) -> str:
         """The published format (``kind`` is ``quantiles``)."""
@@ -102,7 +103,7 @@ class QuantilesQuestion:
 
     Raises:
         ValueError: a share is not between 0 and 1, or there is none.
-        TypeError: `at` is a single number.
+        TypeError: `at` is a single number, or holds what is none.
     """
 
     column: str
@@ -113,9 +114,7 @@ class QuantilesQuestion:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hint", hint_of(self.hint))
-        object.__setattr__(self, "at", several("at", self.at, "a tuple of shares, as in (0.25, 0.5),"))
-        if not self.at or any(not 0 <= p <= 1 for p in self.at):
-            raise ValueError(f"at: shares between 0 and 1 are needed, as in 0.25,0.5,0.75, got {self.at}")
+        object.__setattr__(self, "at", shares("at", self.at))
 
     def steps(self, setting: Setting) -> Generator[Step, Release, Quantiles]:
         """A distribution function, read at the shares."""
@@ -125,3 +124,16 @@ class QuantilesQuestion:
 
     def __str__(self) -> str:
         return in_words("quantiles", self.column, None) + hinted(self.hint)
+
+
+def shares(name: str, given: Any) -> tuple[float, ...]:
+    """Shares of the records; `name` is what they are called where they are asked for.
+
+    Raises:
+        ValueError: one is not between 0 and 1, or there is none.
+        TypeError: it is a single number, or one of them is none.
+    """
+    found = tuple(share(name, each) for each in several(name, given, "a list of shares, as in [0.25, 0.5],"))
+    if not found:
+        raise ValueError(f"{name}: at least one share between 0 and 1 is needed")
+    return found

@@ -17,6 +17,7 @@ from ..data.query import LARGEST_LEAST
 from ..postprocess import public_generator
 from ..postprocess.simplex import on_simplex
 from ..privacy import Exact, Model, declared
+from ..privacy.whole import make_whole, whole
 from ..release import Evidence, Face, Release, Setting, Step
 from ..surveys import PrivTreeSurvey, Survey, Surveyed
 from ..surveys.survey import epsilon_per_record
@@ -82,7 +83,14 @@ class ResidualPlot:
         """Predictions in so many slices of about equal width: their middles, shares of records and mean residuals.
 
         A slice without records has no mean: NaN.
+
+        Raises:
+            ValueError: there is no slice.
+            TypeError: `count` is no whole number.
         """
+        count = whole("count", count)
+        if count < 1:
+            raise ValueError(f"count: at least one slice is needed, got {count}")
         parts = np.array_split(np.arange(len(self.density)), min(count, len(self.density)))
         first, last = np.array([(part[0], part[-1] + 1) for part in parts]).T
         slices = np.add.reduceat(self.density, first, axis=0)
@@ -91,7 +99,15 @@ class ResidualPlot:
         return (self.x_edges[first] + self.x_edges[last]) / 2, share, mean
 
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        """Other points from the same density, of shape ``(size, 2)``. Costs nothing."""
+        """Other points from the same density, of shape ``(size, 2)``. Costs nothing.
+
+        Raises:
+            ValueError: `size` is below zero.
+            TypeError: `size` is no whole number.
+        """
+        size = whole("size", size)
+        if size < 0:
+            raise ValueError(f"size: a number of points is needed, got {size}")
         return scattered(self.density, (self.x_edges, self.y_edges), size, generator)
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
@@ -184,6 +200,7 @@ class ResidualPlotQuestion:
             raise TypeError(f"survey: one of dpcurves.surveys is needed, as in DawaSurvey(), got {self.survey!r}")
         if self.predicted == self.residual:
             raise ValueError(f"residual: another column than that of predictions is needed, got {self.residual!r}")
+        make_whole(self, cells="cells")
         if not 1 <= self.cells <= FINEST:
             raise ValueError(f"cells: a whole number from 1 to {FINEST} is needed, got {self.cells}")
         self._bounds(spare=0)

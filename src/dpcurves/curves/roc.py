@@ -17,7 +17,7 @@ from ..data.axis import Category
 from ..postprocess import auc, auc_of_counts, drawn_even, interval, noise_draws, roc_points, unbiased, upper_quantile
 from ..postprocess.generator import draws_for, public_generator
 from ..postprocess.roc import LEAST_MASS
-from ..privacy.given import chosen
+from ..privacy.given import chance, chosen
 from ..release import Evidence, Face, Release, Setting, Step
 from .labels import labels
 from .question import card_of, face_of, require_independent
@@ -72,6 +72,7 @@ class ROC:
 
         From 0 to 1 where noise alone may have made the counts of a class: then there may be no area to hold.
         """
+        level = chance("level", level)
         deviations, of_classes = self._deviations(generator)
         if population:
             deviations = deviations + self._sampling(len(deviations), generator)

@@ -19,6 +19,7 @@ from ..data import Axis, Categories, CountQuery, CutQuery, Grid, Outside, Read, 
 from ..postprocess import Groups, least_squares, noise_draws
 from ..postprocess.generator import DRAWS, public_generator
 from ..privacy.given import require_kind
+from ..privacy.whole import whole
 from ..release import Evidence, Release, Step
 
 FloatArray = NDArray[np.float64]
@@ -84,20 +85,22 @@ def grouped(
     return answer, (cuts, counts, sums)
 
 
-def require_groups(groups: int, grid: Grid, *, name: str = "groups") -> None:
-    """Groups can be formed; `name` is what they are called where they are asked for.
+def groups_of(groups: int, grid: Grid, *, name: str = "groups") -> int:
+    """How many groups can be formed; `name` is what they are called where they are asked for.
 
     Raises:
         ValueError: there are fewer than 2, or more than 1000, or values outside the grid have no group.
-        TypeError: the grid is no `Grid`.
+        TypeError: the grid is no `Grid`, or `groups` no whole number.
     """
     require_kind("grid", grid, Grid, "a Grid, as in Grid(0, 1, cells=64),")
+    groups = whole(name, groups)
     if groups < 2:
         raise ValueError(f"{name}: at least 2 are needed, got {groups}")
     if groups > MOST_GROUPS:
         raise ValueError(f"{name}: at most {MOST_GROUPS} are cut, got {groups}")
     if grid.outside is Outside.APART:
         raise ValueError("grid: groups need scores outside the grid clamped, not counted apart")
+    return groups
 
 
 def _drawn(evidence: Evidence, chance: np.random.Generator) -> FloatArray:

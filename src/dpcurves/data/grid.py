@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 from math import isfinite
-from operator import index as whole_number
 from re import fullmatch
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..privacy.given import chosen
+from ..privacy.given import chosen, number
+from ..privacy.whole import whole
 
 MOST_LAID_OUT = 2**20
 """Of a grid with a formula, not more edges than this are kept in memory at a time."""
@@ -69,6 +69,7 @@ class Grid:
     @classmethod
     def geometric(cls, lower: float, upper: float, *, cells: int, outside: Outside = Outside.CLAMPED) -> Grid:
         """Edges in equal ratios, from `lower` above zero."""
+        lower, upper = number("grid", lower), number("grid", upper)
         if not (lower > 0 and isfinite(upper / lower)):
             raise ValueError(f"grid: a geometric grid has bounds above zero of a finite ratio, got {lower} and {upper}")
         grid = cls.__new__(cls)
@@ -78,7 +79,10 @@ class Grid:
     @classmethod
     def from_edges(cls, edges: Sequence[float], *, outside: Outside = Outside.CLAMPED) -> Grid:
         """These edges, which must rise."""
-        exact = tuple(float(edge) for edge in edges)
+        try:
+            exact = tuple(float(edge) for edge in edges)
+        except (TypeError, ValueError):
+            raise ValueError("grid: at least two edges are needed, which are numbers") from None
         if len(exact) < 2 or any(not left < right for left, right in pairwise(exact)):
             raise ValueError("grid: at least two edges are needed, each above the one before")
         grid = cls.__new__(cls)
@@ -103,13 +107,13 @@ class Grid:
     def _set(  # noqa: PLR0917
         self, lower: float, upper: float, cells: int, spacing: Spacing, explicit: tuple[float, ...], outside: Outside
     ) -> None:
-        lower, upper = float(lower), float(upper)
+        lower, upper, cells = number("grid", lower), number("grid", upper), whole("cells", cells)
         if not (isfinite(lower) and isfinite(upper) and isfinite(upper - lower) and lower < upper):
             raise ValueError(f"grid: finite bounds are needed, the lower below the upper, got {lower} and {upper}")
-        if whole_number(cells) < 1:
+        if cells < 1:
             raise ValueError(f"grid: at least 1 cell is needed, got {cells}")
         for name, value in (
-            ("lower", lower), ("upper", upper), ("cells", whole_number(cells)), ("spacing", spacing),
+            ("lower", lower), ("upper", upper), ("cells", cells), ("spacing", spacing),
             ("explicit", explicit), ("outside", chosen("outside", outside, Outside)),
         ):  # fmt: skip
             object.__setattr__(self, name, value)

@@ -105,7 +105,7 @@ def _parsed(text: str) -> dict[str, Any]:
         document = json.loads(text, parse_constant=_refused, parse_float=_bounded, parse_int=_whole)
     except json.JSONDecodeError as damage:
         raise ValueError(f"curve: this is not JSON (line {damage.lineno}, column {damage.colno})") from None
-    except (ValueError, RecursionError):
+    except (TypeError, ValueError, RecursionError):
         raise ValueError("curve: this is not JSON, or holds numbers or nesting beyond all measure") from None
     if not isinstance(document, dict):
         raise ValueError("curve: an object is needed")

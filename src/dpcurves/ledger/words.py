@@ -13,7 +13,7 @@ def require_name(argument: str, name: str) -> None:
     Raises:
         ValueError: names the argument.
     """
-    if not (0 < len(name) <= LONGEST_NAME and name.isprintable()):
+    if not (isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()):
         raise ValueError(f"{argument}: 1 to {LONGEST_NAME} printable characters are needed")
 
 

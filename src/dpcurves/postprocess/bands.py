@@ -12,6 +12,7 @@ from math import ceil, isfinite, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from ..privacy.given import chance
 from .tree import FloatArray
 
 Band = tuple[FloatArray, FloatArray]
@@ -71,7 +72,7 @@ def population_band(
     The chance of an error is split in halves: noise, and sampling by Dvoretzky, Kiefer and Wolfowitz. Units that have
     several records, or that depend on each other, are not covered.
     """
-    each = (1 + level) / 2
+    each = (1 + chance("level", level)) / 2
     lower, upper = simultaneous_band(curve, deviations, each, known)
     sampling = dvoretzky(units, each)
     return np.maximum(lower - sampling, 0.0), np.minimum(upper + sampling, 1.0)
@@ -93,7 +94,7 @@ def interval(estimate: float, deviations: FloatArray, level: float) -> tuple[flo
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
     """
-    each = (1 + level) / 2
+    each = (1 + chance("level", level)) / 2
     return estimate - upper_quantile(deviations, each), estimate + upper_quantile(-deviations, each)
 
 
@@ -103,9 +104,8 @@ def upper_quantile(sample: FloatArray, level: float) -> float:
     >>> upper_quantile(np.arange(1.0, 100.0), 0.95)
     95.0
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level: a number between 0 and 1 is needed, got {level}")
-    rank = ceil((len(sample) + 1) * level - 1e-9)  # 1e-9: 1000 * 0.95 is 950, whatever doubles make of it
+    # 1e-9: 1000 * 0.95 is 950, whatever doubles make of it
+    rank = ceil((len(sample) + 1) * chance("level", level) - 1e-9)
     if rank > len(sample):
         raise ValueError(f"level: {level} needs more than {len(sample)} draws")
     return float(np.partition(sample, rank - 1)[rank - 1])
@@ -121,6 +121,4 @@ def dvoretzky(units: float, level: float) -> float:
     """
     if not (units > 0 and isfinite(units)):
         raise ValueError(f"units: a number above zero is needed, got {units}")
-    if not 0 < level < 1:
-        raise ValueError(f"level: a number between 0 and 1 is needed, got {level}")
-    return sqrt(log(2 / (1 - level)) / (2 * units))
+    return sqrt(log(2 / (1 - chance("level", level))) / (2 * units))

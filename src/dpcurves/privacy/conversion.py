@@ -7,6 +7,8 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from math import exp, isfinite, log, log1p, sqrt
 
+from .given import number
+
 DIGITS = 12
 COARSE = 1e-4
 BILLIONTH = Decimal("1e-9")
@@ -89,9 +91,10 @@ def _root(rising: Callable[[float], float], upper: float) -> float:
 
 
 def _chance(delta: float) -> float:
-    if not 0 < delta < 1:
+    found = number("delta", delta)
+    if not 0 < found < 1:
         raise ValueError(f"delta: a chance strictly between 0 and 1 is needed, got {delta}")
-    return float(delta)
+    return found
 
 
 def _not_negative(value: Fraction | float, name: str) -> float:

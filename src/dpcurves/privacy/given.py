@@ -54,6 +54,32 @@ def number(name: str, given: Any) -> float:
         raise ValueError(f"{name}: a number that a double can hold is needed") from None
 
 
+def chance(name: str, given: Any) -> float:
+    """A number strictly between 0 and 1.
+
+    Raises:
+        TypeError: it is no number.
+        ValueError: it is another one.
+    """
+    found = number(name, given)
+    if not 0 < found < 1:
+        raise ValueError(f"{name}: a number between 0 and 1 is needed, as in 0.95, got {given}")
+    return found
+
+
+def share(name: str, given: Any) -> float:
+    """A number from 0 to 1.
+
+    Raises:
+        TypeError: it is no number.
+        ValueError: it is another one.
+    """
+    found = number(name, given)
+    if not 0 <= found <= 1:
+        raise ValueError(f"{name}: shares between 0 and 1 are needed, as in 0.25, got {given}")
+    return found
+
+
 def several(name: str, given: Any, written: str) -> tuple[Any, ...]:
     """All of them, in their order.
 

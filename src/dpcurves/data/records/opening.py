@@ -99,6 +99,6 @@ def _file(path: Path, delimiter: str) -> Source:
 
 
 def _checked(delimiter: str) -> str:
-    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in OWN_DELIMITERS:
+    if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii() or delimiter in OWN_DELIMITERS:
         raise ValueError(f"delimiter: one character of ASCII is needed, no quote and no line end, got {delimiter!r}")
     return delimiter
