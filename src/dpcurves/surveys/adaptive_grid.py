@@ -14,28 +14,47 @@ from .counted import counted, read_regions, records_inside, regions, together
 from .extent import Extent, Places, equal_blocks
 from .survey import Axes, Conversation, FloatArray, epsilon_per_record
 
-HALF = Fraction(1, 2)
+FOR_SIZE = Fraction(1, 100)
+"""What part of the share counts all records, where that is private: a first grid that is a little off costs little."""
+
+COARSE = Fraction(2, 5)
+"""What part of the rest counts the blocks; the others count their parts."""
+
+PER_PART = 2
+"""How many records a part is to hold, in scales of its noise."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveGridSurvey:
     """Two levels of blocks (Qardaji, Yang and Li 2013), read together by least squares. Two turns, or three.
 
-    Half of the share counts coarse blocks, half the parts of each, which are about ``count * epsilon / 5`` of it. Where
-    the number of records is private a twentieth of the share counts them first; the paper takes it as known. The
-    paper's way to make both levels agree supposes equal parts; here each block is read with the parts that it has.
+    Two fifths of the share count coarse blocks, the others their parts, of which a block has about half as many as
+    it seems to hold records, times the epsilon of the parts. Where the number of records is private a hundredth of the
+    share counts them first; the paper takes it as known.
+
+    No block is divided that noise alone may have made large, which the paper does not ask. More parts have more noise
+    together, so the coarse count is trusted more: empty blocks would be divided where it is too high, and then be read
+    as holding records. With that put right smaller parts pay, where records are dense (the paper: a fifth as many as
+    records times epsilon). And blocks stay so large that their parts can be finer. Each is read with the parts it has.
+
+    Formal guarantees: those of `Survey`. Shares are public, and make up `share`: 1/100 and 99/100, or 0 and 1 where the
+    number of records is public; of the latter 2/5 and 3/5. Each turn counts one tiling, of blocks that are disjoint and
+    follow from public facts and earlier turns alone: so under either adjacency it loses its share, and all turns
+    together `share`, by adaptive composition.
     """
 
     def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
         """Ask how many records there are, if need be, then for coarse blocks, then for fine ones."""
         extent = Extent.of(axes)
-        records, left, paid = yield from records_inside(axes, extent, setting, share)
+        records, left, paid = yield from records_inside(axes, extent, setting, share, FOR_SIZE)
         epsilon = epsilon_per_record(setting, left)
-        coarse = equal_blocks(extent.shape, coarse_parts(records, epsilon, len(extent.shape)))
-        first = yield from counted(axes, extent, [coarse], Read.CELLS, left * HALF)
-        fine = _divided(extent.shape, coarse, first.cells.ravel(), epsilon / 2)
+        coarse = equal_blocks(extent.shape, coarse_parts(records, epsilon, extent.shape))
+        first = yield from counted(axes, extent, [coarse], Read.CELLS, left * COARSE)
+        seen = np.bincount(coarse, weights=first.cells.ravel()).astype(np.float64)
+        parts = parts_of(seen, epsilon, len(extent.shape))
+        fine = _divided(extent.shape, coarse, parts)
         query = regions(axes, extent, [coarse, fine], Read.CELLS, turn=1)
-        second = yield Step(regions(axes, extent, [_pairs(coarse, fine)], Read.CELLS, turn=1), left * HALF)
+        second = yield Step(regions(axes, extent, [_pairs(coarse, fine)], Read.CELLS, turn=1), left * (1 - COARSE))
         return read_regions(query, extent, together(first.releases[0], second), (*paid, *first.releases, second))
 
 
@@ -44,24 +63,39 @@ def _pairs(coarse: Places, fine: Places) -> Places:
     return coarse * (int(fine.max()) + 1) + fine
 
 
-def coarse_parts(records: float, epsilon: float, axes: int) -> int:
+def coarse_parts(records: float, epsilon: float, shape: tuple[int, ...]) -> int:
     """Into how many parts to divide each axis at first: a quarter of what equal blocks would have, but 10 at least.
 
-    >>> coarse_parts(10**6, 1, axes=2), coarse_parts(0, 1, axes=2)
-    (80, 10)
+    And no more than three halves of the root of the longest side: the second level is to be finer by as much.
+
+    >>> [coarse_parts(records, 1, (256, 256)) for records in (0, 40_000, 10**6)]
+    [10, 16, 24]
     """
     blocks: float = max(records, 0.0) * epsilon / 10
-    return max(10, math.ceil(math.pow(blocks, 1 / axes) / 4 - 1e-9))
+    wanted = max(10, math.ceil(math.pow(blocks, 1 / len(shape)) / 4 - 1e-9))
+    return min(wanted, math.isqrt(9 * max(shape) // 4))
 
 
-def _divided(shape: tuple[int, ...], coarse: Places, estimate: FloatArray, epsilon: float) -> Places:
+def parts_of(counts: FloatArray, epsilon: float, axes: int) -> Places:
+    """Into how many parts to divide each axis of blocks with these noisy counts.
+
+    No block is divided that holds less than log(blocks) scales of the noise: of empty ones, half a block in all exceeds
+    that on average.
+
+    >>> parts_of(np.array([0.0, 10.0, 40.0, 400.0]), 1, axes=2).tolist()
+    [1, 2, 4, 11]
+    """
+    least = math.log(len(counts)) / (epsilon * float(COARSE))
+    wanted = np.where(counts > least, counts, 0.0) * epsilon * float(1 - COARSE) / PER_PART
+    return np.maximum(1, np.ceil(wanted ** (1 / axes) - 1e-9)).astype(np.int64)
+
+
+def _divided(shape: tuple[int, ...], coarse: Places, parts: Places) -> Places:
     """Of each cell, the number of its part in its block, where a block is divided into as many along each axis."""
-    sums = np.bincount(coarse, weights=estimate)
-    parts = np.maximum(1, np.ceil((np.maximum(sums, 0.0) * epsilon / 5) ** (1 / len(shape)) - 1e-9)).astype(np.int64)
     label = np.zeros(len(coarse), dtype=np.int64)
     for places in np.indices(shape).reshape(len(shape), -1):
-        low = np.full(len(sums), np.iinfo(np.int64).max)
-        high = np.zeros(len(sums), dtype=np.int64)
+        low = np.full(len(parts), np.iinfo(np.int64).max)
+        high = np.zeros(len(parts), dtype=np.int64)
         np.minimum.at(low, coarse, places)
         np.maximum.at(high, coarse, places)
         width = (high - low + 1)[coarse]

@@ -74,15 +74,15 @@ def together(first: Release, second: Release) -> Evidence:
 
 
 def records_inside(
-    axes: Axes, extent: Extent, setting: Setting, share: Fraction
+    axes: Axes, extent: Extent, setting: Setting, share: Fraction, part: Fraction = FOR_TOTAL
 ) -> Generator[Step, Release, tuple[float, Fraction, Releases]]:
     """About how many records there are, what is left of the share, and what was paid for.
 
-    Where their number is public it costs nothing, and those outside or missing are counted in; else a part of the share
-    pays for one count.
+    Where their number is public it costs nothing, and those outside or missing are counted in; else this part of the
+    share pays for one count.
     """
     if setting.adjacency.total is not None:
         return float(setting.adjacency.total), share, ()
     whole = [np.zeros(extent.cells, dtype=np.int64)]
-    found = yield from counted(axes, extent, whole, Read.CELLS, share * FOR_TOTAL, turn=FIRST)
-    return float(found.cells.sum()), share * (1 - FOR_TOTAL), found.releases
+    found = yield from counted(axes, extent, whole, Read.CELLS, share * part, turn=FIRST)
+    return float(found.cells.sum()), share * (1 - part), found.releases

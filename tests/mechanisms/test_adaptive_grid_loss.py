@@ -1,0 +1,80 @@
+"""Adaptive grids: what all turns lose together, exactly, on all tiny neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from exact_loss import price
+from numpy.typing import NDArray
+from tiny_tables import ADJACENCIES, IntArray, axes, data_sets, neighbours
+
+from dpcurves.data import RegionQuery
+from dpcurves.mechanisms import AUTO
+from dpcurves.mechanisms.linear import arranged, exact_sums
+from dpcurves.privacy import Adjacency, PrivacyLoss
+from dpcurves.release import Measured, Plan, Release, Setting
+from dpcurves.surveys import AdaptiveGridSurvey
+
+CELLS = 6
+Answer = Callable[[Plan], tuple[int, ...]]
+
+
+def asked(setting: Setting, answer: Answer) -> list[Plan]:
+    """All turns, where they are answered so."""
+    steps, plans = AdaptiveGridSurvey().counts(axes(1, CELLS), setting, Fraction(1)), list[Plan]()
+    try:
+        step = next(steps)
+        while True:
+            plans.append(AUTO.plan(step.query, setting.loss * step.share, setting.adjacency))
+            step = steps.send(Release(plans[-1], answer(plans[-1]), None, seeded=True))
+    except StopIteration:
+        return plans
+
+
+def drawn(seed: int) -> Answer:
+    """Any counts: some blocks are divided, others are not."""
+    chance = np.random.default_rng(seed)
+    return lambda plan: tuple(chance.integers(-10, 100, len(plan.law.blank())).tolist())
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
+@pytest.mark.parametrize("loss", [PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.3")], ids=str)
+def test_all_turns_together_lose_exactly_what_is_claimed(loss: PrivacyLoss, adjacency: Adjacency) -> None:
+    """On every path: whatever was answered, the next turn is the same for both neighbours."""
+    sets = data_sets(CELLS + 1, 3)
+    pairs = neighbours(sets, adjacency)
+    sizes = set()
+    for seed in range(6):
+        plans = asked(Setting(loss, adjacency, adaptive=True), drawn(seed))
+        assert len(plans) == (3 if adjacency.total is None else 2)
+        spent = np.sum([_spent(plan, sets, pairs) for plan in plans], axis=0)
+        assert spent.max() == (loss.epsilon if loss.is_pure else loss.rho)
+        sizes.add(len(plans[-1].law.blank()))
+    assert len(sizes) > 1
+
+
+def _spent(plan: Plan, sets: IntArray, pairs: IntArray) -> NDArray[np.object_]:
+    """What one turn loses between the neighbours of each pair, exactly."""
+    assert isinstance(plan.query, RegionQuery)
+    assert isinstance(plan.law, Measured)
+    released = [exact_sums(arranged(table, plan.query), plan.law) for table in sets]
+    spent = np.zeros(len(pairs), dtype=object)
+    for parts in zip(*released, strict=True):
+        sums = np.array([part for part, _ in parts], dtype=np.int64)
+        shift = np.abs(sums[pairs[:, 0]] - sums[pairs[:, 1]])
+        norm = (shift if plan.loss.is_pure else shift**2).sum(axis=1)
+        spent += price(parts[0][1]) * norm.astype(object)
+    return spent
+
+
+def test_shares_are_public_and_make_up_the_whole() -> None:
+    for adjacency in ADJACENCIES:
+        rest = Fraction(99, 100) if adjacency.total is None else Fraction(1)
+        setting = Setting(PrivacyLoss.pure(1), adjacency, adaptive=True)
+        for seed in range(3):
+            plans = asked(setting, drawn(seed))
+            paid = [plan.loss.epsilon for plan in plans]
+            assert paid == [*([1 - rest] if rest < 1 else []), rest * 2 / 5, rest * 3 / 5]
