@@ -236,8 +236,27 @@ def test_a_table_without_records_is_refused_where_the_number_of_units_is_public(
     assert run("cdf", file, *DELAY, "--epsilon", "1", "--adjacency", "add-remove").exit_code == 0
 
 
-def test_in_a_csv_file_what_is_no_number_is_missing(run: Run, csv: Path) -> None:
-    assert run("cdf", csv, "--column", "words", "--grid", "0:1:4", *ONE).exit_code == 0
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("cdf", ("--column", "words", "--grid", "0:1:4")), ("quantiles", ("--column", "words", "--grid", "0:1:4096")),
+        ("histogram", ("--column", "words", "--grid", "0:1:4")),
+        ("quantile", ("--column", "words", "--grid", "0:1:64", "--at", "0.5")),
+        ("calibration", ("--label", "carrier", "--score", "score")), ("roc", ("--label", "late", "--score", "words")),
+    ],
+)  # fmt: skip
+def test_where_nearly_all_records_are_missing_a_line_says_so(
+    run: Run, csv: Path, command: str, options: tuple[str, ...]
+) -> None:
+    for adjacency in ("replace-one", "add-remove"):
+        result = run(command, csv, *options, "--epsilon", "1", "--adjacency", adjacency)
+        assert result.exit_code == 0
+        assert "dpcurves: nearly all records are missing (about " in result.stderr
+
+
+def test_where_records_have_values_nothing_is_said_of_missing_ones(run: Run, csv: Path) -> None:
+    for command, options in (("cdf", DELAY), ("roc", SCORES), ("bounds", (*SIZES, "--smallest", "1"))):
+        assert "missing" not in run(command, csv, *options, *ONE).stderr
 
 
 def test_without_a_ledger_the_adjacency_must_be_said(run: Run, parquet: Path) -> None:

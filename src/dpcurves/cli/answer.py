@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .accounts import account_of, files_of, ledger_at, require_kept
+from .missing import warning_of
 from .output import Input, Output
 from .promise_options import Payer, Price, Promise, Units
 from .refusal import Kept, Misuse
@@ -62,6 +63,7 @@ def answer(question: Question[Any], view: View[Any], terms: Terms, output: Outpu
         with waiting("drawing"):
             output.write_plot(lambda: view.draw(curve))
         _say(terminal, curve.face, output)
+        _warn(curve)
         _settle(terminal, session.statement, terms.payer, _free(question, request))
 
 
@@ -130,6 +132,12 @@ def _show(terminal: Console, title: str, view: View[Any], curve: Any) -> None:
 
 def _say(terminal: Console, face: Face, output: Output) -> None:
     say(terminal, f"mechanism: {face.mechanism}", *(f"written: {name}" for name in output.files))
+
+
+def _warn(curve: Any) -> None:
+    warning = warning_of(curve)
+    if warning is not None:
+        print(f"dpcurves: {warning}", file=sys.stderr)
 
 
 def _free(question: Question[Any], request: str) -> str:
