@@ -1,4 +1,4 @@
-"""A real PostgreSQL server for all tests that need one."""
+"""A real PostgreSQL server for all tests that need one; and no test is judged by the clock."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 NewDatabase = Callable[[], str]
+settings.register_profile("dpcurves", deadline=None)
+settings.load_profile("dpcurves")
 # The first does its work when it is imported; this file has no doctests, and shares its name with other folders' ones.
 collect_ignore = ["aggregator/warmed.py", "conftest.py"]
 
