@@ -5,6 +5,9 @@ from collections.abc import Callable
 import pytest
 from typer.testing import Result
 
+import dpcurves as dp
+from dpcurves.release import Compared
+
 Run = Callable[..., Result]
 
 TERMS = ("--epsilon", "1", "--adjacency", "replace-one", "--units", "100000")
@@ -12,7 +15,7 @@ GRID = ("--grid", "0:100:1024")
 KINDS = {
     "cdf": GRID, "quantiles": GRID, "histogram": GRID, "thresholds": (*GRID, "--at", "18,65"),
     "quantile": (*GRID, "--at", "0.5"), "roc": (), "calibration": (), "hosmer-lemeshow": (),
-    "binned-residuals": (), "residuals": (),
+    "binned-residuals": (), "residuals": (), "bounds": ("--coverage", "0.95"),
 }  # fmt: skip
 
 
@@ -75,6 +78,16 @@ def test_what_is_missing_or_contradicts_is_named(run: Run, options: tuple[str, .
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith(f"dpcurves: {argument}: ")
     assert result.stderr.count("\n") == 1
+
+
+def test_a_plan_of_bounds_says_how_many_records_they_may_miss(run: Run) -> None:
+    planned = run("plan", "bounds", "--coverage", "0.95", *TERMS)
+    question = dp.BoundsQuestion("value", 1, "0.95")
+    (plan,) = dp.rehearse(question, dp.PrivacyLoss.pure(1), dp.REPLACE_ONE.among(dp.EACH_RECORD, 100_000))
+    assert isinstance(plan.law, Compared)
+    assert planned.stdout.endswith(f"but for a chance of 0.05: {plan.law.alpha(0.05):.4g}\n")
+    refused = run("plan", "bounds", "--coverage", "1.95", *TERMS)
+    assert refused.stderr == "dpcurves: coverage: a share above 0 and up to 1, of 6 decimals, is needed, got 1.95\n"
 
 
 def test_a_plan_shows_the_turns_that_a_hint_chooses(run: Run) -> None:

@@ -25,6 +25,18 @@ BOTH = "and-column: give --and-column and --and-smallest together, or neither"
 
 
 @dataclass(frozen=True)
+class Covered:
+    """How many records a bound should cover."""
+
+    coverage: Annotated[str, Option(help="The share of the records that each bound should cover.", metavar="P")]
+
+    @property
+    def share(self) -> str:
+        """The share, exactly as it was typed."""
+        return amount("coverage", self.coverage)
+
+
+@dataclass(frozen=True)
 class Sizes:
     """One column of numbers or two, and how large their values are, about."""
 

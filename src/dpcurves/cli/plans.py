@@ -6,6 +6,7 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from .bounds import Covered
 from .promise_options import Price, Promise, Units
 from .table_options import Cells, Groups, HintedCells, MostBins, PlaneCells, Share, Shares, Split, Thresholded, Values
 from .terminal import say, terminal
@@ -145,16 +146,32 @@ def residuals(cells: PlaneCells, price: Price, promise: Promise, units: Units) -
     _rehearse(question, price, promise, units)
 
 
+def bounds(covered: Covered, price: Price, promise: Promise, units: Units) -> None:
+    """How many records a private bound may miss.
+
+    Of two columns each gets half of the loss.
+
+    Example: dpcurves plan bounds --units 100000 --coverage 0.95 --epsilon 0.1 --adjacency replace-one
+    """
+    from ..curves import BoundsQuestion
+    from ..release import Compared
+
+    (plan,) = _rehearse(BoundsQuestion("value", 1.0, covered.share), price, promise, units)
+    if isinstance(plan.law, Compared):
+        words = "alpha: so many records more or less than asked for may be covered, but for a chance of 0.05"
+        say(terminal(), f"{words}: {plan.law.alpha(0.05):.4g}")
+
+
 PLAN_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
     {
         "cdf": cdf, "quantiles": quantiles, "histogram": histogram, "thresholds": thresholds, "quantile": quantile,
         "roc": roc, "calibration": calibration, "hosmer-lemeshow": hosmer_lemeshow,
-        "binned-residuals": binned_residuals, "residuals": residuals,
+        "binned-residuals": binned_residuals, "residuals": residuals, "bounds": bounds,
     }
 )  # fmt: skip
 
 
-def _rehearse(question: Question[Any], price: Price, promise: Promise, units: Units) -> None:
+def _rehearse(question: Question[Any], price: Price, promise: Promise, units: Units) -> tuple[Plan, ...]:
     from ..session import rehearse
 
     loss, neighbours = price.loss(), promise.neighbours()
@@ -162,6 +179,7 @@ def _rehearse(question: Question[Any], price: Price, promise: Promise, units: Un
     adjacency = neighbours.among(promise.protected(), number)
     plans = rehearse(question, loss, adjacency)
     say(terminal(), f"{question}: {loss}, {adjacency}, protects {adjacency.unit}", _table(plans, number))
+    return plans
 
 
 def _table(plans: Sequence[Plan], units: int | None) -> Table:
