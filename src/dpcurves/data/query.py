@@ -245,9 +245,8 @@ class BoundQuery(Table):
                 f"axes: bounds need one column on an odd number of cells, from 3 to {MOST_BOUNDED}, outside apart"
             )
         if not (0 < self.coverage <= 1 and self.coverage.denominator <= FINEST_SHARE):
-            raise ValueError(
-                f"coverage: a share above 0 and up to 1, of 6 decimals, is needed, got {float(self.coverage):g}"
-            )
+            share = float(self.coverage)
+            raise ValueError(f"coverage: a share above 0 and up to 1, of 6 decimals, is needed, got {share}")
         if not 0 <= self.spare <= LARGEST_LEAST:
             raise ValueError(f"spare: a number from 0 to {LARGEST_LEAST} is needed, got {self.spare}")
 
