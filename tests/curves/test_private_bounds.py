@@ -43,6 +43,14 @@ def test_what_is_no_number_or_infinite_is_defined() -> None:
     assert bound([2.0] * 9 + [np.inf], "1") == (8, True)
 
 
+def test_the_widest_interval_says_that_it_is() -> None:
+    question = BoundsQuestion("r", 0.5, "0.9", doublings=4)
+    wide, narrow = (answer(question, {"r": [x] * 50}, HUGE, both(50)[1], 1) for x in (1e9, 1.0))
+    assert wide.in_words == "from -8 to 8; no interval seemed wide enough: this is the widest that was tried"
+    assert narrow.in_words == "from -1 to 1"
+    assert "the widest that was tried" in wide._repr_html_()
+
+
 @pytest.mark.parametrize("values", [[], [3.0], [np.nan]])
 @pytest.mark.parametrize("seed", range(5))
 def test_nobody_and_one_record_have_some_bound(values: list[float], seed: int) -> None:

@@ -73,6 +73,16 @@ def test_the_p_value_of_a_wrong_model_is_small() -> None:
     assert found.p_value < 0.01
 
 
+@pytest.mark.parametrize("records", [1, 20])
+def test_a_test_of_a_few_records_says_that_noise_hides_them(records: int) -> None:
+    few = {"y": LABELS[:records], "s": SCORES[:records]}
+    found = answer(HosmerLemeshowQuestion("y", "s"), few, PrivacyLoss.pure(1), both(records)[0], seed=1)
+    assert found.remark.startswith("few records: ")
+    assert found.remark in found._repr_html_()
+    many = answer(HosmerLemeshowQuestion("y", "s"), TABLE, PrivacyLoss.pure(1), both(3000)[0], seed=1)
+    assert many.remark == ""
+
+
 def test_both_are_written_and_read() -> None:
     curve = answer(CalibrationQuestion("y", "s"), TABLE, PrivacyLoss.pure(1), both(3000)[1], seed=2)
     assert (Calibration.from_json(curve.to_json()).prob_true == curve.prob_true).all()

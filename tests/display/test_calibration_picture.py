@@ -79,6 +79,11 @@ def test_the_legend_states_the_test() -> None:
     assert "Hosmer-Lemeshow 99, p < 0.0001" in legend_of(ax)
 
 
+def test_a_word_of_warning_stands_in_the_legend() -> None:
+    ax = draw_hosmer_lemeshow(GROUPS, 12.345, 0.1367, FACE, remark="few records", ax=headless_axes())
+    assert legend_of(ax)[-1] == "few records"
+
+
 def test_no_group_and_very_many_groups_are_no_error() -> None:
     for groups in ([], GROUPS * 40):
         ax = draw_hosmer_lemeshow(groups, 0.0, 1.0, FACE, ax=headless_axes())

@@ -103,6 +103,28 @@ def test_a_histogram_is_drawn_as_stairs() -> None:
     assert ax.get_ylabel() == "records per cell"
 
 
+def test_what_is_below_a_histogram_is_not_taken_for_its_errors() -> None:
+    ax = draw_histogram(X, np.array([5.0, 1.0, 7.0]), FACE, label="delay", errors=2.0, ax=headless_axes())
+    error, fill, _ = (patch for patch in ax.patches if isinstance(patch, StepPatch))
+    assert fill.get_zorder() < error.get_zorder()
+    red, green, blue, _ = np.ravel(fill.get_facecolor())
+    assert red == green == blue
+
+
+def test_of_several_histograms_one_entry_explains_the_errors() -> None:
+    ax = headless_axes()
+    for name in ("a", "b"):
+        draw_histogram(X, np.array([5.0, 1.0, 7.0]), FACE, label="delay", errors=2.0, ax=ax, name=name)
+    assert sorted(legend_of(ax)) == ["a", "b", "± 1 standard error"]
+
+
+def test_what_is_written_above_the_largest_quantile_stays_in_the_frame() -> None:
+    ax = draw_quantiles([0.5, 1.0], [1.0, 2.0], FACE, label="x", ax=headless_axes())
+    ax.figure.canvas.figure.draw_without_rendering()
+    readings = [text.get_window_extent() for text in ax.texts if text.get_text() == "2"]
+    assert [box.y1 <= ax.bbox.y1 for box in readings] == [True]
+
+
 def test_a_histogram_of_very_many_cells_is_drawn_as_its_hull() -> None:
     count = np.tile([0.0, 9.0], 2**15)
     ax = draw_histogram(np.arange(2**16 + 1.0), count, FACE, label="x", ax=headless_axes())

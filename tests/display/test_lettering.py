@@ -31,3 +31,4 @@ def test_decimals_tell_the_ends_of_an_interval_apart() -> None:
 
 def test_readings_are_short() -> None:
     assert [reading(value) for value in (14.0, 0.123456, -1234567.8)] == ["14", "0.1235", "-1,234,568"]
+    assert reading(2.0**67) == "1.476e+20"

@@ -80,9 +80,11 @@ class BoundsView:
     def tables(self, curve: Bounds | PlaneBounds) -> list[Shown]:
         """Lower and upper ends, and how many records they may miss."""
         from ..curves import Bounds
+        from ..curves.private_bounds import CAPPED
 
         each = [curve] if isinstance(curve, Bounds) else [curve.across, curve.upwards]
         words = "alpha: so many records more or less than asked for may be covered, but for a chance of 0.05"
+        words += "".join(f"\n{one.label}: {CAPPED}" for one in each if one.capped)
         ends = {"lower": [one.lower for one in each], "upper": [one.upper for one in each]}
         return [Shown(words, {**ends, "alpha": [one.alpha for one in each]})]
 

@@ -181,7 +181,8 @@ class HosmerLemeshowView:
             "lower": curve.edges[:-1], "upper": curve.edges[1:], "count": curve.count,
             "positives": curve.observed, "expected": curve.expected,
         }  # fmt: skip
-        return [Shown(f"statistic {curve.statistic:.4g}, p-value {curve.p_value:.4g}", columns)]
+        words = f"statistic {curve.statistic:.4g}, p-value {curve.p_value:.4g}"
+        return [Shown(f"{words}; {curve.remark}" if curve.remark else words, columns)]
 
     def draw(self, curve: HosmerLemeshow) -> Axes:
         """The groups."""

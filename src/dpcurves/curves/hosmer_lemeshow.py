@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FloatArray = NDArray[np.float64]
+DROWNED = 3
+"""Standard deviations of its noise that a group has to hold, on average, or it is hidden."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,15 @@ class HosmerLemeshow:
         return cls(statistic, p_value, edges, released.count, released.positive, released.expected, face, groups)
 
     @property
+    def remark(self) -> str:
+        """A word of warning where groups hold so few records that noise hides them; else nothing.
+
+        The noise is in the null of the p-value, which then tells next to nothing of the model.
+        """
+        each, noise = max(float(self.count.mean()), 0.0), self.groups.noise_of_a_count
+        return f"few records: {each:.0f} in a group, noise {noise:.2g}" if each < DROWNED * noise else ""
+
+    @property
     def rows(self) -> list[dict[str, float]]:
         """One row for each group: bounds, records, positives, expected positives."""
         names = ("lower", "upper", "count", "positives", "expected")
@@ -69,7 +80,9 @@ class HosmerLemeshow:
         """Draw observed beside expected positives of each group."""
         positive, _, _ = self.groups.deviations(None)
         errors = positive.std(axis=0)
-        return display.draw_hosmer_lemeshow(self.rows, self.statistic, self.p_value, self.face, errors=errors, ax=ax)
+        return display.draw_hosmer_lemeshow(
+            self.rows, self.statistic, self.p_value, self.face, errors=errors, remark=self.remark, ax=ax
+        )
 
     def to_frame(self) -> Any:
         """One row for each group as a data frame."""
@@ -93,7 +106,8 @@ class HosmerLemeshow:
         return card_of("Hosmer-Lemeshow test", self.plot, self._summary(), self.face)
 
     def _summary(self) -> list[tuple[str, str]]:
-        return [("statistic", f"{self.statistic:.4g}"), ("p-value", f"{self.p_value:.4g}")]
+        remarks = [("beware", self.remark)] if self.remark else []
+        return [("statistic", f"{self.statistic:.4g}"), ("p-value", f"{self.p_value:.4g}"), *remarks]
 
 
 @dataclass(frozen=True, slots=True)

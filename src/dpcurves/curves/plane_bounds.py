@@ -38,7 +38,8 @@ class PlaneBounds:
     def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
         """Draw the rectangle."""
         ends, labels = (self.across.bound, self.upwards.bound), (self.across.label, self.upwards.label)
-        return display.draw_plane_bounds(ends, self.face, labels=labels, ax=ax, name=name)
+        widest = [each.label for each in (self.across, self.upwards) if each.capped]
+        return display.draw_plane_bounds(ends, self.face, labels=labels, widest=widest, ax=ax, name=name)
 
     def to_frame(self) -> Any:
         """Columns ``column``, ``lower`` and ``upper`` as a data frame of two rows."""
@@ -73,7 +74,7 @@ class PlaneBounds:
 
     def _repr_html_(self) -> str:
         both = self.across, self.upwards
-        rows = [(each.label, f"from {each.lower:.6g} to {each.upper:.6g}") for each in both]
+        rows = [(each.label, each.in_words) for each in both]
         return card_of("Bounds", self.plot, rows, self.face)
 
 

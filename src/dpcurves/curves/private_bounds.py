@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+CAPPED = "no interval seemed wide enough: this is the widest that was tried"
+
+
 @dataclass(frozen=True)
 class Bounds:
     """The closed interval ``[-bound, bound]`` that about the asked share of the records lies in.
@@ -52,9 +55,17 @@ class Bounds:
         """The upper end."""
         return self.bound
 
+    @property
+    def in_words(self) -> str:
+        """The interval, and whether it is to be trusted less."""
+        return f"from {self.lower:.6g} to {self.upper:.6g}" + (f"; {CAPPED}" if self.capped else "")
+
     def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
         """Draw the interval, and thinner those that are half and twice as wide."""
-        return display.draw_bounds(self.bound, self.face, label=self.label, step=2.0, ax=ax, name=name)
+        wider = None if self.capped else 2 * self.bound
+        return display.draw_bounds(
+            self.bound, self.face, label=self.label, narrower=self.bound / 2, wider=wider, ax=ax, name=name
+        )
 
     def to_frame(self) -> Any:
         """Columns ``lower`` and ``upper`` as a data frame of one row."""
@@ -78,7 +89,7 @@ class Bounds:
         return cls(float(upper), bool(question["capped"]), float(alpha), question["label"], opened.face, evidence)
 
     def _repr_html_(self) -> str:
-        return card_of("Bounds", self.plot, [(self.label, f"from {self.lower:.6g} to {self.upper:.6g}")], self.face)
+        return card_of("Bounds", self.plot, [(self.label, self.in_words)], self.face)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,11 @@ class ScoreGroups:
         negative, positive = least_squares(self.counts.measured, self.counts.values, self.counts.total).cells
         distances = least_squares(self.sums.measured, self.sums.values, self.sums.total).cells.sum(axis=0) * self._step
         return Groups(positive, negative, distances, self.grid.edges[:-1], self.grid.edges[1:])
+
+    @property
+    def noise_of_a_count(self) -> float:
+        """Standard deviation of the noise of the records in one group, of both classes together."""
+        return sqrt(2 * self.counts.measured.levels[-1].noise.variance)
 
     def deviations(self, generator: np.random.Generator | None) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Simulated noise of positives, negatives and summed distances, each of shape ``(draws, groups)``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..release import Face
@@ -13,18 +14,27 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MARGIN = 1.3
+WIDEST = "the widest tried"
 
 
 def draw_bounds(
-    bound: float, face: Face, *, label: str, step: float, ax: Axes | None = None, name: str | None = None
+    bound: float,
+    face: Face,
+    *,
+    label: str,
+    narrower: float,
+    wider: float | None,
+    ax: Axes | None = None,
+    name: str | None = None,
 ) -> Axes:
-    """Draw an interval around zero, and thinner the next wider and the next narrower one.
+    """Draw an interval around zero, and thinner the next wider one, and the ends of the next narrower one.
 
     Args:
         bound: Its upper end.
         face: What is written below the picture.
         label: What the axis shows.
-        step: How many times as wide the next one is.
+        narrower: Upper end of the interval that was tried before.
+        wider: Upper end of the one that would have been tried next; None: this was the last one.
         ax: Where to draw; None: in a new figure. Several intervals stand one above the other.
         name: What the legend calls it.
     """
@@ -37,11 +47,12 @@ def draw_bounds(
         ax.axvline(0, color=GREY, linewidth=0.8)
         ax.set_yticks([])
         ax.set_xlabel(lettering(label), parse_math=False)
-    words = f"from {reading(-bound)} to {reading(bound)}"
+    words = f"from {reading(-bound)} to {reading(bound)}" + ("" if wider is not None else f", {WIDEST}")
     title = words if name is None else f"{legend_lettering(name)}: {words}"
-    ax.plot([-bound * step, bound * step], [height] * 2, color=ink.color, linewidth=1, alpha=0.45, marker="|")
+    if wider is not None:
+        ax.plot([-wider, wider], [height] * 2, color=ink.color, linewidth=1, alpha=0.45, marker="|")
     ax.plot([-bound, bound], [height] * 2, color=ink.color, linewidth=5, solid_capstyle="butt", label=title)
-    ax.plot([-bound / step, bound / step], [height] * 2, color="white", linewidth=0, marker="|", markersize=5)
+    ax.plot([-narrower, narrower], [height] * 2, color="white", linewidth=0, marker="|", markersize=5)
     ax.set_ylim(-1, height + 2)
     explain(ax, "best")
     sign(ax, face, name)
@@ -49,7 +60,13 @@ def draw_bounds(
 
 
 def draw_plane_bounds(
-    bounds: tuple[float, float], face: Face, *, labels: tuple[str, str], ax: Axes | None = None, name: str | None = None
+    bounds: tuple[float, float],
+    face: Face,
+    *,
+    labels: tuple[str, str],
+    widest: Sequence[str] = (),
+    ax: Axes | None = None,
+    name: str | None = None,
 ) -> Axes:
     """Draw a rectangle around the origin.
 
@@ -57,6 +74,7 @@ def draw_plane_bounds(
         bounds: Its upper ends along the x axis and along the y axis.
         face: What is written below the picture.
         labels: What the axes show.
+        widest: Columns for which no wider one was tried.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls it.
     """
@@ -73,6 +91,7 @@ def draw_plane_bounds(
         ax.set_xlabel(lettering(labels[0]), parse_math=False)
         ax.set_ylabel(lettering(labels[1]), parse_math=False)
     words = f"± {reading(across)} by ± {reading(upwards)}"
+    words += "".join(f", {WIDEST} for {lettering(column)}" for column in widest)
     title = words if name is None else f"{legend_lettering(name)}: {words}"
     corners = [-across, across, across, -across, -across], [-upwards, -upwards, upwards, upwards, -upwards]
     ax.fill(*corners, color=ink.color, alpha=0.12, linewidth=0)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 FLOOR = -0.16
 TALLEST = 0.12
 FEW = 12
+TICK = 8.5
+CLOSE, ROOM = 0.08, 0.45
 
 
 def draw_calibration(
@@ -103,6 +105,7 @@ def draw_hosmer_lemeshow(
     *,
     errors: ArrayLike | None = None,
     level: float | None = None,
+    remark: str = "",
     ax: Axes | None = None,
     name: str | None = None,
 ) -> Axes:
@@ -115,6 +118,7 @@ def draw_hosmer_lemeshow(
         face: What is written below the picture.
         errors: Length of each error bar: one number per group, or a row downwards and a row upwards.
         level: Of each interval; None: errors are standard errors.
+        remark: A word of warning, for the legend.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the model.
     """
@@ -125,10 +129,13 @@ def draw_hosmer_lemeshow(
     middles = np.arange(0.5, len(groups))
     if is_blank(ax):
         _mark_groups(ax, groups)
+        # A word of warning stands over noise, which leaves the legend no corner of its own.
+        ax.margins(y=ROOM if remark else CLOSE)
     observed = np.array([group["positives"] for group in groups], dtype=float)
     _draw_observed(ax, middles, observed, ink, errors=errors, level=level, name=name)
     _draw_expected(ax, middles, groups, ink)
-    ax.plot([], [], " ", label=f"Hosmer-Lemeshow {statistic:.4g}, {_chance(p_value)}")
+    for words in (f"Hosmer-Lemeshow {statistic:.4g}, {_chance(p_value)}", remark):
+        ax.plot([], [], " ", label=words)
     explain(ax, "best")
     sign(ax, face, name)
     return ax
@@ -143,9 +150,8 @@ def _draw_expected(ax: Axes, middles: Floats, groups: Sequence[Mapping[str, floa
 def _mark_groups(ax: Axes, groups: Sequence[Mapping[str, float]]) -> None:
     cuts = [group["lower"] for group in groups] + [group["upper"] for group in groups[-1:]]
     every = max(1, -(-len(cuts) // FEW))
-    ax.set_xticks(range(0, len(cuts), every), [f"{cut:.2g}" for cut in cuts[::every]])
+    ax.set_xticks(range(0, len(cuts), every), [f"{cut:.2g}" for cut in cuts[::every]], fontsize=TICK)
     ax.set_xlim(-0.1, len(groups) + 0.1)
-    ax.margins(y=0.08)
     ax.set_xlabel("score, cut into groups")
     ax.set_ylabel("positives")
     ax.axhline(0, color="0.4", linewidth=0.6)

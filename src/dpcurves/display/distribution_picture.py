@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 SHARE = "share of records below"
 FEW = 12
 FILLED = 512
+ROOM = -0.03, 1.09
+"""From below a share of 0 to above a share of 1, with what is written above it."""
 COARSE = 400
+GROUND = "0.92"
 
 
 def draw_cdf(
@@ -120,7 +123,7 @@ def _intervals(level: float, many: int) -> str:
 
 
 def _mark_shares(ax: Axes, shares: Floats) -> None:
-    ax.set_ylim(-0.02, 1.02)
+    ax.set_ylim(*ROOM)
     ax.margins(x=0.12)
     if len(shares) <= FEW and (len(shares) < 2 or np.diff(np.sort(shares)).min() >= 0.04):
         ax.set_yticks(shares, [f"{share:g}" for share in shares])
@@ -217,7 +220,9 @@ def _draw_bars(
     ink = next_ink(ax)
     bounds = np.asarray(edges, dtype=float)
     if shade is not None:
-        _draw_between(ax, bounds, shade.lower, shade.upper, ink=ink, alpha=0.35, title=shade.title)
+        # Of several, one entry of the legend speaks for all.
+        words = shade.title if is_blank(ax) else None
+        _draw_between(ax, bounds, shade.lower, shade.upper, ink=ink, alpha=0.35, title=words)
     _draw_stairs(ax, bounds, heights, ink, None if name is None else legend_lettering(name))
     if is_blank(ax):
         ax.axhline(0, color="0.4", linewidth=0.6)
@@ -232,7 +237,8 @@ def _draw_stairs(ax: Axes, bounds: Floats, heights: Floats, ink: Ink, title: str
     if len(heights) > 2 * FINEST:
         return _draw_between(ax, bounds, heights, heights, ink=ink, alpha=0.9, title=title)
     if is_blank(ax) and len(heights) <= FILLED:
-        ax.stairs(heights, bounds, fill=True, color=ink.color, alpha=0.2)
+        # In grey, so that it is not taken for a part of the shaded errors, and below them.
+        ax.stairs(heights, bounds, fill=True, color=GROUND, linewidth=0, zorder=0.9)
     ax.stairs(heights, bounds, baseline=None, color=ink.color, linestyle=ink.dash, linewidth=1.4, label=title)
 
 

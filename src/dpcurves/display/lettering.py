@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 MOST = 60
+LARGE = 1e9
 
 
 def lettering(text: object, most: int = MOST) -> str:
@@ -39,4 +40,4 @@ def reading(value: float) -> str:
     >>> reading(-16.9312), reading(123456.78)
     ('-16.93', '123,457')
     """
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return f"{value:,.0f}" if 1000 <= abs(value) < LARGE else f"{value:.4g}"
