@@ -137,9 +137,11 @@ def collect(console: Console, tasks: tuple[Task, Task], held: tuple[dict[str, pd
                 contribution = Contribution.of(task, read_places(task, table), ticket)
                 contribution.send(bearer_of(task, ticket), lambda gone, bar=bar: bars.update(bar, completed=gone))
     for task in tasks:
-        name, reports = close(task, Ticket.read(tickets(task) / "coordinator-1", Role.COORDINATOR))
+        closed = close(task, Ticket.read(tickets(task) / "coordinator-1", Role.COORDINATOR))
         console.print(
-            f"closed {task.name}: {reports} reports, the hash of their set is {name[:16]}...", highlight=False
+            f"closed {task.name}: {closed.reports} reports of {closed.owners} airlines, the hash of their set is "
+            f"{closed.set[:16]}...",
+            highlight=False,
         )
 
 

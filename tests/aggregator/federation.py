@@ -17,7 +17,7 @@ from unittest import mock
 
 import numpy as np
 
-from dpcurves.aggregator.analyst import Analyst, close
+from dpcurves.aggregator.analyst import Analyst, Closed, close
 from dpcurves.aggregator.batch import ID, Report, packed
 from dpcurves.aggregator.channel import Channel, trusting
 from dpcurves.aggregator.desk import encoding_of
@@ -180,7 +180,7 @@ class Federation:
             token = self.token(task, "owner-2", Role.OWNER)
             self.channel(party).post(f"/tasks/{task.hash}/reports", packed(task.hash, party, reports), token)
 
-    def close(self, task: Task, party: int = 0) -> tuple[str, int]:
+    def close(self, task: Task, party: int = 0) -> Closed:
         ticket = Ticket.read(self.file(task, "coordinator-1"), Role.COORDINATOR)
         return close(task, ticket, party, LONG)
 

@@ -50,6 +50,18 @@ def test_the_row_of_the_task_is_locked_before_anything_is_read(work: Callable[[S
     assert "FOR UPDATE" not in str(first.compile(dialect=sqlite.dialect()))
 
 
+def test_owners_are_those_whose_reports_count() -> None:
+    store = Store("sqlite://")
+    store.begin(TASK)
+    assert store.owners(TASK) == 0
+    ids = [bytes([number]) * 16 for number in range(4)]
+    for number, owner in enumerate((1, 1, 2, 3)):
+        store.add(TASK, owner, 7, [REPORT._replace(id=ids[number])])
+    assert store.owners(TASK) == 3
+    store.close(TASK, "1" * 64, ids[:3])
+    assert store.owners(TASK) == 2
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def store(request: pytest.FixtureRequest) -> Store:
     """An empty one, of each kind."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ..curves import Continued, Question
 from ..ledger import Purse
@@ -107,8 +107,22 @@ class Analyst:
         return self._task.adjacency(standing["reports"])
 
 
-def close(task: Task, ticket: Ticket, party: int = 0, patience: float = PATIENCE) -> tuple[str, int]:
-    """Let both servers agree on the reports that count. The hash of their set, and how many they are.
+class Closed(NamedTuple):
+    """The reports that count.
+
+    Attributes:
+        set: The hash of their set.
+        reports: How many they are.
+        owners: Of how many owners.
+    """
+
+    set: str
+    reports: int
+    owners: int
+
+
+def close(task: Task, ticket: Ticket, party: int = 0, patience: float = PATIENCE) -> Closed:
+    """Let both servers agree on the reports that count.
 
     Raises:
         ProtocolAborted: they do not agree, or can not be reached. Asked again, it ends the same way.
@@ -116,7 +130,8 @@ def close(task: Task, ticket: Ticket, party: int = 0, patience: float = PATIENCE
     require_task(ticket, task)
     server = Channel.to(task.servers[party], patience)
     try:
-        agreed = facts_of(server.post(f"/tasks/{task.hash}/close", b"", ticket.token), "server", set=str, reports=int)
+        told = server.post(f"/tasks/{task.hash}/close", b"", ticket.token)
+        agreed = facts_of(told, "server", set=str, reports=int, owners=int)
     finally:
         server.close()
-    return agreed["set"], agreed["reports"]
+    return Closed(agreed["set"], agreed["reports"], agreed["owners"])

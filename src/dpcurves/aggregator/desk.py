@@ -106,7 +106,8 @@ class Desk:
             raise ProtocolAborted("reports: there is none yet; a task is closed once owners have sent theirs", 409)
         ours = self.store.freeze(self.task.hash)
         agreed = self._settled(ours, self._post("close", self._proposed(ours)))
-        return json.dumps({"set": agreed.name, "reports": len(agreed.ids)}).encode()
+        facts = {"set": agreed.name, "reports": len(agreed.ids), "owners": self.store.owners(self.task.hash)}
+        return json.dumps(facts).encode()
 
     def close_with(self, message: bytes) -> bytes:
         """The other server closes: which reports are here. From now on no more are taken.

@@ -128,6 +128,11 @@ class Store:
 
         return self._database.write(work)
 
+    def owners(self, task: str) -> int:
+        """Of how many owners there are reports; once the task is closed, reports that count."""
+        found = select(func.count(REPORTS.c.owner.distinct())).where(REPORTS.c.task == task)
+        return self._database.read(lambda connection: int(connection.execute(found).scalar_one()))
+
     def freeze(self, task: str) -> dict[bytes, bytes]:
         """Take no more reports from now on. The ids of those that are here, with their digests."""
 

@@ -188,8 +188,9 @@ def close(document: Document, bearer: Bearer) -> None:
 
     task = document.read()
     with waiting("the servers agree on the reports"):
-        name, reports = close_task(task, Ticket.read(bearer.ticket, Role.COORDINATOR), patience=bearer.seconds)
-    say(terminal(), f"closed: {reports} reports reached both servers; the hash of their set is {name}")
+        closed = close_task(task, Ticket.read(bearer.ticket, Role.COORDINATOR), patience=bearer.seconds)
+    senders = f"from {closed.owners} of {len(task.tokens[Role.OWNER])} owners"
+    say(terminal(), f"closed: {closed.reports} reports reached both servers, {senders}; their hash is {closed.set}")
 
 
 def require_extra() -> None:
