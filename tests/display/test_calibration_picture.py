@@ -80,8 +80,8 @@ def test_the_legend_states_the_test() -> None:
 
 
 def test_a_word_of_warning_stands_in_the_legend() -> None:
-    ax = draw_hosmer_lemeshow(GROUPS, 12.345, 0.1367, FACE, remark="few records", ax=headless_axes())
-    assert legend_of(ax)[-1] == "few records"
+    ax = draw_hosmer_lemeshow(GROUPS, 12.345, 0.1367, FACE, remark="noise hides the groups", ax=headless_axes())
+    assert legend_of(ax)[-1] == "noise hides the groups"
 
 
 def test_no_group_and_very_many_groups_are_no_error() -> None:

@@ -67,7 +67,7 @@ class HosmerLemeshow:
         The noise is in the null of the p-value, which then tells next to nothing of the model.
         """
         each, noise = max(float(self.count.mean()), 0.0), self.groups.noise_of_a_count
-        return f"few records: {each:.0f} in a group, noise {noise:.2g}" if each < DROWNED * noise else ""
+        return f"noise hides the groups: {each:,.0f} records each, ± {noise:,.0f}" if each < DROWNED * noise else ""
 
     @property
     def rows(self) -> list[dict[str, float]]:
