@@ -61,7 +61,7 @@ WRONG: list[tuple[str, Callable[[Any], object], Any]] = [
 ]
 
 
-CDF = dp.cdf(X, grid=GRID, **PAID)
+CDF, ROC = dp.cdf(X, grid=GRID, **PAID), dp.roc_curve(Y, X, **PAID)
 PLANE: dict[str, Any] = {"unit_predicted": 1, "unit_residual": 1, "coverage": 0.9, "model": dp.PUBLIC_MODEL}
 NUMBERS: dict[str, list[Callable[[Any], object]]] = {
     "groups": [
@@ -84,7 +84,7 @@ NUMBERS: dict[str, list[Callable[[Any], object]]] = {
         CDF.band,
         lambda level: CDF.quantile_interval(0.5, level),
         lambda level: dp.QuantileQuestion("x", GRID, 0.5, level),
-        lambda level: dp.roc_curve(Y, X, **PAID).auc_interval(level),
+        ROC.auc_interval,
         lambda level: CDF.histogram(2).intervals(level),
     ],
     "grid": [lambda upper: dp.Grid(0, upper, cells=4), lambda lower: dp.Grid.geometric(lower, 8, cells=4)],
@@ -108,7 +108,7 @@ def test_what_is_no_number_in_range_is_named(name: str, call: Callable[[Any], ob
 @pytest.mark.parametrize("level", [-0.5, 0, 1, 1.5, True])
 def test_no_interval_is_given_at_a_level_that_is_no_chance(level: float) -> None:
     with pytest.raises(ValueError, match=rf"^level: a number between 0 and 1 is needed, as in 0.95, got {level}$"):
-        dp.roc_curve(Y, X, **PAID).auc_interval(level)
+        ROC.auc_interval(level)
 
 
 def test_what_would_fail_after_the_charge_is_refused_before_it() -> None:
