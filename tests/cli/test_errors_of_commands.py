@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -302,6 +302,15 @@ def test_a_stopped_command_is_quiet(run: Run, parquet: Path, monkeypatch: pytest
     assert (result.exit_code, result.output) == (130, "")
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C as it is by default: whoever runs all this in the background of a shell has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_engine_that_turns_an_interruption_into_a_failure_is_seen_through(
     run: Run, parquet: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
