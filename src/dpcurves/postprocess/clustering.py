@@ -24,11 +24,15 @@ def clusters(rising: FloatArray, variance: float) -> NDArray[np.int64]:
     """
     sums = np.concatenate(([0.0], np.cumsum(rising)))
     squares = np.concatenate(([0.0], np.cumsum(rising**2)))
-    return _joined(rising, sums, squares, variance)
+    # A new cluster takes all numbers that equal its first one: they come near it for less noise each.
+    last_equal = np.searchsorted(rising, rising, side="right") - 1
+    return _joined(rising, sums, squares, last_equal, variance)
 
 
 @compiled
-def _joined(rising: FloatArray, sums: FloatArray, squares: FloatArray, variance: float) -> NDArray[np.int64]:
+def _joined(
+    rising: FloatArray, sums: FloatArray, squares: FloatArray, last_equal: NDArray[np.int64], variance: float
+) -> NDArray[np.int64]:
     count = len(rising)
     label = np.zeros(count, dtype=np.int64)
     start = 0
@@ -39,7 +43,7 @@ def _joined(rising: FloatArray, sums: FloatArray, squares: FloatArray, variance:
         total, square = sums[new + 1] - sums[start], squares[new + 1] - squares[start]
         joined = square - total**2 / (members + 1) + variance / (members + 1)
         best = np.inf
-        for last in range(new, count):
+        for last in range(last_equal[new], count):
             size = last - new + 1
             apart = (rising[new] - (sums[last + 1] - sums[new]) / size) ** 2
             best = min(best, apart + variance / size**2)
