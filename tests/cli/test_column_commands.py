@@ -100,10 +100,9 @@ def test_a_long_curve_is_thinned_on_the_terminal(run: Run, parquet: Path) -> Non
     assert len(result.stdout.splitlines()) < 40
 
 
-def test_the_band_of_a_very_fine_curve_is_left_to_its_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_band_of_a_very_fine_curve_is_left_to_its_picture() -> None:
     curve = dp.cdf([1, 2, 3] * 9, grid=dp.Grid(0, 4, cells=64), epsilon=1, adjacency=dp.REPLACE_ONE)
-    monkeypatch.setattr("dpcurves.cli.views.MOST_BANDED", 64)
-    (shown,) = CdfView(0.95).tables(curve)
+    (shown,) = CdfView(0.95, most=64).tables(curve)
     assert list(shown.columns) == ["x", "y"]
     assert shown.headline == "of more than 64 edges no band is shown; --plot draws it"
 

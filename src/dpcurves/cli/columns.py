@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .answer import Terms, answer
 from .output import Output
 from .table_options import Cells, Column, HintedCells, Share, Shares, Split, Values
-from .views import CategoriesView, CdfView, HistogramView, QuantilesView, QuantileView, ThresholdsView
+from .views import MOST_BANDED, CategoriesView, CdfView, HistogramView, QuantilesView, QuantileView, ThresholdsView
 
 if TYPE_CHECKING:
     from .option_groups import Command
@@ -21,7 +21,8 @@ def cdf(column: Column, cells: HintedCells, split: Split, terms: Terms, output: 
     """
     from ..curves import CdfQuestion
 
-    by, view = split.declared(), CdfView(output.certainty())
+    by = split.declared()
+    view = CdfView(output.simulated(), MOST_BANDED // (len(by.values) if by else 1))
     question = CdfQuestion(column.column, cells.declared(), by, column.measured_in, cells.hinted())
     answer(question, CategoriesView(view) if by else view, terms, output)
 
@@ -37,7 +38,7 @@ def quantiles(column: Column, cells: HintedCells, shares: Shares, terms: Terms, 
     from ..curves import QuantilesQuestion
 
     question = QuantilesQuestion(column.column, cells.declared(), shares.exact, column.measured_in, cells.hinted())
-    answer(question, QuantilesView(output.certainty()), terms, output)
+    answer(question, QuantilesView(output.simulated()), terms, output)
 
 
 def histogram(column: Column, cells: Cells, split: Split, terms: Terms, output: Output) -> None:

@@ -51,6 +51,19 @@ class Output:
         """The chance that bands and intervals cover."""
         return chance("level", self.level)
 
+    def simulated(self) -> float:
+        """The chance that bands and intervals cover whose noise is simulated, before anything is spent.
+
+        Raises:
+            Misuse: it is too high for as many draws.
+        """
+        from ..postprocess.generator import DRAWS
+
+        level, highest = self.certainty(), (DRAWS - 1) / (DRAWS + 1)
+        if level > highest:
+            raise Misuse(f"level: noise is simulated {DRAWS} times, enough for up to {highest:.3f}, got {self.level}")
+        return level
+
     def require_writable(self) -> None:
         """Refuse files that could not be written.
 

@@ -12,6 +12,7 @@ from typer import Option
 from .answer import Terms, answer
 from .literals import amount, chosen
 from .output import Output
+from .refusal import Misuse
 from .table_options import PlaneCells
 from .views import Shown
 
@@ -45,6 +46,10 @@ class Plane:
             metavar="public|disjoint|private",
         ),
     ]
+
+    def __post_init__(self) -> None:
+        if self.predicted == self.residual:
+            raise Misuse("residual: another column than that of --predicted is needed")
 
     @property
     def units(self) -> tuple[float, float]:

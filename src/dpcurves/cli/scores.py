@@ -28,7 +28,7 @@ def roc(scored: Scored, cells: Cells, thresholded: Thresholded, terms: Terms, ou
     question = RocQuestion(
         scored.label, scored.score, grid, scored.positive, scored.negative, scored.model, thresholded.found()
     )
-    answer(question, RocView(output.certainty()), terms, output)
+    answer(question, RocView(output.simulated()), terms, output)
 
 
 def calibration(scored: Scored, groups: Groups, cells: Cells, terms: Terms, output: Output) -> None:

@@ -49,15 +49,16 @@ class View(Protocol[Curve]):
 
 @dataclass(frozen=True)
 class CdfView:
-    """Edges, and shares of records below them, in a band."""
+    """Edges, and shares of records below them, in a band if there are no more than `most` edges."""
 
     level: float
+    most: int = MOST_BANDED
 
     def tables(self, curve: CDF) -> list[Shown]:
         """Edges, shares and the band, which takes long to simulate on very many cells."""
         columns = {"x": curve.x, "y": curve.y}
-        if len(curve.y) > MOST_BANDED:
-            return [Shown(f"of more than {MOST_BANDED} edges no band is shown; --plot draws it", columns)]
+        if len(curve.y) > self.most:
+            return [Shown(f"of more than {self.most} edges no band is shown; --plot draws it", columns)]
         lower, upper = curve.band(self.level)
         words = f"lower, upper: a band that holds the whole curve with chance {self.level:g}"
         return [Shown(words, {**columns, "lower": lower, "upper": upper})]
