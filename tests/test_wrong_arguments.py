@@ -170,7 +170,7 @@ def test_another_word_is_refused_with_all_that_are_known(given: Any) -> None:
         CountQuery((Axis("x", GRID),), given)
 
 
-@pytest.mark.parametrize("wrong", [1e300, "1e-300", 10**40])
+@pytest.mark.parametrize("wrong", [1e300, "1e-300", 10**40, "1000000000.0000000001"])
 def test_a_loss_that_no_ledger_counts_is_called_by_its_name(wrong: Any) -> None:
     with pytest.raises(ValueError, match=r"^epsilon: a number from 1e-9 to 1e9 is needed, got "):
         dp.cdf(X, grid=GRID, adjacency=dp.REPLACE_ONE, epsilon=wrong)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from by_hand import answer, both
 
 from dpcurves.curves import Histogram, HistogramQuestion
@@ -36,3 +37,6 @@ def test_each_category_has_its_own_histogram() -> None:
     bars = answer(question, {"x": X, "k": kinds}, HUGE, both(500)[0], seed=1)
     assert np.allclose(bars[1].count[:4], 0, atol=1e-6)
     assert bars[2].count.sum() > 200
+    assert list(bars.to_frame().columns) == ["k", "left", "right", "count"]
+    with pytest.raises(ValueError, match=r"^level: these curves have no bands$"):
+        bars.to_frame(level=0.9)

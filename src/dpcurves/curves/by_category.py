@@ -62,12 +62,18 @@ class ByCategory(Mapping[Category, Curve]):
         evidence: dict[str, object] = {"question": {"by": self.column}, "releases": []}
         return display.envelope("curves", {"curves": curves}, self.face, evidence)
 
-    def to_frame(self, **shown: float) -> Any:
+    def to_frame(self, *, level: float | None = None) -> Any:
         """The columns of all curves, one below the other, with their category in the first column.
 
-        A ``level`` goes on to curves that have bands.
+        With a `level`, their bands have columns, too.
+
+        Raises:
+            ValueError: `level` was given, and these curves have no bands.
         """
-        frames = [narwhals.from_native(curve.to_frame(**shown)) for curve in self._curves.values()]
+        if level is not None and not all(hasattr(curve, "band") for curve in self._curves.values()):
+            raise ValueError("level: these curves have no bands")
+        banded = {} if level is None else {"level": level}
+        frames = [narwhals.from_native(curve.to_frame(**banded)) for curve in self._curves.values()]
         named = [
             frame.with_columns(narwhals.lit(str(category)).alias(self.column)).select(self.column, *frame.columns)
             for category, frame in zip(self._curves, frames, strict=True)

@@ -70,7 +70,7 @@ class Currency(Enum):
             ValueError: it is below 1e-9 or above 1e9.
         """
         currency = cls.of(loss)
-        if not 1 <= currency.limit(loss).billionths <= MOST:
+        if currency.limit(loss).billionths < 1 or currency.price(loss).billionths > MOST:
             raise ValueError(f"{currency.value}: a number from 1e-9 to 1e9 is needed, got {given}")
         return loss
 
