@@ -13,6 +13,7 @@ from .answer import Terms, answer
 from .literals import amount
 from .output import Output
 from .refusal import Misuse, named
+from .table_options import Covered
 from .views import Shown
 
 if TYPE_CHECKING:
@@ -22,18 +23,7 @@ if TYPE_CHECKING:
     from .option_groups import Command
 
 BOTH = "and-column: give --and-column and --and-smallest together, or neither"
-
-
-@dataclass(frozen=True)
-class Covered:
-    """How many records a bound should cover."""
-
-    coverage: Annotated[str, Option(help="The share of the records that each bound should cover.", metavar="P")]
-
-    @property
-    def share(self) -> str:
-        """The share, exactly as it was typed."""
-        return amount("coverage", self.coverage)
+ALPHA = "alpha: so many records more or less than asked for may be covered, but for a chance of 0.05"
 
 
 @dataclass(frozen=True)
@@ -44,31 +34,30 @@ class Sizes:
     smallest: Annotated[
         str, Option(help="The smallest bound, about the size of values that matter: it is doubled.", metavar="U")
     ]
-    coverage: Annotated[str, Option(help="The share of the records that each bound should cover.", metavar="P")]
     and_column: Annotated[str | None, Option(help="A second column: half of the loss for each.", metavar="NAME")] = None
     and_smallest: Annotated[str | None, Option(help="The smallest bound of the second column.", metavar="U")] = None
 
-    def question(self) -> BoundsQuestion | PlaneBoundsQuestion:
-        """What is asked.
+    def question(self, coverage: str) -> BoundsQuestion | PlaneBoundsQuestion:
+        """What is asked: bounds that cover this share.
 
         Raises:
             Misuse: only one of both options of a second column was given, or it is the first one.
         """
         from ..curves import PlaneBoundsQuestion
 
-        first = self._of(self.column, "smallest", self.smallest)
+        first = self._of(self.column, coverage, "smallest", self.smallest)
         if self.and_column is None and self.and_smallest is None:
             return first
         if self.and_column is None or self.and_smallest is None:
             raise Misuse(BOTH)
         if self.and_column == self.column:
             raise Misuse("and-column: another column than that of --column is needed")
-        return PlaneBoundsQuestion(first, self._of(self.and_column, "and-smallest", self.and_smallest))
+        return PlaneBoundsQuestion(first, self._of(self.and_column, coverage, "and-smallest", self.and_smallest))
 
-    def _of(self, column: str, option: str, smallest: str) -> BoundsQuestion:
+    def _of(self, column: str, coverage: str, option: str, smallest: str) -> BoundsQuestion:
         from ..curves import BoundsQuestion
 
-        unit, coverage = float(Fraction(amount(option, smallest))), amount("coverage", self.coverage)
+        unit = float(Fraction(amount(option, smallest)))
         with named(option, "unit"):
             return BoundsQuestion(column, unit, coverage)
 
@@ -83,8 +72,7 @@ class BoundsView:
         from ..curves.private_bounds import CAPPED
 
         each = [curve] if isinstance(curve, Bounds) else [curve.across, curve.upwards]
-        words = "alpha: so many records more or less than asked for may be covered, but for a chance of 0.05"
-        words += "".join(f"\n{one.label}: {CAPPED}" for one in each if one.capped)
+        words = ALPHA + "".join(f"\n{one.label}: {CAPPED}" for one in each if one.capped)
         ends = {"lower": [one.lower for one in each], "upper": [one.upper for one in each]}
         return [Shown(words, {**ends, "alpha": [one.alpha for one in each]})]
 
@@ -95,7 +83,7 @@ class BoundsView:
         return curve.plot(ax=headless_axes())
 
 
-def bounds(sizes: Sizes, terms: Terms, output: Output) -> None:
+def bounds(sizes: Sizes, covered: Covered, terms: Terms, output: Output) -> None:
     """How far from zero the values of a column lie, or of two.
 
     The answer is a power of two times the smallest bound. Grids may then be laid within it.
@@ -103,7 +91,7 @@ def bounds(sizes: Sizes, terms: Terms, output: Output) -> None:
     Example: dpcurves bounds flights.csv --column arr_delay --smallest 10 --coverage 0.95 --epsilon 0.1
     --adjacency replace-one
     """
-    answer(sizes.question(), BoundsView(), terms, output)
+    answer(sizes.question(covered.share), BoundsView(), terms, output)
 
 
 BOUNDS_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"bounds": bounds})

@@ -6,9 +6,21 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from .bounds import Covered
+from .bounds import ALPHA
 from .promise_options import Price, Promise, Units
-from .table_options import Cells, Groups, HintedCells, MostBins, PlaneCells, Share, Shares, Split, Thresholded, Values
+from .table_options import (
+    Cells,
+    Covered,
+    Groups,
+    HintedCells,
+    MostBins,
+    PlaneCells,
+    Share,
+    Shares,
+    Split,
+    Thresholded,
+    Values,
+)
 from .terminal import say, terminal
 
 if TYPE_CHECKING:
@@ -158,8 +170,7 @@ def bounds(covered: Covered, price: Price, promise: Promise, units: Units) -> No
 
     (plan,) = _rehearse(BoundsQuestion("value", 1.0, covered.share), price, promise, units)
     if isinstance(plan.law, Compared):
-        words = "alpha: so many records more or less than asked for may be covered, but for a chance of 0.05"
-        say(terminal(), f"{words}: {plan.law.alpha(0.05):.4g}")
+        say(terminal(), f"{ALPHA}: {plan.law.alpha(0.05):.4g}")
 
 
 PLAN_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(

@@ -13,7 +13,7 @@ from .answer import Terms, answer
 from .literals import amount, chosen
 from .output import Output
 from .refusal import Misuse
-from .table_options import PlaneCells
+from .table_options import Covered, PlaneCells
 from .views import Shown
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ class Plane:
     unit_residual: Annotated[
         str, Option(help="About the size of residuals that matter: bounds are this, doubled.", metavar="U")
     ]
-    coverage: Annotated[str, Option(help="The share of the records that each bound should cover.", metavar="P")]
     model: Annotated[
         str,
         Option(
@@ -56,11 +55,6 @@ class Plane:
         """What is doubled."""
         predicted, residual = amount("unit-predicted", self.unit_predicted), amount("unit-residual", self.unit_residual)
         return float(Fraction(predicted)), float(Fraction(residual))
-
-    @property
-    def share(self) -> str:
-        """What bounds should cover."""
-        return amount("coverage", self.coverage)
 
     def declared(self) -> Model:
         """One of three things."""
@@ -86,7 +80,7 @@ class ResidualPlotView:
         return curve.plot(ax=headless_axes())
 
 
-def residuals(plane: Plane, cells: PlaneCells, terms: Terms, output: Output) -> None:
+def residuals(plane: Plane, covered: Covered, cells: PlaneCells, terms: Terms, output: Output) -> None:
     """How residuals spread over predictions.
 
     Bounds are found in private; within them a density is estimated, and synthetic points are drawn from it.
@@ -97,7 +91,7 @@ def residuals(plane: Plane, cells: PlaneCells, terms: Terms, output: Output) -> 
     from ..curves import ResidualPlotQuestion
 
     question = ResidualPlotQuestion(
-        plane.predicted, plane.residual, *plane.units, plane.share, plane.declared(), cells.number
+        plane.predicted, plane.residual, *plane.units, covered.share, plane.declared(), cells.number
     )
     answer(question, ResidualPlotView(), terms, output)
 

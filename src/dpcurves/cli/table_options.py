@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from .literals import categories, category, chosen, numbers, whole
+from .literals import amount, categories, category, chosen, numbers, whole
 from .refusal import Misuse, named
 
 if TYPE_CHECKING:
@@ -244,6 +244,18 @@ class MostBins:
     def number(self) -> int:
         """How many."""
         return whole("bins", self.bins, least=2)
+
+
+@dataclass(frozen=True)
+class Covered:
+    """How many records a bound should cover."""
+
+    coverage: Annotated[str, Option(help="The share of the records that each bound should cover.", metavar="P")]
+
+    @property
+    def share(self) -> str:
+        """The share, exactly as it was typed."""
+        return amount("coverage", self.coverage)
 
 
 @dataclass(frozen=True)
