@@ -196,3 +196,8 @@ def test_no_more_groups_are_cut_than_anyone_can_read() -> None:
             asked("y", "x", groups=100_000)
     with pytest.raises(ValueError, match=r"^bins: at most 1000 are cut, got 100000"):
         dp.BinnedResidualsQuestion("y", "x", dp.PUBLIC_MODEL, bins=100_000)
+
+
+def test_values_that_were_taken_for_shares_are_not_shown() -> None:
+    with pytest.raises(ValueError, match=r"^p: shares between 0 and 1 are needed, as in 0\.25$"):
+        dp.quantiles([0.25, 0.5], [97531.25, 12.5], grid=GRID, adjacency=dp.REPLACE_ONE, epsilon=1)

@@ -76,7 +76,8 @@ def share(name: str, given: Any) -> float:
     """
     found = number(name, given)
     if not 0 <= found <= 1:
-        raise ValueError(f"{name}: shares between 0 and 1 are needed, as in 0.25, got {given}")
+        # Not what was given: who takes `p` and the values for each other has given those of records.
+        raise ValueError(f"{name}: shares between 0 and 1 are needed, as in 0.25")
     return found
 
 
