@@ -41,9 +41,10 @@ SERVERS = multiprocessing.get_context("forkserver")
 
 
 def warm() -> None:
-    """Start what all processes are copies of."""
+    """Start what all processes are copies of. They import the tree under test, wherever it was found."""
     SERVERS.set_forkserver_preload(["warmed"])
-    with mock.patch.dict(os.environ, PYTHONPATH=str(Path(__file__).parent)):
+    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    with mock.patch.dict(os.environ, PYTHONPATH=path):
         ensure_running()
 
 
