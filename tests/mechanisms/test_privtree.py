@@ -28,6 +28,7 @@ IntArray = NDArray[np.int64]
 Box = tuple[tuple[int, int], ...]
 Partition = tuple[Box, ...]
 ANY = Randomness.from_seed(0)
+PURE, CONCENTRATED = PrivacyLoss.pure(1), PrivacyLoss.zcdp("0.3")
 ALPHAS = (1.01, 1.5, 2.0, 4.0, 16.0, 128.0)
 SHAPES = [
     ((1,), (2,)), ((2,), (2,)), ((3,), (2,)), ((4,), (2,)), ((3,), (3,)), ((4,), (3,)), ((4,), (4,)), ((5,), (4,)),
@@ -110,6 +111,20 @@ def test_a_concentrated_loss_is_never_exceeded_in_any_order(adjacency: Adjacency
         for alpha in ALPHAS:
             divergence = logsumexp(alpha * ours + (1 - alpha) * theirs, axis=1) / (alpha - 1)
             assert divergence.max() <= alpha * float(rho) + 1e-9
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
+def test_the_noise_is_never_less_than_its_price_however_little(adjacency: Adjacency) -> None:
+    """In fractions: a scale that is rounded to the nearest, or down, is found for some loss of each kind."""
+    asked, moves = query((8,), (2,), 0), 2 if isinstance(adjacency, ReplaceOne) else 1
+    for part in range(1, 50):
+        share = Fraction(part, 7)
+        pure, concentrated = (growth_of(asked, loss, adjacency) for loss in (PURE * share, CONCENTRATED * share))
+        price = path_price(2, pure.splitting.height)
+        lost = adjacency.unit.records * (price + moves - 1) / pure.noise.parameter
+        assert lost == (PURE * share).epsilon
+        squared = moves * (adjacency.unit.records * (price + 1) / concentrated.noise.parameter) ** 2 / 8
+        assert squared <= (CONCENTRATED * share).rho < squared * (1 + Fraction(1, 2**35))
 
 
 def worst_path(growth: Growth, most: int) -> tuple[float, float]:

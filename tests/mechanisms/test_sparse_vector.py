@@ -41,7 +41,11 @@ DOWNWARD = ((-1, -1, 0), (-1, 0, 0), (-2, -1, 0))
 GENERAL = ((1, 0, -1), (-1, 1, 0), (0, -1, 1))
 OWN_THRESHOLDS = ((3, -1, -1), (2, 2, -1), (-3, 1, 2))  # counts less a part of all, as a threshold that depends on data
 TIED = ((1, -1, 0),) * 4
-FAMILIES = {"monotone": MONOTONE, "down": DOWNWARD, "general": GENERAL, "own": OWN_THRESHOLDS, "tied": TIED}
+PRESENT, ALIKE = ((2, 1),) * 3, ((1, 1),) * 3  # no kind of record counts nothing, but for those that are missing
+FAMILIES = {
+    "monotone": MONOTONE, "down": DOWNWARD, "general": GENERAL, "own": OWN_THRESHOLDS, "tied": TIED,
+    "present": PRESENT, "alike": ALIKE,
+}  # fmt: skip
 
 
 def above(weights: tuple[tuple[int, ...], ...], most: int, thresholds: tuple[int, ...] = (0, 1, 2, 0)) -> AboveQuery:
@@ -189,6 +193,8 @@ def test_spreads_are_those_of_all_moves() -> None:
     assert spread_of(np.array(GENERAL), one) == (1, 2)
     assert spread_of(np.array(GENERAL), two) == (2, 3)
     assert spread_of(np.array([[5, 0]]), one) == spread_of(np.array([[5, 0]]), two) == (5, 5)
+    assert spread_of(np.array([[2, 1]]), two) == (2, 2)  # a record that was missing
+    assert spread_of(np.array([[1, 1]]), two) == (1, 1)
     covered = comparisons_of(bounds(3, "19/20")).weights
     assert spread_of(covered, one) == (19, 20)
     assert spread_of(covered, two) == (20, 20)
