@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import doctest
+import os
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+DOCTESTS = ROOT / "docs" / "doctests.py"
 BLOCK = re.compile(r"^```python[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^(`{3,}).*?^\1", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)[^)]*\)")
@@ -74,3 +79,41 @@ def test_every_room_has_a_place_in_the_reference() -> None:
 def test_no_page_names_a_download_host() -> None:
     fetched = re.compile(r"https?://\S+\.(whl|tgz|tar\.gz|deb)|index-url")
     assert [name(page) for page in pages() if fetched.search(page.read_text(encoding="utf-8"))] == []
+
+
+RECIPE = re.compile(r"^\t.*\$\(BIN\)/mkdocs (build .*)$", re.MULTILINE)
+SOUND = {"docs/index.md": "[here](index.md#sound)\n\n# Sound\n\n::: sound\n", "src/sound.py": '"""One line."""\n'}
+DEFECTS = {
+    "a link to no page": {"docs/index.md": "[there](nowhere.md)\n"},
+    "a parameter that is none": {
+        "src/sound.py": 'def f(a: int) -> None:\n    """Do it.\n\n    Args:\n        b: A number.\n    """\n'
+    },
+}
+
+
+def built(folder: Path, files: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """What `make docs` does, to a small site with the settings of this one."""
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[0]
+    named = {
+        "mkdocs.yml": f"{settings}\nnav:\n  - index.md\n",
+        "docs/doctests.py": DOCTESTS.read_text(encoding="utf-8"),
+    }
+    for place, text in (named | SOUND | files).items():
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).write_text(text, encoding="utf-8")
+    (recipe,) = RECIPE.findall((ROOT / "Makefile").read_text(encoding="utf-8"))
+    command = [sys.executable, "-m", "mkdocs", *shlex.split(recipe)]
+    there = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    return subprocess.run(command, cwd=folder, env=there, capture_output=True, text=True, check=False)
+
+
+def test_a_sound_site_is_built(tmp_path: Path) -> None:
+    done = built(tmp_path, {})
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_a_defect_of_the_pages_fails_their_build(defect: str, tmp_path: Path) -> None:
+    done = built(tmp_path, DEFECTS[defect])
+    assert done.returncode != 0
+    assert "in strict mode" in done.stdout + done.stderr

@@ -152,9 +152,11 @@ def roc_curve(
         y_true: Labels, of shape ``(n,)``. Other labels than the two classes are missing.
         y_score: Scores, of shape ``(n,)``; high scores are positive. The model is taken as public.
         adjacency: `ADD_REMOVE`: n is private. `REPLACE_ONE`: n is public; a replaced record may change its label.
-        epsilon, rho: The loss; one of them.
+        epsilon: The loss, if it is pure.
+        rho: The loss, if it is zero-concentrated; one of the two is given.
         grid: Public cells of the scores: [0, 1] unless given.
-        pos_label, neg_label: The two classes.
+        pos_label: The label of positives.
+        neg_label: The label of negatives; may be left out where that of positives is 1, 0, -1, true or false.
         cuts: Where the thresholds lie: at private quantiles of the scores unless said.
         randomness: Where noise comes from; anything but the operating system is marked on the curve.
 
