@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Calibration,
         CalibrationQuestion,
         CdfQuestion,
+        CurveWarning,
         Cuts,
         CutsCdfQuestion,
         Histogram,
@@ -74,11 +75,11 @@ if TYPE_CHECKING:
 _ROOMS = {
     "curves": (
         "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds",
-        "BoundsQuestion", "Calibration", "CalibrationQuestion", "CdfQuestion", "Cuts", "CutsCdfQuestion", "Histogram",
-        "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion", "PartitionCdfQuestion", "PlaneBounds",
-        "PlaneBoundsQuestion", "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion", "ResidualPlot",
-        "ResidualPlotQuestion", "RocQuestion", "SmoothAuc", "SmoothAucQuestion", "Thresholds", "ThresholdsQuestion",
-        "energy_distance", "ks_distance", "wasserstein_distance",
+        "BoundsQuestion", "Calibration", "CalibrationQuestion", "CdfQuestion", "CurveWarning", "Cuts",
+        "CutsCdfQuestion", "Histogram", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion",
+        "PartitionCdfQuestion", "PlaneBounds", "PlaneBoundsQuestion", "Quantile", "QuantileQuestion", "Quantiles",
+        "QuantilesQuestion", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "SmoothAuc", "SmoothAucQuestion",
+        "Thresholds", "ThresholdsQuestion", "energy_distance", "ks_distance", "wasserstein_distance",
     ),
     "data": ("Categories", "Grid", "Hint", "Outside"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),
@@ -98,8 +99,8 @@ _ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")
 
 __all__ = [
     "ADD_REMOVE", "CDF", "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "REPLACE_ONE", "ROC",
-    "Account", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds",
-    "BoundsQuestion", "BudgetExceeded", "Calibration", "CalibrationQuestion", "Categories", "CdfQuestion", "Cuts",
+    "Account", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds", "BoundsQuestion",
+    "BudgetExceeded", "Calibration", "CalibrationQuestion", "Categories", "CdfQuestion", "CurveWarning", "Cuts",
     "CutsCdfQuestion", "Grid", "Hint", "Histogram", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion",
     "Ledger", "Neighbours", "Outside", "PartitionCdfQuestion", "PlaneBounds", "PlaneBoundsQuestion", "PrivacyLoss",
     "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion", "Randomness", "ResidualPlot",

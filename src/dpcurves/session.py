@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Any, TypeVar, get_args
 
 from .curves import Continued, Question
+from .curves.notes import warn_of
 from .data import Query
 from .data.records import Records, open_records
 from .ledger import Account, Currency, Grant, Ledger, Payment, Purse, Statement
@@ -135,6 +136,9 @@ class Session:
         may follow each other under one request: what was paid for the first pays for all, and a threshold that was
         looked at has one answer for ever.
 
+        Warns:
+            CurveWarning: each of the curve's `notes`: what was clamped or missing, as released numbers tell.
+
         Raises:
             UnsupportedQuery, BudgetExceeded: nothing was charged.
             ValueError: a column is not there or of the wrong type, or `request` was used for another question;
@@ -148,7 +152,9 @@ class Session:
         for plan in plans:
             records.check(plan.query.axes)
         self._check_units(records)
-        return self._converse(question, self._charge(question, loss, request), records)
+        curve = self._converse(question, self._charge(question, loss, request), records)
+        warn_of(curve)
+        return curve
 
     def _charge(self, question: Question[Curve], loss: PrivacyLoss, request: str) -> Grant:
         facts = (repr(_paid(question)), repr(loss), self._dataset, repr(self.adjacency))

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .accounts import account_of, files_of, ledger_at, require_kept
-from .missing import warning_of
 from .output import Input, Output
 from .promise_options import Payer, Price, Promise, Units
 from .refusal import Kept, Misuse
@@ -55,7 +54,7 @@ def answer(question: Question[Any], view: View[Any], terms: Terms, output: Outpu
     loss, request = terms.price.loss(), terms.payer.request_id or secrets.token_hex(8)
     with _session(terms, loss) as session, _kept(session, terms.payer, request):
         with waiting("counting"):
-            curve = session.ask(question, loss, request)
+            curve = _asked(session, question, loss, request)
         output.write_json(curve.to_json())
         terminal = output.terminal()
         if output.json is None:
@@ -63,7 +62,7 @@ def answer(question: Question[Any], view: View[Any], terms: Terms, output: Outpu
         with waiting("drawing"):
             output.write_plot(lambda: view.draw(curve))
         _say(terminal, curve.face, output)
-        _warn(curve)
+        _tell(curve.notes)
         _settle(terminal, session.statement, terms.payer, _free(question, request))
 
 
@@ -134,10 +133,20 @@ def _say(terminal: Console, face: Face, output: Output) -> None:
     say(terminal, f"mechanism: {face.mechanism}", *(f"written: {name}" for name in output.files))
 
 
-def _warn(curve: Any) -> None:
-    warning = warning_of(curve)
-    if warning is not None:
-        print(f"dpcurves: {warning}", file=sys.stderr)
+def _asked(session: Session, question: Question[Any], loss: PrivacyLoss, request: str) -> Any:
+    """The curve. Its notes are told below it, so they are no warnings here."""
+    import warnings
+
+    from ..curves.notes import CurveWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CurveWarning)
+        return session.ask(question, loss, request)
+
+
+def _tell(notes: tuple[str, ...]) -> None:
+    for note in notes:
+        print(f"dpcurves: {note}", file=sys.stderr)
 
 
 def _free(question: Question[Any], request: str) -> str:

@@ -11,6 +11,7 @@ from .cdf_by_partition import PartitionCdfQuestion
 from .distances import energy_distance, ks_distance, wasserstein_distance
 from .histogram import Histogram, HistogramQuestion
 from .hosmer_lemeshow import HosmerLemeshow, HosmerLemeshowQuestion
+from .notes import CurveWarning
 from .plane_bounds import PlaneBounds, PlaneBoundsQuestion
 from .private_bounds import Bounds, BoundsQuestion
 from .quantile import Quantile, QuantileQuestion
@@ -25,8 +26,8 @@ from .thresholds import Thresholds, ThresholdsQuestion
 
 __all__ = [
     "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds",
-    "BoundsQuestion", "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Continued", "Cuts",
-    "CutsCdfQuestion", "Histogram", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion",
+    "BoundsQuestion", "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Continued", "CurveWarning",
+    "Cuts", "CutsCdfQuestion", "Histogram", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion",
     "PartitionCdfQuestion", "PlaneBounds", "PlaneBoundsQuestion", "Quantile", "QuantileQuestion", "Quantiles",
     "QuantilesQuestion", "Question", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "RocThresholds",
     "RocThresholdsQuestion", "SmoothAuc", "SmoothAucQuestion", "Thresholds", "ThresholdsQuestion", "energy_distance",

@@ -19,6 +19,7 @@ from ..privacy import Model, PrivacyLoss, ReplaceOne, declared
 from ..release import Evidence, Face, Release, Setting, Step
 from .labels import labels
 from .question import card_of, face_of
+from .result import Result
 from .score_groups import HALF, SCORES, ScoreGroups, groups_of
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ TOLERANCE = 0.05
 """How far noise may move the mean residual of a bin, one standard deviation, before the bin is joined to the next."""
 
 
-@dataclass(frozen=True, eq=False)
-class BinnedResiduals:
+@dataclass(frozen=True, eq=False, repr=False)
+class BinnedResiduals(Result):
     """Mean of label less prediction in each bin (Gelman, Goegebeur, Tuerlinckx and Van Mechelen 2000).
 
     Attributes:
@@ -89,6 +90,9 @@ class BinnedResiduals:
         return {
             "prob_pred": self.prob_pred, "residual": self.residual, "count": self.count, "envelope": self.envelope
         }  # fmt: skip
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (f"{len(self.residual)} bins",)
 
     def _repr_html_(self) -> str:
         rows = [("bins", str(len(self.count))), ("outside the envelope", f"{self.outside:.0%}")]

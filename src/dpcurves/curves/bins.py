@@ -14,6 +14,7 @@ from ..data import Grid, Outside
 from ..postprocess import simultaneous_errors, value_at
 from .prefixes import Prefixes
 from .question import card_of
+from .result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,8 +26,8 @@ FloatArray = NDArray[np.float64]
 ROUNDING = 1e-6  # of the width of a cell
 
 
-@dataclass(frozen=True, eq=False)
-class Bins:
+@dataclass(frozen=True, eq=False, repr=False)
+class Bins(Result):
     """What share of the records lies in each bin.
 
     Bins are differences of one curve that never falls: none is negative, and bins over the whole grid add up to all
@@ -114,6 +115,9 @@ class Bins:
         grid = Grid.from_edges(question["edges"], outside=Outside[question["outside"]])
         prefixes = Prefixes.from_json(opened.evidence["releases"], grid)
         return cls.along(prefixes, opened.arrays["x"], question["label"], opened.face)
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (self.label, f"{len(self.share)} bins")
 
     def _repr_html_(self) -> str:
         return card_of(f"Histogram of {self.label}", self.plot, [("bins", str(len(self.share)))], self.face, level=0.95)

@@ -14,6 +14,7 @@ from ..data.axis import Category
 from ..release import Face
 from ..release.evidence import Evidence
 from .question import card_of
+from .result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 Curve = TypeVar("Curve", bound=Any)  # a curve with `face`, `plot`, `to_frame` and `to_json`
 
 
-class ByCategory(Mapping[Category, Curve]):
+class ByCategory(Result, Mapping[Category, Curve]):
     """A mapping from each category to its curve, in the order that was declared.
 
     Formal guarantees: a record lies in one category at most, and each curve was read from its own cells of one
@@ -44,9 +45,14 @@ class ByCategory(Mapping[Category, Curve]):
 
     @property
     def face(self) -> Face:
-        """The same for all curves."""
+        """The same for all curves; their notes name the category."""
         face: Face = next(iter(self._curves.values())).face
-        return face
+        notes = {note: list[str]() for curve in self._curves.values() for note in curve.notes}
+        for category, curve in self._curves.items():
+            for note in curve.notes:
+                notes[note].append(str(category))
+        told = [note if len(names) == len(self) else f"{', '.join(names)}: {note}" for note, names in notes.items()]
+        return replace(face, notes=tuple(told))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """All curves in one picture."""
@@ -79,6 +85,9 @@ class ByCategory(Mapping[Category, Curve]):
             for category, frame in zip(self._curves, frames, strict=True)
         ]
         return narwhals.concat(named).to_native()
+
+    def _in_short(self) -> tuple[str, ...]:
+        return self.column, f"{len(self)} categories"
 
     def _repr_html_(self) -> str:
         return card_of(f"By {self.column}", self.plot, [("categories", str(len(self)))], self.face)

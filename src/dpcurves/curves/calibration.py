@@ -15,6 +15,7 @@ from ..data.axis import Category
 from ..release import Face, Release, Setting, Step
 from .labels import labels
 from .question import card_of, face_of
+from .result import Result
 from .score_groups import SCORES, ScoreGroups, grouped, groups_of
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Calibration:
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration(Result):
     """Observed against predicted, in groups of about equal size.
 
     Attributes:
@@ -78,6 +79,9 @@ class Calibration:
         """The curve that `to_json` wrote."""
         opened = display.opened(text, "calibration")
         return cls.read(ScoreGroups.from_json(opened.evidence), opened.face)
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (f"{len(self.count)} groups",)
 
     def _repr_html_(self) -> str:
         return card_of("Calibration curve", self.plot, self._summary(), self.face, size=display.SQUARE)

@@ -19,6 +19,7 @@ from .counted import axis_label, counted, hint_of, hinted, in_words
 from .prefixes import Prefixes
 from .question import card_of, face_of, require_independent
 from .refining import is_worth_looking, refining
+from .result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class CDF:
+@dataclass(frozen=True, eq=False, repr=False)
+class CDF(Result):
     """The share of records below each edge of a grid, among records that have a value.
 
     Attributes:
@@ -138,6 +139,9 @@ class CDF:
         question = opened.evidence["question"]
         grid = Grid.from_edges(opened.arrays["x"], outside=Outside[question["outside"]])
         return cls.along(Prefixes.from_json(opened.evidence["releases"], grid), question["label"], opened.face)
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (self.label, f"{len(self.x) - 1} cells")
 
     def _repr_html_(self) -> str:
         return card_of(f"Distribution of {self.label}", self.plot, self._summary(), self.face, level=0.95)

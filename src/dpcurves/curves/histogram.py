@@ -16,6 +16,7 @@ from ..postprocess import least_squares
 from ..release import Evidence, Face, Release, Setting, Step
 from .counted import axis_label, counted, in_words
 from .question import card_of
+from .result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Histogram:
+@dataclass(frozen=True, eq=False, repr=False)
+class Histogram(Result):
     """How many records lie in each cell of a grid.
 
     Attributes:
@@ -83,6 +84,9 @@ class Histogram:
         question = opened.evidence["question"]
         grid = Grid.from_edges(opened.arrays["x"], outside=Outside[question["outside"]])
         return cls.read(Evidence.from_json(opened.evidence["releases"][0]), grid, question["label"], opened.face)
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (self.label, f"{len(self.count)} cells")
 
     def _repr_html_(self) -> str:
         return card_of(f"Histogram of {self.label}", self.plot, self._summary(), self.face)

@@ -17,6 +17,7 @@ from ..postprocess.generator import public_generator
 from ..release import Face, Release, Setting, Step
 from .labels import labels
 from .question import card_of, face_of
+from .result import Result
 from .score_groups import SCORES, ScoreGroups, grouped, groups_of
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ DROWNED = 3
 """Standard deviations of its noise that a group has to hold, on average, or it is hidden."""
 
 
-@dataclass(frozen=True, eq=False)
-class HosmerLemeshow:
+@dataclass(frozen=True, eq=False, repr=False)
+class HosmerLemeshow(Result):
     """The statistic, and its p-value under the null *including the known noise*.
 
     Attributes:
@@ -101,6 +102,9 @@ class HosmerLemeshow:
         """The test that `to_json` wrote."""
         opened = display.opened(text, "hosmer-lemeshow")
         return cls.read(ScoreGroups.from_json(opened.evidence), opened.face)
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (f"p-value {self.p_value:.3g}", f"{len(self.count)} groups")
 
     def _repr_html_(self) -> str:
         return card_of("Hosmer-Lemeshow test", self.plot, self._summary(), self.face)

@@ -14,6 +14,7 @@ from .. import display
 from ..release import Face, Release, Setting, Step
 from .private_bounds import Bounds, BoundsQuestion, bounded
 from .question import card_of, face_of
+from .result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 HALF = Fraction(1, 2)
 
 
-@dataclass(frozen=True)
-class PlaneBounds:
+@dataclass(frozen=True, repr=False)
+class PlaneBounds(Result):
     """Two intervals, one for each column.
 
     Attributes:

@@ -16,6 +16,7 @@ from ..data.doubling import DOUBLINGS
 from ..privacy import Exact
 from ..release import ALL, Compared, Evidence, Face, Release, Setting, Step
 from .question import card_of, face_of
+from .result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 CAPPED = "no interval seemed wide enough: this is the widest that was tried"
 
 
-@dataclass(frozen=True)
-class Bounds:
+@dataclass(frozen=True, repr=False)
+class Bounds(Result):
     """The closed interval ``[-bound, bound]`` that about the asked share of the records lies in.
 
     Attributes:
@@ -87,6 +88,9 @@ class Bounds:
         upper, alpha = opened.arrays["upper"], opened.arrays["alpha"]
         evidence = Evidence.from_json(released)
         return cls(float(upper), bool(question["capped"]), float(alpha), question["label"], opened.face, evidence)
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (self.label, f"{self.lower:g} to {self.upper:g}")
 
     def _repr_html_(self) -> str:
         return card_of("Bounds", self.plot, [(self.label, self.in_words)], self.face)

@@ -15,14 +15,15 @@ from ..privacy.given import chance, share
 from ..release import ALL, Evidence, Face, Release, Setting, Step
 from .counted import axis_label
 from .question import card_of, face_of
+from .result import Result
 from .thresholds import Thresholds, edges_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True, eq=False)
-class Quantile:
+@dataclass(frozen=True, eq=False, repr=False)
+class Quantile(Result):
     """Below which value does a share of the records lie?
 
     Attributes:
@@ -80,6 +81,9 @@ class Quantile:
         opened = display.opened(text, "quantile")
         looks = Thresholds.from_evidence_json(opened.evidence, opened.face)
         return cls.read(opened.arrays["p"], opened.arrays["level"], looks)
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (self.looks.label, f"{self.p:g} quantile {self.x:.6g}")
 
     def _repr_html_(self) -> str:
         rows = [(f"{self.p:.4g} quantile", f"{self.x:.6g}"), ("between", f"{self.lower:.6g} and {self.upper:.6g}")]

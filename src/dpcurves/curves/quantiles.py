@@ -17,6 +17,7 @@ from .cdf import CDF, CdfQuestion
 from .counted import hint_of, hinted, in_words
 from .prefixes import Prefixes
 from .question import card_of
+from .result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Quantiles:
+@dataclass(frozen=True, eq=False, repr=False)
+class Quantiles(Result):
     """Values below which given shares of the records lie.
 
     Attributes:
@@ -82,6 +83,9 @@ class Quantiles:
         grid = Grid.from_edges(question["edges"], outside=Outside[question["outside"]])
         prefixes = Prefixes.from_json(opened.evidence["releases"], grid)
         return cls.read(np.array(opened.arrays["p"]), CDF.along(prefixes, question["label"], opened.face))
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (self.curve.label, f"{len(self.p)} quantiles")
 
     def _repr_html_(self) -> str:
         return card_of(f"Quantiles of {self.curve.label}", self.plot, self._summary(), self.face, level=0.95)

@@ -9,6 +9,7 @@ from .. import display
 from ..data import Query
 from ..privacy import PrivacyLoss
 from ..release import Face, Release, Setting, Step
+from .notes import notes_on_missing
 
 Curve = TypeVar("Curve", covariant=True)
 
@@ -55,7 +56,7 @@ def face_of(releases: Sequence[Release], model: str = "") -> Face:
         loss, plans[0].adjacency, trust=trust, mechanism="; ".join(mechanisms),
         seeded=any(release.seeded for release in releases),
         grant="" if payment is None else payment.request, model=model,
-    )  # fmt: skip
+    ).noted(*notes_on_missing(releases))  # fmt: skip
 
 
 def require_independent(face: Face) -> None:

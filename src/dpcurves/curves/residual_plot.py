@@ -23,6 +23,7 @@ from ..surveys import PrivTreeSurvey, Survey, Surveyed
 from ..surveys.survey import epsilon_per_record
 from .private_bounds import bound_query, bounded
 from .question import card_of, face_of
+from .result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,8 +41,8 @@ MOST_POINTS = 5000
 FINEST = 256
 
 
-@dataclass(frozen=True, eq=False)
-class ResidualPlot:
+@dataclass(frozen=True, eq=False, repr=False)
+class ResidualPlot(Result):
     """Predictions and residuals within private bounds, in cells of a plane.
 
     Attributes:
@@ -151,6 +152,9 @@ class ResidualPlot:
         return cls(
             x_edges, y_edges, density, points, float(opened.arrays["outside"]), (across, upwards), opened.face, evidence
         )
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (f"{len(self.points)} synthetic points",)
 
     def _repr_html_(self) -> str:
         rows = [("synthetic points", str(len(self.points))), ("records beyond the bounds", f"{self.outside:.1%}")]

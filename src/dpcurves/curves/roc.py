@@ -21,6 +21,7 @@ from ..privacy.given import chance, chosen
 from ..release import Evidence, Face, Release, Setting, Step
 from .labels import labels
 from .question import card_of, face_of, require_independent
+from .result import Result
 from .roc_cuts import Cuts, scores_cut, share_left
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ FloatArray = NDArray[np.float64]
 UNIT_INTERVAL = Grid(0, 1, cells=2**14)
 
 
-@dataclass(frozen=True, eq=False)
-class ROC:
+@dataclass(frozen=True, eq=False, repr=False)
+class ROC(Result):
     """True positive rate against false positive rate, as the threshold falls. High scores are positive.
 
     Scores in one cell count as tied, and a tie counts one half.
@@ -135,6 +136,9 @@ class ROC:
         question = opened.evidence["question"]
         grid = Grid.from_edges(question["edges"], outside=Outside[question["outside"]])
         return cls.read(Evidence.from_json(opened.evidence["releases"][0]), grid, opened.face)
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (f"AUC {self.auc:.3f}", f"{len(self.fpr) - 1} cells")
 
     def _repr_html_(self) -> str:
         return card_of("ROC curve", self.plot, self._summary(), self.face, size=display.SQUARE, level=0.95)

@@ -17,6 +17,7 @@ from ..privacy.whole import make_whole
 from ..release import ALL, Evidence, Face, Release, Setting, Step
 from .declared_grid import grid_from_json, grid_to_json
 from .question import card_of, face_of
+from .result import Result
 from .thresholds import edges_below
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ def classes_axis(score: Axis, label: str) -> Axis:
     return Axis(f"{score.column} by {label}", Grid(0, places, cells=places))
 
 
-@dataclass(frozen=True, eq=False)
-class RocThresholds:
+@dataclass(frozen=True, eq=False, repr=False)
+class RocThresholds(Result):
     """True positive rate against false positive rate at some thresholds of the score. High scores are positive.
 
     Between two thresholds the curve is a straight line: scores there count as tied.
@@ -115,6 +116,9 @@ class RocThresholds:
         question, (released,) = stored["question"], stored["releases"]
         grid = grid_from_json(question["grid"])
         return cls.read(Evidence.from_json(released), grid, question["label"], question["score"], face)
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (f"AUC {self.auc:.3f}", f"{len(self.thresholds) - 2} thresholds")
 
     def _repr_html_(self) -> str:
         rows = [("AUC", f"{self.auc:.4f}"), ("thresholds", str(len(self.thresholds) - 2))]

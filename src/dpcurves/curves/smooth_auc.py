@@ -16,6 +16,7 @@ from ..postprocess import auc_of_steps, binormal_tpr
 from ..release import ALL, Face, Release, Setting, Step
 from .labels import labels
 from .question import card_of, face_of
+from .result import Result
 from .roc import UNIT_INTERVAL
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ FloatArray = NDArray[np.float64]
 POINTS = 513
 
 
-@dataclass(frozen=True, eq=False)
-class SmoothAuc:
+@dataclass(frozen=True, eq=False, repr=False)
+class SmoothAuc(Result):
     """The area under an ROC curve, and the symmetric binormal curve that has it (Boyd, Lantz and Page 2015).
 
     The curve is a shape that was assumed, not measured: use `ROC` to see how scores rank.
@@ -74,6 +75,9 @@ class SmoothAuc:
         """What `to_json` wrote."""
         opened = display.opened(text, "smooth-auc")
         return cls.read(int(opened.evidence["question"]["steps"]), opened.face)
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (f"AUC {self.auc:.3f}",)
 
     def _repr_html_(self) -> str:
         return card_of("Binormal ROC curve", self.plot, [("AUC", f"{self.auc:.4f}")], self.face, size=display.SQUARE)

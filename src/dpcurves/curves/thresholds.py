@@ -19,6 +19,7 @@ from ..release import ALL, Evidence, Face, Release, Setting, Step
 from .counted import axis_label
 from .declared_grid import grid_from_json, grid_to_json
 from .question import card_of, face_of
+from .result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Thresholds:
+@dataclass(frozen=True, eq=False, repr=False)
+class Thresholds(Result):
     """Counts of records below edges, among records that have a value.
 
     Attributes:
@@ -106,6 +107,9 @@ class Thresholds:
         """
         question, (released,) = stored["question"], stored["releases"]
         return cls.read(Evidence.from_json(released), grid_from_json(question["grid"]), question["label"], face)
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (self.label, f"{len(self.x)} thresholds")
 
     def _repr_html_(self) -> str:
         rows = [("thresholds", str(len(self.x))), ("noise of a count", f"{self.error.max(initial=0.0):.3g} records")]

@@ -42,7 +42,8 @@ def card(title: str, svg: str, rows: Sequence[tuple[str, str]], face: Face) -> s
             None,
             [
                 STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{name}</figcaption>",
-                WARNING if face.seeded else "", f'<div class="picture">{svg}</div>', _table(rows),
+                WARNING if face.seeded else "", f'<div class="picture">{svg}</div>',
+                _table([*rows, *(("note", note) for note in face.notes)]),
                 f"<details><summary>{_summary(face)}</summary>{_table(_facts(face))}</details>", "</figure>",
             ],
         )

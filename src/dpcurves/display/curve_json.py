@@ -15,7 +15,7 @@ from ..release import MISSING_RULE, Face
 from .published_schema import check_document
 
 SCHEMA = 1
-ENVELOPE = ("kind", "schema", "privacy", "evidence")
+ENVELOPE = ("kind", "schema", "privacy", "evidence", "notes")
 DIGITS = 40
 LENGTHS: dict[str, dict[str, int]] = {
     "cdf": {"x": 0, "y": 0},
@@ -64,7 +64,8 @@ def envelope(kind: str, arrays: Mapping[str, object], face: Face, evidence: Mapp
         ValueError: the document would not fit the schema.
     """
     document = {
-        "kind": kind, "schema": SCHEMA, **_mapped(arrays), "privacy": privacy_object(face), "evidence": _plain(evidence)
+        "kind": kind, "schema": SCHEMA, **_mapped(arrays), "privacy": privacy_object(face),
+        "evidence": _plain(evidence), "notes": list(face.notes),
     }  # fmt: skip
     check_document(document)
     _check_lengths(document)
@@ -82,7 +83,8 @@ def opened(text: str, kind: str) -> Opened:
     check_document(document)
     _check_lengths(document)
     arrays = {name: _array(value) for name, value in document.items() if name not in ENVELOPE}
-    return Opened(kind, arrays, _face(document["privacy"]), document["evidence"])
+    face = _face(document["privacy"]).noted(*document.get("notes", ()))
+    return Opened(kind, arrays, face, document["evidence"])
 
 
 def privacy_object(face: Face) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
 from matplotlib.axes import Axes
@@ -16,6 +17,7 @@ SIZE = 7.0
 GAP = 4.0
 LINE = 1.25 * SIZE
 LETTER = 0.5 * SIZE
+LONGEST = 300
 GREY = "#6b6b6b"
 WARNING = "#b3261e"
 
@@ -25,6 +27,7 @@ class Footnote(Annotation):
 
     Attributes:
         claims: Each footer, and the names of the curves that it speaks of.
+        notes: Each note, and the names of the curves that it was made on.
         curves: How many curves were drawn.
     """
 
@@ -36,6 +39,7 @@ class Footnote(Annotation):
             linespacing=1.25,
         )  # fmt: skip
         self.claims: dict[str, list[str]] = {}
+        self.notes: dict[str, list[str]] = {}
         self.curves = 0
         self._letters = _letters_across(ax)
 
@@ -47,9 +51,10 @@ class Footnote(Annotation):
     def add(self, face: Face, name: str | None) -> None:
         """One curve more."""
         self.curves += 1
-        names = self.claims.setdefault(footer(face), [])
-        if name is not None:
-            names.append(lettering(name))
+        own = [] if name is None else [lettering(name)]
+        self.claims.setdefault(footer(face), []).extend(own)
+        for note in face.notes:
+            self.notes.setdefault(f"Note: {lettering(note, LONGEST)}", []).extend(own)
         if face.seeded:
             self.set_color(WARNING)
         self.set_text("\n".join(self._lines()))
@@ -64,10 +69,13 @@ class Footnote(Annotation):
         return [line for paragraph in self._paragraphs() for line in wrap(paragraph, self._letters)]
 
     def _paragraphs(self) -> list[str]:
-        if len(self.claims) == 1:
-            return next(iter(self.claims)).splitlines()
-        named = [f"{', '.join(names)}: {claim}" if names else claim for claim, names in self.claims.items()]
-        return [paragraph for claim in named for paragraph in claim.splitlines()]
+        claims = list(self.claims) if len(self.claims) == 1 else _named(self.claims)
+        notes = list(self.notes) if self.curves == 1 else _named(self.notes)
+        return [paragraph for text in (*claims, *notes) for paragraph in text.splitlines()]
+
+
+def _named(texts: Mapping[str, Sequence[str]]) -> list[str]:
+    return [f"{', '.join(names)}: {text}" if names else text for text, names in texts.items()]
 
 
 def sign(ax: Axes, face: Face, name: str | None) -> None:

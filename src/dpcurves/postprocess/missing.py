@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import sqrt
 
 from ..release import Chosen, Evidence, Grown, PathNoise, Wavelets
+from ..release.noise_law import NoisySums
 from .reading import unbiased
 
 SURE = 8
@@ -24,13 +25,18 @@ def missing_share(evidence: Evidence) -> float:
     law = evidence.law
     if isinstance(law, Chosen | Grown | Wavelets) or law.missing is None:
         return 0.0
-    if isinstance(law, PathNoise):
-        below = dict(zip(law.at, evidence.values, strict=False))
-        missing, counted = float(evidence.values[-1]), below.get(law.cells)
-        present = counted if counted is not None else evidence.total - missing if evidence.total is not None else None
-    else:
-        estimate = unbiased(law, evidence.values, evidence.total)
-        missing, present = estimate.missing, float(estimate.cells.sum())
+    missing, present = _counted(law, evidence)
     if present is None or missing < SURE * sqrt(law.missing.variance):
         return 0.0
     return missing / (missing + max(present, 0.0))
+
+
+def _counted(law: NoisySums | PathNoise, evidence: Evidence) -> tuple[float, float | None]:
+    """How many records have no value, and how many have one, if that was counted or is public."""
+    missing = float(evidence.values[-1])
+    if evidence.total is not None:
+        return missing, evidence.total - missing
+    if isinstance(law, PathNoise):
+        return missing, dict(zip(law.at, evidence.values, strict=False)).get(law.cells)
+    estimate = unbiased(law, evidence.values, None)
+    return estimate.missing, float(estimate.cells.sum())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 
@@ -25,6 +25,7 @@ class Face:
         seeded: Whether the noise can be drawn again: then nothing is private.
         grant: The request under which the ledger charged.
         model: What is said about the model that made the scores; empty where there is none.
+        notes: What a reader has to know before the numbers are believed, each in one line, from released numbers alone.
     """
 
     epsilon: float | None
@@ -38,6 +39,7 @@ class Face:
     seeded: bool
     grant: str
     model: str = ""
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -59,6 +61,10 @@ class Face:
             units=adjacency.units if isinstance(adjacency, ReplaceOne) else None,
             trust=trust, mechanism=mechanism, seeded=seeded, grant=grant, model=model,
         )  # fmt: skip
+
+    def noted(self, *notes: str) -> Face:
+        """The same face with these notes, each once."""
+        return replace(self, notes=tuple(dict.fromkeys((*self.notes, *notes))))
 
     @property
     def loss(self) -> str:

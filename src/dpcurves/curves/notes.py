@@ -1,0 +1,50 @@
+"""What a reader has to know before the numbers of a curve are believed, from released numbers alone."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..postprocess.missing import missing_share
+from ..release import Evidence, Release
+
+PACKAGE = str(Path(__file__).parents[1])
+NEARLY_ALL = 0.95
+
+
+class CurveWarning(UserWarning):
+    """A note on a curve: what was clamped, missing, synthetic or simulated, as far as released numbers tell.
+
+    All notes stand in `curve.notes`, on pictures and in JSON. To be told of none, use
+    ``warnings.simplefilter("ignore", dpcurves.CurveWarning)``.
+    """
+
+
+def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
+    """One line if nearly all records are missing, as a released count of them says; rehearsals say nothing."""
+    paid = [Evidence.of(release) for release in releases if release.payment is not None]
+    share = max((missing_share(evidence) for evidence in paid), default=0.0)
+    if share < NEARLY_ALL:
+        return ()
+    return (
+        f"nearly all records are missing (about {share:.0%}, by the released count): they have no number, or none of "
+        "the labels that were named, in the columns that were asked for",
+    )
+
+
+def warn_of(curve: Any) -> None:
+    """Issue each note of `curve` as a `CurveWarning`, at the line outside of this package that asked."""
+    notes: Sequence[str] = getattr(curve, "notes", ())
+    for note in notes:
+        warnings.warn(note, CurveWarning, stacklevel=_levels_inside() + 1)
+
+
+def _levels_inside() -> int:
+    """How many calls, beginning with the caller of this function, lie within the package."""
+    levels, frame = 0, sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        levels, frame = levels + 1, frame.f_back  # type: ignore[assignment]
+    return levels
