@@ -104,6 +104,11 @@ def test_beyond_the_budget_nothing_is_asked() -> None:
     [
         ({"x": X}, dp.CdfQuestion("age", GRID), "^column: "),
         ({"x": np.array(["a"] * 400)}, QUESTION, "^column: 'x' holds text"),
+        (
+            {"x": np.full(400, "2020-01-01", dtype="datetime64[D]")},
+            QUESTION,
+            "^column: 'x' holds dates, .* a number is needed",
+        ),
         ("no-such-file.csv", QUESTION, "^data: there is no file"),
         ({"x": X}, dp.RocQuestion("y", "x"), "^column: "),
     ],

@@ -28,13 +28,10 @@ def opened(data: Any) -> Records:
         pd.Series([0, 2, None], dtype="Int64"),
         pd.Series([0.5, 2.5, None], dtype="Float32"),
         pd.Series([0.5, 2.5, None], dtype="float64[pyarrow]"),
-        pd.to_datetime(pd.Series([0, 2, None]), unit="s"),
-        pd.to_datetime(pd.Series([0, 2, None]), unit="s", utc=True),
         pl.Series([0.5, 2.5, None]),
         pl.Series([0, 2, None], dtype=pl.UInt8),
         pl.Series([0, 2, None], dtype=pl.Int128),
         pl.Series(["0.5", "2.5", None]).cast(pl.Decimal(38, 10)),
-        pl.Series([0, 2_000_000, None]).cast(pl.Datetime("us")),
         np.ma.MaskedArray([0.5, 2.5, 1.5], mask=[False, False, True]),
         (0.5, "2.5", None),
     ],
@@ -81,7 +78,7 @@ def test_other_types_are_refused_but_may_stand_in_a_row(series: Any) -> None:
     data = {"x": series, "u": ["a", "a"], "n": [0.5, 0.5]}
     with open_records(data, unit=Unit("u", 1), key=b"k") as records:
         assert records.counts([Axis("n", GRID)]).tolist() == [1, 0, 0, 0]
-        with pytest.raises(ValueError, match="holds neither numbers nor text"):
+        with pytest.raises(ValueError, match="holds (neither numbers nor text|dates, times or durations), "):
             records.check([Categories("x", (1,))])
 
 

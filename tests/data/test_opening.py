@@ -83,7 +83,7 @@ def test_columns_that_are_neither_numbers_nor_text_are_refused() -> None:
     table = pa.table({"x": pa.array([[1], [2]]), "t": pa.array([1, 2], pa.duration("s"))})
     with opened(table) as records:
         for name in ("x", "t"):
-            assert "holds neither numbers nor text, a number is needed" in refusal(
+            assert ", a number is needed" in refusal(
                 lambda name=name: records.check([Axis(name, GRID)])  # type: ignore[misc]
             )
             assert "a number or text is needed" in refusal(

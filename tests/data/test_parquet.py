@@ -13,7 +13,7 @@ import pytest
 from dpcurves.data import Axis, Grid, Outside
 from dpcurves.data.records import open_records
 from dpcurves.data.records.parquet import source_of_parquet
-from dpcurves.privacy import EACH_RECORD
+from dpcurves.privacy import EACH_RECORD, Unit
 
 VALUES = np.array([0.1, np.nan, 0.7, np.nan, -np.inf, 0.3, np.inf, 2.0])
 
@@ -53,9 +53,11 @@ def test_a_column_may_be_named_like_the_field_of_another(tmp_path: Path) -> None
         assert records.counts([Axis("a.b", grid)]).tolist() == [0, 1, 0]
 
 
-def test_old_timestamps_are_read(tmp_path: Path) -> None:
+def test_old_timestamps_are_ranked_and_refused_as_numbers(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     moments = pa.array([0, 1_500_000_000, None]).cast(pa.timestamp("ns"))
     pq.write_table(pa.table({"x": moments}), path, use_deprecated_int96_timestamps=True)
-    with open_records(path, unit=EACH_RECORD, key=b"k") as records:
-        assert records.counts([Axis("x", Grid(0, 2, cells=2))]).tolist() == [1, 1, 1]
+    with open_records(path, unit=Unit("x", 1), key=b"k") as records:
+        assert records.units() == 3
+        with pytest.raises(ValueError, match="^column: 'x' holds dates, times or"):
+            records.check([Axis("x", Grid(0, 2, cells=2))])

@@ -8,21 +8,17 @@ import pyarrow.compute as pc
 from .column import LONGEST, NUMBER, NUMBER_IN_TEXT, Column, Kind, wide_numbers
 from .python_values import texts
 
-TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-SECONDS_A_DAY = 86400
-
 
 def column_of(name: str, declared: pa.DataType) -> Column:
-    """What an Arrow type says of a column. Dates and times are numbers: seconds since 1970 in UTC."""
+    """What an Arrow type says of a column."""
     held = _held(declared)
     if pa.types.is_decimal(held):
         return wide_numbers(name)
-    number = _number(held)
-    if number is None:
-        return Column(name, Kind.TEXT if _is_text(held) else Kind.OTHER, NUMBER_IN_TEXT)
-    kind = Kind.UNTYPED if pa.types.is_null(held) else Kind.NUMBERS
+    kind = _kind(held)
+    if kind not in {Kind.NUMBERS, Kind.UNTYPED}:
+        return Column(name, kind, NUMBER_IN_TEXT)
     unit = "CASE WHEN NOT isnan({0}) THEN {0} END" if pa.types.is_floating(held) else "{0}"
-    return Column(name, kind, number, unit=unit)
+    return Column(name, kind, NUMBER, unit=unit)
 
 
 def plain_type(declared: pa.DataType) -> pa.DataType:
@@ -69,16 +65,14 @@ def _held(declared: pa.DataType) -> pa.DataType:
     return declared
 
 
-def _number(held: pa.DataType) -> str | None:
-    """SQL of the number that a value is; None where it is none."""
-    types = pa.types
-    if _is_number(held) or types.is_null(held):
-        return NUMBER
-    if types.is_date32(held):
-        return f"{NUMBER} * {SECONDS_A_DAY}::DOUBLE"
-    if types.is_date64(held) or types.is_timestamp(held):
-        return f"{NUMBER} / {TICKS['ms' if types.is_date64(held) else held.unit]}::DOUBLE"
-    return None
+def _kind(held: pa.DataType) -> Kind:
+    if _is_number(held):
+        return Kind.NUMBERS
+    if pa.types.is_null(held):
+        return Kind.UNTYPED
+    if pa.types.is_temporal(held):
+        return Kind.TIMES
+    return Kind.TEXT if _is_text(held) else Kind.OTHER
 
 
 def _is_number(held: pa.DataType) -> bool:

@@ -17,11 +17,10 @@ NUMBER = "CAST({0} AS DOUBLE)"
 TEXT = "CAST({0} AS VARCHAR)"
 """Of bytes too: all that is not a plain character is written as its hexadecimal code, so no byte is refused."""
 
-# Text that reads as a number, else as true or false, else as a date or a time (without a zone: UTC) in seconds.
+# Text that reads as a number, else as true or false. A date is no number: nobody said from when on to count.
 NUMBER_IN_TEXT = (
     f"coalesce(TRY_CAST({TEXT} AS DOUBLE), "
-    f"CASE lower({TEXT}) WHEN 'true' THEN 1::DOUBLE WHEN 'false' THEN 0::DOUBLE END, "
-    f"epoch_us(TRY_CAST({TEXT} AS TIMESTAMPTZ)) / 1e6)"
+    f"CASE lower({TEXT}) WHEN 'true' THEN 1::DOUBLE WHEN 'false' THEN 0::DOUBLE END)"
 )
 
 
@@ -31,6 +30,7 @@ class Kind(Enum):
     NUMBERS = "numbers"
     TEXT = "text"
     UNTYPED = "values without a declared type"
+    TIMES = "dates, times or durations"
     OTHER = "neither numbers nor text"
 
 

@@ -91,8 +91,7 @@ class Records:
         for axis, column, _ in self._bound(axes):
             taken = {Kind.NUMBERS, Kind.UNTYPED} | ({Kind.TEXT} if isinstance(axis, Categories) else set())
             if column.kind not in taken:
-                needed = "a number" if isinstance(axis, Axis) else "a number or text"
-                raise ValueError(f"column: {axis.column!r} holds {column.kind.value}, {needed} is needed")
+                raise ValueError(f"column: {axis.column!r} holds {column.kind.value}, {_needed(axis, column.kind)}")
         # What is kept of costly sources is kept for all that was checked, so that one reading does for all.
         self._wanted |= {bound.place for bound in self._bound(axes)}
 
@@ -200,3 +199,9 @@ def tabulate(records: CountSource, query: Query) -> NDArray[Any]:
     if isinstance(query, RangeQuery):
         return np.array(records.prefixes(query.axes, query.at))
     return records.counts(query.axes)
+
+
+def _needed(axis: Axis | Categories, kind: Kind) -> str:
+    """What a column should hold, and where that is not plain, how it comes to it."""
+    instead = "; give days or seconds as numbers (of dates: since a public day)" if kind is Kind.TIMES else ""
+    return f"{'a number' if isinstance(axis, Axis) else 'a number or text'} is needed{instead}"

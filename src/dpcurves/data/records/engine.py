@@ -18,7 +18,6 @@ SETTINGS = {
     "perfect_ht_threshold": 18,
     "preserve_insertion_order": False,
     "python_enable_replacements": False,
-    "TimeZone": "UTC",
 }
 
 

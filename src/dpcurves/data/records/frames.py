@@ -116,7 +116,7 @@ def _held_numpy(name: str, values: np.ndarray[Any, Any]) -> Held:
         raise ValueError(f"data: column {name!r} must have one axis, not {values.ndim}")
     if values.dtype.kind in "fiubM":
         return Held(column_of(name, array_of(values[:0]).type), array_of(values[:0]).type, lambda: array_of(values))
-    kind = Kind.TEXT if values.dtype.kind in "OUS" else Kind.OTHER
+    kind = Kind.TEXT if values.dtype.kind in "OUS" else Kind.TIMES if values.dtype.kind == "m" else Kind.OTHER
     return Held(Column(name, kind, NUMBER_IN_TEXT), pa.large_binary(), lambda: array_of(values))
 
 

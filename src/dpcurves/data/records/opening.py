@@ -37,8 +37,8 @@ def open_records(data: Any, *, unit: Unit, key: bytes, columns: Sequence[str] = 
         columns: Names of columns that must be there.
         delimiter: What separates the fields of a CSV file: one character of ASCII.
 
-    What is read as a number: numbers; True as 1 and False as 0; dates and times as seconds since 1970 in UTC. What has
-    no declared type (CSV fields, lists) is read as such text. Whatever cannot be read, NULL and NaN are missing.
+    What is read as a number: numbers; True as 1 and False as 0. What has no declared type (CSV fields, lists) is read
+    as such text. Whatever cannot be read, as a date, NULL and NaN are missing.
 
     Raises:
         TypeError: `data` is none of these kinds.

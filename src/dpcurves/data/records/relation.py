@@ -18,6 +18,7 @@ TAKEN = {
     "timestamp with time zone", "enum",
 }  # fmt: skip
 TEXTS = {"varchar", "uuid", "blob"}
+TIMES = {"time with time zone", "interval"}
 TEXTS_AT_ONCE = 2**10
 
 
@@ -48,4 +49,6 @@ def _column(name: str, kind: str, declared: pa.DataType) -> Column:
     if kind in WIDE:
         return wide_numbers(name)
     column = column_of(name, declared)
-    return column if kind in TAKEN | TEXTS else Column(name, Kind.OTHER, column.number)
+    if kind in TAKEN | TEXTS:
+        return column
+    return Column(name, Kind.TIMES if kind in TIMES else Kind.OTHER, column.number)
