@@ -7,6 +7,7 @@ import sys
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +215,25 @@ def test_the_same_step_asked_twice_in_one_conversation_is_answered_once() -> Non
 
     first, second = session({"x": X}).ask(Twice(), ONE)
     assert first.values == second.values
+
+
+@pytest.mark.parametrize(
+    ("shares", "refused"), [(("1/2",), "1/2 of this one"), (("2/3", "2/3"), "share 2/3 .* 1/3 is left")]
+)
+def test_a_question_whose_shares_do_not_add_up_to_one_is_refused_before_it_is_charged(
+    shares: tuple[str, ...], refused: str
+) -> None:
+    class Ill:
+        def steps(self, setting: Setting) -> Generator[Step, Release, None]:
+            for turn, share in enumerate(shares):
+                yield Step(CountQuery((Axis("x", dp.Grid(0, 1, cells=8 + turn)),), Read.CELLS), Fraction(share))
+
+    opened = session({"x": X})
+    with pytest.raises(ValueError, match=refused):
+        opened.plan(Ill(), ONE)
+    with pytest.raises(ValueError, match=refused):
+        opened.ask(Ill(), ONE)
+    assert opened.left.epsilon == 2
 
 
 def test_a_unit_needs_a_name() -> None:

@@ -30,6 +30,14 @@ def test_no_share_is_below_zero_or_above_what_is_left(share: Fraction) -> None:
         Purse(GRANT).pay("a tree", share)
 
 
+def test_shares_of_two_things_do_not_add_up_to_more_than_the_grant() -> None:
+    purse = Purse(GRANT)
+    purse.pay("a tree", Fraction(2, 3))
+    with pytest.raises(ValueError, match="a step asks for share 2/3 of its question; 1/3 is left"):
+        purse.pay("another tree", Fraction(2, 3))
+    assert purse.left == Fraction(1, 3)
+
+
 def test_a_thing_is_not_paid_again_at_another_price() -> None:
     purse = Purse(GRANT)
     purse.pay("a tree", Fraction(1, 2))
