@@ -12,7 +12,7 @@ from .curves import Continued, Question
 from .curves.notes import warn_of
 from .data import Query
 from .data.records import Records, open_records
-from .ledger import Account, Currency, Grant, Ledger, Payment, Purse, Statement
+from .ledger import Account, Balance, Currency, Grant, Ledger, Payment, Purse, Statement
 from .ledger.amount import MOST
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
@@ -106,9 +106,18 @@ class Session:
         return self._ledger.statement(self._dataset)
 
     @property
+    def balance(self) -> Balance:
+        """What was spent and what is left, without the list of what it was spent on: quick, however long that is."""
+        return self._ledger.balance(self._dataset)
+
+    def is_charged(self, request: str) -> bool:
+        """Whether this request was paid for before: the same question under it costs nothing."""
+        return self._ledger.granted(self._dataset, request) is not None
+
+    @property
     def left(self) -> PrivacyLoss:
         """What is left of the budget."""
-        left = self.statement.left
+        left = self.balance.left
         if left.currency is Currency.EPSILON:
             return PrivacyLoss(left.exact, left.exact**2 / 2)
         return PrivacyLoss(None, left.exact)

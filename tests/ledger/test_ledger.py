@@ -9,6 +9,7 @@ from fractions import Fraction
 import pytest
 
 from dpcurves.ledger import Account, BudgetExceeded, Grant, Ledger
+from dpcurves.ledger.chain import Chain
 from dpcurves.privacy import Neighbours, PrivacyLoss, Unit
 
 QUESTION = "ab" * 32
@@ -76,6 +77,19 @@ def test_a_charge_is_a_grant_and_stands_in_the_statement(ledger: Ledger) -> None
     assert (line.id, line.request, line.purpose, line.loss) == (3, "1", "a CDF", PrivacyLoss.pure("0.7"))
     assert line.when.endswith("+00:00")
     assert str(line.price) == "epsilon 0.7"
+
+
+def test_what_is_left_and_whether_a_request_was_charged_are_read_off_one_row(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, second = (ask(ledger, PrivacyLoss.pure("0.3"), request) for request in "12")
+    read: list[int] = []
+    monkeypatch.setattr(Chain, "require", lambda chain, table, row: read.append(row["entry"]))
+    assert str(ledger.balance("flights").left) == "epsilon 0.4"
+    assert ledger.granted("flights", "2") == second
+    assert ledger.granted("flights", "3") is None
+    assert ledger.granted("patients", "1") is None
+    assert read == [1, second.id]  # the account, and the one charge
 
 
 def test_the_cap_may_be_reached_but_not_passed(ledger: Ledger) -> None:

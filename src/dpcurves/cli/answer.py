@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..curves import Question
-    from ..ledger import Account, Ledger, Statement
+    from ..ledger import Account, Balance, Ledger
     from ..privacy import PrivacyLoss
     from ..release import Face
     from ..session import Session
@@ -63,7 +63,7 @@ def answer(question: Question[Any], view: View[Any], terms: Terms, output: Outpu
             output.write_plot(lambda: view.draw(curve))
         _say(terminal, curve.face, output)
         _tell(curve.notes)
-        _settle(terminal, session.statement, terms.payer, _free(question, request))
+        _settle(terminal, session.balance, terms.payer, _free(question, request))
 
 
 def _inputs(terms: Terms) -> Iterator[Input]:
@@ -115,7 +115,7 @@ def _kept(session: Session, payer: Payer, request: str) -> Iterator[None]:
 
 def _is_charged(session: Session, request: str) -> bool:
     with suppress(ValueError):
-        return any(grant.request == request for grant in session.statement.grants)
+        return session.is_charged(request)
     return False
 
 
@@ -156,13 +156,13 @@ def _free(question: Question[Any], request: str) -> str:
     return f"request: {request} ({what} under this --request-id is free)"
 
 
-def _settle(terminal: Console, statement: Statement, payer: Payer, free: str) -> None:
+def _settle(terminal: Console, balance: Balance, payer: Payer, free: str) -> None:
     if payer.ledger is None:
         print(FORGETFUL, file=sys.stderr)
         return
-    left, limit = statement.left, statement.account.limit
+    left, account = balance.left, balance.account
     say(
         terminal,
         free,
-        f"left: {left} of {limit.digits} in {statement.account.dataset!r}",
+        f"left: {left} of {account.limit.digits} in {account.dataset!r}",
     )

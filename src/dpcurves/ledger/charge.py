@@ -101,6 +101,16 @@ def grant_of(row: RowMapping) -> Grant:
     return Grant(row["request"], _loss(row), row["dataset"], row["entry"])
 
 
+def find_grant(chain: Chain, dataset: str, request: str) -> Grant | None:
+    """What was granted to a request of this dataset, if anything was.
+
+    Raises:
+        ValueError: the row was changed without the key.
+    """
+    row = _first(chain, select(GRANTS).where(GRANTS.c.request == request, GRANTS.c.dataset == dataset))
+    return None if row is None else grant_of(row)
+
+
 def require_grant(chain: Chain, grant: Grant) -> None:
     """Refuse a grant that this ledger did not give.
 

@@ -9,10 +9,10 @@ from typing import TypeVar
 from ..privacy import PrivacyLoss
 from .account import Account
 from .answer import find_answer, keep_answer
-from .balance import all_balances, find_balance, open_balance, require_balance, write_balance
+from .balance import Balance, all_balances, find_balance, open_balance, require_balance, write_balance
 from .book import lock_book, read_book, require_version, upgrade
 from .chain import Chain
-from .charge import Charge
+from .charge import Charge, find_grant
 from .database import Database
 from .key import Key, find_key
 from .note import find_notes, keep_notes
@@ -103,7 +103,7 @@ class Ledger:
         Raises:
             ValueError: it has no account.
         """
-        return self._read(lambda chain: require_balance(chain, dataset)).account
+        return self.balance(dataset).account
 
     def accounts(self) -> tuple[Account, ...]:
         """The facts of all datasets, in the order in which they were opened."""
@@ -178,6 +178,22 @@ class Ledger:
             ValueError: this ledger did not give the grant, or a note was changed without the key.
         """
         return self._read(lambda chain: find_notes(chain, grant, part, names))
+
+    def granted(self, dataset: str, request: str) -> Grant | None:
+        """What was granted to this request before, if anything was. One row is read.
+
+        Raises:
+            ValueError: the row was changed without the key.
+        """
+        return self._read(lambda chain: find_grant(chain, dataset, request))
+
+    def balance(self, dataset: str) -> Balance:
+        """What one dataset has spent, and what is left of it: a statement without its charges. One row is read.
+
+        Raises:
+            ValueError: it has no account, or the row was changed without the key.
+        """
+        return self._read(lambda chain: require_balance(chain, dataset))
 
     def statement(self, dataset: str) -> Statement:
         """All charges of one dataset, and what is left.
