@@ -13,6 +13,7 @@ GRIDS = [
     Grid(0.1, 0.7, cells=2**40),
     Grid(-1, 1, cells=3, outside=Outside.APART),
     Grid.geometric(1, 8, cells=3),
+    Grid.logistic(-8, 8, cells=2**30, outside=Outside.APART),
     Grid.from_edges([0, 1, 9]),
 ]
 

@@ -39,6 +39,7 @@ def grids(outside: Outside) -> list[Grid]:
         Grid(0, 1, cells=2**16, outside=outside),
         Grid.geometric(1, 8, cells=3, outside=outside),
         Grid.geometric(1e-300, 1e7, cells=100, outside=outside),
+        Grid.logistic(-30, 9, cells=100, outside=outside),
         Grid.from_edges([-1, -0.0, 5e-324, 1, 3e300], outside=outside),
     ]
 

@@ -7,9 +7,10 @@ import pytest
 from every_source import edge_values
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import expit
 
 from dpcurves.data import Grid, Outside, Spacing
-from dpcurves.data.grid import MOST_LAID_OUT
+from dpcurves.data.grid import MOST_LAID_OUT, MOST_LOG_ODDS
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 anything = st.floats(width=64)
@@ -26,6 +27,8 @@ def any_grid(draw: st.DrawFn) -> Grid:
     cells = draw(st.integers(1, 99))
     if kind is Spacing.GEOMETRIC and lower > 0:
         return Grid.geometric(lower, upper, cells=cells, outside=outside)
+    if kind is Spacing.LOGISTIC and upper <= MOST_LOG_ODDS:
+        return Grid.logistic(lower, upper, cells=cells, outside=outside)
     return Grid(lower, upper, cells=cells, outside=outside)
 
 
@@ -55,7 +58,7 @@ def test_an_edge_belongs_to_the_cell_above_it_but_the_upper_one_to_the_last_cell
 
 
 def test_a_grid_too_fine_to_be_laid_out_finds_cells_by_its_formula() -> None:
-    for grid in (Grid(0, 1, cells=2**32), Grid.geometric(1, 8, cells=2**32)):
+    for grid in (Grid(0, 1, cells=2**32), Grid.geometric(1, 8, cells=2**32), Grid.logistic(-5, 5, cells=2**32)):
         some = np.array([0, 1, 2, 12345, 2**31, 2**32 - 1])
         values = grid.edge(some)
         assert grid.cell_of(values).tolist() == some.tolist()
@@ -170,13 +173,40 @@ def test_a_geometric_grid_needs_a_ratio(lower: float, upper: float) -> None:
         Grid.geometric(lower, upper, cells=3)
 
 
+def test_steps_of_a_logistic_grid_are_equal_probabilities_to_both_ends() -> None:
+    grid = Grid.logistic(-30, 20, cells=2**16)
+    shares = np.arange(1, 2**16)
+    low, high = expit([-30, 20])
+    assert expit(grid.edges[1:-1]) == pytest.approx(low + (high - low) * shares / 2**16, rel=1e-13)
+    lack = expit([30, -20])
+    assert expit(-grid.edges[1:-1]) == pytest.approx(lack[0] + (lack[1] - lack[0]) * shares / 2**16, rel=1e-13)
+
+
+def test_a_logistic_grid_around_zero_is_symmetric_and_has_an_edge_there() -> None:
+    for half in (1, 8, 40, MOST_LOG_ODDS):
+        edges = Grid.logistic(-half, half, cells=1024).edges
+        assert edges[512] == 0
+        assert (edges == -edges[::-1]).all()
+
+
+@pytest.mark.parametrize("bound", [701, np.inf])
+def test_log_odds_without_a_probability_are_refused(bound: float) -> None:
+    with pytest.raises(ValueError, match="^grid: a logistic grid has bounds from -700 to 700"):
+        Grid.logistic(-1, bound, cells=3)
+
+
+def test_explicit_edges_have_no_formula() -> None:
+    with pytest.raises(ValueError, match="^grid: explicit edges"):
+        Grid.spaced(Spacing.EXPLICIT, 0, 1, cells=3)
+
+
 @pytest.mark.parametrize("edges", [[], [1], [1, 1], [2, 1], [0, np.nan, 1], [0, np.inf]])
 def test_edges_that_do_not_rise_are_refused(edges: list[float]) -> None:
     with pytest.raises(ValueError, match="^grid: "):
         Grid.from_edges(edges)
 
 
-@pytest.mark.parametrize("text", ["", "0:1", "0:1:x", "0:1:2:3", "linear:0:1:4", "0:1:1.5"])
+@pytest.mark.parametrize("text", ["", "0:1", "0:1:x", "0:1:2:3", "linear:0:1:4", "logistic:0:1", "0:1:1.5"])
 def test_a_text_that_is_no_grid_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="^grid: write lower:upper:cells"):
         Grid.parse(text)
@@ -186,6 +216,7 @@ def test_a_grid_can_be_written_and_read_again() -> None:
     for grid in (
         Grid.parse("-1:1:8"),
         Grid.parse("geometric:1:100:2"),
+        Grid.parse("logistic:-8:8:2^10"),
         Grid.from_edges([0, 1, 9], outside=Outside.APART),
     ):
         assert eval(repr(grid)) == grid

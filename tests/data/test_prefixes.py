@@ -29,6 +29,7 @@ def grids(outside: Outside) -> list[Grid]:
         Grid(-1e308, 7e307, cells=11, outside=outside),
         Grid(-5e-324, 1e-323, cells=3, outside=outside),
         Grid.geometric(1e-300, 1e7, cells=100, outside=outside),
+        Grid.logistic(-30, 9, cells=100, outside=outside),
         Grid.from_edges([-1, -0.0, 5e-324, 1, 1.7976931348623157e308], outside=outside),
         Grid(0, 1, cells=2**32, outside=outside),
         Grid(-7.3, 11.9, cells=2**40, outside=outside),

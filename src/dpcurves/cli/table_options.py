@@ -43,7 +43,7 @@ class Cells:
     grid: Annotated[
         str | None,
         Option(
-            help="Public cells: lower:upper:cells, or geometric:lower:upper:cells.",
+            help="Public cells: lower:upper:cells, or geometric:... for equal ratios, logistic:... for log-odds.",
             metavar="L:U:N",
         ),
     ] = None
@@ -76,7 +76,7 @@ class Cells:
         grid = self._given()
         if grid is None:
             raise Misuse(NO_GRID)
-        return _put(grid, self._outside())
+        return grid.with_outside(self._outside())
 
     def declared_or(self, usual: Grid) -> Grid:
         """The grid that was given, or else `usual`."""
@@ -339,13 +339,4 @@ class Shares:
 def _with_outside(grid: Grid, outside: Outside) -> Grid:
     if grid.cells > MOST_CELLS:
         raise Misuse(f"grid: at most {MOST_CELLS} cells are asked for here, got {grid.cells}")
-    return _put(grid, outside)
-
-
-def _put(grid: Grid, outside: Outside) -> Grid:
-    from ..data import Grid, Spacing
-
-    if grid.spacing is Spacing.EXPLICIT:
-        return Grid.from_edges(grid.explicit, outside=outside)
-    make = Grid.geometric if grid.spacing is Spacing.GEOMETRIC else Grid
-    return make(grid.lower, grid.upper, cells=grid.cells, outside=outside)
+    return grid.with_outside(outside)

@@ -26,7 +26,7 @@ def grid_from_json(stored: Mapping[str, Any]) -> Grid:
         outside = Outside[stored["outside"]]
         if Spacing[stored["spacing"]] is Spacing.EXPLICIT:
             return Grid.from_edges(stored["edges"], outside=outside)
-        make = Grid if Spacing[stored["spacing"]] is Spacing.LINEAR else Grid.geometric
-        return make(stored["lower"], stored["upper"], cells=stored["cells"], outside=outside)
+        grid = Grid.spaced(Spacing[stored["spacing"]], stored["lower"], stored["upper"], cells=stored["cells"])
+        return grid.with_outside(outside)
     except (KeyError, TypeError):
         raise ValueError("grid: the stored grid is damaged") from None

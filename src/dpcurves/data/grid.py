@@ -20,12 +20,16 @@ MOST_LAID_OUT = 2**20
 
 FEW = 1000
 
+MOST_LOG_ODDS = 700
+"""Where a probability is no more a double, the edges of a logistic grid have none to step by."""
+
 
 class Spacing(Enum):
     """How the edges of a grid are laid."""
 
     LINEAR = "linear"
     GEOMETRIC = "geometric"
+    LOGISTIC = "logistic"
     EXPLICIT = "explicit"
 
 
@@ -40,7 +44,7 @@ class Outside(Enum):
 class Grid:
     """Cells ``[l, r)`` between rising edges, the last one closed.
 
-    A linear or geometric grid is a formula: its edges are laid out only when they are asked for.
+    A grid of any spacing but explicit is a formula: its edges are laid out only when they are asked for.
 
     >>> Grid(0, 1, cells=4).edges.tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
@@ -77,6 +81,39 @@ class Grid:
         return grid
 
     @classmethod
+    def logistic(cls, lower: float, upper: float, *, cells: int, outside: Outside = Outside.CLAMPED) -> Grid:
+        """For log-odds: edges in equal steps of the probability ``1 / (1 + exp(-x))``.
+
+        >>> Grid.logistic(-4, 4, cells=4).edges.round(2).tolist()
+        [-4.0, -1.05, 0.0, 1.05, 4.0]
+        """
+        lower, upper = number("grid", lower), number("grid", upper)
+        if not max(abs(lower), abs(upper)) <= MOST_LOG_ODDS:
+            raise ValueError(
+                f"grid: a logistic grid has bounds from {-MOST_LOG_ODDS} to {MOST_LOG_ODDS}, got {lower} and {upper}"
+            )
+        grid = cls.__new__(cls)
+        grid._set(lower, upper, cells, Spacing.LOGISTIC, (), outside)
+        return grid
+
+    @classmethod
+    def spaced(cls, spacing: Spacing, lower: float, upper: float, *, cells: int) -> Grid:
+        """The grid of a formula.
+
+        Raises:
+            ValueError: the spacing is explicit, which is none; or see the class.
+        """
+        match spacing:
+            case Spacing.LINEAR:
+                return cls(lower, upper, cells=cells)
+            case Spacing.GEOMETRIC:
+                return cls.geometric(lower, upper, cells=cells)
+            case Spacing.LOGISTIC:
+                return cls.logistic(lower, upper, cells=cells)
+            case Spacing.EXPLICIT:
+                raise ValueError("grid: explicit edges have no formula; use from_edges")
+
+    @classmethod
     def from_edges(cls, edges: Sequence[float], *, outside: Outside = Outside.CLAMPED) -> Grid:
         """These edges, which must rise."""
         try:
@@ -91,18 +128,17 @@ class Grid:
 
     @classmethod
     def parse(cls, text: str) -> Grid:
-        """Read ``lower:upper:cells`` or ``geometric:lower:upper:cells``; cells may be written as in ``2^32``."""
-        parts = text.split(":")
-        make = cls
-        if parts[0] == "geometric":
-            parts, make = parts[1:], cls.geometric  # type: ignore[assignment]
+        """Read ``lower:upper:cells``; before it may stand ``geometric:`` or ``logistic:``; cells may be ``2^32``."""
+        parts, spacing = text.split(":"), Spacing.LINEAR
+        if parts[0] in {Spacing.GEOMETRIC.value, Spacing.LOGISTIC.value}:
+            spacing = Spacing(parts.pop(0))
         try:
             lower, upper, cells = float(parts[0]), float(parts[1]), _whole(parts[2])
             if len(parts) != 3:
                 raise IndexError
         except (ValueError, IndexError):
             raise ValueError(f"grid: write lower:upper:cells, as in 0:100:1024, not {text!r}") from None
-        return make(lower, upper, cells=cells)
+        return cls.spaced(spacing, lower, upper, cells=cells)
 
     def _set(  # noqa: PLR0917
         self, lower: float, upper: float, cells: int, spacing: Spacing, explicit: tuple[float, ...], outside: Outside
@@ -156,11 +192,20 @@ class Grid:
             inner = self.lower + index * (self.upper - self.lower) / self.cells
         elif self.spacing is Spacing.LINEAR:
             inner = self.lower + index / self.cells * (self.upper - self.lower)
-        else:
+        elif self.spacing is Spacing.GEOMETRIC:
             # More digits than a double has: else some edges that are doubles, as 4 between 1 and 8, would be missed.
             ratio, share = np.longdouble(self.upper / self.lower), index.astype(np.longdouble) / self.cells
             inner = (self.lower * ratio**share).astype(np.float64)
+        else:
+            inner = self._log_odds(index.astype(np.longdouble))
         return np.where(index == self.cells, self.upper, np.where(index == 0, self.lower, inner))
+
+    def _log_odds(self, index: NDArray[np.longdouble]) -> NDArray[np.float64]:
+        """Edges of a logistic grid: a probability and what it lacks to 1 are both computed, so neither end is rough."""
+        ends = np.array([self.lower, self.upper], dtype=np.longdouble)
+        (p0, p1), (q0, q1) = 1 / (1 + np.exp(-ends)), 1 / (1 + np.exp(ends))
+        above, below = (self.cells - index) * p0 + index * p1, (self.cells - index) * q0 + index * q1
+        return np.asarray(np.log(above) - np.log(below), dtype=np.float64)
 
     @property
     def multiplies_first(self) -> bool:
@@ -260,6 +305,16 @@ class Grid:
         steps = np.floor((values - (left + width / 2)) / width * (2 * half) + 0.5)
         return np.where(apart, 0, np.clip(steps, -half, half)).astype(np.int64)
 
+    def with_outside(self, outside: Outside) -> Grid:
+        """The same cells, with values outside counted there.
+
+        >>> Grid(0, 1, cells=2).with_outside(Outside.APART).slots
+        4
+        """
+        grid = type(self).__new__(type(self))
+        grid._set(self.lower, self.upper, self.cells, self.spacing, self.explicit, outside)
+        return grid
+
     def laid_out(self) -> Grid:
         """The same cells by their edges: for who looks them up again and again. Very fine grids stay formulas.
 
@@ -281,7 +336,7 @@ class Grid:
         apart = ", outside=Outside.APART" if self.outside is Outside.APART else ""
         if self.spacing is Spacing.EXPLICIT:
             return f"Grid.from_edges({self.explicit}{apart})"
-        name = "Grid" if self.spacing is Spacing.LINEAR else "Grid.geometric"
+        name = "Grid" if self.spacing is Spacing.LINEAR else f"Grid.{self.spacing.value}"
         return f"{name}({self.lower}, {self.upper}, cells={self.cells}{apart})"
 
 
