@@ -20,7 +20,9 @@ from dpcurves.surveys import AhpSurvey, DawaSurvey
 GRID, LOSS, WHO = dp.Grid(0, 1, cells=64), dp.PrivacyLoss.pure(1), AddRemove(EACH_RECORD)
 AXIS = (Axis("x", GRID),)
 CHANCE = np.random.default_rng(1)
-TABLE = {"x": CHANCE.beta(2, 5, 600), "r": CHANCE.normal(0, 1, 600), "y": CHANCE.integers(0, 2, 600)}
+X = CHANCE.beta(2, 5, 600)
+TABLE = {"x": X, "r": CHANCE.normal(0, 1, 600), "y": CHANCE.integers(0, 2, 600)}
+COUNTS = np.bincount(GRID.cell_of(X), minlength=65)
 ERRORS = dp.BoundsQuestion("r", 0.25, "0.9")
 
 QUESTIONS: tuple[Question[object], ...] = (
@@ -55,19 +57,17 @@ def of_question(question: Question[object]) -> str:
 
 
 def of_buckets(mechanism: Mechanism) -> str:
-    counts = np.bincount(GRID.cell_of(TABLE["x"]), minlength=65)
     plan = mechanism.plan(BucketQuery(AXIS, tuple(range(64))), LOSS, WHO)
-    return str(mechanism.run(counts, plan, dp.Randomness.from_seed(6)))
+    return str(mechanism.run(COUNTS, plan, dp.Randomness.from_seed(6)))
 
 
 def of_survey(survey: AhpSurvey | DawaSurvey) -> str:
-    counts = np.bincount(GRID.cell_of(TABLE["x"]), minlength=65)
     steps = survey.counts(AXIS, Setting(LOSS, WHO, adaptive=True), ALL)
     try:
         step = next(steps)
         while True:
             plan = AUTO.plan(step.query, LOSS * step.share, WHO)
-            drawn = AUTO.run(counts, plan, dp.Randomness.from_seed(7))
+            drawn = AUTO.run(COUNTS, plan, dp.Randomness.from_seed(7))
             step = steps.send(Release(plan, drawn, None, seeded=True))
     except StopIteration as end:
         return str(end.value.cells.tolist())

@@ -66,6 +66,6 @@ def test_without_numba_a_loop_is_run_as_it_is_written_and_as_silent(monkeypatch:
 
     @compiled
     def inverse(numbers: NDArray[np.float64], place: int) -> float:
-        return numbers[place] / numbers[0]
+        return float(numbers[place] / numbers[0])
 
     assert inverse(np.array([0.0, 1.0]), 1) == np.inf

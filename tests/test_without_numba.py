@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
-
-import every_question
+from typing import Any
 
 import dpcurves.curves
+
+FILE = str(Path(__file__).with_name("every_question.py"))
 
 WITHOUT = """
 import runpy, sys
@@ -23,15 +25,15 @@ runpy.run_path(sys.argv[1], run_name="__main__")
 
 def test_every_question_has_the_same_answer_without_numba() -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", WITHOUT, str(Path(every_question.__file__))],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, "-W", "error", "-c", WITHOUT, FILE], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == every_question.answers()
+    assert json.loads(done.stdout) == runpy.run_path(FILE)["answers"]()
 
 
 def test_no_question_was_left_out() -> None:
     """Thresholds of a ROC curve are asked of two servers alone."""
     known = {name for name in dpcurves.curves.__all__ if name.endswith("Question")}
-    asked = {type(question).__name__ for question in every_question.QUESTIONS}
+    questions: tuple[Any, ...] = runpy.run_path(FILE)["QUESTIONS"]
+    asked = {type(question).__name__ for question in questions}
     assert known - asked == {"Question", "RocThresholdsQuestion"}
