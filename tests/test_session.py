@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
+import warnings
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,7 +19,8 @@ import pytest
 import dpcurves as dp
 from dpcurves.curves import HosmerLemeshowQuestion
 from dpcurves.data import Axis, CountQuery, Read
-from dpcurves.ledger import Ledger
+from dpcurves.ledger import Ledger, sqlite
+from dpcurves.ledger.receipt import receipt_of
 from dpcurves.release import ALL, Release, Setting, Step
 
 SECRET = 918273.645
@@ -234,6 +237,68 @@ def test_a_question_whose_shares_do_not_add_up_to_one_is_refused_before_it_is_ch
     with pytest.raises(ValueError, match=refused):
         opened.ask(Ill(), ONE)
     assert opened.left.epsilon == 2
+
+
+def notes_of(error: BaseException) -> list[str]:
+    return getattr(error, "__notes__", [])
+
+
+@pytest.mark.parametrize("given", ["monday", None])
+def test_a_disk_that_is_full_after_the_charge_is_told_with_the_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str | None
+) -> None:
+    url = f"sqlite:///{tmp_path}/budget.db"
+    opened = session({"x": X}, ledger=url)
+    question, connect = dp.CdfQuestion("x", dp.Grid(0, 1, cells=2**14)), sqlite._connect
+
+    def connect_to_a_full_disk(uri: str) -> sqlite3.Connection:
+        connection = connect(uri)
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {pages + 2}")  # a charge finds room, 2^14 counts do not
+        return connection
+
+    with monkeypatch.context() as full:
+        full.setattr(sqlite, "_connect", connect_to_a_full_disk)
+        with pytest.raises(ValueError, match=r"the disk is full; this was not written\n") as caught:
+            session({"x": X}, ledger=url).ask(question, ONE, given)
+    receipt = receipt_of(caught.value)
+    assert receipt is not None
+    assert notes_of(caught.value) == [
+        f"request: {receipt.request!r} is charged, or may be; the same question under it is never charged twice"
+    ]
+    assert given is None or receipt.request == given
+    assert opened.left == ONE
+    opened.ask(question, ONE, receipt.request)
+    assert opened.left == ONE
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("of an engine")])
+def test_whatever_fails_after_the_charge_tells_the_request_and_what_fails_before_does_not(
+    monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    opened = session({"x": X})
+    for place, is_told in ("charge", False), ("store", True):
+        error.__notes__ = []
+        with monkeypatch.context() as failing:
+            failing.setattr(Ledger, place, fail)
+            with pytest.raises(type(error)):
+                opened.ask(QUESTION, ONE, "a")
+        assert [receipt_of(error) is not None, len(notes_of(error))] == [is_told, is_told]
+    with pytest.raises(dp.BudgetExceeded) as refused:
+        opened.ask(QUESTION, dp.PrivacyLoss.pure(3))
+    assert notes_of(refused.value) == []
+
+
+def test_a_warning_that_is_an_error_tells_the_request() -> None:
+    opened = session({"x": np.full(4000, np.nan)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", dp.CurveWarning)
+        with pytest.raises(dp.CurveWarning) as caught:
+            opened.ask(QUESTION, ONE)
+    assert receipt_of(caught.value) is not None
 
 
 def test_a_unit_needs_a_name() -> None:

@@ -14,6 +14,7 @@ from .data import Query
 from .data.records import Records, open_records
 from .ledger import Account, Balance, Currency, Grant, Ledger, Payment, Purse, Statement
 from .ledger.amount import MOST
+from .ledger.receipt import charged_under
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
 from .privacy.given import require_kind
@@ -153,6 +154,8 @@ class Session:
             ValueError: a column is not there or of the wrong type, or `request` was used for another question;
                 nothing was charged.
             TypeError: `loss` is no `PrivacyLoss`, or `question` no question; nothing was charged.
+            Exception: anything that fails after the charge has a note with the request, also one that was made up
+                here: the same question under it gives the answer for nothing.
         """
         loss = _require_askable(question, loss).of_one_release()
         request = request if request is not None else secrets.token_hex(16)
@@ -161,8 +164,10 @@ class Session:
         for plan in plans:
             records.check(plan.query.axes)
         self._check_units(records)
-        curve = self._converse(question, self._charge(question, loss, request), records)
-        warn_of(curve)
+        grant = self._charge(question, loss, request)
+        with charged_under(request):
+            curve = self._converse(question, grant, records)
+            warn_of(curve)
         return curve
 
     def _charge(self, question: Question[Curve], loss: PrivacyLoss, request: str) -> Grant:

@@ -7,9 +7,11 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from sqlalchemy import Connection, event
 
 from dpcurves.ledger import Account, BudgetExceeded, Grant, Ledger
 from dpcurves.ledger.chain import Chain
+from dpcurves.ledger.receipt import receipt_of
 from dpcurves.privacy import Neighbours, PrivacyLoss, Unit
 
 QUESTION = "ab" * 32
@@ -248,6 +250,27 @@ def test_turns_and_parts_are_counted_from_zero_and_answers_are_texts(ledger: Led
         ledger.store(grant, -1, 0, "[1]")
     with pytest.raises(ValueError, match="answer: a text"):
         ledger.store(grant, 0, 0, "")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError("of a driver")])
+def test_an_error_that_leaves_open_whether_it_was_charged_tells_the_request(
+    ledger: Ledger, error: BaseException
+) -> None:
+    def fail(_: Connection) -> None:
+        raise error
+
+    event.listen(ledger._database.writing, "commit", fail)
+    with pytest.raises(type(error)) as caught:
+        ask(ledger, PrivacyLoss.pure("0.5"), "monday")
+    receipt = receipt_of(caught.value)
+    assert receipt is not None
+    assert receipt.request == "monday"
+    event.remove(ledger._database.writing, "commit", fail)
+    ask(ledger, PrivacyLoss.pure("0.5"), receipt.request)
+    assert spent(ledger) == Fraction(1, 2)
+    with pytest.raises(ValueError, match="request: 'monday' was used") as refused:
+        ask(ledger, PrivacyLoss.pure("0.5"), "monday", binding=OTHER_QUESTION)
+    assert receipt_of(refused.value) is None
 
 
 def test_there_is_no_way_to_get_a_loss_back() -> None:

@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 WAIT_SECONDS = 60
 """How long a charge waits for others that charge."""
 
-_BUSY = f"others held it for {WAIT_SECONDS} seconds; nothing was written"
+_BUSY = f"others held it for {WAIT_SECONDS} seconds; this was not written"
 _NO_LEDGER = "it is no ledger"
 _TROUBLES = {
     "SQLITE_NOTADB": "it is no SQLite database",
@@ -25,14 +25,14 @@ _TROUBLES = {
     "SQLITE_PROTOCOL": _BUSY,
     "SQLITE_READONLY": "it may not be written",
     "SQLITE_CANTOPEN": "it cannot be opened",
-    "SQLITE_FULL": "the disk is full; nothing was written",
+    "SQLITE_FULL": "the disk is full; this was not written",
     "SQLITE_CORRUPT": "its file is damaged",
-    "SQLITE_CONSTRAINT": "it refused a row that breaks its rules; nothing was written",
+    "SQLITE_CONSTRAINT": "it refused a row that breaks its rules; this was not written",
     "42P01": _NO_LEDGER,
     "42703": _NO_LEDGER,
     "42501": "this user may not write there",
-    "23505": "it refused a row that breaks its rules; nothing was written",
-    "23514": "it refused a row that breaks its rules; nothing was written",
+    "23505": "it refused a row that breaks its rules; this was not written",
+    "23514": "it refused a row that breaks its rules; this was not written",
     "55P03": _BUSY,
 }
 _UNKNOWN = "it did not answer as a ledger does; asking again under the same request is never charged twice"

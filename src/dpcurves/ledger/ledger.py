@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import TypeVar
 
@@ -18,6 +19,7 @@ from .key import Key, find_key
 from .note import find_notes, keep_notes
 from .place import place_of
 from .purse import Grant
+from .receipt import perhaps_charged_under
 from .schema import VERSION
 from .statement import Statement, statement_of
 from .verification import Head, Verified, head_of, verify
@@ -125,21 +127,25 @@ class Ledger:
         Raises:
             BudgetExceeded: more is asked than is left. Nothing was written.
             ValueError: `request` was used for another question, the dataset has another number of units than before,
-                the loss has no epsilon and the account is kept in it, or a row was changed without the key.
+                the loss has no epsilon and the account is kept in it, or a row was changed without the key. An error
+                that leaves open whether the charge was written has a note that says under which request to ask again.
         """
+        entered = ExitStack()
 
         def work(chain: Chain) -> Grant:
             balance = require_balance(chain, dataset)
             charge = Charge(balance.account, loss, purpose, request, binding, units)
             price = charge.price
             charge.require_same_units(chain)
-            earlier = charge.earlier(chain)
-            if earlier is not None:
-                return earlier
-            write_balance(chain, balance.after(price, purpose))
-            return charge.enter(chain)
+            grant = charge.earlier(chain)
+            if grant is None:
+                write_balance(chain, balance.after(price, purpose))
+                grant = charge.enter(chain)
+            entered.enter_context(perhaps_charged_under(request))
+            return grant
 
-        return self._write(work)
+        with entered:
+            return self._write(work)
 
     def store(self, grant: Grant, turn: int, part: int, answer: str) -> str:
         """Store the answer to one turn of a question, durably, unless there is one: the first writer wins.
