@@ -1,12 +1,20 @@
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import dpcurves
 from dpcurves.cli.terminal import say, terminal
+from dpcurves.ledger import Account, Ledger
+from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
+
+SOURCE = Path(dpcurves.__file__).parents[1]
 
 
 def test_a_line_is_never_broken_and_nothing_in_it_is_read_as_markup(capsys: pytest.CaptureFixture[str]) -> None:
@@ -28,5 +36,73 @@ def test_standard_output_that_takes_no_more_is_told_in_one_line(tmp_path: Path) 
     options = ["--dataset", "a", "--epsilon", "1", "--adjacency", "add-remove"]
     with open("/dev/full", "w") as full:
         done = subprocess.run([*command, *options], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 2
+    assert done.returncode == 5
     assert done.stderr == "dpcurves: output: standard output could not be written (No space left on device)\n"
+
+
+KEPT = "; it is paid for: --request-id {} gives it again, for nothing"
+
+
+def answered(folder: Path, shell: str, *options: str, **streams: Any) -> tuple[int, str]:
+    """The status of a paid command behind such streams, and what it said on standard error."""
+    (folder / "t.csv").write_text("âge\n" + "".join(f"{age}\n" for age in range(90)))
+    account = Account("data", Neighbours.ADD_REMOVE, EACH_RECORD, PrivacyLoss.pure(1))
+    Ledger.open(f"sqlite:///{folder}/budget.db").create(account)
+    command = [sys.executable, "-m", "dpcurves.cli", "cdf", "t.csv", "--column", "âge", "--grid", "0:90:9"]
+    paid = ["--epsilon", "1", "--ledger", "sqlite:///budget.db", *options]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": str(SOURCE)}
+    done = subprocess.run(
+        ["sh", "-c", f'"$@" {shell}', "sh", *command, *paid], cwd=folder, text=True, check=False, env=environment,
+        **{"stderr": subprocess.PIPE, **streams},
+    )  # fmt: skip
+    return done.returncode, done.stderr
+
+
+def request(folder: Path) -> str:
+    """The one request that was charged."""
+    (line,) = Ledger.existing(f"sqlite:///{folder}/budget.db").statement("data").grants
+    return line.request
+
+
+def test_a_reader_who_has_gone_does_not_keep_the_files_from_being_written(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    told = answered(tmp_path, "", "--plot", "a.svg", stdout=writing)
+    os.close(writing)
+    words = "dpcurves: output: standard output could not be written (Broken pipe)"
+    assert told == (5, f"{words}{KEPT.format(request(tmp_path))}\n")
+    assert (tmp_path / "a.svg").exists()
+
+
+def test_standard_output_that_is_closed_does_not_keep_the_files_from_being_written(tmp_path: Path) -> None:
+    told = answered(tmp_path, ">&-", "--plot", "a.svg", "--json", "a.json")
+    words = "dpcurves: output: standard output could not be written (it is closed)"
+    assert told == (5, f"{words}{KEPT.format(request(tmp_path))}\n")
+    assert (tmp_path / "a.svg").exists()
+    assert json.loads((tmp_path / "a.json").read_text())["privacy"]["grant"] == request(tmp_path)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_json_that_finds_no_room_is_told_with_the_request(tmp_path: Path) -> None:
+    status, told = answered(tmp_path, "> /dev/full", "--json", "-")
+    words = "dpcurves: output: standard output could not be written (No space left on device)"
+    assert (status, told.splitlines()[-1]) == (5, f"{words}{KEPT.format(request(tmp_path))}")
+
+
+def test_a_closed_standard_error_and_a_terminal_without_accents_are_no_trouble(tmp_path: Path) -> None:
+    with (tmp_path / "shown").open("w") as shown:
+        status, _ = answered(tmp_path, "2>&-", stdout=shown)
+    text = (tmp_path / "shown").read_text()
+    assert status == 0
+    assert text.startswith("distribution function of \\xe2ge\n")
+    assert f"request: {request(tmp_path)}" in text
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+@pytest.mark.parametrize("arguments", [["--help"], ["cdf", "--help"], ["--version"], []])
+def test_help_that_cannot_be_written_is_told(arguments: list[str]) -> None:
+    command = [sys.executable, "-m", "dpcurves.cli", *arguments]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    words = "dpcurves: output: standard output could not be written (No space left on device)\n"
+    assert (done.returncode, done.stderr) == (5, words)

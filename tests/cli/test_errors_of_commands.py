@@ -66,7 +66,7 @@ USAGE = [
     ((*DELAY, *ONE, "--json", "none/a.json"), "json: the folder of 'none/a.json' is not there"),
     ((*DELAY, *ONE, "--request-id", "a\tb"), "request-id: 1 to 200 printable characters are needed"),
     ((*DELAY, *ONE, "--colum", "delay"), "--colum: there is no such option; did you mean --column?"),
-    ((*DELAY, *ONE, "more"), "more: nothing is expected here"),
+    ((*DELAY, *ONE, "more"), "argument: nothing is expected here, got more"),
     ((*DELAY, "--epsilon"), "--epsilon: a value is needed"),
     ((*DELAY, *ONE, "--column", "score"), "column: --column is given twice; once is enough"),
     ((*DELAY, *ONE, "--epsilon=2"), "epsilon: --epsilon is given twice; once is enough"),

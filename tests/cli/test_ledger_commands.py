@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -9,6 +10,10 @@ from pathlib import Path
 
 import pytest
 from typer.testing import Result
+
+from dpcurves.ledger import Grant
+from dpcurves.ledger.chain import Chain
+from dpcurves.ledger.charge import Charge
 
 Run = Callable[..., Result]
 
@@ -253,7 +258,8 @@ def test_what_cannot_be_written_after_the_charge_is_had_again_for_nothing(
     with monkeypatch.context() as broken:
         broken.setattr(os, "replace", fail)
         failed = asked(run, parquet, ledger, "--epsilon", "1", "--json", file)
-    assert (failed.exit_code, failed.stdout) == (2, "")
+    assert failed.exit_code == 5
+    assert "written: " not in failed.stdout
     assert failed.stderr.startswith(f"dpcurves: json: '{file}' could not be written (No space left on device); it is ")
     request = failed.stderr.partition("--request-id ")[2].split()[0]
     before = left(run, ledger)
@@ -273,3 +279,38 @@ def test_a_command_stopped_after_the_charge_tells_its_request(
     stopped = asked(run, parquet, ledger, "--epsilon", "1")
     assert (stopped.exit_code, stopped.stdout) == (130, "")
     assert stopped.stderr.startswith("dpcurves: stopped; it is paid for: --request-id ")
+
+
+def test_a_charge_that_may_or_may_not_have_been_written_tells_its_request(
+    run: Run, parquet: Path, ledger: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enter = Charge.enter
+
+    def enter_and_be_stopped(charge: Charge, chain: Chain) -> Grant:
+        grant = enter(charge, chain)
+        monkeypatch.setattr(chain.connection.dialect, "do_commit", stop)
+        return grant
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Charge, "enter", enter_and_be_stopped)
+    stopped = asked(run, parquet, ledger, "--epsilon", "1", "--request-id", "monday")
+    assert (stopped.exit_code, stopped.stdout) == (130, "")
+    assert stopped.stderr == "dpcurves: stopped; it may be paid for: under --request-id monday it is never paid twice\n"
+
+
+def test_a_command_that_is_told_to_end_removes_its_drafts_and_tells_its_request(
+    run: Run, parquet: Path, ledger: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def end(figure: object, draft: Path) -> None:
+        draft.write_text("half a picture")
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr("dpcurves.display.save_figure", end)
+    before = {path.name for path in tmp_path.iterdir()}
+    ended = asked(run, parquet, ledger, "--epsilon", "1", "--plot", tmp_path / "a.svg", "--request-id", "monday")
+    assert ended.exit_code == 143
+    assert ended.stderr == "dpcurves: stopped; it is paid for: --request-id monday gives it again, for nothing\n"
+    assert {path.name for path in tmp_path.iterdir()} == before
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcurves.cli.refusal import Kept, Misuse, Refusal, refusal_of
+from dpcurves.cli.refusal import Kept, Misuse, Refusal, Undelivered, refusal_of
 from dpcurves.ledger import BudgetExceeded
 from dpcurves.release import UnsupportedQuery
 
@@ -65,8 +65,8 @@ def test_an_error_stays_on_one_line_without_control_characters() -> None:
 
 
 def test_what_fails_after_the_charge_tells_how_to_have_the_answer_for_nothing() -> None:
-    line, status = refusal_of(Kept(Misuse("json: 'a' could not be written (No space left)"), "abc"))
-    assert status == 2
+    line, status = refusal_of(Kept(Undelivered("json: 'a' could not be written (No space left)"), "abc"))
+    assert status == 5
     assert line == (
         "json: 'a' could not be written (No space left); it is paid for: --request-id abc gives it again, for nothing"
     )

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import secrets
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .accounts import account_of, files_of, ledger_at, require_kept
+from .delivery import deliver, delivering
 from .output import Input, Output
 from .promise_options import Payer, Price, Promise, Units
-from .refusal import Kept, Misuse
+from .refusal import Kept, Misuse, PerhapsKept
+from .streams import tell
 from .table_options import Source
 from .terminal import say
 from .views import View
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..curves import Question
-    from ..ledger import Account, Balance, Ledger
+    from ..ledger import Account, Ledger
     from ..privacy import PrivacyLoss
     from ..release import Face
     from ..session import Session
 
-FORGETFUL = "dpcurves: no --ledger was given: nothing remembers this loss, and it does not add up with other calls"
+FORGETFUL = "no --ledger was given: nothing remembers this loss, and it does not add up with other calls"
 
 
 @dataclass(frozen=True)
@@ -52,18 +53,18 @@ def answer(question: Question[Any], view: View[Any], terms: Terms, output: Outpu
     output.require_apart(*_inputs(terms))
     output.require_writable()
     loss, request = terms.price.loss(), terms.payer.request_id or secrets.token_hex(8)
-    with _session(terms, loss) as session, _kept(session, terms.payer, request):
+    with _session(terms, loss) as session, _kept(terms.payer):
+        from ..ledger.receipt import charged_under
+
         with waiting("counting"):
             curve = _asked(session, question, loss, request)
-        output.write_json(curve.to_json())
-        terminal = output.terminal()
-        if output.json is None:
-            _show(terminal, str(question), view, curve)
-        with waiting("drawing"):
-            output.write_plot(lambda: view.draw(curve))
-        _say(terminal, curve.face, output)
-        _tell(curve.notes)
-        _settle(terminal, session.balance, terms.payer, _free(question, request))
+        with charged_under(request), delivering() as part:
+            written = deliver(part, question, curve, view, output)
+            with part():
+                _say(output.terminal(), curve.face, written)
+            _tell(curve.notes)
+            with part():
+                _settle(output.terminal(), session, terms.payer, _free(question, request))
 
 
 def _inputs(terms: Terms) -> Iterator[Input]:
@@ -102,35 +103,22 @@ def _forgetful(terms: Terms, loss: PrivacyLoss) -> tuple[str, Account]:
 
 
 @contextmanager
-def _kept(session: Session, payer: Payer, request: str) -> Iterator[None]:
-    """Whatever fails after a new charge is told together with the request that it was charged under."""
-    known = payer.ledger is None or _is_charged(session, request)
+def _kept(payer: Payer) -> Iterator[None]:
+    """Whatever fails after the charge is told together with the request that it was charged under."""
+    from ..ledger.receipt import OpenReceipt, receipt_of
+
     try:
         yield
     except (Exception, KeyboardInterrupt) as error:
-        if known or not _is_charged(session, request):
+        receipt = receipt_of(error)
+        if receipt is None or payer.ledger is None:
             raise
-        raise Kept(error, request) from None
+        kept = PerhapsKept if isinstance(receipt, OpenReceipt) else Kept
+        raise kept(error, receipt.request) from None
 
 
-def _is_charged(session: Session, request: str) -> bool:
-    with suppress(ValueError):
-        return session.is_charged(request)
-    return False
-
-
-def _show(terminal: Console, title: str, view: View[Any], curve: Any) -> None:
-    from ..display import curve_table
-
-    with waiting("simulating the noise"):
-        tables = view.tables(curve)
-    say(terminal, title)
-    for headline, columns in tables:
-        say(terminal, *([headline] if headline else []), curve_table(columns, curve.face))
-
-
-def _say(terminal: Console, face: Face, output: Output) -> None:
-    say(terminal, f"mechanism: {face.mechanism}", *(f"written: {name}" for name in output.files))
+def _say(terminal: Console, face: Face, written: list[str]) -> None:
+    say(terminal, f"mechanism: {face.mechanism}", *(f"written: {name}" for name in written))
 
 
 def _asked(session: Session, question: Question[Any], loss: PrivacyLoss, request: str) -> Any:
@@ -146,7 +134,7 @@ def _asked(session: Session, question: Question[Any], loss: PrivacyLoss, request
 
 def _tell(notes: tuple[str, ...]) -> None:
     for note in notes:
-        print(f"dpcurves: {note}", file=sys.stderr)
+        tell(note)
 
 
 def _free(question: Question[Any], request: str) -> str:
@@ -156,10 +144,11 @@ def _free(question: Question[Any], request: str) -> str:
     return f"request: {request} ({what} under this --request-id is free)"
 
 
-def _settle(terminal: Console, balance: Balance, payer: Payer, free: str) -> None:
+def _settle(terminal: Console, session: Session, payer: Payer, free: str) -> None:
     if payer.ledger is None:
-        print(FORGETFUL, file=sys.stderr)
+        tell(FORGETFUL)
         return
+    balance = session.balance
     left, account = balance.left, balance.account
     say(
         terminal,

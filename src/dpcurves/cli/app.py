@@ -18,9 +18,10 @@ from .residuals import RESIDUAL_COMMANDS
 from .scores import SCORE_COMMANDS
 from .servers import SERVER_COMMANDS
 from .tasks import TASK_COMMANDS
+from .terminal import say_plainly
 
 SETTINGS = {"help_option_names": ["-h", "--help"]}
-EXIT_STATUS = "Exit status: 0 done; 2 wrong usage; 3 budget exceeded; 4 unusable data or ledger."
+EXIT_STATUS = "Exit status: 0 done; 2 wrong usage; 3 budget exceeded; 4 unusable data or ledger; 5 not delivered."
 
 
 def build() -> typer.Typer:
@@ -43,7 +44,7 @@ def dpcurves(
     if version:
         from importlib.metadata import version as installed
 
-        print(f"dpcurves {installed('dpcurves')}")
+        say_plainly(f"dpcurves {installed('dpcurves')}")
     else:
         show_help(context)
 
@@ -51,7 +52,7 @@ def dpcurves(
 def show_help(context: typer.Context) -> None:
     """Show what there is, if no command was named."""
     if context.invoked_subcommand is None:
-        print(context.get_help())
+        say_plainly(context.get_help())
 
 
 def _group(commands: Mapping[str, Command], **settings: Any) -> typer.Typer:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from .delivery import deliver, delivering
 from .literals import chance, whole
 from .output import Input, Output
 from .refusal import Misuse
@@ -97,27 +98,17 @@ def _answer(task: Task, question: Question[Any], view: View[Any], bearer: Bearer
     from ..aggregator.analyst import Analyst
     from ..aggregator.statement import assumed
     from ..aggregator.ticket import Role, Ticket
-    from ..display import curve_table
 
     output.require_writable()
     ticket = Ticket.read(bearer.ticket, Role.ANALYST)
     with Analyst(task, ticket, patience=bearer.seconds) as analyst, waiting("the servers count"):
         curve = analyst.ask(question)
-    output.write_json(curve.to_json())
     screen = output.terminal()
-    if output.json is None:
-        say(screen, str(question))
-        for headline, columns in view.tables(curve):
-            say(screen, *([headline] if headline else []), curve_table(columns, curve.face))
-    with waiting("drawing"):
-        output.write_plot(lambda: view.draw(curve))
-    say(
-        screen,
-        f"mechanism: {curve.face.mechanism}",
-        *assumed(task),
-        *_dropped(analyst.dropped),
-        *(f"written: {name}" for name in output.files),
-    )
+    with delivering() as part:
+        written = deliver(part, question, curve, view, output)
+        with part():
+            say(screen, f"mechanism: {curve.face.mechanism}", *assumed(task), *_dropped(analyst.dropped))
+            say(screen, *(f"written: {name}" for name in written))
 
 
 def _dropped(reports: int) -> tuple[str, ...]:

@@ -11,7 +11,9 @@ from typer.core import TyperCommand, TyperGroup
 
 from .interruption import remembered
 from .refusal import Kept, Misuse, refusal_of
-from .status import STOPPED
+from .status import SIGNALLED, STOPPED
+from .streams import tell
+from .terminal import say_plainly
 
 
 class Commands(TyperGroup):
@@ -21,7 +23,7 @@ class Commands(TyperGroup):
         """The option that asks for help: False where it is not given, so that nothing is imported to read it."""
         option = super().get_help_option(ctx)
         if option is not None:
-            option.default = False
+            option.default, option.callback = False, _show_help
         return option
 
     def main(  # type: ignore[override]
@@ -31,17 +33,26 @@ class Commands(TyperGroup):
         sys.exit(self._status(args, {**extra, "standalone_mode": False}))
 
     def _status(self, args: Sequence[str] | None, extra: dict[str, Any]) -> int:
-        with remembered() as is_stopped:
+        with remembered() as stopped_by:
             try:
-                return super().main(args, "dpcurves", **extra) or 0
+                status = super().main(args, "dpcurves", **extra) or 0
             except typer.Abort:
-                return STOPPED
+                status = STOPPED
             except Exception as error:
-                return _told(_stopped(error) if is_stopped() else error)
+                status = _told(_stopped(error) if stopped_by() else error)
+            signal = stopped_by()
+        return SIGNALLED + signal if signal and status == STOPPED else int(status)
 
 
 class OneCommand(TyperCommand):
     """A command that takes no option twice: the last one would silently have its way."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """The option that asks for help."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.callback = _show_help
+        return option
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """What is left of `args`.
@@ -56,13 +67,19 @@ class OneCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
 
+def _show_help(ctx: Any, param: object, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        say_plainly(ctx.get_help())
+        ctx.exit()
+
+
 def _stopped(error: Exception) -> BaseException:
     """An interruption in the place of what an engine made of it."""
-    return Kept(KeyboardInterrupt(), error.request) if isinstance(error, Kept) else KeyboardInterrupt()
+    return type(error)(KeyboardInterrupt(), error.request) if isinstance(error, Kept) else KeyboardInterrupt()
 
 
 def _told(error: BaseException) -> int:
     line, status = refusal_of(error)
     if not isinstance(error, KeyboardInterrupt):
-        print(f"dpcurves: {line}", file=sys.stderr)
+        tell(line)
     return status

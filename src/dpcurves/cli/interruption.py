@@ -1,4 +1,4 @@
-"""Ctrl-C, remembered: an engine that is interrupted may report a failure of its own instead."""
+"""Ctrl-C and SIGTERM, remembered: an engine that is interrupted may report a failure of its own instead."""
 
 from __future__ import annotations
 
@@ -8,27 +8,35 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+DEFAULTS: dict[signal.Signals, Callable[[int, FrameType | None], object] | signal.Handlers] = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+}
+
 
 @contextmanager
-def remembered() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C was pressed since. It still raises KeyboardInterrupt where it meets Python."""
-    pressed: list[int] = []
+def remembered() -> Iterator[Callable[[], int | None]]:
+    """Which signal has told the process to end since, if one has.
+
+    Each raises KeyboardInterrupt where it meets Python, so that drafts and temporary files are removed on the way out.
+    """
+    caught: list[int] = []
 
     def remember(number: int, frame: FrameType | None) -> None:
-        pressed.append(number)
+        caught.append(number)
         signal.default_int_handler(number, frame)
 
-    if not _is_ours():
-        yield lambda: False
-        return
-    signal.signal(signal.SIGINT, remember)
+    ours = [number for number in DEFAULTS if _is_ours(number)]
+    for number in ours:
+        signal.signal(number, remember)
     try:
-        yield lambda: bool(pressed)
+        yield lambda: caught[-1] if caught else None
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number in ours:
+            signal.signal(number, DEFAULTS[number])
 
 
-def _is_ours() -> bool:
-    """Whether Ctrl-C does what it does by default, and may be told otherwise here."""
+def _is_ours(number: signal.Signals) -> bool:
+    """Whether the signal does what it does by default, and may be told otherwise here."""
     in_main = threading.current_thread() is threading.main_thread()
-    return in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    return in_main and signal.getsignal(number) is DEFAULTS[number]

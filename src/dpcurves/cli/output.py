@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from typer import Option
 
 from .literals import chance
-from .refusal import Misuse
-from .terminal import spoken, terminal
+from .refusal import Misuse, Undelivered
+from .terminal import say_plainly, terminal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,26 +97,25 @@ class Output:
         """Where people read: standard output, unless JSON goes there."""
         return terminal(stderr=self.json == STANDARD_OUTPUT)
 
-    def write_json(self, text: str) -> None:
-        """Write the curve, whole or not at all."""
+    def write_json(self, text: str) -> tuple[str, ...]:
+        """Write the curve, whole or not at all. Returns the file, if it is one."""
+        if self.json is None:
+            return ()
         if self.json == STANDARD_OUTPUT:
-            with spoken():
-                print(text, flush=True)
-        elif self.json is not None:
-            _write("json", Path(self.json), lambda draft: draft.write_text(text + "\n", encoding="utf-8"))
+            say_plainly(text)
+            return ()
+        _write("json", Path(self.json), lambda draft: draft.write_text(text + "\n", encoding="utf-8"))
+        return (self.json,)
 
-    def write_plot(self, draw: Callable[[], Axes]) -> None:
-        """Draw the picture and write it, whole or not at all."""
-        if self.plot is not None:
-            from ..display import save_figure
+    def write_plot(self, draw: Callable[[], Axes]) -> tuple[str, ...]:
+        """Draw the picture and write it, whole or not at all. Returns the file, if there is one."""
+        if self.plot is None:
+            return ()
+        from ..display import save_figure
 
-            axes = draw()
-            _write("plot", Path(self.plot), lambda draft: save_figure(axes, draft))
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """What is written."""
-        return tuple(name for name in (self.json, self.plot) if name is not None and name != STANDARD_OUTPUT)
+        axes = draw()
+        _write("plot", Path(self.plot), lambda draft: save_figure(axes, draft))
+        return (self.plot,)
 
 
 def _is_same(one: Path, other: Path) -> bool:
@@ -150,7 +149,11 @@ def _require_place(argument: str, path: Path) -> None:
 
 
 def _write(argument: str, path: Path, fill: Callable[[Path], object]) -> None:
-    """Fill a draft beside `path`, then give it the name: nobody ever reads half a file."""
+    """Fill a draft beside `path`, then give it the name: nobody ever reads half a file.
+
+    Raises:
+        Undelivered: it cannot be written.
+    """
     try:
         if _is_device(path):
             fill(path)
@@ -160,7 +163,7 @@ def _write(argument: str, path: Path, fill: Callable[[Path], object]) -> None:
             fill(draft)
             os.replace(draft, path)
     except OSError as error:
-        raise Misuse(f"{argument}: {str(path)!r} could not be written ({error.strerror})") from None
+        raise Undelivered(f"{argument}: {str(path)!r} could not be written ({error.strerror})") from None
 
 
 def _is_device(path: Path) -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import typer
 
-from .status import BUDGET, DATA, FAULT, STOPPED, USAGE
+from .status import BUDGET, DATA, FAULT, OUTPUT, STOPPED, USAGE
 
 NAMED = re.compile(r"([a-z_-]+(?:, [a-z_-]+)*): (.*)", re.DOTALL)
 """An error of ours names its argument first. What does not is the word of some engine, and may quote a record."""
@@ -26,7 +26,7 @@ REWORDED = tuple(
         (r" \(Possible options: (.*)\)$", r"; did you mean \1?"),
         (r"\. Did you mean (.*)\?$", r"; did you mean \1?"),
         (r"^Option '(.*?)' requires an argument$", r"\1: a value is needed"),
-        (r"^Got unexpected extra argument\S* \((.*)\)$", r"\1: nothing is expected here"),
+        (r"^Got unexpected extra argument\S* \((.*)\)$", r"argument: nothing is expected here, got \1"),
     )
 )
 OF_COLUMNS = ("column", "and_column", "by", "label", "score", "predicted", "residual")
@@ -46,6 +46,10 @@ class Misuse(ValueError):
     """The command line contradicts itself, or something is missing from it. Nothing was opened."""
 
 
+class Undelivered(Exception):
+    """What was asked for is there, and cannot be written: a disk is full, or the reader has gone."""
+
+
 class Kept(Exception):
     """Something went wrong after the charge: the answer is kept, and can be had again for nothing."""
 
@@ -53,6 +57,20 @@ class Kept(Exception):
         super().__init__(request)
         self.cause = cause
         self.request = request
+
+    @property
+    def words(self) -> str:
+        """How to have the answer."""
+        return f"it is paid for: --request-id {self.request} gives it again, for nothing"
+
+
+class PerhapsKept(Kept):
+    """Something went wrong while the charge was written."""
+
+    @property
+    def words(self) -> str:
+        """How to ask again."""
+        return f"it may be paid for: under --request-id {self.request} it is never paid twice"
 
 
 @contextmanager
@@ -102,9 +120,11 @@ def refusal_of(error: BaseException) -> Refusal:
     """
     if isinstance(error, Kept):
         line, status = refusal_of(error.cause)
-        return Refusal(f"{line}; it is paid for: --request-id {error.request} gives it again, for nothing", status)
+        return Refusal(f"{line}; {error.words}", status)
     if isinstance(error, KeyboardInterrupt):
         return Refusal("stopped", STOPPED)
+    if isinstance(error, Undelivered):
+        return Refusal(_on_one_line(str(error)), OUTPUT)
     if isinstance(error, typer.TyperException):
         return Refusal(_on_one_line(_usage(error)), USAGE)
     return _of_rooms(error)

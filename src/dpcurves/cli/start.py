@@ -8,6 +8,9 @@ from .status import STOPPED
 def main() -> None:
     """Run the command that was typed, and leave with its exit status."""
     try:
+        from .streams import prepare
+
+        prepare()
         from .app import build
 
         build()()

@@ -6,4 +6,7 @@ FAULT = 1
 USAGE = 2
 BUDGET = 3
 DATA = 4
+OUTPUT = 5
+SIGNALLED = 128
+"""And the number of the signal that ended the command: 130 by Ctrl-C, 143 by SIGTERM."""
 STOPPED = 130

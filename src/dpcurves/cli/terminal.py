@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
 
-from .refusal import Misuse
+from .refusal import Undelivered
+from .streams import silence
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -18,9 +20,9 @@ WIDTH_OF_A_FILE = 120
 
 def terminal(*, stderr: bool = False) -> Console:
     """Standard output, or standard error where something else is written on it."""
-    from rich.console import Console
+    from .screen import Screen
 
-    console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    console = Screen(stderr=stderr, highlight=False, markup=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = WIDTH_OF_A_FILE
     return console
@@ -28,22 +30,29 @@ def terminal(*, stderr: bool = False) -> Console:
 
 def say(console: Console, *things: RenderableType) -> None:
     """Print lines, which are not broken, and tables."""
-    with spoken():
+    with spoken(sys.stderr if console.stderr else sys.stdout):
         for thing in things:
             console.print(thing, soft_wrap=isinstance(thing, str))
 
 
+def say_plainly(text: str) -> None:
+    """Print a text as it is: what a program may read, or help, for which nothing heavy is imported."""
+    with spoken(sys.stdout):
+        print(text, flush=True)
+
+
 @contextmanager
-def spoken() -> Iterator[None]:
-    """Write on standard output; a reader who has gone, or a full disk behind it, is told in our words.
+def spoken(stream: TextIO) -> Iterator[None]:
+    """Write on a standard stream; a reader who has gone, or a full disk behind it, is told in our words.
 
     Raises:
-        Misuse: it takes no more.
+        Undelivered: it takes no more.
     """
     try:
         yield
+        stream.flush()
     except OSError as error:
-        # What is left in the buffer would be tried again, and complained about, when the process ends.
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise Misuse(f"output: standard output could not be written ({error.strerror})") from None
+        silence(stream)
+        name = "error" if stream is sys.stderr else "output"
+        trouble = "it is closed" if error.errno == errno.EBADF else error.strerror
+        raise Undelivered(f"output: standard {name} could not be written ({trouble})") from None

@@ -1,4 +1,4 @@
-"""The portable engine: NumPy, and AES by OpenSSL."""
+"""The portable engine: NumPy and numba without the processor's own instructions, and AES by OpenSSL."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 
 from .comparison_keys import PublicShare
+from .descent_loops import correct_seeds, gain_values
 from .engine import State, TaskKeys
 from .masks import TOP, chosen, control, seed_correction, turns_right, twice
 from .ring import Ring, Words
+
+_NO_TURN = np.uint64(0)
 
 Pair = tuple[Words, Words]  # SECRET: seeds of the two servers
 
@@ -148,31 +151,22 @@ class _Step:
 
     def down(self, state: State, public: PublicShare, level: int, turn: int, room: Words) -> Words:
         """Changes the state, whose new seeds lie in the room; the room that the old ones leave."""
-        seeds, mask = state.seeds, control(state.seeds)
-        self._add(state.values, seeds, public.values[level] & mask[:, None], turn)
+        seeds = state.seeds
+        self._add(state.values, seeds, public.values[level], turn)
         below = (self.ciphers.right if turn else self.ciphers.left).encrypt(seeds, room)
-        below ^= seeds
-        change = twice(mask, self.block[: len(seeds)])
-        change &= public.seeds[level]
-        below ^= change
-        if turn:
-            mask &= TOP
-            mask &= public.turns << np.uint64(63 - level)
-            below[:, 1] ^= mask
+        correct_seeds(below, seeds, public.seeds[level], public.turns, np.uint64(63 - level), TOP if turn else _NO_TURN)
         state.seeds = below
         return seeds.base if seeds.base is not None and seeds.base.shape == room.shape else np.empty_like(room)
 
     def _add(self, values: Words, seeds: Words, corrections: Words, turn: int) -> None:
-        """Adds what belongs to this turn, and the corrections."""
+        """Adds what belongs to this turn, and the correction where the control bit is set."""
         if self.ring.words == 1:
-            gained = self.ciphers.value.encrypt(seeds, self.block)[:, turn] ^ seeds[:, turn]
-            gained += corrections[:, 0]
-            values[:, 0] += gained
+            gain_values(values, seeds, self.ciphers.value.encrypt(seeds, self.block), corrections, turn)
             return
         cipher = self.ciphers.other_value if turn else self.ciphers.value
         block = cipher.encrypt(seeds, self.block)
         block ^= seeds
-        values[:] = self.ring.add(self.ring.add(values, block), corrections)
+        values[:] = self.ring.add(self.ring.add(values, block), corrections & twice(control(seeds)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,63 @@
+"""Delivering a curve: what cannot be written does not keep the rest from being written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from .output import Output
+from .terminal import say
+from .views import View
+from .waiting import waiting
+
+if TYPE_CHECKING:
+    from ..curves import Question
+
+Part = Callable[[], AbstractContextManager[None]]
+
+
+@contextmanager
+def delivering() -> Iterator[Part]:
+    """Try every part, whatever becomes of the others: a picture is drawn, though nobody reads standard output.
+
+    Raises:
+        Exception: the first thing that went wrong, once all parts were tried.
+    """
+    troubles: list[Exception] = []
+
+    @contextmanager
+    def part() -> Iterator[None]:
+        try:
+            yield
+        except Exception as trouble:
+            troubles.append(trouble)
+
+    yield part
+    if troubles:
+        raise troubles[0]
+
+
+def deliver(part: Part, question: Question[Any], curve: Any, view: View[Any], output: Output) -> list[str]:
+    """Write and show a curve as `output` says. Returns the files that were written."""
+    written: list[str] = []
+    with part():
+        written += output.write_json(curve.to_json())
+    with part():
+        _show(question, curve, view, output)
+    with part(), waiting("drawing"):
+        written += output.write_plot(lambda: view.draw(curve))
+    return written
+
+
+def _show(question: Question[Any], curve: Any, view: View[Any], output: Output) -> None:
+    if output.json is not None:
+        return
+    from ..display import curve_table
+
+    with waiting("simulating the noise"):
+        tables = view.tables(curve)
+    screen = output.terminal()
+    say(screen, str(question))
+    for headline, columns in tables:
+        say(screen, *([headline] if headline else []), curve_table(columns, curve.face))
