@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import sys
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from dpcurves.compiled import compiled
+
+numba = pytest.importorskip("numba", reason="dpcurves[fast] is not installed: no loop is compiled")
 
 
 def test_a_compiled_loop_does_what_it_says() -> None:
@@ -57,3 +59,13 @@ def test_loops_of_scripts_are_not_kept_for_they_may_have_several_names(monkeypat
         more.__module__ = module
         assert compiled(more)(3.0) == 4
     assert kept == [False, False, True, False]
+
+
+def test_without_numba_a_loop_is_run_as_it_is_written_and_as_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numba", None)
+
+    @compiled
+    def inverse(numbers: NDArray[np.float64], place: int) -> float:
+        return float(numbers[place] / numbers[0])
+
+    assert inverse(np.array([0.0, 1.0]), 1) == np.inf

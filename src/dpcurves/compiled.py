@@ -1,10 +1,12 @@
-"""Loops as machine code."""
+"""Loops as machine code where numba is installed, and as they are written where it is not."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -16,6 +18,8 @@ def compiled(loop: Callable[P, R]) -> Callable[P, R]:
     (What is kept is bound to the name of its module: a script that is imported under two names could not read it.)
     numba takes half a second to import: who smooths nothing does not wait for it. So compiled loops do not call each
     other; Python stands between them.
+
+    Without numba (`dpcurves[fast]`) Python runs the loop: the same numbers, some hundred times slower.
     """
 
     @wraps(loop)
@@ -28,8 +32,10 @@ def compiled(loop: Callable[P, R]) -> Callable[P, R]:
 
 @cache
 def _machine_code(loop: Callable[..., Any]) -> Callable[..., Any]:
-    from numba import njit
-
+    try:
+        from numba import njit
+    except ImportError:
+        return np.errstate(all="ignore")(loop)  # machine code says nothing of a division by zero either
     kept = loop.__module__.partition(".")[0] == __name__.partition(".")[0]
     try:
         code: Callable[..., Any] = njit(error_model="numpy", nogil=True, cache=kept)(loop)

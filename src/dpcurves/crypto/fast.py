@@ -125,8 +125,11 @@ def _laid(words: Words) -> Words:
 
 @cache
 def instructions_here() -> frozenset[str]:
-    """Which groups of instructions this processor has and numba may use."""
-    import numba
+    """Which groups of instructions this processor has and numba may use: none where there is no numba."""
+    try:
+        import numba
+    except ImportError:
+        return frozenset()
     from llvmlite.binding import get_host_cpu_features
     from numba.core.registry import cpu_target
 

@@ -20,9 +20,9 @@ def turns_right(cells: Words, bits: int, level: int) -> Words:
     return -((cells >> np.uint64(bits - 1 - level)) & _ONE)
 
 
-def twice(mask: Words) -> Words:
+def twice(mask: Words, room: Words | None = None) -> Words:
     """The mask for both words of a block: NumPy is slow at masks that it has to repeat itself."""
-    wide = np.empty((len(mask), 2), np.uint64)
+    wide = np.empty((len(mask), 2), np.uint64) if room is None else room
     wide[:, 0] = mask
     wide[:, 1] = mask
     return wide

@@ -1,4 +1,4 @@
-"""The portable engine: NumPy and numba without the processor's own instructions, and AES by OpenSSL."""
+"""The portable engine: NumPy, and AES by OpenSSL."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 
 from .comparison_keys import PublicShare
-from .descent_loops import correct_seeds, gain_values
 from .engine import State, TaskKeys
 from .masks import TOP, chosen, control, seed_correction, turns_right, twice
 from .ring import Ring, Words
-
-_NO_TURN = np.uint64(0)
 
 Pair = tuple[Words, Words]  # SECRET: seeds of the two servers
 
@@ -151,22 +148,31 @@ class _Step:
 
     def down(self, state: State, public: PublicShare, level: int, turn: int, room: Words) -> Words:
         """Changes the state, whose new seeds lie in the room; the room that the old ones leave."""
-        seeds = state.seeds
-        self._add(state.values, seeds, public.values[level], turn)
+        seeds, mask = state.seeds, control(state.seeds)
+        self._add(state.values, seeds, public.values[level] & mask[:, None], turn)
         below = (self.ciphers.right if turn else self.ciphers.left).encrypt(seeds, room)
-        correct_seeds(below, seeds, public.seeds[level], public.turns, np.uint64(63 - level), TOP if turn else _NO_TURN)
+        below ^= seeds
+        change = twice(mask, self.block[: len(seeds)])
+        change &= public.seeds[level]
+        below ^= change
+        if turn:
+            mask &= TOP
+            mask &= public.turns << np.uint64(63 - level)
+            below[:, 1] ^= mask
         state.seeds = below
         return seeds.base if seeds.base is not None and seeds.base.shape == room.shape else np.empty_like(room)
 
     def _add(self, values: Words, seeds: Words, corrections: Words, turn: int) -> None:
-        """Adds what belongs to this turn, and the correction where the control bit is set."""
+        """Adds what belongs to this turn, and the corrections."""
         if self.ring.words == 1:
-            gain_values(values, seeds, self.ciphers.value.encrypt(seeds, self.block), corrections, turn)
+            gained = self.ciphers.value.encrypt(seeds, self.block)[:, turn] ^ seeds[:, turn]
+            gained += corrections[:, 0]
+            values[:, 0] += gained
             return
         cipher = self.ciphers.other_value if turn else self.ciphers.value
         block = cipher.encrypt(seeds, self.block)
         block ^= seeds
-        values[:] = self.ring.add(self.ring.add(values, block), corrections & twice(control(seeds)))
+        values[:] = self.ring.add(self.ring.add(values, block), corrections)
 
 
 @dataclass(frozen=True, slots=True)

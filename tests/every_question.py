@@ -1,0 +1,87 @@
+"""Seeded answers to every question and survey, and to what is smoothed, as text that can be compared."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+
+import numpy as np
+
+import dpcurves as dp
+from dpcurves.curves import Question
+from dpcurves.data import Axis, BucketQuery
+from dpcurves.mechanisms import AUTO, Mechanism, NoisyBuckets
+from dpcurves.postprocess import AtMost, path_graph, regular_bounds, smooth_absolute, smooth_squares
+from dpcurves.privacy import EACH_RECORD, AddRemove
+from dpcurves.release import ALL, Release, Setting
+from dpcurves.surveys import AhpSurvey, DawaSurvey
+
+GRID, LOSS, WHO = dp.Grid(0, 1, cells=64), dp.PrivacyLoss.pure(1), AddRemove(EACH_RECORD)
+AXIS = (Axis("x", GRID),)
+CHANCE = np.random.default_rng(1)
+X = CHANCE.beta(2, 5, 600)
+TABLE = {"x": X, "r": CHANCE.normal(0, 1, 600), "y": CHANCE.integers(0, 2, 600)}
+COUNTS = np.bincount(GRID.cell_of(X), minlength=65)
+ERRORS = dp.BoundsQuestion("r", 0.25, "0.9")
+
+QUESTIONS: tuple[Question[object], ...] = (
+    dp.CdfQuestion("x", GRID),
+    dp.CdfQuestion("x", GRID, by=dp.Categories("y", (0, 1))),
+    dp.CdfQuestion("x", GRID, hint=dp.Hint.ATOMS),
+    dp.PartitionCdfQuestion("x", GRID),
+    dp.CutsCdfQuestion("x", GRID, 6),
+    dp.BisectionCdfQuestion("x", GRID, 3),
+    dp.QuantilesQuestion("x", GRID, (0.25, 0.5)),
+    dp.HistogramQuestion("x", GRID),
+    dp.ThresholdsQuestion("x", GRID, (7, 50)),
+    dp.QuantileQuestion("x", GRID, 0.5),
+    *(dp.RocQuestion("y", "x", cuts=cuts) for cuts in dp.Cuts),
+    dp.SmoothAucQuestion("y", "x"),
+    dp.CalibrationQuestion("y", "x", groups=4),
+    dp.HosmerLemeshowQuestion("y", "x", groups=4),
+    dp.BinnedResidualsQuestion("y", "x", model=dp.PUBLIC_MODEL),
+    ERRORS,
+    dp.PlaneBoundsQuestion(dp.BoundsQuestion("x", 0.25, "0.9"), ERRORS),
+    dp.ResidualPlotQuestion("x", "r", 0.25, 0.25, "0.9", model=dp.PUBLIC_MODEL),
+)
+
+
+def of_question(question: Question[object]) -> str:
+    session = dp.Session(
+        TABLE, budget=LOSS, adjacency=dp.ADD_REMOVE, randomness=dp.Randomness.from_seed(5), dataset="made"
+    )
+    curve = session.ask(question, LOSS, request="once")
+    to_json: Callable[[], str] = getattr(curve, "to_json", lambda: repr(curve))
+    return to_json()
+
+
+def of_buckets(mechanism: Mechanism) -> str:
+    plan = mechanism.plan(BucketQuery(AXIS, tuple(range(64))), LOSS, WHO)
+    return str(mechanism.run(COUNTS, plan, dp.Randomness.from_seed(6)))
+
+
+def of_survey(survey: AhpSurvey | DawaSurvey) -> str:
+    steps = survey.counts(AXIS, Setting(LOSS, WHO, adaptive=True), ALL)
+    try:
+        step = next(steps)
+        while True:
+            plan = AUTO.plan(step.query, LOSS * step.share, WHO)
+            drawn = AUTO.run(COUNTS, plan, dp.Randomness.from_seed(7))
+            step = steps.send(Release(plan, drawn, None, seeded=True))
+    except StopIteration as end:
+        return str(end.value.cells.tolist())
+
+
+def answers() -> dict[str, str]:
+    """By name; what is asked of the same kind is numbered."""
+    found = {f"{number} {type(each).__name__}": of_question(each) for number, each in enumerate(QUESTIONS)}
+    found |= {type(each).__name__: of_buckets(each) for each in (AUTO, NoisyBuckets())}
+    found |= {type(each).__name__: of_survey(each) for each in (AhpSurvey(), DawaSurvey())}
+    noisy, graph = np.round(CHANCE.normal(np.arange(64), 9)), path_graph(regular_bounds(64, 2), [1.0] * 7)
+    smoothed = (smooth(noisy, graph, AtMost(64.0)).tolist() for smooth in (smooth_squares, smooth_absolute))
+    return found | {"smoothed": str(list(smoothed))}
+
+
+if __name__ == "__main__":
+    json.dump(answers(), sys.stdout)

@@ -1,0 +1,39 @@
+"""Without numba, which `dpcurves[fast]` brings, everything is answered, and with the same numbers."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import dpcurves.curves
+
+FILE = str(Path(__file__).with_name("every_question.py"))
+
+WITHOUT = """
+import runpy, sys
+sys.modules["numba"] = sys.modules["llvmlite"] = None  # to import them is an ImportError
+import dpcurves.crypto
+engine = dpcurves.crypto.engine_of_task(b"task")
+assert isinstance(engine, dpcurves.crypto.PortableEngine)
+runpy.run_path(sys.argv[1], run_name="__main__")
+"""
+
+
+def test_every_question_has_the_same_answer_without_numba() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", WITHOUT, FILE], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == runpy.run_path(FILE)["answers"]()
+
+
+def test_no_question_was_left_out() -> None:
+    """Thresholds of a ROC curve are asked of two servers alone."""
+    known = {name for name in dpcurves.curves.__all__ if name.endswith("Question")}
+    questions: tuple[Any, ...] = runpy.run_path(FILE)["QUESTIONS"]
+    asked = {type(question).__name__ for question in questions}
+    assert known - asked == {"Question", "RocThresholdsQuestion"}
