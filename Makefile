@@ -4,10 +4,11 @@ PYTHONS := python3.13 python3.12 python3.11 python3
 FITS    := import sys, ensurepip, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
 BIN     := .venv/bin
 READY   := .venv/.ready
+WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between two workers.
 PYTEST  := $(BIN)/pytest -n 2 --dist loadfile
 
-.PHONY: demo demo-federated test lint types contracts docs unit bench papers format constraints clean
+.PHONY: demo demo-federated test lint types contracts docs unit package bench papers format constraints clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
@@ -35,6 +36,14 @@ docs: $(READY)
 unit: $(READY)
 	$(PYTEST)
 
+# What would be published, in dist/: a wheel from the source archive, which is tested where it was unpacked.
+package: $(READY)
+	rm -rf dist
+	$(BIN)/uv build --quiet --out-dir dist
+	@set -e; folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; python=$$(pwd)/$(BIN)/python; \
+		tar -xzf dist/*.tar.gz -C "$$folder" --strip-components 1; cd "$$folder"; \
+		PYTHONPATH=$$folder/src $$python -m pytest tests/test_docs.py tests/test_one_question.py tests/privacy src/dpcurves/privacy
+
 bench: $(READY)
 	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
 
@@ -48,7 +57,7 @@ format: $(READY)
 
 # Pins again what pyproject.toml asks for: names and versions, no hosts, no markers.
 constraints: $(READY)
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.2 --upgrade --all-extras \
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.2 --upgrade --all-extras --group dev \
 		--no-header --no-annotate pyproject.toml | sed 's/ *;.*//' > constraints.new
 	mv constraints.new constraints.txt
 
@@ -56,8 +65,9 @@ clean:
 	rm -rf .venv build dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests benchmarks demo papers -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
-# The first interpreter that fits makes .venv. Then uv installs in a quarter of pip's time; where it can't be had, pip does.
-$(READY): pyproject.toml constraints.txt
+# The first interpreter that fits makes .venv. Then uv installs in a quarter of pip's time; where it can't be had, pip does,
+# from 25.1 on, which knows dependency groups.
+$(READY): pyproject.toml setup.py constraints.txt
 	@if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
 		for name in $(PYTHONS); do if $$name -c "$(FITS)" >/dev/null 2>&1; then python=$$name; break; fi; done; \
 		if [ -z "$$python" ]; then \
@@ -66,8 +76,8 @@ $(READY): pyproject.toml constraints.txt
 		echo "Setting up .venv with $$($$python --version)"; $$python -m venv .venv; \
 	fi
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt uv || echo "no uv to be had: pip goes on alone"
-	@UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt \
-		--editable '.[dev]' || $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip install --quiet --python $(BIN)/python $(WANTED) || \
+		{ $(BIN)/python -m pip install --quiet 'pip>=25.1' && $(BIN)/python -m pip install --quiet $(WANTED); }
 	@# Compiled now, so that the command answers at once where Python may write no byte code later.
 	@$(BIN)/python -m compileall -q src .venv/lib/python3*/site-packages/typer .venv/lib/python3*/site-packages/shellingham
 	@touch $@
