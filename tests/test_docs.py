@@ -64,6 +64,16 @@ def test_a_link_to_a_file_finds_it(page: Path) -> None:
     assert [target for target in targets if target and not (page.parent / target).exists()] == []
 
 
+NAMED = re.compile(r"`(?:python )?((?:tests|papers|benchmarks)/[\w/]+\.py)")
+
+
+def test_every_erratum_shows_code_or_names_what_shows_it() -> None:
+    errata = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
+    assert [name for name in NAMED.findall(errata) if not (ROOT / name).exists()] == []
+    entries = re.split(r"^## ", errata, flags=re.MULTILINE)[1:]
+    assert [entry.partition("\n")[0] for entry in entries if not (BLOCK.search(entry) or NAMED.search(entry))] == []
+
+
 def test_every_page_stands_in_the_table_of_contents() -> None:
     contents = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
     docs = [page.relative_to(ROOT / "docs").as_posix() for page in sorted((ROOT / "docs").rglob("*.md"))]
