@@ -44,7 +44,7 @@ def test_a_new_ledger_and_its_key_belong_to_their_owner_alone(tmp_path: Path, fl
     finally:
         os.umask(mask)
     modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
-    assert modes == {"budget.db": 0o600, "budget.db.key": 0o600}
+    assert modes == {"budget.db": 0o600, "budget.db.key": 0o600, "budget.db-line": 0o600}
 
 
 def test_a_ledger_file_is_durable_and_lets_others_read(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_path_with_odd_characters_is_a_path(tmp_path: Path, flights: Account) 
     url = f"sqlite:///{tmp_path}/a b#cä.db"
     Ledger.open(url).create(flights)
     assert Ledger.existing(url).accounts() == (flights,)
-    assert {path.name for path in tmp_path.iterdir()} == {"a b#cä.db", "a b#cä.db.key"}
+    assert {path.name for path in tmp_path.iterdir()} == {"a b#cä.db", "a b#cä.db.key", "a b#cä.db-line"}
 
 
 def test_a_relative_path_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flights: Account) -> None:

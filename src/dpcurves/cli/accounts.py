@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..privacy import Unit
 
 SCHEMES = ("sqlite:", "sqlite+pysqlite:", "postgresql:", "postgresql+psycopg:")
-BESIDE = ("", ".key", "-wal", "-shm", "-journal")
+BESIDE = ("", ".key", "-wal", "-shm", "-journal", "-line")
 CREATE = "make one with: dpcurves ledger create URL --dataset NAME --epsilon CAP --adjacency KIND"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -46,23 +47,30 @@ class Database:
         place: What to call it in an error: no password, nothing that is stored there.
         reading: Transactions that see one moment of the database.
         writing: Transactions that come one after the other, and are on disk when they end.
+        turn: What is entered for a transaction that writes, once it is connected: it may wait.
     """
 
     place: str
     reading: Engine
     writing: Engine
+    turn: Callable[[], AbstractContextManager[object]] = nullcontext
 
     def read(self, work: Callable[[Connection], Result]) -> Result:
         """What `work` makes of one moment of the database."""
-        return self._run(self.reading, work)
+        return self._run(self.reading, work, nullcontext)
 
     def write(self, work: Callable[[Connection], Result]) -> Result:
         """Do all of `work`, durably, or nothing."""
-        return self._run(self.writing, work)
+        return self._run(self.writing, work, self.turn)
 
-    def _run(self, engine: Engine, work: Callable[[Connection], Result]) -> Result:
+    def _run(
+        self,
+        engine: Engine,
+        work: Callable[[Connection], Result],
+        turn: Callable[[], AbstractContextManager[object]],
+    ) -> Result:
         try:
-            with engine.begin() as connection:
+            with engine.connect() as connection, turn(), connection.begin():
                 return work(connection)
         except SQLAlchemyError as error:
             trouble = _trouble(error)

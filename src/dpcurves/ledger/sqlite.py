@@ -6,6 +6,7 @@ import os
 import sqlite3
 import weakref
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from sqlalchemy import Connection, Engine, NullPool, QueuePool, create_engine, e
 from .book import Book
 from .database import WAIT_SECONDS, Database
 from .key import Key, make_key, read_key
+from .line import Line
 from .new_file import publish
 
 _AT_ONE_MOMENT = "BEGIN"
@@ -59,7 +61,7 @@ class FilePlace:
 
     def database(self) -> Database:
         """The file, opened anew for every transaction."""
-        return self._database(self._path)
+        return replace(self._database(self._path), turn=Line(self._path).turn)
 
     def _database(self, path: Path) -> Database:
         # No connection outlives its transaction: one that is carried into a forked process loses the file's locks.
