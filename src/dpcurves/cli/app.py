@@ -30,7 +30,11 @@ def build() -> typer.Typer:
     app = _group({**questions, **SERVER_COMMANDS}, epilog=EXIT_STATUS)
     app.add_typer(_group(PLAN_COMMANDS), name="plan", help="What a curve is worth; opens no data.")
     app.add_typer(_group(LEDGER_COMMANDS), name="ledger", help="Budgets and what was spent.")
-    app.add_typer(_group(TASK_COMMANDS), name="task", help="Tasks of two servers that nobody trusts alone.")
+    app.add_typer(
+        _group(TASK_COMMANDS),
+        name="task",
+        help="Tasks for two servers, neither of them trusted alone.",
+    )
     app.add_typer(_group(ASK_COMMANDS), name="ask", help="Questions to the two servers of a task.")
     app.callback(invoke_without_command=True)(dpcurves)
     return app

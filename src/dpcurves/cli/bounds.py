@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .option_groups import Command
 
 BOTH = "and-column: give --and-column and --and-smallest together, or neither"
-ALPHA = "alpha: so many records more or less than asked for may be covered, but for a chance of 0.05"
+ALPHA = "alpha: the records covered may be this many more or fewer than asked for (more with chance 0.05)"
 
 
 @dataclass(frozen=True)

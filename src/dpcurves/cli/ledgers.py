@@ -84,7 +84,7 @@ def verify(place: Place, kept: KeptHead) -> None:
     Example: dpcurves ledger verify sqlite:///budget.db
     """
     verified = ledger_at(place.url).verify(kept.head)
-    say(terminal(), f"verified: no entry was changed without the key, entries {verified.entries}, head {verified.head}")
+    say(terminal(), f"verified: {verified.entries} entries, none changed without the key; head {verified.head}")
 
 
 def head(place: Place) -> None:

@@ -37,7 +37,7 @@ class Output:
     json: Annotated[
         str | None,
         Option(
-            help="Write the curve as JSON; - is standard output, and nothing else is.",
+            help="Write the curve as JSON to this file; - writes JSON, and nothing else, to standard output.",
             metavar="FILE",
         ),
     ] = None

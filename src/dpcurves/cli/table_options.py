@@ -164,7 +164,7 @@ class TwoClasses:
     neg_label: Annotated[
         str | None,
         Option(
-            help="The negative label; goes without saying for 1, 0, -1, true, false.",
+            help="The negative label; not needed where the positive one is 1, 0, -1, true or false.",
             metavar="LABEL",
         ),
     ] = None

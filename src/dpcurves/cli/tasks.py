@@ -43,7 +43,10 @@ class Classes:
     )
     pos_label: Annotated[str, Option(help="The positive label; others are missing.", metavar="LABEL")] = "1"
     neg_label: Annotated[
-        str | None, Option(help="The negative label; goes without saying for 1, 0, -1, true, false.", metavar="LABEL")
+        str | None,
+        Option(
+            help="The negative label; not needed where the positive one is 1, 0, -1, true or false.", metavar="LABEL"
+        ),
     ] = None
 
     def declared(self) -> Categories | None:
