@@ -1,10 +1,12 @@
 """Two servers end to end on this machine: upload, quartiles, a curve, bytes, and the error beside the plan.
 
-`python benchmarks/two_servers.py [--reports 100000] [--check]`. Both servers are processes of their own, owners and
+`python benchmarks/two_servers.py [--reports 100000] [--check] [--stored 0,100000,1000000]`. Both servers are processes of their own, owners and
 analyst are this one. Each report is sealed on its own, as if each came from another owner. Times are by the clock, and
 the processors' time of all processes stands beside them: on a busy machine that is the one to look at. With `--check`,
-upload and first answer are measured for owners who are believed and for owners who are checked, and compared. Compiled
-code is loaded before. Nothing is asserted.
+upload and first answer are measured for owners who are believed and for owners who are checked, and compared. With
+`--stored`, server 0 alone is measured: what it spends on an owner who sends one report on a connection of its own, and
+on a stranger who asks where the task stands, while so many reports of as many owners are stored. Compiled code is loaded
+before. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from operator import sub
@@ -28,18 +30,21 @@ from rich.progress import Progress
 from rich.table import Table
 
 import dpcurves as dp
-from dpcurves.aggregator import Task
+from dpcurves.aggregator import Server, Task
 from dpcurves.aggregator.analyst import Analyst, close
+from dpcurves.aggregator.batch import ID, packed, unpacked
+from dpcurves.aggregator.channel import Channel
 from dpcurves.aggregator.desk import encoding_of
 from dpcurves.aggregator.founding import found
 from dpcurves.aggregator.identity import Identity
 from dpcurves.aggregator.owner import Contribution, bearer_of, read_places
 from dpcurves.aggregator.sealing import OVERHEAD
-from dpcurves.aggregator.ticket import Role, Ticket
+from dpcurves.aggregator.store import Store, Stored
+from dpcurves.aggregator.ticket import Role, Ticket, hash_of
 from dpcurves.crypto import PortableEngine
 from dpcurves.curves import QuantileQuestion, ThresholdsQuestion
 from dpcurves.data import Axis, RangeQuery
-from dpcurves.ledger import Purse
+from dpcurves.ledger import Ledger, Purse
 from dpcurves.mechanisms.keyed_path import NoiseKey
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD
@@ -50,13 +55,19 @@ from dpcurves.trust.shared_records import Encoding, Reports
 GRID = dp.Grid(-8, 8, cells=2**32 - 1)  # with the place of missing records, 32 bits
 ONE = dp.PrivacyLoss.pure(1)
 RUNS, THRESHOLDS = 200, 16
+SINGLE = 300
+AT_ONCE = 4096
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reports", type=int, default=100_000)
     parser.add_argument("--check", action="store_true", help="compare checked reports with unchecked ones")
+    parser.add_argument("--stored", help="measure single uploads with so many reports stored: numbers with commas")
     arguments = parser.parse_args()
+    if arguments.stored:
+        Console().print(single_uploads([int(number) for number in arguments.stored.split(",")]))
+        return
     reports = arguments.reports
     table = Table(
         "what", "target", "seconds", "processor seconds", title=f"{reports} reports, 32-bit grid, two servers"
@@ -82,6 +93,68 @@ def compare(reports: int, table: Table, bars: Progress) -> None:
     wall, cpu = spent[1] / spent[0]
     table.add_section()
     table.add_row("upload and first answer, checked by unchecked", "6", f"{wall:.2f} times", f"{cpu:.2f} times")
+
+
+def single_uploads(stored: list[int]) -> Table:
+    title = f"server 0, {SINGLE} reports one by one, each on a new connection: processor milliseconds for each"
+    table = Table("reports of as many owners stored", "an upload", "a stranger's look", title=title)
+    with Progress(console=Console(stderr=True)) as bars:
+        for number in bars.track(stored, description="single uploads"):
+            table.add_row(f"{number}", *(f"{each:.1f}" for each in spent_on_each(number)))
+    return table
+
+
+def spent_on_each(stored: int) -> tuple[float, float]:
+    """Milliseconds for an upload, and for a look at where the task stands."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        task = of_many(folder, stored)
+        fill(task, f"sqlite:///{folder / 'a0' / 'reports.db'}", stored)
+        contribution = Contribution.of(task, np.arange(SINGLE), folder / "tickets" / "owner-1")
+        messages = one_by_one(task, next(contribution.batches())[0])
+        token = Ticket.read(folder / "tickets" / "owner-1", Role.OWNER).token
+        path = f"/tasks/{task.hash}"
+        with servers(folder, task) as clock:
+            uploads = spent_by(clock.processes[0], [
+                lambda server, message=message: server.post(f"{path}/reports", message, token) for message in messages
+            ], task.servers[0])  # fmt: skip
+            looks = spent_by(clock.processes[0], [lambda server: server.get(path)] * SINGLE, task.servers[0])
+    return uploads, looks
+
+
+def of_many(folder: Path, owners: int) -> Task:
+    """A task with a ticket for one owner, the last of so many."""
+    draft = founded(folder, SINGLE, Owners.UNCHECKED)
+    others = tuple(hash_of(f"{number}") for number in range(owners))
+    task = replace(draft, tokens={**draft.tokens, Role.OWNER: (*others, *draft.tokens[Role.OWNER])})
+    (folder / "task.json").write_text(task.to_json() + "\n")
+    return task
+
+
+def fill(task: Task, url: str, reports: int) -> None:
+    """Store reports that count nothing, as if each came from an owner of its own."""
+    Ledger.open(url)
+    store, share = Store(url), bytes(encoding_of(task).size)
+    store.begin(task.hash)
+    for start in range(0, reports, AT_ONCE):
+        names = [os.urandom(ID) for _ in range(min(AT_ONCE, reports - start))]
+        store.add(task.hash, start // AT_ONCE, AT_ONCE, [Stored(name, name, 2 * name, share) for name in names])
+
+
+def one_by_one(task: Task, batch: bytes) -> list[bytes]:
+    """A message for each report of a batch."""
+    size = encoding_of(task).size + OVERHEAD
+    return [packed(task.hash, 0, [report]) for report in unpacked(batch, task.hash, 0, size)]
+
+
+def spent_by(process: int, asked: list[Callable[[Channel], object]], server: Server) -> float:
+    """Processor milliseconds of a process for each request, on a connection of its own."""
+    before = cpu_of(process)
+    for ask in asked:
+        channel = Channel.to(server)
+        ask(channel)
+        channel.close()
+    return 1000 * (cpu_of(process) - before) / len(asked)
 
 
 @contextmanager

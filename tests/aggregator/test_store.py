@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -48,6 +50,43 @@ def test_the_row_of_the_task_is_locked_before_anything_is_read(work: Callable[[S
     assert isinstance(first, sql.Select)
     assert str(first.compile(dialect=postgresql.dialect())).endswith("FOR UPDATE")  # type: ignore[no-untyped-call]
     assert "FOR UPDATE" not in str(first.compile(dialect=sqlite.dialect()))
+
+
+def steps_of(store: Store, work: Callable[[Store], object]) -> int:
+    """How many instructions the database's own machine takes for `work`."""
+    taken = 0
+
+    def step() -> None:
+        nonlocal taken
+        taken += 1
+
+    def count(connection: sql.Connection) -> None:
+        raw = connection.connection.dbapi_connection
+        assert isinstance(raw, sqlite3.Connection)
+        raw.set_progress_handler(step, 1)
+
+    sql.event.listen(store._database.writing, "begin", count)
+    try:
+        work(store)
+    finally:
+        sql.event.remove(store._database.writing, "begin", count)
+    return taken
+
+
+def test_neither_an_upload_nor_a_look_takes_longer_the_more_reports_are_stored() -> None:
+    """Of others: 6000 reports of six owners take at most half as long again, for the trees of indices are deeper."""
+    store, name = Store("sqlite://"), b"n" * 16
+    store.begin(TASK)
+    before = steps_of(store, lambda store: store.add(TASK, 9, 7, [REPORT])), steps_of(store, look)
+    for owner in range(6):
+        store.add(TASK, owner, 1000, [REPORT._replace(id=secrets.token_bytes(16)) for _ in range(1000)])
+    after = steps_of(store, lambda store: store.add(TASK, 9, 7, [REPORT._replace(id=name)])), steps_of(store, look)
+    assert store.standing(TASK).reports == 6002
+    assert all(0 < late <= 1.5 * early for early, late in zip(before, after, strict=True)), (before, after)
+
+
+def look(store: Store) -> None:
+    assert store.standing(TASK).state is State.OPEN
 
 
 def test_owners_are_those_whose_reports_count() -> None:

@@ -150,11 +150,10 @@ async def _told(work: Callable[[], bytes], threads: ThreadPoolExecutor | None = 
 def _bearer(desk: Desk, request: Request, role: Role) -> int:
     """The number of who holds a ticket of this role."""
     kind, _, token = request.headers.get("authorization", "").partition(" ")
-    known = desk.task.tokens.get(role, ())
-    name = hash_of(token)
-    if kind != "Bearer" or name not in known:
+    number = desk.task.bearers.get((role, hash_of(token)))
+    if kind != "Bearer" or number is None:
         raise ProtocolAborted(f"ticket: that of {role.bearer} of this task is needed", 403)
-    return known.index(name)
+    return number
 
 
 def _require_peer(desk: Desk, request: Request) -> None:

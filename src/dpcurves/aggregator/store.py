@@ -16,12 +16,12 @@ from .refused import ProtocolAborted
 
 METADATA = sql.MetaData()
 TASKS = Table(
-    "dpcurves_tasks",
+    "dpcurves_shared_tasks",
     METADATA,
     Column("task", sql.Text, primary_key=True),
     Column("state", sql.Text, nullable=False),
     Column("set", sql.Text),
-    Column("reports", sql.BigInteger),
+    Column("reports", sql.BigInteger, nullable=False),  # how many are stored: to count them takes long
     Column("dropped", sql.LargeBinary),  # a bit for each report that counts, in the order of ids; then their hash
 )
 # SECRET: one share of every report. The other server's share added, every record is known.
@@ -95,7 +95,7 @@ class Store:
 
         def work(connection: Connection) -> None:
             if connection.execute(select(TASKS.c.task).where(TASKS.c.task == task)).first() is None:
-                connection.execute(insert(TASKS), {"task": task, "state": State.OPEN.value})
+                connection.execute(insert(TASKS), {"task": task, "state": State.OPEN.value, "reports": 0})
 
         self._database.write(work)
 
@@ -124,6 +124,7 @@ class Store:
             if new:
                 rows = [{"task": task, "owner": owner, **report._asdict()} for report in new.values()]
                 connection.execute(insert(REPORTS), rows)
+                _set(connection, task, {"reports": TASKS.c.reports + len(new)})
             return len(new)
 
         return self._database.write(work)
@@ -200,10 +201,7 @@ def _lock(connection: Connection, task: str) -> None:
 
 def _standing(connection: Connection, task: str) -> Standing:
     row = connection.execute(select(TASKS).where(TASKS.c.task == task)).mappings().one()
-    if row["state"] == State.CLOSED.value:
-        return Standing(State.CLOSED, row["set"], row["reports"])
-    count = connection.execute(select(func.count()).where(REPORTS.c.task == task)).scalar_one()
-    return Standing(State(row["state"]), None, count)
+    return Standing(State(row["state"]), row["set"], row["reports"])
 
 
 def _marks(connection: Connection, task: str, size: int) -> bytes:
@@ -221,4 +219,4 @@ def _hash_of_marks(task: str, bits: bytes) -> bytes:
 
 
 def _set(connection: Connection, task: str, values: Mapping[str, object]) -> None:
-    connection.execute(update(TASKS).where(TASKS.c.task == task), dict(values))
+    connection.execute(update(TASKS).where(TASKS.c.task == task).values(**values))

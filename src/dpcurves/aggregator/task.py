@@ -94,6 +94,11 @@ class Task:
         """64 hexadecimal digits that no other task has."""
         return sha256(b"dpcurves task\n" + self.to_json().encode()).hexdigest()
 
+    @cached_property
+    def bearers(self) -> Mapping[tuple[Role, str], int]:
+        """The number of who holds a ticket, by its role and the hash of its token."""
+        return {(role, name): number for role in Role for number, name in enumerate(self.tokens.get(role, ()))}
+
     @property
     def dataset(self) -> str:
         """The name of its account in a server's ledger."""
