@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,24 @@ class Sent:
 
     reports: int
     new: int
+
+    def and_so(self, coming: Future[Sent] | None) -> Sent:
+        """With those of a batch that is on its way."""
+        if coming is None:
+            return self
+        more = coming.result()
+        return Sent(self.reports + more.reports, self.new + more.new)
+
+
+def _posted(path: str, token: str, server: Channel, message: bytes) -> Sent:
+    told = facts_of(server.post(path, message, token), "server", new=int, known=int)
+    return Sent(told["new"] + told["known"], told["new"])
+
+
+def _once(taken: Future[Sent], post: Callable[[], Sent]) -> Sent:
+    """What both servers say of a batch, the second one after the first."""
+    first = taken.result()
+    return Sent(first.reports, max(first.new, post().new))
 
 
 def read_places(
@@ -111,26 +129,28 @@ class Contribution:
     def send(self, ticket: Ticket, progress: Callable[[int], object], patience: float = PATIENCE) -> Sent:
         """Send all to both servers. `progress` hears how many reports have gone.
 
+        Server 1 is sent a batch once server 0 has taken it: what server 0 refuses, as reports of a task that is closed,
+        reaches neither. Meanwhile the next batch is sealed, and sent to server 0.
+
         Raises:
             ProtocolAborted: a server refuses or can not be reached. Sent again, nothing counts twice.
         """
-        servers, new, gone = [Channel.to(server, patience) for server in self.task.servers], 0, 0
-        path = f"/tasks/{self.task.hash}/reports"
+        servers = [Channel.to(server, patience) for server in self.task.servers]
+        sent, way = Sent(0, 0), partial(_posted, f"/tasks/{self.task.hash}/reports", ticket.token)
         try:
             with ThreadPoolExecutor(len(servers)) as beside:
-                sending: list[Future[bytes]] = []
-                for batch in chain(self.batches(), [()]):
-                    # While a batch is on its way, the next one is sealed.
-                    told = [facts_of(one.result(), "server", new=int, known=int) for one in sending]
-                    new += max((one["new"] for one in told), default=0)
-                    gone += told[0]["new"] + told[0]["known"] if told else 0
-                    progress(gone)
-                    pairs = zip(servers, batch, strict=False)
-                    sending = [beside.submit(server.post, path, part, ticket.token) for server, part in pairs]
+                coming: Future[Sent] | None = None
+                for batch in self.batches():
+                    taken = beside.submit(way, servers[0], batch[0])
+                    sent = sent.and_so(coming)
+                    progress(sent.reports)
+                    coming = beside.submit(_once, taken, partial(way, servers[1], batch[1]))
+                sent = sent.and_so(coming)
+                progress(sent.reports)
         finally:
             for server in servers:
                 server.close()
-        return Sent(gone, new)
+        return sent
 
 
 def bearer_of(task: Task, ticket: Path) -> Ticket:
