@@ -1,12 +1,12 @@
 """Two servers end to end on this machine: upload, quartiles, a curve, bytes, and the error beside the plan.
 
-`python benchmarks/two_servers.py [--reports 100000] [--check] [--stored 0,100000,1000000]`. Both servers are processes of their own, owners and
-analyst are this one. Each report is sealed on its own, as if each came from another owner. Times are by the clock, and
-the processors' time of all processes stands beside them: on a busy machine that is the one to look at. With `--check`,
-upload and first answer are measured for owners who are believed and for owners who are checked, and compared. With
-`--stored`, server 0 alone is measured: what it spends on an owner who sends one report on a connection of its own, and
-on a stranger who asks where the task stands, while so many reports of as many owners are stored. Compiled code is loaded
-before. Nothing is asserted.
+`python benchmarks/two_servers.py [--reports 100000] [--check] [--stored 0,100000,1000000]`. Both servers are processes
+of their own, owners and analyst are this one. Each report is sealed on its own, as if each came from another owner.
+Times are by the clock, and the processors' time of all processes stands beside them: on a busy machine that is the one
+to look at. With `--check`, upload and first answer are measured for owners who are believed and for owners who are
+checked, and compared. With `--stored`, server 0 alone is measured: what it spends on an owner who sends one report on a
+connection of its own, and on a stranger who asks where the task stands, while so many reports of as many owners are
+stored. Compiled code is loaded before. Nothing is asserted.
 """
 
 from __future__ import annotations
