@@ -25,7 +25,7 @@ from dpcurves.aggregator.founding import found
 from dpcurves.aggregator.identity import Identity
 from dpcurves.aggregator.owner import Contribution, Sent, bearer_of, read_places
 from dpcurves.aggregator.sealing import place_of, public_key, sealed
-from dpcurves.aggregator.task import Task
+from dpcurves.aggregator.task import VERSION, Task
 from dpcurves.aggregator.ticket import Role, Ticket
 from dpcurves.data import Categories, Grid
 from dpcurves.noise.randomness import Randomness
@@ -69,8 +69,31 @@ def of_next_version(arguments: Sequence[str], log: str, environment: Mapping[str
     """The same of a dpcurves whose servers speak another version of the protocol about the same task."""
     from dpcurves.aggregator import question
 
-    setattr(question, "VERSION", 2)  # noqa: B010
+    setattr(question, "VERSION", VERSION + 1)  # noqa: B010
     command(arguments, log, environment)
+
+
+def mortal(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
+    """The same of one that kills itself at the step that stands in a file beside its log, as `before freeze`."""
+    from dpcurves.aggregator.store import Store
+
+    for name in ("attempt", "freeze", "decide"):
+        setattr(Store, name, dying(name, getattr(Store, name), Path(f"{log}.dies")))
+    command(arguments, log, environment)
+
+
+def dying(name: str, work: Callable[..., object], file: Path) -> Callable[..., object]:
+    def die(when: str) -> None:
+        if file.exists() and file.read_text() == f"{when} {name}":
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def worked(*arguments: object) -> object:
+        die("before")
+        done = work(*arguments)
+        die("after")
+        return done
+
+    return worked
 
 
 class Federation:

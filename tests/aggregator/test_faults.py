@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sqlite3
@@ -14,15 +15,16 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from federation import GRID, LONG, SERVERS, Federation, free_port, of_next_version, until, values
+from federation import GRID, LONG, SERVERS, Federation, Program, free_port, mortal, of_next_version, until, values
 from middlemen import TO_CLIENT, TO_SERVER, order, quietly, relay, spy
 
 from dpcurves.aggregator import ProtocolAborted, Task
 from dpcurves.aggregator.app import PER_MINUTE
-from dpcurves.aggregator.batch import ID
+from dpcurves.aggregator.batch import ID, packed, unpacked
 from dpcurves.aggregator.desk import encoding_of
 from dpcurves.aggregator.sealing import OVERHEAD
 from dpcurves.aggregator.store import Kept, Store
+from dpcurves.aggregator.task import VERSION
 from dpcurves.aggregator.ticket import Role
 from dpcurves.crypto import prefix_sums
 from dpcurves.curves import Thresholds, ThresholdsQuestion
@@ -30,7 +32,7 @@ from dpcurves.ledger import Ledger
 from dpcurves.trust import Owners
 from dpcurves.trust.function_shares import RING
 
-NAMES = ("died", "torn", "told", "unasked", "checked", "foreign", "paid", "back", "failed", "limited")
+NAMES = ("died", "torn", "told", "unasked", "checked", "foreign", "paid", "mortal", "back", "lost", "failed", "limited")
 X = np.asarray(values()["x"])
 AT = (100, 500, 900, 1000)
 QUESTION = ThresholdsQuestion("x", GRID, AT)
@@ -54,6 +56,13 @@ class Watched(Federation):
             order(self.orders[name])
             arguments = work, *more, self.orders[name]
             SERVERS.Process(target=quietly, args=arguments, daemon=True).start()
+
+    def start(self, party: int, *more: str, tasks: Sequence[str] | None = None, program: Program = mortal) -> None:
+        super().start(party, *more, tasks=tasks, program=program)
+
+    def let_die(self, party: int, step: str) -> None:
+        """From its next start on, or now, a server kills itself at this step."""
+        (self.folder / f"log{party}.dies").write_text(step)
 
     def put(self, party: int, copy: Path) -> None:
         """Write the store of a server that does not run over with a copy."""
@@ -117,6 +126,10 @@ def _all_is_well_again(pair: Watched) -> Iterator[None]:
 def near(found: Thresholds, exact: Sequence[int]) -> bool:
     """Noise at epsilon 10: beyond 12 standard deviations once in far more than a million runs."""
     return bool(np.all(np.abs(found.count - exact) <= 12 * np.maximum(found.error, 1)))
+
+
+def one_size(task: Task) -> int:
+    return encoding_of(task).size + OVERHEAD
 
 
 def counts(x: object) -> list[int]:
@@ -266,6 +279,7 @@ LINES = {
     "other task": "peer: it answered another question, or an earlier one",
     "other set": "peer: it answers from another set of reports than this server",
     "fewer reports": "peer: it answers from another set of reports than this server",
+    "other noise": "peer: it answers from another set of reports than this server, or other noise",
     "too few numbers": "peer: its answer is not of the form that was agreed on",
     "no numbers": "peer: its answer is not of the form that was agreed on",
     "too large": "peer: its half of the answer is none",
@@ -287,7 +301,7 @@ def test_what_is_replayed_or_changed_with_the_keys_of_the_other_server_is_refuse
             with pytest.raises(ProtocolAborted, match=f"^{LINES[do]}"):
                 pair.analyst(about).ask(QUESTION)
     order(pair.orders["between"], do="other set", at="agree")
-    with pytest.raises(ProtocolAborted, match=r"^reports: the servers agreed on other sets of them; a store was put"):
+    with pytest.raises(ProtocolAborted, match=r"^reports: the servers agreed on other sets of them or other noise; a"):
         pair.analyst(unasked).ask(QUESTION)
     order(pair.orders["between"])
     assert pair.spent(unasked) == ["0", "0"]
@@ -301,16 +315,15 @@ def test_what_is_replayed_or_changed_with_the_keys_of_the_other_server_is_refuse
 def test_servers_that_are_killed_after_the_charge_and_before_the_first_answer_answer_later_for_nothing(
     pair: Watched,
 ) -> None:
-    """Before that the task is closed while the other server is gone: no more reports come, and it is closed later."""
-    task = pair.tasks["paid"]
+    """Before that somebody tries to close the task while the other server is gone: reports come as before."""
+    task, more = pair.tasks["paid"], values(9, seed=3)
     pair.contribute(task, values())
     pair.end(1)
     with pytest.raises(ProtocolAborted, match=r"^peer: "):
         pair.close(task)
-    with pytest.raises(ProtocolAborted, match=r"^reports: the task is closed; it takes no more"):
-        pair.contribute(task, values(9, seed=3), owner=2)
     pair.start(1)
-    assert pair.close(task, party=1)[1] == 200
+    assert pair.contribute(task, more, owner=2).new == 9
+    assert pair.close(task, party=1)[1] == 209
     pair.again(0, "--peer", f"https://127.0.0.1:{pair.between}")
     order(pair.orders["between"], do="hold", at="half")
     asking = pair.typed("ask", "cdf", *pair.about(task, "analyst-1"), "--at", "0.5")
@@ -324,8 +337,48 @@ def test_servers_that_are_killed_after_the_charge_and_before_the_first_answer_an
     order(pair.orders["between"])
     for party in (0, 1):
         pair.start(party)
-    assert near(pair.analyst(task).ask(QUESTION), counts(X))
+    assert near(pair.analyst(task).ask(QUESTION), counts(np.concatenate([X, np.asarray(more["x"])])))
     assert pair.spent(task) == ["10", "10"]
+
+
+def test_a_server_that_is_killed_at_any_step_of_closing_leaves_the_task_open_or_closed(pair: Watched) -> None:
+    """Before the decision reports come as before; after it none do, and what is closed again ends the same way."""
+    task = pair.tasks["mortal"]
+    (first, second), *_ = pair.contribution(task, values()).batches()
+    parts = [
+        [message[start : start + 25] for start in range(0, 200, 25)]
+        for message in (unpacked(first, task.hash, 0, one_size(task)), unpacked(second, task.hash, 1, one_size(task)))
+    ]
+
+    def send(number: int) -> list[object]:
+        path, token = f"/tasks/{task.hash}/reports", pair.token(task, "owner-1", Role.OWNER)
+        messages = [packed(task.hash, party, parts[party][number]) for party in (0, 1)]
+        return [json.loads(pair.channel(party).post(path, messages[party], token))["new"] for party in (0, 1)]
+
+    def close_and_die(party: int, step: str) -> None:
+        pair.let_die(party, step)
+        with pytest.raises(ProtocolAborted, match=rf"^(server|peer): (nobody answers at |{LOST})"):
+            pair.close(task)
+        pair.running.pop(party).join(LONG)
+        pair.let_die(party, "")
+        pair.start(party)
+
+    assert send(0) == [25, 25]
+    for number, (party, step) in enumerate(BEFORE, start=1):
+        close_and_die(party, step)
+        assert send(number) == [25, 25], step
+    close_and_die(0, "after decide")
+    with pytest.raises(ProtocolAborted, match=r"^reports: the task is closed; it takes no more"):
+        send(7)
+    close_and_die(1, "after decide")
+    assert pair.close(task) == pair.close(task, party=1)
+    assert pair.close(task)[1:] == (25 * (1 + len(BEFORE)), 1)
+    assert near(pair.analyst(task).ask(QUESTION), opened(pair, task))
+    assert pair.spent(task) == ["10", "10"]
+
+
+BEFORE = (0, "after attempt"), (1, "after freeze"), (0, "before decide")
+"""What is done before it is written down which reports count, and by whom."""
 
 
 def test_what_is_replayed_to_an_analyst_is_refused(pair: Watched, tmp_path: Path) -> None:
@@ -347,7 +400,10 @@ def test_a_peer_of_another_task_or_version_is_refused(pair: Watched) -> None:
     first = pair.analyst(task).ask(QUESTION)
     for programs, line in (
         ({"tasks": ["foreign"]}, r"task: this server has another task, not this one"),
-        ({"program": of_next_version}, r"question: version 2 of the protocol is spoken here, not another one"),
+        (
+            {"program": of_next_version},
+            rf"question: version {VERSION + 1} of the protocol is spoken here, not another one",
+        ),
     ):
         pair.end(1)
         pair.start(1, **programs)
@@ -377,10 +433,9 @@ def test_a_store_that_is_put_back_charges_nothing_and_answers_nothing_until_the_
             ):
                 pair.analyst(task, party).ask(QUESTION)
         if copy == half:
-            with pytest.raises(ProtocolAborted, match=r"^reports: the servers agreed on other sets of them"):
-                pair.close(task)
-            with pytest.raises(ProtocolAborted, match=r"^reports: another set of them was agreed on before"):
-                pair.close(task, party=1)
+            for party in (0, 1):
+                with pytest.raises(ProtocolAborted, match=r"^reports: the servers agreed on other sets of them"):
+                    pair.close(task, party)
         assert pair.spent(task) == ["0", "0"]
     assert pair.close(task) == closed
     first = pair.analyst(task).ask(QUESTION)
@@ -393,6 +448,53 @@ def test_a_store_that_is_put_back_charges_nothing_and_answers_nothing_until_the_
         pair.analyst(task).ask(ThresholdsQuestion("x", GRID, (7,)))
     assert pair.close(task, party=1) == closed
     assert (pair.analyst(task, party=1).ask(QUESTION).count == first.count).all()
+    assert pair.spent(task) == ["10", "10"]
+
+
+@pytest.mark.parametrize("party", [1, 0])
+def test_a_server_that_has_lost_store_and_key_answers_nothing_though_all_owners_send_again(
+    pair: Watched, tmp_path: Path, party: int
+) -> None:
+    """Reports are the same again, and so is the hash of their set: only the noise would be new, the ledger empty."""
+    task = pair.tasks["lost"]
+    if party == 1:
+        pair.contribute(task, values())
+        pair.close(task)
+    first = pair.analyst(task).ask(QUESTION)
+    for server in (0, 1):
+        pair.end(server)
+    kept = [file.rename(tmp_path / file.name) for file in sorted(pair.folder.glob(f"a{party}.db*"))]
+    assert {file.name for file in kept} >= {f"a{party}.db", f"a{party}.db.key"}
+    for server in (0, 1):
+        pair.start(server)
+    with pytest.raises(ProtocolAborted, match=r"^reports: the task is closed; it takes no more"):
+        pair.contribute(task, values())
+    assert pair.stands(task)[party] == (0 if party == 1 else 200)
+    if party == 1:  # of an owner who does not wait for server 0
+        (_, second), *_ = pair.contribution(task, values()).batches()
+        sent = pair.channel(1).post(f"/tasks/{task.hash}/reports", second, pair.token(task, "owner-1", Role.OWNER))
+        assert json.loads(sent) == {"new": 200, "known": 0}
+    for asked in (0, 1):
+        with pytest.raises(ProtocolAborted, match=f"^noise: server {party} has lost the key"):
+            pair.close(task, asked)
+        with pytest.raises(
+            ProtocolAborted, match=r"^task: it is not closed yet( at server [01])?: dpcurves task close"
+        ):
+            pair.analyst(task, asked).ask(QUESTION)
+    closing = pair.typed("task", "close", *pair.about(task, "coordinator-1"))
+    closing.join(LONG)
+    (line,) = pair.said()
+    assert closing.exitcode != 0
+    assert line.startswith(f"dpcurves: noise: server {party} has lost the key that it committed to"), line
+    assert pair.spent(task) == (["0", "10"] if party == 0 else ["10", "0"])
+    # Found again, it goes on: the other server has held to what it wrote down.
+    pair.end(party)
+    for file in pair.folder.glob(f"a{party}.db*"):
+        file.unlink()
+    for file in kept:
+        file.rename(pair.folder / file.name)
+    pair.start(party)
+    assert (pair.analyst(task).ask(QUESTION).count == first.count).all()
     assert pair.spent(task) == ["10", "10"]
 
 

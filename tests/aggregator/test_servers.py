@@ -26,14 +26,16 @@ from dpcurves.aggregator.batch import Report, packed, unpacked
 from dpcurves.aggregator.channel import trusting
 from dpcurves.aggregator.desk import encoding_of
 from dpcurves.aggregator.launch import Aggregator
+from dpcurves.aggregator.noise_secret import NoiseSecret
 from dpcurves.aggregator.question import Asked
 from dpcurves.aggregator.sealing import OVERHEAD
+from dpcurves.aggregator.store import Store
 from dpcurves.aggregator.ticket import Role
 from dpcurves.cli.app import build
 from dpcurves.curves import QuantileQuestion, RocThresholdsQuestion, Thresholds, ThresholdsQuestion
 from dpcurves.data import Categories
 from dpcurves.ledger import Ledger
-from dpcurves.release import Family, Noise, PathNoise
+from dpcurves.release import Family, Noise
 from dpcurves.trust import Owners
 
 NAMES = (
@@ -304,7 +306,7 @@ def test_every_role_has_its_own_tickets(pair: Federation) -> None:
     ):  # fmt: skip
         with pytest.raises(ProtocolAborted, match=f"^ticket: that of an? {who} of this task is needed"):
             channel.post(f"/tasks/{task.hash}/{path}", asked, token)
-    for path in ("peer/half", "peer/look", "peer/agree", "peer/close"):
+    for path in ("peer/half", "peer/look", "peer/agree", "peer/close", "peer/prepare", "peer/commit", "peer/outcome"):
         with pytest.raises(ProtocolAborted, match=r"^peer: the other server of this task alone may ask this"):
             channel.post(f"/tasks/{task.hash}/{path}", asked, analyst)
     with pytest.raises(ProtocolAborted, match=r"^task: this server has another task"):
@@ -318,7 +320,11 @@ def test_a_server_believes_the_other_ones_certificate_alone(pair: Federation) ->
     named = of_set(pair, task)
     told = other.post(f"/tasks/{task.hash}/peer/half", asked.to_json(**named))
     assert len(asked.answer(told, "peer").numbers) == len(AT)
-    others: list[dict[str, object]] = [{}, {**named, "set": "0" * 64}, {**named, "reports": 199}]
+    first, second = Store(pair.store(0)).standing(task.hash).commitments or ("", "")
+    others: list[dict[str, object]] = [
+        {}, {**named, "set": "0" * 64}, {**named, "reports": 199}, {**named, "commitments": [first, first]},
+        {**named, "commitments": [second, first]},
+    ]  # fmt: skip
     for told_of in others:
         with pytest.raises(ProtocolAborted, match=r"^reports: the servers agreed on other sets of them"):
             other.post(f"/tasks/{task.hash}/peer/half", asked.to_json(**told_of))
@@ -331,9 +337,8 @@ def test_a_server_believes_the_other_ones_certificate_alone(pair: Federation) ->
 
 
 def of_set(pair: Federation, task: Task) -> dict[str, object]:
-    """How a server names the reports that count."""
-    standing = json.loads(pair.channel(0).get(f"/tasks/{task.hash}"))
-    return {name: standing[name] for name in ("set", "reports")}
+    """How a server names the reports that count, and the noise in what is told of them."""
+    return Store(pair.store(0)).standing(task.hash).named
 
 
 def proving(pair: Federation, who: int, whom: int) -> ssl.SSLContext:
@@ -346,7 +351,7 @@ def proving(pair: Federation, who: int, whom: int) -> ssl.SSLContext:
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"version": 2}, "question: version 1 of the protocol is spoken here"),
+        ({"version": 1}, "question: version 2 of the protocol is spoken here"),
         ({"task": "0" * 64}, "question: it is of another task"),
         ({"at": []}, "at: a list of 1 to 4096 whole numbers"),
         ({"at": [1.5]}, "at: a list of 1 to 4096 whole numbers"),
@@ -463,16 +468,17 @@ def test_halves_of_another_set_or_that_are_none_are_refused(pair: Federation, mo
         monkeypatch.setattr(desk.peer, "post", told)
         return desk.answer(asked.to_json())
 
-    standing = json.loads(desk.standing())
-    honest = {"set": standing["set"], "reports": standing["reports"], "numbers": [0] * len(AT)}
+    honest = {**of_set(pair, task), "numbers": [0] * len(AT)}
     assert json.loads(post({}))["reports"] == 200
     wrong: list[tuple[dict[str, object], str]] = [
         ({"set": "0" * 64}, "peer: it answers from another set of reports"),
         ({"reports": 199}, "peer: it answers from another set of reports"),
+        ({"commitments": ["0" * 64] * 2}, "peer: it answers from another set of reports than this server, or other"),
+        ({"commitments": 7}, "peer: it answers from another set of reports than this server, or other noise"),
         ({"numbers": [2**64] * len(AT)}, "peer: its half of the answer is none"),
         ({"numbers": [0]}, "peer: its answer is not of the form"),
         ({"numbers": [0.5] * len(AT)}, "peer: its answer is not of the form"),
-        ({"version": 2}, "peer: it answered another question"),
+        ({"version": 1}, "peer: it answered another question"),
         ({"task": "0" * 64}, "peer: it answered another question"),
         ({"nonce": "old"}, "peer: it answered another question"),
     ]
@@ -494,13 +500,8 @@ def test_servers_whose_ledgers_have_the_same_key_have_noises_of_their_own(pair: 
     task, key = pair.tasks["counted"], bytes(range(32))
     noises = []
     for party in (0, 1):
-        server = Aggregator(party, [task], pair.identities[party], pair.store(party)).desks()[task.hash]
-        server.ledger = Ledger.open("sqlite://", key)
-        server.ledger.create(task.account)
-        counting = server._paid()
-        law = task.plan((500,), 200).law
-        assert isinstance(law, PathNoise)
-        noises.append(counting.reports.noise.noises(law, range(1, 1001)))
+        noise = NoiseSecret.of(pair.identities[party], Ledger.open("sqlite://", key), task, party)
+        noises.append(noise.key_of("0" * 64).noises(task.law(200), range(1, 1001)))
     assert noises[0] != noises[1]
 
 
@@ -508,17 +509,23 @@ def test_a_release_that_draws_other_noise_answers_nothing_more(
     pair: Federation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = pair.tasks["counted"]
-    server = Aggregator(0, [task], pair.identities[0], pair.store(0)).desks()[task.hash]
-    server.ledger = Ledger.open("sqlite://", bytes(range(32)))
-    server.ledger.create(task.account)
     message = Asked.fresh(task, AT).to_json(**of_set(pair, task))
-    first = json.loads(server.half(message))["numbers"]
-    monkeypatch.setattr(server, "_counting", None)
-    assert json.loads(server.half(message))["numbers"] == first
-    monkeypatch.setattr(server, "_counting", None)
+
+    def half() -> list[int]:
+        server = Aggregator(0, [task], pair.identities[0], pair.store(0)).desks()[task.hash]
+        numbers: list[int] = json.loads(server.half(message))["numbers"]
+        return numbers
+
+    first = half()
+    assert half() == first
     monkeypatch.setattr("dpcurves.mechanisms.keyed_path.FORMAT", 2)
+    with pytest.raises(
+        ProtocolAborted, match=r"^noise: server 0 has lost the key that it committed to .*, or is of an"
+    ):
+        half()
+    monkeypatch.setattr("dpcurves.aggregator.closing.Closing.require_kept", lambda closing, standing: None)
     with pytest.raises(ProtocolAborted, match=r"^ledger: it refuses the charge of these reports with this noise"):
-        server.half(message)
+        half()
 
 
 def test_a_server_refuses_a_task_that_names_another_one(pair: Federation, tmp_path: Path) -> None:

@@ -12,10 +12,17 @@ import sqlalchemy as sql
 from sqlalchemy.dialects import postgresql, sqlite
 
 from dpcurves.aggregator import ProtocolAborted
-from dpcurves.aggregator.store import TASKS, State, Store, Stored
+from dpcurves.aggregator.report_set import ReportSet
+from dpcurves.aggregator.store import Decision, Frozen, Store, Stored
+from dpcurves.aggregator.tables import TASKS, Standing, State
 
 TASK = "0" * 64
 REPORT = Stored(b"i" * 16, b"d" * 16, b"w" * 32, b"share")
+COMMITMENTS = "a" * 64, "b" * 64
+
+
+def decided(digit: str, *ids: bytes) -> Decision:
+    return Decision(ReportSet(ids, digit * 64), COMMITMENTS)
 
 
 def asked_of(store: Store, work: Callable[[Store], object]) -> list[sql.Executable]:
@@ -38,8 +45,10 @@ def asked_of(store: Store, work: Callable[[Store], object]) -> list[sql.Executab
     "work",
     [
         lambda store: store.add(TASK, 1, 7, [REPORT]),
-        lambda store: store.freeze(TASK),
-        lambda store: store.close(TASK, "1" * 64, [REPORT.id]),
+        lambda store: store.give_up(TASK, "1"),
+        lambda store: store.freeze(TASK, "1"),
+        lambda store: store.thaw(TASK, "1"),
+        lambda store: store.decide(TASK, lambda listing: decided("1")),
         lambda store: store.drop(TASK, bytes(1)),
     ],
 )
@@ -97,7 +106,7 @@ def test_owners_are_those_whose_reports_count() -> None:
     for number, owner in enumerate((1, 1, 2, 3)):
         store.add(TASK, owner, 7, [REPORT._replace(id=ids[number])])
     assert store.owners(TASK) == 3
-    store.close(TASK, "1" * 64, ids[:3])
+    store.decide(TASK, lambda listing: decided("1", *ids[:3]))
     assert store.owners(TASK) == 2
 
 
@@ -109,10 +118,30 @@ def store(request: pytest.FixtureRequest) -> Store:
     return made
 
 
-def test_a_report_is_kept_until_the_task_is_frozen(store: Store) -> None:
+def test_a_report_is_kept_until_the_task_is_frozen_and_again_once_it_thaws(store: Store) -> None:
     assert [store.add(TASK, 1, 7, [REPORT]) for _ in range(2)] == [1, 0]
-    assert store.freeze(TASK) == {REPORT.id: REPORT.digest}
-    assert store.standing(TASK).state is State.FROZEN
+    for attempt in ("1", "2"):
+        assert store.freeze(TASK, attempt)[1] == {REPORT.id: REPORT.digest}
+    store.thaw(TASK, "1")
+    assert store.standing(TASK) == Standing(State.FROZEN, 1, attempt="2")
+    with pytest.raises(Frozen, match=r"^reports: the task is being closed; if it should stay open, send again in a"):
+        store.add(TASK, 1, 7, [REPORT])
+    store.thaw(TASK, "2")
+    assert store.add(TASK, 1, 7, [REPORT._replace(id=b"j" * 16)]) == 1
+
+
+def test_nothing_is_decided_under_an_attempt_that_was_given_up(store: Store) -> None:
+    with pytest.raises(ProtocolAborted, match=r"^reports: there is none yet"):
+        store.attempt(TASK, "1")
+    store.add(TASK, 1, 7, [REPORT])
+    store.attempt(TASK, "1")
+    assert (store.give_up(TASK, "2"), store.standing(TASK).attempt) == (State.OPEN, "1")
+    assert (store.give_up(TASK, "1"), store.standing(TASK).attempt) == (State.OPEN, None)
+    with pytest.raises(ProtocolAborted, match=r"^task: this attempt to close it was given up; close it again"):
+        store.decide(TASK, lambda listing: decided("1", REPORT.id), "1")
+    store.attempt(TASK, "3")
+    store.decide(TASK, lambda listing: decided("1", *listing), "3")
+    assert store.give_up(TASK, "3") is State.CLOSED
 
 
 def test_reports_that_do_not_count_are_forgotten_when_the_task_is_closed(store: Store) -> None:
@@ -121,14 +150,15 @@ def test_reports_that_do_not_count_are_forgotten_when_the_task_is_closed(store: 
     with pytest.raises(ProtocolAborted, match=r"^reports: at most 3 of one owner are taken; 3 are here"):
         store.add(TASK, 0, 3, reports)
     assert store.add(TASK, 1, 3, reports) == 2
-    store.freeze(TASK)
+    final = decided("1", *(report.id for report in reports[1:4]))
+    for _ in range(2):
+        store.decide(TASK, lambda listing: final)
     with pytest.raises(ProtocolAborted, match=r"^reports: the task is closed; it takes no more"):
         store.add(TASK, 1, 3, reports)
-    for _ in range(2):
-        store.close(TASK, "1" * 64, [report.id for report in reports[1:4]])
-    with pytest.raises(ProtocolAborted, match=r"^reports: another set of them was agreed on before"):
-        store.close(TASK, "2" * 64, [reports[1].id])
-    assert store.standing(TASK) == (State.CLOSED, "1" * 64, 3)
+    for other in (decided("2", reports[1].id), final._replace(commitments=("a" * 64, "c" * 64))):
+        with pytest.raises(ProtocolAborted, match=r"^reports: another set of them, or other noise, was agreed on befo"):
+            store.decide(TASK, lambda listing, other=other: other)  # type: ignore[misc]
+    assert store.freeze(TASK, "1")[0] == store.standing(TASK) == (State.CLOSED, 3, "1" * 64, COMMITMENTS, None)
     assert store.shares(TASK) == {report.id: (report.share, report.whole) for report in reports[1:4]}
     store.begin(TASK)  # a server that is started again
     assert store.standing(TASK).reports == 3

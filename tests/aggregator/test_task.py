@@ -57,8 +57,8 @@ def test_what_is_no_task_of_this_version_is_refused(tmp_path: Path) -> None:
     for text in ("", "[]", "{}", json.dumps({**document, "servers": []}), json.dumps({**document, "loss": {}})):
         with pytest.raises(ValueError, match=r"^task: this is no task document|^not enough values"):
             Task.from_json(text)
-    with pytest.raises(ProtocolAborted, match=r"^task: it is of version 2, this dpcurves speaks 1"):
-        Task.from_json(json.dumps({**document, "version": 2}))
+    with pytest.raises(ProtocolAborted, match=r"^task: it is of version 1, this dpcurves speaks 2"):
+        Task.from_json(json.dumps({**document, "version": 1}))
     with pytest.raises(ProtocolAborted, match=r"^task: .* cannot be read"):
         Task.read(tmp_path / "none")
     with pytest.raises(ValueError, match="reports_per_owner: at least 1"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dpcurves.aggregator.analyst
+import dpcurves.aggregator.app
 import dpcurves.aggregator.launch
 import dpcurves.aggregator.owner
 import dpcurves.cli.app
@@ -10,6 +11,9 @@ import dpcurves.data.records
 import dpcurves.display
 from dpcurves.crypto import engine_of_task
 from dpcurves.trust.shared_records import CheckedEncoding, Encoding
+
+dpcurves.aggregator.app.create_app({})
+dpcurves.cli.app.build()
 
 __all__ = ["dpcurves"]
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from ssl import PEM_cert_to_DER_cert
 from traceback import extract_tb
+from types import MappingProxyType
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
@@ -26,6 +28,16 @@ LARGEST_QUESTION = 2**18
 LARGEST_LISTING = 2**30
 FOR_PEER = 8
 """Threads that work for the other server alone."""
+OF_PEER: Mapping[str, tuple[Callable[[Desk, bytes], bytes], int]] = MappingProxyType({
+    "close": (lambda desk, message: desk.closing.lead(), LARGEST_QUESTION),
+    "outcome": (lambda desk, message: desk.closing.outcome(message), LARGEST_QUESTION),
+    "prepare": (lambda desk, message: desk.closing.prepare(message), LARGEST_QUESTION),
+    "commit": (lambda desk, message: desk.closing.commit(message), LARGEST_LISTING),
+    "agree": (lambda desk, message: desk.agree(message), LARGEST_QUESTION),
+    "look": (lambda desk, message: desk.look(message), LARGEST_QUESTION),
+    "half": (lambda desk, message: desk.half(message), LARGEST_LISTING),
+})  # fmt: skip
+"""What the other server alone may ask, and how many bytes it may say with it."""
 PER_MINUTE = 1200
 """Questions that one analyst may ask in a minute: answers cost time, not privacy."""
 
@@ -56,10 +68,10 @@ def create_app(desks: Mapping[str, Desk]) -> FastAPI:
     """The app of one server, with a desk for each task."""
     app, front = FastAPI(title="dpcurves aggregator", openapi_url=None, docs_url=None, redoc_url=None), Front(desks)
     app.get("/tasks/{task}")(front.standing)
-    for path, handler in {
-        "reports": front.reports, "close": front.close, "answers": front.answers, "peer/close": front.close_with,
-        "peer/agree": front.agree, "peer/look": front.look, "peer/half": front.half,
-    }.items():  # fmt: skip
+    handlers: Mapping[str, Callable[..., Coroutine[Any, Any, Response]]] = {
+        "reports": front.reports, "close": front.close, "answers": front.answers, "peer/{what}": front.of_peer,
+    }  # fmt: skip
+    for path, handler in handlers.items():
         app.post(f"/tasks/{{task}}/{path}")(handler)
     app.exception_handler(ProtocolAborted)(_refused)
     return app
@@ -88,7 +100,7 @@ class Front:
         """The coordinator closes the task."""
         desk = self._desk(task)
         _bearer(desk, request, Role.COORDINATOR)
-        return await _told(desk.close)
+        return await _told(desk.closing.close)
 
     async def answers(self, task: str, request: Request) -> Response:
         """An analyst asks."""
@@ -97,30 +109,15 @@ class Front:
         message = await _body(request, LARGEST_QUESTION)
         return await _told(lambda: desk.answer(message))
 
-    async def close_with(self, task: str, request: Request) -> Response:
-        """The other server closes the task."""
+    async def of_peer(self, task: str, what: str, request: Request) -> Response:
+        """The other server asks."""
         desk = self._desk(task)
-        return await self._of_peer(desk, request, LARGEST_LISTING, desk.close_with)
-
-    async def agree(self, task: str, request: Request) -> Response:
-        """The other server asks whether the reports that count are the same here."""
-        desk = self._desk(task)
-        return await self._of_peer(desk, request, LARGEST_QUESTION, desk.agree)
-
-    async def look(self, task: str, request: Request) -> Response:
-        """The other server asks what is to be compared."""
-        desk = self._desk(task)
-        return await self._of_peer(desk, request, LARGEST_QUESTION, desk.look)
-
-    async def half(self, task: str, request: Request) -> Response:
-        """The other server asks for the half of an answer."""
-        desk = self._desk(task)
-        return await self._of_peer(desk, request, LARGEST_LISTING, desk.half)
-
-    async def _of_peer(self, desk: Desk, request: Request, most: int, work: Callable[[bytes], bytes]) -> Response:
         _require_peer(desk, request)
+        if what not in OF_PEER:
+            raise ProtocolAborted("peer: it asks what this server does not know", 404)
+        work, most = OF_PEER[what]
         message = await _body(request, most)
-        return await _told(lambda: work(message), self._others)
+        return await _told(lambda: work(desk, message), self._others)
 
     def _desk(self, task: str) -> Desk:
         if task not in self._desks:

@@ -18,7 +18,8 @@ from ..trust.shared_records import CheckedReports, Look, Reports
 from .check import Check, bits_of, flags_of
 from .question import Answer, Asked, opened
 from .refused import ProtocolAborted
-from .store import Standing, Store
+from .store import Store
+from .tables import Standing
 
 Post = Callable[[str, bytes], bytes]
 """Asks the other server: what, and with which message."""
@@ -64,7 +65,7 @@ class PlainCounting:
     def follow(self, asked: Asked, message: bytes, plan: Plan) -> bytes:
         """This server's half, when the other one was asked."""
         half = masked(plan, self.reports, self.payment)
-        return asked.answered(half, str(self.standing.set), self.standing.reports)
+        return asked.answered(half, self.standing.named)
 
 
 @dataclass(repr=False)
@@ -113,8 +114,7 @@ class CheckedCounting:
         """What the other server has to compare."""
         look = self._look(asked.at)
         before = flags_of(self.store.drop(self.task, bytes(-(-self.standing.reports // 8))), self.standing.reports)
-        name, reports = str(self.standing.set), self.standing.reports
-        return asked.answered((), name, reports, check=self._check(look, before).to_json())
+        return asked.answered((), self.standing.named, check=self._check(look, before).to_json())
 
     def follow(self, asked: Asked, message: bytes, plan: Plan) -> bytes:
         """This server's half, among the reports that pass here as well.
@@ -126,7 +126,7 @@ class CheckedCounting:
         look = self._look(asked.at)
         dropped = self._dropped(look, theirs)
         half = masked(plan, look.among(~dropped), self.payment)
-        return asked.answered(half, str(self.standing.set), self.standing.reports, dropped=int(dropped.sum()))
+        return asked.answered(half, self.standing.named, dropped=int(dropped.sum()))
 
     def _look(self, at: tuple[int, ...]) -> Look:
         """The last one is kept: it is asked for twice."""

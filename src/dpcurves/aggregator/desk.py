@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hmac
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from threading import Lock
 
 from ..crypto import engine_of_task
 from ..ledger import Ledger, Payment, Purse
-from ..mechanisms.keyed_path import NoiseKey, noise_name
 from ..release import ALL, Plan
 from ..trust import Owners
 from ..trust.function_shares import collect
@@ -19,14 +18,16 @@ from ..trust.shared_records import CheckedEncoding, CheckedReports, Encoding, Re
 from . import report_set
 from .batch import Report, unpacked
 from .channel import Channel
+from .closing import Closing
 from .counting import CheckedCounting, PlainCounting
 from .identity import Identity
+from .noise_secret import NoiseSecret, derived
 from .question import Asked, require_set
 from .question import opened as read
 from .refused import ProtocolAborted
-from .report_set import ReportSet
 from .sealing import OVERHEAD, opened, place_of, public_key
-from .store import Standing, State, Store, Stored
+from .store import Frozen, Store, Stored
+from .tables import Standing, State
 from .task import VERSION, Task
 
 
@@ -42,7 +43,8 @@ class Desk:
 
     Formal guarantees: of the reports nothing leaves but `masked` halves, to the other server, and their sum with its
     half, to analysts: after the ledger has charged the task's loss, once, for one set of reports. The key of the noise
-    belongs to that set. What is asked again, or after a crash, has the same answer.
+    belongs to that set. What is asked again, or after a crash, has the same answer. A server that has lost its store or
+    the key of its ledger would draw other noise, and would be paid by an empty ledger: `Closing` says why it can not.
 
     Attributes:
         task: The task.
@@ -66,12 +68,14 @@ class Desk:
         self.encoding = encoding_of(self.task)
         self.ledger.create(self.task.account)
         self.store.begin(self.task.hash)
+        self._noise = NoiseSecret.of(self.identity, self.ledger, self.task, self.party)
+        self.closing = Closing(self.task.hash, self.party, self._noise.commitment, self.store, self._post)
 
     def standing(self) -> bytes:
         """Where the task stands: public."""
-        state, name, reports = self.store.standing(self.task.hash)
-        facts = {"task": self.task.hash, "version": VERSION, "party": self.party}
-        return json.dumps({**facts, "state": state.value, "set": name, "reports": reports}).encode()
+        standing = self.store.standing(self.task.hash)
+        facts = {"task": self.task.hash, "version": VERSION, "party": self.party, "state": standing.state.value}
+        return json.dumps({**facts, "set": standing.set, "reports": standing.reports}).encode()
 
     def receive(self, owner: int, message: bytes) -> bytes:
         """Keep a batch of one owner's reports, all or none.
@@ -85,8 +89,16 @@ class Desk:
             self.encoding.require(self.party, [report.share for report in stored])
         except ValueError:
             raise ProtocolAborted("reports: what was sealed is no share of this task") from None
-        new = self.store.add(self.task.hash, owner, self.task.reports_per_owner, stored)
+        new = self._added(owner, stored)
         return json.dumps({"new": new, "known": len(reports) - new}).encode()
+
+    def _added(self, owner: int, stored: Sequence[Stored]) -> int:
+        added = partial(self.store.add, self.task.hash, owner, self.task.reports_per_owner, stored)
+        try:
+            return added()
+        except Frozen:
+            self.closing.reopen()
+            return added()
 
     def _opened(self, number: int, report: Report) -> Stored:
         place = place_of(self.task.hash, self.party, report.id)
@@ -95,43 +107,6 @@ class Desk:
             raise ProtocolAborted(f"reports: report {number} of the batch was changed, or sealed to another server")
         digest = report_set.digest_of(share[: self.encoding.public_size])
         return Stored(report.id, digest, report_set.whole(report.id, share), share)
-
-    def close(self) -> bytes:
-        """Agree with the other server which reports count. Done again, it ends the same way.
-
-        Raises:
-            ProtocolAborted: there are no reports, or the other server does not agree.
-        """
-        if not self.store.standing(self.task.hash).reports:
-            raise ProtocolAborted("reports: there is none yet; a task is closed once owners have sent theirs", 409)
-        ours = self.store.freeze(self.task.hash)
-        agreed = self._settled(ours, self._post("close", self._proposed(ours)))
-        facts = {"set": agreed.name, "reports": len(agreed.ids), "owners": self.store.owners(self.task.hash)}
-        return json.dumps(facts).encode()
-
-    def close_with(self, message: bytes) -> bytes:
-        """The other server closes: which reports are here. From now on no more are taken.
-
-        Raises:
-            ProtocolAborted: the message is no listing, or no report reached both servers.
-        """
-        report_set.proposal(message)
-        ours = self.store.freeze(self.task.hash)
-        self._settled(ours, message)
-        return self._proposed(ours)
-
-    def _proposed(self, ours: report_set.Listing) -> bytes:
-        return report_set.proposed(ours, self.store.standing(self.task.hash).set)
-
-    def _settled(self, ours: report_set.Listing, told: bytes) -> ReportSet:
-        theirs, before = report_set.proposal(told)
-        agreed = report_set.common(self.task.hash, ours, theirs)
-        if before not in (None, agreed.name):
-            raise ProtocolAborted(report_set.OTHER, 409)
-        if not agreed.ids:
-            raise ProtocolAborted("reports: none has reached both servers", 409)
-        self.store.close(self.task.hash, agreed.name, agreed.ids)
-        return agreed
 
     def answer(self, message: bytes) -> bytes:
         """Both servers' answer to an analyst.
@@ -144,13 +119,13 @@ class Desk:
         counting = self._agreed(own)
         standing, plan = counting.standing, self._plan(asked, counting)
         half, theirs, dropped = counting.lead(own, plan, self._post)
-        if (theirs.set, theirs.reports) != (standing.set, standing.reports):
-            raise ProtocolAborted("peer: it answers from another set of reports than this server", 502)
+        if theirs.named != standing.named:
+            raise ProtocolAborted("peer: it answers from another set of reports than this server, or other noise", 502)
         try:
             release = collect(plan, [half, theirs.numbers], counting.payment)
         except ValueError:
             raise ProtocolAborted("peer: its half of the answer is none", 502) from None
-        return asked.answered(release.values, str(standing.set), standing.reports, dropped=dropped)
+        return asked.answered(release.values, {"set": standing.set, "reports": standing.reports}, dropped=dropped)
 
     def half(self, message: bytes) -> bytes:
         """This server's half of an answer, for the other server alone.
@@ -176,8 +151,8 @@ class Desk:
         Raises:
             ProtocolAborted: it would not.
         """
-        asked, standing = self._asked_by_peer(message), self._closed()
-        return asked.answered((), str(standing.set), standing.reports)
+        asked = self._asked_by_peer(message)
+        return asked.answered((), self._closed().named)
 
     def _agreed(self, own: Asked) -> PlainCounting | CheckedCounting:
         """What counts. Before the first charge the other server has to agree; later each message names the set."""
@@ -197,6 +172,7 @@ class Desk:
         standing = self.store.standing(self.task.hash)
         if standing.state is not State.CLOSED:
             raise ProtocolAborted(f"task: it is not closed yet at server {self.party}: dpcurves task close", 409)
+        self.closing.require_kept(standing)
         return standing
 
     def _plan(self, asked: Asked, counting: PlainCounting | CheckedCounting) -> Plan:
@@ -215,7 +191,7 @@ class Desk:
 
     def _charged(self, standing: Standing) -> Payment:
         # Of the noise too: another release of this program may not answer again with a noise that it draws otherwise.
-        paid_for = f"{self.task.hash} {standing.set} {noise_name(self.task.law(standing.reports))}"
+        paid_for = f"{self.task.hash} {standing.set} {standing.commitments} {self._noise.drawn_as}"
         try:
             grant = self.ledger.charge(
                 self.task.dataset, self.task.loss.of_one_release(), purpose=f"all answers of {self.task.name}",
@@ -242,18 +218,12 @@ class Desk:
     def _counted(
         self, standing: Standing, shares: Sequence[bytes], payment: Payment
     ) -> PlainCounting | CheckedCounting:
-        # Of the server's own key too: ledgers of both servers may, by mistake, have been given one and the same.
-        own = self.identity.sealing.private_bytes_raw() + self.ledger.dataset_key(self.task.dataset)
-        noise = NoiseKey(_derived(own, f"noise of party {self.party} {standing.set}"))
+        noise = self._noise.key_of(str(standing.set))
         encoding, engine = self.encoding, self.encoding.engine
         if not isinstance(encoding, CheckedEncoding):
             return PlainCounting(Reports(encoding.keys(self.party, shares), engine, noise), payment, standing)
         # Both servers work it out, each with its own key, and no owner can: it belongs to a set that is closed.
         common = self.identity.sealing.exchange(public_key(self.task.servers[1 - self.party].sealing))
-        verification = _derived(common, f"verification {self.task.hash} {standing.set}")
+        verification = derived(common, f"verification {self.task.hash} {standing.set}")
         reports = CheckedReports(encoding.checked_keys(self.party, shares), engine, noise, verification)
         return CheckedCounting(self.task.hash, reports, payment, standing, self.store)
-
-
-def _derived(secret: bytes, purpose: str) -> bytes:
-    return hmac.digest(secret, purpose.encode(), "sha256")

@@ -59,9 +59,9 @@ class Asked:
             raise ProtocolAborted(f"question: it needs an id and a nonce, of 1 to {LONGEST_ID} letters and digits")
         return cls(task.hash, str(names[0]), task.thresholds(stored.get("at")), str(names[1]))
 
-    def answered(self, numbers: tuple[int, ...], name: str, reports: int, **more: object) -> bytes:
-        """The message that answers this one, from a set of reports."""
-        return json.dumps({**self._facts(), "set": name, "reports": reports, "numbers": numbers, **more}).encode()
+    def answered(self, numbers: tuple[int, ...], named: Mapping[str, object], **more: object) -> bytes:
+        """The message that answers this one, from a set of reports as it is named."""
+        return json.dumps({**self._facts(), **named, "numbers": numbers, **more}).encode()
 
     def answer(self, message: bytes, who: str) -> Answer:
         """The answer in a message, if it answers this very question.
@@ -74,8 +74,11 @@ class Asked:
         fits = isinstance(numbers, list) and len(numbers) == len(self.at) and all(type(one) is int for one in numbers)
         if not (fits and isinstance(name, str) and type(reports) is int and reports > 0):
             raise ProtocolAborted(f"{who}: its answer {UNLIKE}", 502)
-        dropped = stored.get("dropped", 0)
-        return Answer(tuple(numbers or ()), name, reports, dropped if type(dropped) is int else 0)
+        dropped, commitments = stored.get("dropped", 0), stored.get("commitments")
+        return Answer(
+            tuple(numbers or ()), name, reports, dropped if type(dropped) is int else 0,
+            tuple(commitments) if isinstance(commitments, list) else (),
+        )  # fmt: skip
 
     def echoed(self, message: bytes, who: str) -> Mapping[str, Any]:
         """The object in a message, if it names this very question.
@@ -96,7 +99,7 @@ class Asked:
 
 
 def require_set(message: Mapping[str, Any], named: Mapping[str, object], line: str) -> None:
-    """Refuse what speaks of another set of reports than this server's.
+    """Refuse what speaks of another set of reports, or of other noise, than this server's.
 
     Raises:
         ProtocolAborted: it does, in this line.
@@ -109,13 +112,20 @@ def require_set(message: Mapping[str, Any], named: Mapping[str, object], line: s
 class Answer:
     """Numbers for the thresholds that were asked, from one set of reports. From the other server: SECRET halves.
 
-    `dropped` of the reports were not counted: they failed the servers' check.
+    `dropped` of the reports were not counted: they failed the servers' check. `commitments` to the noise in them are
+    named between the servers alone.
     """
 
     numbers: tuple[int, ...]
     set: str
     reports: int
     dropped: int = 0
+    commitments: tuple[object, ...] = ()
+
+    @property
+    def named(self) -> dict[str, object]:
+        """Plain objects: which reports they are of, and with which noise."""
+        return {"set": self.set, "reports": self.reports, "commitments": list(self.commitments)}
 
 
 def facts_of(message: bytes, who: str, **facts: type) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from .refused import ProtocolAborted
 DIGEST = 16
 NAME = 32
 NONE = "00" * NAME
-OTHER = "reports: the servers agreed on other sets of them; a store was put back, and nothing is answered"
+OTHER = "reports: the servers agreed on other sets of them or other noise; a store was put back, nothing is answered"
 
 Listing = Mapping[bytes, bytes]
 """The digest of the public half of each report, by the report's id."""
@@ -52,19 +52,37 @@ def named(task: str, listing: Listing) -> ReportSet:
     return ReportSet(ids, sha256(text).hexdigest())
 
 
-def proposed(listing: Listing, agreed: str | None) -> bytes:
-    """What a server tells the other one to close: the set that it agreed on before, if any, and what it has."""
-    return bytes.fromhex(agreed or NONE) + packed(listing)
+class Told(NamedTuple):
+    """What one server tells the other one to close a task.
 
-
-def proposal(message: bytes) -> tuple[dict[bytes, bytes], str | None]:
-    """The listing in a message, and the set that its sender agreed on before.
-
-    Raises:
-        ProtocolAborted: as `unpacked`.
+    Attributes:
+        set: The hash of the reports that count, if its sender has written it down.
+        commitments: Those of server 0 and server 1, as far as its sender knows them.
+        listing: The reports that its sender has.
     """
-    agreed, listing = message[:NAME].hex(), unpacked(message[NAME:])
-    return listing, None if agreed == NONE else agreed
+
+    set: str | None
+    commitments: tuple[str | None, str | None]
+    listing: Listing
+
+    def to_bytes(self) -> bytes:
+        """The message."""
+        return b"".join(bytes.fromhex(name or NONE) for name in (self.set, *self.commitments)) + packed(self.listing)
+
+    @classmethod
+    def from_bytes(cls, message: bytes) -> Told:
+        """The inverse of `to_bytes`.
+
+        Raises:
+            ProtocolAborted: as `unpacked`.
+        """
+        listing = unpacked(message[3 * NAME :])
+        name, first, second = (message[start : start + NAME].hex() for start in range(0, 3 * NAME, NAME))
+        return cls(_known(name), (_known(first), _known(second)), listing)
+
+
+def _known(name: str) -> str | None:
+    return None if name == NONE else name
 
 
 def packed(listing: Listing) -> bytes:

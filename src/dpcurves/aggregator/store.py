@@ -2,50 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from enum import Enum
+from collections.abc import Callable, Container, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
 import sqlalchemy as sql
-from sqlalchemy import Column, Connection, Table, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select
 
 from ..ledger.database import Database
 from ..ledger.place import place_of
 from .refused import ProtocolAborted
-
-METADATA = sql.MetaData()
-TASKS = Table(
-    "dpcurves_shared_tasks",
-    METADATA,
-    Column("task", sql.Text, primary_key=True),
-    Column("state", sql.Text, nullable=False),
-    Column("set", sql.Text),
-    Column("reports", sql.BigInteger, nullable=False),  # how many are stored: to count them takes long
-    Column("dropped", sql.LargeBinary),  # a bit for each report that counts, in the order of ids; then their hash
-)
-# SECRET: one share of every report. The other server's share added, every record is known.
-REPORTS = Table(
-    "dpcurves_reports",
-    METADATA,
-    Column("number", sql.Integer, primary_key=True, autoincrement=True),
-    Column("task", sql.Text, nullable=False),
-    Column("id", sql.LargeBinary, nullable=False),
-    Column("owner", sql.BigInteger, nullable=False),
-    Column("digest", sql.LargeBinary, nullable=False),
-    Column("whole", sql.LargeBinary, nullable=False),
-    Column("share", sql.LargeBinary, nullable=False),
-    sql.Index("dpcurves_one_report_of_an_id", "task", "id", unique=True),
-    sql.Index("dpcurves_reports_of_an_owner", "task", "owner"),
-)
-
-
-class State(Enum):
-    """Where a task stands at one server."""
-
-    OPEN = "open"
-    FROZEN = "frozen"
-    CLOSED = "closed"
+from .report_set import Listing, ReportSet
+from .tables import METADATA, REPORTS, TASKS, Standing, State, lock, standing_of, write_of
 
 
 class Stored(NamedTuple):
@@ -64,23 +32,18 @@ class Kept(NamedTuple):
     whole: bytes
 
 
-class Standing(NamedTuple):
-    """Where a task stands.
+class Decision(NamedTuple):
+    """What both servers hold to from now on: which reports count, and the commitments of both to their noise."""
 
-    Attributes:
-        state: Open for reports; frozen: no more come; closed: which ones count is agreed on.
-        set: The hash of the reports that count, once closed.
-        reports: How many count, once closed; how many there are, before.
-    """
+    reports: ReportSet
+    commitments: tuple[str, str]
 
-    state: State
-    set: str | None
-    reports: int
 
-    @property
-    def named(self) -> dict[str, object]:
-        """Plain objects: which reports count."""
-        return {"set": self.set, "reports": self.reports}
+class Frozen(ProtocolAborted):
+    """No reports are taken as long as an attempt to close the task is at work."""
+
+    def __init__(self) -> None:
+        super().__init__("reports: the task is being closed; if it should stay open, send again in a minute", 503)
 
 
 class Store:
@@ -101,19 +64,18 @@ class Store:
 
     def standing(self, task: str) -> Standing:
         """Where the task stands now."""
-        return self._database.read(lambda connection: _standing(connection, task))
+        return self._database.read(lambda connection: standing_of(connection, task))
 
     def add(self, task: str, owner: int, most: int, reports: Sequence[Stored]) -> int:
         """Keep reports of one owner, all or none; those whose id is known are passed over. How many were new.
 
         Raises:
-            ProtocolAborted: the task takes no more reports, or no more of this owner.
+            ProtocolAborted: the task takes no more reports, or none now, or no more of this owner.
         """
 
         def work(connection: Connection) -> int:
-            _lock(connection, task)
-            if _standing(connection, task).state is not State.OPEN:
-                raise ProtocolAborted("reports: the task is closed; it takes no more", 409)
+            lock(connection, task)
+            _require_open(connection, task)
             ids = [report.id for report in reports]
             ours = REPORTS.c.task == task
             known = set(connection.execute(select(REPORTS.c.id).where(ours, REPORTS.c.id.in_(ids))).scalars())
@@ -124,7 +86,7 @@ class Store:
             if new:
                 rows = [{"task": task, "owner": owner, **report._asdict()} for report in new.values()]
                 connection.execute(insert(REPORTS), rows)
-                _set(connection, task, {"reports": TASKS.c.reports + len(new)})
+                write_of(connection, task, reports=TASKS.c.reports + len(new))
             return len(new)
 
         return self._database.write(work)
@@ -134,35 +96,83 @@ class Store:
         found = select(func.count(REPORTS.c.owner.distinct())).where(REPORTS.c.task == task)
         return self._database.read(lambda connection: int(connection.execute(found).scalar_one()))
 
-    def freeze(self, task: str) -> dict[bytes, bytes]:
-        """Take no more reports from now on. The ids of those that are here, with their digests."""
+    def listing(self, task: str) -> tuple[Standing, Listing]:
+        """Where the task stands, and all reports that are here at that moment."""
+        return self._database.read(lambda connection: (standing_of(connection, task), _listing(connection, task)))
 
-        def work(connection: Connection) -> dict[bytes, bytes]:
-            _lock(connection, task)
-            if _standing(connection, task).state is State.OPEN:
-                _set(connection, task, {"state": State.FROZEN.value})
-            rows = connection.execute(select(REPORTS.c.id, REPORTS.c.digest).where(REPORTS.c.task == task))
-            return {row.id: row.digest for row in rows}
-
-        return self._database.write(work)
-
-    def close(self, task: str, name: str, ids: Collection[bytes]) -> None:
-        """Write down which reports count, once, and forget the others.
+    def attempt(self, task: str, attempt: str) -> None:
+        """Write down that the task is about to be closed. Reports are taken as before.
 
         Raises:
-            ProtocolAborted: others were agreed on before.
+            ProtocolAborted: there are none.
         """
 
         def work(connection: Connection) -> None:
-            _lock(connection, task)
-            standing = _standing(connection, task)
-            if standing.state is State.CLOSED and standing.set != name:
-                raise ProtocolAborted("reports: another set of them was agreed on before", 409)
-            counted, kept = set(ids), select(REPORTS.c.number, REPORTS.c.id).where(REPORTS.c.task == task)
-            others = [{"gone": row.number} for row in connection.execute(kept) if row.id not in counted]
-            if others:
-                connection.execute(delete(REPORTS).where(REPORTS.c.number == sql.bindparam("gone")), others)
-            _set(connection, task, {"state": State.CLOSED.value, "set": name, "reports": len(counted)})
+            lock(connection, task)
+            if not standing_of(connection, task).reports:
+                raise ProtocolAborted("reports: there is none yet; a task is closed once owners have sent theirs", 409)
+            write_of(connection, task, attempt=attempt)
+
+        self._database.write(work)
+
+    def give_up(self, task: str, attempt: str) -> State:
+        """Let an attempt to close the task end in no decision from now on, unless it has; where the task stands."""
+
+        def work(connection: Connection) -> State:
+            lock(connection, task)
+            standing = standing_of(connection, task)
+            if standing.attempt == attempt:
+                write_of(connection, task, attempt=None)
+            return standing.state
+
+        return self._database.write(work)
+
+    def freeze(self, task: str, attempt: str) -> tuple[Standing, Listing]:
+        """Take no reports as long as this attempt to close lasts, unless the task is closed; and the reports here."""
+
+        def work(connection: Connection) -> tuple[Standing, Listing]:
+            lock(connection, task)
+            standing = standing_of(connection, task)
+            if standing.state is not State.CLOSED:
+                write_of(connection, task, state=State.FROZEN.value, attempt=attempt)
+            return standing, _listing(connection, task)
+
+        return self._database.write(work)
+
+    def thaw(self, task: str, attempt: str | None) -> None:
+        """Take reports again, if it was for this attempt that none were taken."""
+
+        def work(connection: Connection) -> None:
+            lock(connection, task)
+            standing = standing_of(connection, task)
+            if (standing.state, standing.attempt) == (State.FROZEN, attempt):
+                write_of(connection, task, state=State.OPEN.value, attempt=None)
+
+        self._database.write(work)
+
+    def decide(self, task: str, decide: Callable[[Listing], Decision], attempt: str | None = None) -> None:
+        """Write down what is decided of the reports that are here, once, and forget the others.
+
+        Args:
+            task: Which.
+            decide: What is decided of which reports.
+            attempt: Under which it is decided, if here; None: it was, at the other server.
+
+        Raises:
+            ProtocolAborted: something else was decided before, or the attempt was given up.
+        """
+
+        def work(connection: Connection) -> None:
+            lock(connection, task)
+            standing = standing_of(connection, task)
+            if attempt not in (None, standing.attempt):
+                raise ProtocolAborted("task: this attempt to close it was given up; close it again", 409)
+            (ids, name), commitments = decide(_listing(connection, task))
+            if standing.state is State.CLOSED and (standing.set, standing.commitments) != (name, commitments):
+                raise ProtocolAborted("reports: another set of them, or other noise, was agreed on before", 409)
+            _forget_others(connection, task, frozenset(ids))
+            facts = {"set": name, "reports": len(ids), "commitments": " ".join(commitments)}
+            write_of(connection, task, state=State.CLOSED.value, attempt=None, **facts)
 
         self._database.write(work)
 
@@ -174,11 +184,11 @@ class Store:
         """
 
         def work(connection: Connection) -> bytes:
-            _lock(connection, task)
+            lock(connection, task)
             before = _marks(connection, task, len(bits))
             union = bytes(one | other for one, other in zip(bits, before, strict=True))
             if union != before:
-                _set(connection, task, {"dropped": union + _hash_of_marks(task, union)})
+                write_of(connection, task, dropped=union + _hash_of_marks(task, union))
             return union
 
         return self._database.write(work)
@@ -194,14 +204,24 @@ class Store:
         return self._database.read(work)
 
 
-def _lock(connection: Connection, task: str) -> None:
-    """Nobody else writes of this task until the transaction ends. (SQLite has one writer anyway.)"""
-    connection.execute(select(TASKS.c.task).where(TASKS.c.task == task).with_for_update()).one()
+def _require_open(connection: Connection, task: str) -> None:
+    state = standing_of(connection, task).state
+    if state is State.CLOSED:
+        raise ProtocolAborted("reports: the task is closed; it takes no more", 409)
+    if state is State.FROZEN:
+        raise Frozen
 
 
-def _standing(connection: Connection, task: str) -> Standing:
-    row = connection.execute(select(TASKS).where(TASKS.c.task == task)).mappings().one()
-    return Standing(State(row["state"]), row["set"], row["reports"])
+def _listing(connection: Connection, task: str) -> Listing:
+    rows = connection.execute(select(REPORTS.c.id, REPORTS.c.digest).where(REPORTS.c.task == task))
+    return {row.id: row.digest for row in rows}
+
+
+def _forget_others(connection: Connection, task: str, counted: Container[bytes]) -> None:
+    kept = select(REPORTS.c.number, REPORTS.c.id).where(REPORTS.c.task == task)
+    others = [{"gone": row.number} for row in connection.execute(kept) if row.id not in counted]
+    if others:
+        connection.execute(delete(REPORTS).where(REPORTS.c.number == sql.bindparam("gone")), others)
 
 
 def _marks(connection: Connection, task: str, size: int) -> bytes:
@@ -216,7 +236,3 @@ def _marks(connection: Connection, task: str, size: int) -> bytes:
 
 def _hash_of_marks(task: str, bits: bytes) -> bytes:
     return sha256(b"dpcurves dropped\n" + bytes.fromhex(task) + bits).digest()
-
-
-def _set(connection: Connection, task: str, values: Mapping[str, object]) -> None:
-    connection.execute(update(TASKS).where(TASKS.c.task == task).values(**values))

@@ -21,7 +21,7 @@ from ..trust import FunctionShares, Owners
 from .refused import ProtocolAborted
 from .ticket import Role
 
-VERSION = 1
+VERSION = 2
 MOST_AT_ONCE = 4096
 MOST_CHECKED_AT_ONCE = 64
 """Thresholds in one message. Of checked reports each has a value of its own, until it is known which count."""
