@@ -241,6 +241,23 @@ def test_a_corrupt_ledger_is_refused_before_the_data_is_opened(run: Run, ledger:
         assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", ["show", "verify", "create", "cdf"])
+def test_a_ledger_that_is_gone_is_not_begun_again_beside_its_key(
+    *, run: Run, parquet: Path, ledger: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setattr("dpcurves.ledger.sqlite.FOUNDING_SECONDS", 0)
+    (tmp_path / "budget.db").unlink()
+    if command == "cdf":
+        refused = asked(run, parquet, ledger, "--epsilon", "1")
+    else:
+        refused = run("ledger", command, ledger, *(CREATE if command == "create" else ()))
+    assert (refused.exit_code, refused.stdout) == (4, "")
+    assert refused.stderr.startswith(
+        f"dpcurves: ledger: '{tmp_path}/budget.db': it is gone, and its key is still there: put"
+    )
+    assert not (tmp_path / "budget.db").exists()
+
+
 def test_a_ledger_without_its_key_is_refused(run: Run, ledger: str, tmp_path: Path) -> None:
     (tmp_path / "budget.db.key").unlink()
     refused = run("ledger", "show", ledger)

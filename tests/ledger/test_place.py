@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import os
 import sqlite3
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-from dpcurves.ledger import Account, Ledger
+from dpcurves.ledger import Account, Ledger, sqlite
 
 pytestmark = pytest.mark.usefixtures("no_environment_key")
 
@@ -111,6 +112,54 @@ def test_a_ledger_whose_key_file_is_gone_gets_no_new_key(tmp_path: Path) -> None
     (tmp_path / "budget.db.key").unlink()
     assert "budget.db.key' cannot be read (No such file or directory); give the key of the ledger" in refusal(url)
     assert not (tmp_path / "budget.db.key").exists()
+
+
+@pytest.mark.parametrize("key", [None, KEY])
+def test_a_ledger_that_is_gone_is_not_begun_again_beside_its_key(
+    tmp_path: Path, flights: Account, monkeypatch: pytest.MonkeyPatch, key: bytes | None
+) -> None:
+    monkeypatch.setattr(sqlite, "FOUNDING_SECONDS", 0)
+    url = f"sqlite:///{tmp_path}/budget.db"
+    Ledger.open(url).create(flights)
+    for file in tmp_path.glob("budget.db*"):
+        if file.suffix != ".key":
+            file.unlink()
+    line = (
+        f"ledger: '{tmp_path}/budget.db': it is gone, and its key is still there: put the ledger back, for what it has"
+        " spent counts; for records that were never asked about, name another file"
+    )
+    assert refusal(url, key) == line
+    with pytest.raises(ValueError, match="it is gone, and its key is still there"):
+        Ledger.existing(url, key)
+    assert [path.name for path in tmp_path.iterdir()] == ["budget.db.key"]
+
+
+@pytest.mark.parametrize("stage", ["_write", "appear", "write_key"])
+def test_a_ledger_that_cannot_be_made_leaves_no_key(
+    tmp_path: Path, flights: Account, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    def fill_up(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    url = f"sqlite:///{tmp_path}/budget.db"
+    with monkeypatch.context() as full:
+        full.setattr(sqlite.FilePlace if stage == "_write" else sqlite, stage, fill_up)
+        assert refusal(url) == f"ledger: '{tmp_path}/budget.db': it cannot be made (No space left on device)"
+    assert list(tmp_path.iterdir()) == []
+    Ledger.open(url).create(flights)
+
+
+def test_who_finds_a_key_waits_for_the_ledger_of_whoever_makes_both(tmp_path: Path, flights: Account) -> None:
+    url = f"sqlite:///{tmp_path}/budget.db"
+    Ledger.open(url).create(flights)
+    (tmp_path / "budget.db").rename(tmp_path / "slow.db")
+    opened: list[Ledger] = []
+    other = threading.Thread(target=lambda: opened.append(Ledger.open(url)))
+    other.start()
+    assert opened == []
+    (tmp_path / "slow.db").rename(tmp_path / "budget.db")
+    other.join()
+    assert opened[0].accounts() == (flights,)
 
 
 def test_only_a_ledger_that_is_there_can_be_read(tmp_path: Path, new_database: Callable[[], str]) -> None:

@@ -24,13 +24,15 @@ def ledger_at(url: str) -> Ledger:
 
     Raises:
         Misuse: there is none, or the text is no URL of a lasting ledger.
-        ValueError: it is damaged, or its key is missing.
+        ValueError: it is damaged or gone, or its key is missing.
     """
     from ..ledger import Ledger
     from ..ledger.place import place_of
 
     require_lasting(url)
-    if not place_of(url).is_there():
+    place = place_of(url)
+    if not place.is_there():
+        place.require_unbegun()
         raise Misuse(f"ledger: there is none at this URL; {CREATE}")
     return Ledger.existing(url)
 

@@ -101,15 +101,29 @@ def make_key(path: Path) -> Key:
     Raises:
         ValueError: the folder takes no file.
     """
-    try:
-        publish(path, lambda draft: _write(draft, secrets.token_hex(SIZE)))
-    except OSError as error:
-        raise ValueError(f"key: {str(path)!r} cannot be written ({error.strerror})") from None
+    write_key(path, fresh_digits())
     return read_key(path)
 
 
-def _write(draft: Path, text: str) -> None:
-    draft.write_text(text + "\n")
+def fresh_digits() -> str:
+    """A new key that nobody has seen, as it is written."""
+    return secrets.token_hex(SIZE)
+
+
+def write_key(path: Path, digits: str) -> bool:
+    """Write a key where nobody but its owner may read it, unless there is one. Whether it is this one that is there.
+
+    Raises:
+        ValueError: the folder takes no file.
+    """
+    try:
+        return publish(path, lambda draft: _write(draft, digits))
+    except OSError as error:
+        raise ValueError(f"key: {str(path)!r} cannot be written ({error.strerror})") from None
+
+
+def _write(draft: Path, digits: str) -> None:
+    draft.write_text(digits + "\n")
 
 
 def _canonical(facts: tuple[Fact, ...]) -> bytes:

@@ -60,12 +60,14 @@ class Ledger:
                 made with it, readable by its owner alone). Whoever has the key can write what passes `verify`.
 
         Raises:
-            ValueError: the URL, the key or what is stored there is not usable. Names which.
+            ValueError: the URL, the key or what is stored there is not usable. Names which. Or a key lies there without
+                its ledger: one was begun, and what it has spent would be forgotten.
         """
         place = place_of(url)
         secret = find_key(key, place.key)
         if not place.is_there():
             place.found(secret)
+            secret = find_key(key, place.key)  # of whoever was first
         database = place.database()
         database.read(require_version)
         if database.read(partial(read_book, key=secret)).version < VERSION:
@@ -79,7 +81,9 @@ class Ledger:
         Raises:
             ValueError: as `open`, or there is no ledger.
         """
-        if not place_of(url).is_there():
+        place = place_of(url)
+        if not place.is_there():
+            place.require_unbegun()
             raise ValueError("ledger: there is none at this URL")
         return cls.open(url, key)
 

@@ -22,7 +22,10 @@ class Place(Protocol):
         """Whether there is a ledger, or what should be one."""
 
     def key(self) -> Key:
-        """The key that lies beside the ledger; for a new ledger, a new one."""
+        """The key that lies beside the ledger; for a new ledger, a new one, which `found` will write there."""
+
+    def require_unbegun(self) -> None:
+        """Refuse a place whose ledger is gone: what it spent would be forgotten."""
 
     def found(self, key: Key) -> None:
         """Make an empty ledger, unless another process was first."""

@@ -42,6 +42,9 @@ class ServerPlace:
         """None: a server has no safe place for the key of what it stores."""
         raise ValueError(f"key: a ledger on PostgreSQL needs one: set {VARIABLE} to 64 random hexadecimal digits")
 
+    def require_unbegun(self) -> None:
+        """Nothing: no trace of a ledger stays where its tables were."""
+
     def found(self, key: Key) -> None:
         """Make the tables; if another process was first, its tables stay."""
         self._database.write(partial(_found_once, key=key))

@@ -5,19 +5,23 @@ from __future__ import annotations
 import os
 import sqlite3
 import weakref
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from time import monotonic, sleep
 
 from sqlalchemy import Connection, Engine, NullPool, QueuePool, create_engine, event
 
 from .book import Book
 from .database import WAIT_SECONDS, Database
-from .key import Key, make_key, read_key
+from .key import Key, fresh_digits, read_key, write_key
 from .line import Line
-from .new_file import publish
+from .new_file import appear, drafted
 
+FOUNDING_SECONDS = 3
+"""How long a key may be there before its ledger is: whoever makes both has them ready, and gives them their names."""
+_LOOK_SECONDS = 0.01
 _AT_ONE_MOMENT = "BEGIN"
 # IMMEDIATE takes the right to write before the first read. A transaction that reads first, and then wants to write, is
 # thrown out if another wrote in between, however long it would have waited.
@@ -36,6 +40,8 @@ class FilePlace:
         self._path = Path(os.path.realpath(name))
         self._key_path = self._path.with_name(self._path.name + ".key")
         self._label = repr(name)
+        self._digits = fresh_digits()
+        self._new = Key.from_hex(self._digits, "a new key")
         if not os.path.isdir(self._path.parent):  # unlike its namesake in pathlib it never raises
             raise ValueError(f"ledger: {self._label}: its folder is not there")
         if self.is_there() and not os.path.isfile(self._path):
@@ -46,18 +52,56 @@ class FilePlace:
         return os.path.exists(self._path)
 
     def key(self) -> Key:
-        """The key beside the file. It is made for a new ledger only: a new key fits no ledger that was made before."""
-        return read_key(self._key_path) if self.is_there() else make_key(self._key_path)
+        """The key beside the file. A new one is for a new ledger only: it fits none that was made before."""
+        return read_key(self._key_path) if self.is_there() else self._new
+
+    def require_unbegun(self) -> None:
+        """Refuse a key without its ledger. Another process that has just made the one will have made the other."""
+        end = monotonic() + FOUNDING_SECONDS
+        while os.path.lexists(self._key_path) and not self.is_there():
+            if monotonic() > end:
+                raise ValueError(
+                    f"ledger: {self._label}: it is gone, and its key is still there: put the ledger back, for what it"
+                    " has spent counts; for records that were never asked about, name another file"
+                )
+            sleep(_LOOK_SECONDS)
 
     def found(self, key: Key) -> None:
-        """Make the file, whole and at once; if another process was first, its file stays."""
+        """Make the file, whole and at once, and its key, if that is new; if another process was first, its files stay.
+
+        Raises:
+            ValueError: there is a key without a ledger, or the folder takes no file; then no key is left behind.
+        """
+        self.require_unbegun()
         try:
-            publish(self._path, lambda draft: self._write(draft, key))
+            if not self.is_there():
+                with drafted(self._path, lambda draft: self._write(draft, key)) as draft:
+                    self._name(draft, key)
         except (OSError, sqlite3.Error) as error:
             trouble = getattr(error, "strerror", type(error).__name__)
         else:
             return
         raise ValueError(f"ledger: {self._label}: it cannot be made ({trouble})")
+
+    def _name(self, draft: Path, key: Key) -> None:
+        """Give the ledger its name, and its key before it: a key that fails to get a ledger is removed again."""
+        if key is not self._new:
+            appear(draft, self._path)
+            return
+        try:
+            if not write_key(self._key_path, self._digits):
+                self.require_unbegun()
+            elif not appear(draft, self._path):
+                self._remove_key()
+        except BaseException:
+            if not self.is_there():
+                self._remove_key()
+            raise
+
+    def _remove_key(self) -> None:
+        with suppress(OSError):
+            if self._key_path.read_text().strip() == self._digits:  # and not that of another process
+                self._key_path.unlink()
 
     def database(self) -> Database:
         """The file, opened anew for every transaction."""
@@ -94,6 +138,7 @@ class MemoryPlace:
         )
         _begin_with(_ALONE, engine)
         self._database = Database("in memory", engine, engine)
+        self._key = Key.fresh()
         weakref.finalize(self._database, engine.dispose)
 
     def is_there(self) -> bool:
@@ -102,7 +147,10 @@ class MemoryPlace:
 
     def key(self) -> Key:
         """A key that is forgotten together with the ledger."""
-        return Key.fresh()
+        return self._key
+
+    def require_unbegun(self) -> None:
+        """Nothing: it is always new."""
 
     def found(self, key: Key) -> None:
         """Make the tables."""
