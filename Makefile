@@ -8,7 +8,7 @@ WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between two workers.
 PYTEST  := $(BIN)/pytest -n 2 --dist loadfile
 
-.PHONY: demo demo-federated test lint types contracts docs unit package bench papers format constraints clean
+.PHONY: demo demo-federated test lint types contracts docs unit package pictures bench papers format constraints clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
@@ -43,6 +43,12 @@ package: $(READY)
 	@set -e; folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; python=$$(pwd)/$(BIN)/python; \
 		tar -xzf dist/*.tar.gz -C "$$folder" --strip-components 1; cd "$$folder"; \
 		PYTHONPATH=$$folder/src $$python -m pytest tests/test_docs.py tests/test_one_question.py tests/privacy src/dpcurves/privacy
+
+# Those of the README, the page on numbers and the gallery, from today's code. (The other benchmark and papers draw their own.)
+pictures: $(READY)
+	$(BIN)/python docs/pictures.py
+	$(BIN)/python demo/who_sees_what.py
+	$(BIN)/python papers/gallery.py
 
 bench: $(READY)
 	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python "$$file"; done

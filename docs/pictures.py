@@ -1,0 +1,111 @@
+"""The pictures of the README and of the page on numbers, from today's code: `make pictures`.
+
+Data of the page on numbers is made up, and its noise is seeded, as each picture says. The picture of flights is that of
+`demo/flights.py`: real flights, asked anew from a ledger of its own, with noise from the operating system.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import dpcurves as dp
+from dpcurves import display
+
+ROOT = Path(__file__).parents[1]
+IMAGES = ROOT / "docs" / "images"
+RECORDS = 4000
+CHANCE = np.random.default_rng(11)
+AGES = np.floor(np.clip(CHANCE.gamma(9, 5, RECORDS), 0, 119))
+SCORES = CHANCE.beta(2, 3, RECORDS)
+LABELS = (CHANCE.random(RECORDS) < SCORES).astype(int)
+ERRORS = CHANCE.standard_t(3, RECORDS)
+TERMS: dict[str, Any] = {"epsilon": "0.5", "adjacency": dp.REPLACE_ONE}
+
+
+def seeded() -> dict[str, Any]:
+    """Terms of a release whose noise is the same each time."""
+    return {**TERMS, "randomness": dp.Randomness.from_seed(3)}
+
+
+def band() -> Any:
+    """Of a distribution function."""
+    return dp.cdf(AGES, grid=dp.Grid(0, 120, cells=120), label="age in years", **seeded()).plot(level=0.95)
+
+
+def quantiles() -> Any:
+    """Of quantiles of whole numbers, all at once."""
+    found = dp.quantiles(AGES, p=(0.25, 0.5, 0.75), grid=dp.Grid(0, 120, cells=120), label="age in years", **seeded())
+    return found.plot(level=0.95)
+
+
+def histogram() -> Any:
+    """Of counts in cells."""
+    return dp.histogram(AGES, grid=dp.Grid(0, 120, cells=24), label="age in years", **seeded()).plot()
+
+
+def area() -> Any:
+    """Of the area under a ROC curve."""
+    return dp.roc_curve(LABELS, SCORES, **seeded()).plot(level=0.95)
+
+
+def calibration() -> Any:
+    """Of the shares of groups."""
+    return dp.calibration_curve(LABELS, SCORES, groups=8, **seeded()).plot()
+
+
+def groups() -> Any:
+    """Of observed and expected counts."""
+    return dp.hosmer_lemeshow(LABELS, SCORES, groups=8, **seeded()).plot()
+
+
+def envelope() -> Any:
+    """Of mean residuals."""
+    return dp.binned_residuals(LABELS, SCORES, model=dp.PUBLIC_MODEL, bins=8, **seeded()).plot()
+
+
+def bounds() -> Any:
+    """Of a share that is covered."""
+    return dp.bounds(ERRORS, unit=0.25, coverage="0.95", label="residual", **seeded()).plot()
+
+
+NUMBERS: MappingProxyType[str, Callable[[], Any]] = MappingProxyType(
+    {
+        "band": band, "quantiles": quantiles, "histogram": histogram, "area": area, "calibration": calibration,
+        "groups": groups, "envelope": envelope, "bounds": bounds,
+    }
+)  # fmt: skip
+
+
+def flights() -> None:
+    """The picture on top of the README."""
+    sys.path.insert(0, str(ROOT / "demo"))
+    import flights as demo
+
+    with TemporaryDirectory() as folder:
+        demo.OUT = Path(folder)
+        demo.main()
+        (IMAGES / "flights.png").write_bytes((demo.OUT / "flights.png").read_bytes())
+
+
+def main() -> None:
+    """Draw them all; with `--numbers` only those of the page on numbers, which take seconds."""
+    (IMAGES / "numbers").mkdir(exist_ok=True)
+    for name, draw in NUMBERS.items():
+        ax = draw()
+        display.save_figure(ax, IMAGES / "numbers" / f"{name}.png")
+        figure: Figure = ax.figure
+        figure.clear()
+    if "--numbers" not in sys.argv:
+        flights()
+
+
+if __name__ == "__main__":
+    main()
