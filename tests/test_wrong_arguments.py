@@ -48,7 +48,7 @@ WRONG: list[tuple[str, Callable[[Any], object], Any]] = [
     ("label: a text", lambda label: dp.cdf(X, grid=GRID, label=label, **PAID), ["x"]),
     ("column: the name of a column", lambda column: Axis(column, GRID), 3),
     ("unit: the name of a column", unit, 3),
-    ("pos_label: a text or a number", lambda label: dp.roc_curve(Y, X, pos_label=label, **PAID), [1]),
+    ("pos_label: a text, a number", lambda label: dp.roc_curve(Y, X, pos_label=label, **PAID), [1]),
     ("p: a list of shares", lambda p: dp.quantiles(X, p, grid=GRID, **PAID), 0.5),
     ("at: a list of shares", lambda at: dp.QuantilesQuestion("x", GRID, at), 0.5),
     ("at: a tuple of numbers", lambda at: dp.ThresholdsQuestion("x", GRID, at), 7),

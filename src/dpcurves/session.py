@@ -17,8 +17,8 @@ from .ledger.amount import MOST
 from .ledger.receipt import charged_under
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
-from .privacy.given import require_kind
-from .release import Plan, Release, Setting, Step
+from .privacy.given import require_kind, shown
+from .release import Plan, Release, Setting, Step, UnsupportedQuery
 from .trust import Central, Curator, TrustModel
 
 Curve = TypeVar("Curve")
@@ -46,7 +46,8 @@ class Session:
     however questions are chosen (basic composition). The charge is committed before any record is read.
 
     Raises:
-        TypeError: `table`, `budget` or `adjacency` is of another kind.
+        TypeError: `table`, `budget`, `adjacency` or `trust` is of another kind.
+        UnsupportedQuery: `trust` needs others than one curator, as two servers do.
 
     >>> import numpy as np
     >>> import dpcurves as dp
@@ -81,6 +82,7 @@ class Session:
         self._trust = _trust(trust)
         self._randomness = randomness if randomness is not None else Randomness.system()
         require_kind("randomness", self._randomness, Randomness, "a Randomness, as Randomness.system(),")
+        require_kind("ledger", ledger, (str, Ledger), "a URL, as sqlite:///budget.db, or a Ledger")
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
         self._dataset = dataset
         self._records: Records | None = None
@@ -289,7 +291,7 @@ def _require_paid(question: object, step: Step) -> None:
 
 def _require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
     if isinstance(question, type) or not hasattr(question, "steps"):
-        raise TypeError(f"question: a question, as CdfQuestion(column, grid), is needed, got {question!r}")
+        raise TypeError(f"question: a question, as CdfQuestion(column, grid), is needed, got {shown(question)}")
     require_kind("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
     if Currency.of(loss).limit(loss).billionths > MOST:
         raise ValueError("loss: no budget is above 1e9, and this is")
@@ -315,8 +317,11 @@ def _neighbours(adjacency: object) -> Neighbours:
 def _trust(trust: TrustModel[Curator] | None) -> TrustModel[Curator]:
     if trust is None:
         return Central()
-    if isinstance(trust, type) or not (hasattr(trust, "adaptive") and hasattr(trust, "run")):
-        raise TypeError(f"trust: a trust model, as Central(), is needed, got {trust!r}")
+    if isinstance(trust, type) or not all(hasattr(trust, part) for part in ("adaptive", "holders", "plan", "run")):
+        raise TypeError(f"trust: a trust model, as Central(), is needed, got {shown(trust)}")
+    if trust.holders != (Curator,):
+        needed = ", ".join(holder.__name__ for holder in trust.holders)
+        raise UnsupportedQuery(f"trust: a session has one curator, who sees all records; {trust!r} needs {needed}")
     return trust
 
 

@@ -72,7 +72,7 @@ def test_looking_for_a_place_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text("old" * 100)
-    Output(json=str(path)).write_json("{}")
+    Output(json=str(path)).write_json(lambda: "{}")
     assert path.read_text() == "{}\n"
     assert [file.name for file in tmp_path.iterdir()] == ["a.json"]
 
@@ -80,14 +80,14 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
 def test_a_device_is_written_as_it_is() -> None:
     output = Output(json=os.devnull)
     output.require_writable()
-    output.write_json("{}")
+    output.write_json(lambda: "{}")
     assert not Path(os.devnull).is_file()
 
 
 def test_a_dash_is_standard_output_and_people_read_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     output = Output(json="-")
     output.require_writable()
-    output.write_json("{}")
+    output.write_json(lambda: "{}")
     output.terminal().print("words")
     assert capsys.readouterr() == ("{}\n", "words\n")
 
@@ -122,3 +122,10 @@ def test_two_outputs_are_two_files(tmp_path: Path) -> None:
         Output(json=name, plot=name).require_apart()
     Output(json="-", plot="-").require_apart()
     Output(json=str(tmp_path / "a.json"), plot=name).require_apart(Input("DATA itself", tmp_path / "a.csv"))
+
+
+def test_a_curve_is_not_written_out_where_nobody_asked_for_it() -> None:
+    def unwanted() -> str:
+        raise AssertionError("nobody asked")
+
+    Output().write_json(unwanted)

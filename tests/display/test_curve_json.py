@@ -10,7 +10,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from dpcurves.display import curve_schema, envelope, opened
+from dpcurves.display import bundle, curve_json, curve_schema, envelope, opened
 from dpcurves.release import MISSING_RULE, Face
 
 FACE = Face(0.1, 0.005, "replace-one", "tailnum", 5, 1000, "one curator", "tree", True, "request 1", "taken as public")
@@ -64,6 +64,18 @@ def test_whole_curves_may_stand_inside_curves() -> None:
     text = envelope("curves", {"curves": {"AA": inner}}, FACE, EVIDENCE)
     again = json.dumps(opened(text, "curves").arrays["curves"]["AA"])
     np.testing.assert_array_equal(opened(again, "cdf").arrays["x"], THIRDS)
+
+
+def test_a_bundle_of_written_curves_is_a_curve_and_looks_at_none_of_them_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {name: envelope("cdf", BODIES["cdf"], FACE, EVIDENCE) for name in ('a "b"', "é")}
+    checked: list[Any] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(curve_json, "check_document", checked.append)
+        text = bundle(texts, FACE, {"question": {"by": "ward"}, "releases": []})
+    assert [document["curves"] for document in checked] == [{}]
+    jsonschema.validate(json.loads(text), dict(curve_schema()), cls=jsonschema.Draft202012Validator)
+    found = opened(text, "curves")
+    assert {name: json.dumps(curve) for name, curve in found.arrays["curves"].items()} == texts
 
 
 @pytest.mark.parametrize(

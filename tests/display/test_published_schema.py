@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from dpcurves.display import check_document, curve_schema, envelope
+from dpcurves.display import check_document, curve_schema, envelope, published_schema
 from dpcurves.display.published_schema import faults
 from dpcurves.release import Face
 
@@ -86,3 +86,28 @@ def test_the_first_fault_is_told_with_its_place() -> None:
         check_document(changed(("privacy", "seeded"), gone=True))
     with pytest.raises(ValueError, match=r"^curve\.privacy\.units: null is needed, got an integer$"):
         check_document(changed(("privacy", "units"), 7))
+
+
+def visits(document: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often a value is held against a rule."""
+    seen: list[str] = []
+
+    def counted(value: Any, rule: Any, place: str) -> Iterator[str]:
+        seen.append(place)
+        return faults(value, rule, place)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(published_schema, "faults", counted)
+        check_document(document)
+    return len(seen)
+
+
+def test_what_is_looked_at_does_not_grow_with_the_numbers_of_a_curve(monkeypatch: pytest.MonkeyPatch) -> None:
+    def of(cells: int) -> dict[str, Any]:
+        level = {"starts": {"list": list(range(cells))}, "family": "discrete Laplace", "parameter": "2"}
+        release = {**MEASURED, "cells": cells, "levels": [level], "values": [1] * (cells + 1)}
+        question = {"label": "delay", "edges": list(range(cells + 1))}
+        arrays = {"x": [0.5] * cells, "y": [0.5] * cells}
+        return json.loads(envelope("cdf", arrays, FACE, {"question": question, "releases": [release]}))  # type: ignore[no-any-return]
+
+    assert visits(of(10), monkeypatch) == visits(of(10_000), monkeypatch) < 200

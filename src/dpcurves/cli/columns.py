@@ -63,7 +63,7 @@ def thresholds(column: Column, cells: Cells, values: Values, terms: Terms, outpu
     """
     from ..curves import ThresholdsQuestion
 
-    grid = cells.declared_however_fine()
+    grid = cells.declared()
     question = ThresholdsQuestion(column.column, grid, values.edges(grid), column.measured_in)
     answer(question, ThresholdsView(), terms, output)
 
@@ -78,7 +78,7 @@ def quantile(column: Column, cells: Cells, share: Share, terms: Terms, output: O
     """
     from ..curves import QuantileQuestion
 
-    grid, level = cells.declared_however_fine(), output.certainty()
+    grid, level = cells.declared(), output.certainty()
     answer(QuantileQuestion(column.column, grid, share.exact, level, column.measured_in), QuantileView(), terms, output)
 
 

@@ -42,7 +42,7 @@ def deliver(part: Part, question: Question[Any], curve: Any, view: View[Any], ou
     """Write and show a curve as `output` says. Returns the files that were written."""
     written: list[str] = []
     with part():
-        written += output.write_json(curve.to_json())
+        written += output.write_json(curve.to_json)
     with part():
         _show(question, curve, view, output)
     with part(), waiting("drawing"):

@@ -97,14 +97,14 @@ class Output:
         """Where people read: standard output, unless JSON goes there."""
         return terminal(stderr=self.json == STANDARD_OUTPUT)
 
-    def write_json(self, text: str) -> tuple[str, ...]:
-        """Write the curve, whole or not at all. Returns the file, if it is one."""
+    def write_json(self, written: Callable[[], str]) -> tuple[str, ...]:
+        """Write the curve, whole or not at all; where nobody asked, it is not worked out. Returns the file, if any."""
         if self.json is None:
             return ()
         if self.json == STANDARD_OUTPUT:
-            say_plainly(text)
+            say_plainly(written())
             return ()
-        _write("json", Path(self.json), lambda draft: draft.write_text(text + "\n", encoding="utf-8"))
+        _write("json", Path(self.json), lambda draft: draft.write_text(written() + "\n", encoding="utf-8"))
         return (self.json,)
 
     def write_plot(self, draw: Callable[[], Axes]) -> tuple[str, ...]:

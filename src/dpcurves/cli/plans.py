@@ -83,7 +83,7 @@ def thresholds(cells: Cells, values: Values, price: Price, promise: Promise, uni
     """
     from ..curves import ThresholdsQuestion
 
-    grid = cells.declared_however_fine()
+    grid = cells.declared()
     _rehearse(ThresholdsQuestion("value", grid, values.edges(grid)), price, promise, units)
 
 
@@ -94,7 +94,7 @@ def quantile(cells: Cells, share: Share, price: Price, promise: Promise, units: 
     """
     from ..curves import QuantileQuestion
 
-    _rehearse(QuantileQuestion("value", cells.declared_however_fine(), share.exact), price, promise, units)
+    _rehearse(QuantileQuestion("value", cells.declared(), share.exact), price, promise, units)
 
 
 def roc(cells: Cells, thresholded: Thresholded, price: Price, promise: Promise, units: Units) -> None:

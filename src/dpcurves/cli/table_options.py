@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from ..data.axis import Category
     from ..privacy import Model
 
-MOST_CELLS = 2**24
 NO_GRID = "grid: give --grid lower:upper:cells (or --edges); bounds are declared, never read off data"
 
 
@@ -65,22 +64,11 @@ class Cells:
         grid = self._given()
         if grid is None:
             raise Misuse(NO_GRID)
-        return _with_outside(grid, self._outside())
-
-    def declared_however_fine(self) -> Grid:
-        """The grid that was given, where cells are not laid out.
-
-        Raises:
-            Misuse: there is none.
-        """
-        grid = self._given()
-        if grid is None:
-            raise Misuse(NO_GRID)
         return grid.with_outside(self._outside())
 
     def declared_or(self, usual: Grid) -> Grid:
         """The grid that was given, or else `usual`."""
-        return _with_outside(self._given() or usual, self._outside())
+        return (self._given() or usual).with_outside(self._outside())
 
     def _given(self) -> Grid | None:
         from ..data import Grid
@@ -334,9 +322,3 @@ class Shares:
     def exact(self) -> tuple[float, ...]:
         """The shares."""
         return numbers("at", self.at)
-
-
-def _with_outside(grid: Grid, outside: Outside) -> Grid:
-    if grid.cells > MOST_CELLS:
-        raise Misuse(f"grid: at most {MOST_CELLS} cells are asked for here, got {grid.cells}")
-    return grid.with_outside(outside)

@@ -155,7 +155,7 @@ def create(column: Column, cells: Cells, classes: Classes, price: Price, parties
     from ..aggregator.ticket import Role
 
     draft = Task(
-        parties.name, column.column, cells.declared_however_fine(), classes.declared(), price.loss(),
+        parties.name, column.column, cells.declared(), classes.declared(), price.loss(),
         whole("reports-per-owner", parties.reports_per_owner), parties.both(), {}, column.measured_in,
         owners=parties.checked(),
     )  # fmt: skip

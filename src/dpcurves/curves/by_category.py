@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -64,9 +63,8 @@ class ByCategory(Result, Mapping[Category, Curve]):
 
     def to_json(self) -> str:
         """The curves under their categories (``kind`` is ``curves``)."""
-        curves = {str(category): json.loads(curve.to_json()) for category, curve in self._curves.items()}
-        evidence: dict[str, object] = {"question": {"by": self.column}, "releases": []}
-        return display.envelope("curves", {"curves": curves}, self.face, evidence)
+        curves = {str(category): curve.to_json() for category, curve in self._curves.items()}
+        return display.bundle(curves, self.face, {"question": {"by": self.column}, "releases": []})
 
     def to_frame(self, *, level: float | None = None) -> Any:
         """The columns of all curves, one below the other, with their category in the first column.

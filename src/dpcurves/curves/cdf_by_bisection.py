@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..data import Axis, Grid, Outside, PartitionQuery
 from ..postprocess import least_squares
+from ..privacy.whole import make_whole
 from ..release import ALL, Evidence, Level, Measured, Release, Setting, Step
 from .cdf import CDF
 from .counted import axis_label, in_words
@@ -19,6 +20,7 @@ from .leaf_counts import counted_between
 
 FloatArray = NDArray[np.float64]
 LOOKS_SHARE = Fraction(1, 4)
+MOST_ROUNDS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class BisectionCdfQuestion:
         measured_in: The measuring unit of the column, for the axis.
 
     Raises:
-        ValueError: there is no round.
+        ValueError: there is no round, or there are more than 1000.
 
     >>> import numpy as np
     >>> import dpcurves as dp
@@ -54,8 +56,9 @@ class BisectionCdfQuestion:
     measured_in: str = ""
 
     def __post_init__(self) -> None:
-        if self.rounds < 1:
-            raise ValueError(f"rounds: at least 1 is needed, got {self.rounds}")
+        make_whole(self, rounds="rounds")
+        if not 1 <= self.rounds <= MOST_ROUNDS:
+            raise ValueError(f"rounds: a whole number from 1 to {MOST_ROUNDS} is needed, got {self.rounds}")
 
     def steps(self, setting: Setting) -> Generator[Step, Release, CDF]:
         """Halve, look, halve, look; count."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ..data import Axis, CutQuery, Grid, Outside
+from ..privacy.whole import make_whole
 from ..release import ALL, Release, Setting, Step
 from .cdf import CDF
 from .counted import axis_label, in_words
@@ -45,6 +46,7 @@ class CutsCdfQuestion:
     measured_in: str = ""
 
     def __post_init__(self) -> None:
+        make_whole(self, pieces="pieces")
         if self.pieces < 2:
             raise ValueError(f"pieces: at least 2 are needed, got {self.pieces}")
 

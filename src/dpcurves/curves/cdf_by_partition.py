@@ -8,11 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from ..data import Axis, Categories, Grid, SplitQuery, Splitting
+from ..privacy.whole import make_whole
 from ..release import ALL, Release, Setting, Step
 from .counted import axis_label, in_words
 from .leaf_counts import counted_between, counted_between_by
 
 PARTITION_SHARE = Fraction(1, 5)
+MOST_PARTS = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class PartitionCdfQuestion:
         by: Categories that were declared in public: one curve for each, on the partition of all records.
 
     Raises:
-        ValueError: `fan` is below 2, or `least` below 0.
+        ValueError: `fan` is below 2 or above 2**20, or `least` below 0.
 
     >>> import numpy as np
     >>> import dpcurves as dp
@@ -50,8 +52,9 @@ class PartitionCdfQuestion:
     by: Categories | None = None
 
     def __post_init__(self) -> None:
-        if self.fan < 2:
-            raise ValueError(f"fan: an interval is divided into at least 2, got {self.fan}")
+        make_whole(self, fan="fan", least="least")
+        if not 2 <= self.fan <= MOST_PARTS:
+            raise ValueError(f"fan: a whole number from 2 to {MOST_PARTS} is needed, got {self.fan}")
         self._partition()  # refuses what the query refuses
 
     def steps(self, setting: Setting) -> Generator[Step, Release, Any]:

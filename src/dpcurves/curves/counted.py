@@ -12,6 +12,7 @@ from .by_category import ByCategory, rows_of
 from .question import face_of
 
 Curve = TypeVar("Curve", bound=Any)
+CATEGORIES = 'Categories, as in Categories("ward", ("a", "b")),'
 
 
 def counted(
@@ -29,7 +30,7 @@ def counted(
         TypeError: `by` is no `Categories`.
     """
     if by is not None:
-        require_kind("by", by, Categories, 'Categories, as in Categories("ward", ("a", "b")),')
+        require_kind("by", by, Categories, CATEGORIES)
     release = yield Step(CountQuery((axis,) if by is None else (by, axis), read, hint), share=ALL)
     evidence, face = Evidence.of(release), face_of([release])
     if by is None:
@@ -39,7 +40,12 @@ def counted(
 
 
 def axis_label(column: str, measured_in: str) -> str:
-    """What stands under an axis."""
+    """What stands under an axis.
+
+    Raises:
+        TypeError: the measuring unit is no text.
+    """
+    require_kind("measured_in", measured_in, str, "a text")
     return f"{column} ({measured_in})" if measured_in else column
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 from ..data import Categories
-from ..data.axis import Category
-from ..privacy.given import require_kind
+from ..data.axis import Category, category
+from ..privacy.given import shown
 
 _OPPOSITES: dict[Category, Category] = {1: 0, 0: 1, -1: 1}
 
@@ -19,16 +17,16 @@ def labels(column: str, positive: Category, negative: Category | None) -> Catego
 
     Raises:
         ValueError: the negative label is missing where it does not go without saying, or is the positive one.
-        TypeError: a label is a list of some.
+        TypeError: a label is neither text nor number.
     """
-    require_kind("pos_label", positive, Hashable, "a text or a number")
-    require_kind("neg_label", negative, Hashable, "a text or a number")
-    if negative is None:
-        if positive not in _OPPOSITES:
-            raise ValueError(f"neg_label: say which label is negative, where the positive one is {positive!r}")
-        negative = _OPPOSITES[positive]
-        if isinstance(positive, bool):
-            negative = bool(negative)
-    if positive == negative:
-        raise ValueError(f"pos_label: the positive and the negative label are both {positive!r}")
+    positive = category("pos_label", positive)
+    negative = _opposite(positive) if negative is None else category("neg_label", negative)
+    if positive == negative or str(positive) == str(negative):
+        raise ValueError(f"pos_label: the positive and the negative label are both {shown(positive)}")
     return Categories(column, (negative, positive))
+
+
+def _opposite(positive: Category) -> Category:
+    if positive not in _OPPOSITES:
+        raise ValueError(f"neg_label: say which label is negative, where the positive one is {shown(positive)}")
+    return not positive if isinstance(positive, bool) else _OPPOSITES[positive]

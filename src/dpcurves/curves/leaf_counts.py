@@ -10,9 +10,11 @@ from fractions import Fraction
 
 from ..data import Axis, Categories, Outside, PartitionQuery
 from ..postprocess.leaf_tilings import Tiling, leaf_tilings
+from ..privacy.given import require_kind
 from ..release import Evidence, Family, Release, Setting, Step
 from .by_category import ByCategory, rows_of
 from .cdf import CDF
+from .counted import CATEGORIES
 from .question import face_of
 
 
@@ -45,6 +47,7 @@ def counted_between_by(
     label: str,
 ) -> Generator[Step, Release, ByCategory[CDF]]:
     """The same for each category, on the same intervals: one curve each, all for the price of one."""
+    require_kind("by", by, Categories, CATEGORIES)
     counts = yield Step(PartitionQuery((by, axis), _tilings(axis, starts, setting)), share)
     face = face_of([*before, counts])
     rows = zip(by.values, rows_of(Evidence.of(counts)), strict=True)

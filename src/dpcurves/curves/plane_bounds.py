@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import display
+from ..privacy.given import require_kind
 from ..release import Face, Release, Setting, Step
 from .private_bounds import Bounds, BoundsQuestion, bounded
 from .question import card_of, face_of
@@ -18,6 +19,8 @@ from .result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+WRITTEN = 'a BoundsQuestion, as in BoundsQuestion("x", 1, 0.9),'
 
 HALF = Fraction(1, 2)
 
@@ -98,6 +101,8 @@ class PlaneBoundsQuestion:
     upwards: BoundsQuestion
 
     def __post_init__(self) -> None:
+        for name in ("across", "upwards"):
+            require_kind(name, getattr(self, name), BoundsQuestion, WRITTEN)
         if self.across.column == self.upwards.column:
             raise ValueError(f"upwards: another column than the first one is needed, got {self.upwards.column!r}")
 

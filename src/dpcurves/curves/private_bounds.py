@@ -14,6 +14,7 @@ from .. import display
 from ..data import Axis, BoundQuery, doubling_grid
 from ..data.doubling import DOUBLINGS
 from ..privacy import Exact
+from ..privacy.given import exact
 from ..release import ALL, Compared, Evidence, Face, Release, Setting, Step
 from .question import card_of, face_of
 from .result import Result
@@ -145,11 +146,8 @@ def bound_query(
     Raises:
         ValueError: `unit`, `coverage` or `doublings` is out of range.
     """
-    try:
-        share = Fraction(str(coverage))
-    except ValueError:
-        raise ValueError(f"coverage: a share above 0 and up to 1 is needed, got {coverage!r}") from None
-    return BoundQuery((Axis(column, doubling_grid(unit, doublings, name=name)),), share, spare)
+    axis = Axis(column, doubling_grid(unit, doublings, name=name))
+    return BoundQuery((axis,), exact("coverage", coverage), spare)
 
 
 def bounded(query: BoundQuery, share: Fraction) -> Generator[Step, Release, tuple[Bounds, Release]]:

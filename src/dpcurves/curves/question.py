@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from .. import display
 from ..data import Query
 from ..privacy import PrivacyLoss
+from ..privacy.given import require_kind
 from ..release import Face, Release, Setting, Step
 from .notes import notes_on_missing
 
@@ -44,7 +45,11 @@ def face_of(releases: Sequence[Release], model: str = "") -> Face:
     """What stands on the face of a curve that was read from these releases.
 
     Losses of the turns add up; what is said of the mechanism is said turn by turn, once where turns agree.
+
+    Raises:
+        TypeError: what is said of the model is no text.
     """
+    require_kind("model", model, str, "a text")
     plans = [release.plan for release in releases]
     loss: PrivacyLoss = plans[0].loss
     for plan in plans[1:]:

@@ -17,6 +17,7 @@ from ..data.query import LARGEST_LEAST
 from ..postprocess import public_generator
 from ..postprocess.simplex import on_simplex
 from ..privacy import Exact, Model, declared
+from ..privacy.given import require_kind, shown
 from ..privacy.whole import make_whole, whole
 from ..release import Evidence, Face, Release, Setting, Step
 from ..surveys import PrivTreeSurvey, Survey, Surveyed
@@ -200,8 +201,10 @@ class ResidualPlotQuestion:
 
     def __post_init__(self) -> None:
         declared(self.model)
+        for name in ("predicted", "residual"):
+            require_kind(name, getattr(self, name), str, "the name of a column")
         if self.survey is not None and (isinstance(self.survey, type) or not hasattr(self.survey, "counts")):
-            raise TypeError(f"survey: one of dpcurves.surveys is needed, as in DawaSurvey(), got {self.survey!r}")
+            raise TypeError(f"survey: one of dpcurves.surveys is needed, as in DawaSurvey(), got {shown(self.survey)}")
         if self.predicted == self.residual:
             raise ValueError(f"residual: another column than that of predictions is needed, got {self.residual!r}")
         make_whole(self, cells="cells")

@@ -13,7 +13,7 @@ from .. import display
 from ..data import Axis, Grid, Outside, RangeQuery
 from ..postprocess import auc, roc_points
 from ..privacy.given import require_kind, several
-from ..privacy.whole import make_whole
+from ..privacy.whole import make_each_whole
 from ..release import ALL, Evidence, Face, Release, Setting, Step
 from .declared_grid import grid_from_json, grid_to_json
 from .question import card_of, face_of
@@ -153,9 +153,10 @@ class RocThresholdsQuestion:
     model: str = "the model is taken as public"
 
     def __post_init__(self) -> None:
+        require_kind("label", self.label, str, "the name of a column")
         require_kind("grid", self.grid, Grid, "a Grid, as in Grid(0, 1, cells=64),")
         object.__setattr__(self, "at", several("at", self.at, "a tuple of numbers of edges, as in (1, 7),"))
-        make_whole(self, at="at")
+        make_each_whole(self, at="at")
         if len(set(self.at)) < len(self.at) or any(not 0 < edge < self.grid.cells for edge in self.at):
             raise ValueError(f"at: numbers of inner edges, 1 to {self.grid.cells - 1}, each once, got {self.at}")
 

@@ -14,7 +14,7 @@ from .. import display
 from ..data import Axis, Grid, Outside, RangeQuery
 from ..postprocess import non_decreasing
 from ..privacy.given import require_kind, several
-from ..privacy.whole import make_whole
+from ..privacy.whole import make_each_whole
 from ..release import ALL, Evidence, Face, Release, Setting, Step
 from .counted import axis_label
 from .declared_grid import grid_from_json, grid_to_json
@@ -140,7 +140,7 @@ class ThresholdsQuestion:
     def __post_init__(self) -> None:
         require_kind("grid", self.grid, Grid, "a Grid, as in Grid(0, 100, cells=64),")
         object.__setattr__(self, "at", several("at", self.at, "a tuple of numbers of edges, as in (1, 7),"))
-        make_whole(self, at="at")
+        make_each_whole(self, at="at")
         if not self.at or len(set(self.at)) < len(self.at):
             raise ValueError("at: at least one number of an edge is needed, each once")
         if any(not 0 <= edge <= self.grid.cells for edge in self.at):

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from math import isnan
+from re import search
+from typing import Any
+
+import numpy as np
 
 from ..privacy.given import require_kind, several
 from .grid import Grid
 
 Category = str | int | float | bool
+SCALARS: tuple[tuple[type, type], ...] = (
+    (np.str_, str), (np.bool_, bool), (np.integer, int), (np.floating, float)
+)  # fmt: skip
+"""NumPy's, and what they are in Python."""
+MOST_DIGITS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +49,20 @@ class Categories:
     does for 1; a category that is text stands for the same text, and in a column of numbers for the number it spells.
 
     Raises:
-        ValueError: no category, or one twice, or two that print alike, or one that equals nothing (NaN).
-        TypeError: they are one text, or none of several things.
+        ValueError: no category, or one twice, or two that print alike, or one that no value can equal.
+        TypeError: they are one text, or none of several things, or one of them is neither text nor number.
     """
 
     column: str
     values: tuple[Category, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", several("categories", self.values, 'a tuple of them, as in ("a", "b"),'))
-        for value in self.values:
-            require_kind("categories", value, Hashable, "a text or a number")
-        different = min(len(set(self.values)), len(set(map(str, self.values))))
-        if not self.values or different < len(self.values) or any(map(_is_nan, self.values)):
-            raise ValueError(f"{self.column}: declare at least one category, each once, got {self.values}")
+        require_kind("column", self.column, str, "the name of a column")
+        given = several("categories", self.values, 'a tuple of them, as in ("a", "b"),')
+        values = tuple(category("categories", each) for each in given)
+        if not values or min(len(set(values)), len(set(map(str, values)))) < len(values):
+            raise ValueError("categories: at least one is needed, each once")
+        object.__setattr__(self, "values", values)
 
     @property
     def slots(self) -> int:
@@ -62,5 +70,30 @@ class Categories:
         return len(self.values)
 
 
-def _is_nan(value: Category) -> bool:
-    return isinstance(value, float) and isnan(value)
+def category(name: str, given: Any) -> Category:
+    """What `given` declares, as Python's text, number or truth value. `name` is what it is called where it is declared.
+
+    Raises:
+        TypeError: it is of another kind: a date, bytes, a member of an enum, a tuple. No value would equal it.
+        ValueError: it is NaN, or text that is not Unicode, or has more digits than Python prints.
+
+    >>> category("pos_label", np.float64(0.5)), category("pos_label", np.bool_(True))
+    (0.5, True)
+    """
+    value: Category = _in_python(given)
+    if type(value) not in (str, int, float, bool):
+        raise TypeError(f"{name}: a text, a number, True or False is needed, got a {type(given).__name__}")
+    if isinstance(value, float) and isnan(value):
+        raise ValueError(f"{name}: NaN equals nothing; what has no value is missing")
+    if isinstance(value, str) and search("[\ud800-\udfff]", value):
+        raise ValueError(f"{name}: a text of Unicode characters is needed, without lone surrogates")
+    if isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
+        raise ValueError(f"{name}: a whole number of at most {MOST_DIGITS} digits is needed")
+    return value
+
+
+def _in_python(given: Any) -> Any:
+    """NumPy's scalars as Python's. A span of time is a whole number by its class alone."""
+    if isinstance(given, np.timedelta64):
+        return given
+    return next((kind(given) for scalar, kind in SCALARS if isinstance(given, scalar)), given)

@@ -12,7 +12,7 @@ from re import fullmatch
 import numpy as np
 from numpy.typing import NDArray
 
-from ..privacy.given import chosen, number
+from ..privacy.given import chosen, number, require_kind, shown
 from ..privacy.whole import whole
 
 MOST_LAID_OUT = 2**20
@@ -118,7 +118,7 @@ class Grid:
         """These edges, which must rise."""
         try:
             exact = tuple(float(edge) for edge in edges)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ValueError("grid: at least two edges are needed, which are numbers") from None
         if len(exact) < 2 or any(not left < right for left, right in pairwise(exact)):
             raise ValueError("grid: at least two edges are needed, each above the one before")
@@ -129,6 +129,7 @@ class Grid:
     @classmethod
     def parse(cls, text: str) -> Grid:
         """Read ``lower:upper:cells``; before it may stand ``geometric:`` or ``logistic:``; cells may be ``2^32``."""
+        require_kind("grid", text, str, "a text as 0:100:1024")
         parts, spacing = text.split(":"), Spacing.LINEAR
         if parts[0] in {Spacing.GEOMETRIC.value, Spacing.LOGISTIC.value}:
             spacing = Spacing(parts.pop(0))
@@ -137,7 +138,7 @@ class Grid:
             if len(parts) != 3:
                 raise IndexError
         except (ValueError, IndexError):
-            raise ValueError(f"grid: write lower:upper:cells, as in 0:100:1024, not {text!r}") from None
+            raise ValueError(f"grid: write lower:upper:cells, as in 0:100:1024, not {shown(text)}") from None
         return cls.spaced(spacing, lower, upper, cells=cells)
 
     def _set(  # noqa: PLR0917

@@ -9,13 +9,14 @@ from math import prod
 from typing import NamedTuple, Self
 
 from ..privacy.given import chosen
-from ..privacy.whole import make_whole
+from ..privacy.whole import make_each_whole, make_whole
 from .axis import Axis
 from .grid import Grid, Outside
 from .ranks import AucQuery, MedianQuery
 from .region import BucketQuery, MisfitQuery, RegionQuery, WaveletQuery
 from .table import Hint, Read, Table
 
+MOST_PIECES = 2**16
 LARGEST_WEIGHT = 2**31
 MOST_WEIGHTS = 2**20
 FINEST_SHARE = 10**6
@@ -106,6 +107,7 @@ class CutQuery(Table):
     """Numbers of inner edges of the one axis that cut the records into `pieces` of about equal size.
 
     Raises:
+        ValueError: there are more than 2**16 pieces.
         TypeError: `pieces` is no whole number.
     """
 
@@ -113,6 +115,8 @@ class CutQuery(Table):
 
     def __post_init__(self) -> None:
         make_whole(self, pieces="pieces")
+        if self.pieces > MOST_PIECES:
+            raise ValueError(f"pieces: at most {MOST_PIECES} are cut, got {self.pieces}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +136,8 @@ class SplitQuery(Table):
     least: int
 
     def __post_init__(self) -> None:
-        make_whole(self, fans="fans", least="least")
+        make_each_whole(self, fans="fans")
+        make_whole(self, least="least")
         if len(self.fans) != len(self.axes) or min(self.fans, default=0) < 1:
             raise ValueError(f"fans: one of at least 1 is needed for each axis, got {self.fans}")
         if not 0 <= self.least <= LARGEST_LEAST:
@@ -157,7 +162,7 @@ class RangeQuery(Table):
     at: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        make_whole(self, at="at")
+        make_each_whole(self, at="at")
         if len(self.axes) != 1 or not isinstance(self.axes[0], Axis):
             raise ValueError("axes: prefixes are counted along one column of numbers")
         if any(not 0 <= slots <= self.cells for slots in self.at):

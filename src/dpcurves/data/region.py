@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from ..privacy.whole import make_whole
+from ..privacy.whole import make_each_whole
 from .table import Read, Table
 
 Places = range | tuple[int, ...]
@@ -127,7 +127,7 @@ class MisfitQuery(Table):
     expected: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        make_whole(self, expected="expected")
+        make_each_whole(self, expected="expected")
         if not self.boxes or not all(_lies_within(box, self.shape) for box in self.boxes):
             raise ValueError(f"boxes: at least one is needed, each with cells of a table of shape {self.shape}")
         if len(self.expected) != len(self.boxes):

@@ -7,7 +7,7 @@ from .calibration_picture import draw_calibration, draw_hosmer_lemeshow
 from .canvas import LANDSCAPE, SQUARE, headless_axes
 from .card import card
 from .counts_picture import draw_counts
-from .curve_json import Opened, envelope, opened, privacy_object
+from .curve_json import Opened, bundle, envelope, opened, privacy_object
 from .distribution_picture import draw_bins, draw_cdf, draw_histogram, draw_quantiles
 from .footer import SEEDED, footer
 from .frame import to_frame
@@ -19,9 +19,9 @@ from .roc_picture import draw_roc
 from .terminal import curve_table, ledger_table
 
 __all__ = [
-    "LANDSCAPE", "SEEDED", "SQUARE", "Balance", "Charge", "Opened", "Refusal", "card", "check_document", "curve_schema",
-    "curve_table", "draw_binned_residuals", "draw_bins", "draw_bounds", "draw_calibration", "draw_cdf", "draw_counts",
-    "draw_histogram", "draw_hosmer_lemeshow", "draw_plane_bounds", "draw_quantiles", "draw_residual_density",
-    "draw_residual_points", "draw_roc", "envelope", "footer", "headless_axes", "ledger_table", "opened",
-    "privacy_object", "report", "save_figure", "svg_text", "to_frame",
+    "LANDSCAPE", "SEEDED", "SQUARE", "Balance", "Charge", "Opened", "Refusal", "bundle", "card", "check_document",
+    "curve_schema", "curve_table", "draw_binned_residuals", "draw_bins", "draw_bounds", "draw_calibration",
+    "draw_cdf", "draw_counts", "draw_histogram", "draw_hosmer_lemeshow", "draw_plane_bounds", "draw_quantiles",
+    "draw_residual_density", "draw_residual_points", "draw_roc", "envelope", "footer", "headless_axes",
+    "ledger_table", "opened", "privacy_object", "report", "save_figure", "svg_text", "to_frame",
 ]  # fmt: skip

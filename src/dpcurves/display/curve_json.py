@@ -72,6 +72,20 @@ def envelope(kind: str, arrays: Mapping[str, object], face: Face, evidence: Mapp
     return json.dumps(document, allow_nan=False)
 
 
+def bundle(curves: Mapping[str, str], face: Face, evidence: Mapping[str, object]) -> str:
+    """One JSON text (``kind`` is ``curves``) of curves that `envelope` wrote: they stand in it as they are.
+
+    Args:
+        curves: Their texts, by name.
+        face: What stands on the face of all.
+        evidence: ``question``, and no ``releases``: each curve has its own.
+    """
+    facts = {"kind": "curves", "schema": SCHEMA, "privacy": privacy_object(face), "evidence": _plain(evidence)}
+    check_document({**facts, "curves": {}})
+    each = ", ".join(f"{json.dumps(name)}: {text}" for name, text in curves.items())
+    return f'{json.dumps(facts)[:-1]}, "curves": {{{each}}}}}'
+
+
 def opened(text: str, kind: str) -> Opened:
     """The curve in `text`.
 
@@ -89,11 +103,11 @@ def opened(text: str, kind: str) -> Opened:
 
 def privacy_object(face: Face) -> dict[str, object]:
     """The ``privacy`` object of a curve."""
-    return {
+    return _mapped({
         "epsilon": face.epsilon, "rho": face.rho, "adjacency": face.adjacency, "unit": face.unit or None,
         "rows_per_unit": face.rows_per_unit, "units": face.units, "trust": face.trust, "mechanism": face.mechanism,
         "seeded": face.seeded, "grant": face.grant, "missing_rule": MISSING_RULE, "model": face.model,
-    }  # fmt: skip
+    })  # fmt: skip
 
 
 def _face(stored: Mapping[str, Any]) -> Face:
@@ -159,18 +173,31 @@ def _numbers(entries: list[int | float | None]) -> NDArray[Any]:
 def _plain(value: object) -> object:
     """`value` out of JSON's own types: what is not finite is null."""
     if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
+        return value.tolist() if value.dtype.kind in "biu" or _is_finite(value) else _plain(value.tolist())
     if isinstance(value, np.generic):
         return _plain(value.item())
     if isinstance(value, Mapping):
         return _mapped(value)
     if isinstance(value, (list, tuple)):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    if value is None or isinstance(value, (str, int)):
+        return list(value) if set(map(type, value)) <= {int} else [_plain(entry) for entry in value]
+    return _plain_scalar(value)
+
+
+def _plain_scalar(value: object) -> object:
+    """Of JSON's own type, also where what is given is derived from it: a text may call itself otherwise."""
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if isfinite(value) else None
     raise TypeError(f"curve: {type(value).__name__} has no form in JSON")
+
+
+def _is_finite(array: NDArray[Any]) -> bool:
+    return array.dtype.kind == "f" and bool(np.isfinite(array).all())
 
 
 def _mapped(value: Mapping[Any, object]) -> dict[str, object]:

@@ -5,10 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from numbers import Real
 from typing import Any, TypeVar
 
 Member = TypeVar("Member", bound=Enum)
+Exact = Fraction | Decimal | int | float | str
+
+MOST_SHOWN = 60
+MOST_WRITTEN = 400
+"""Characters of an exact number."""
+MOST_TENS = 300
+"""Of its powers of ten, up or down: nearly as many as doubles have."""
+
+
+def shown(given: object) -> str:
+    """What was given, on one short line: of what is no single text or number just the kind, for it may hold records.
+
+    >>> shown("0:1"), shown([3, 4]), shown(10**99)
+    ("'0:1'", 'a list', 'an int of 100 characters')
+    """
+    kind = given.__name__ if isinstance(given, type) else type(given).__name__
+    named = f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
+    if isinstance(given, type):
+        return f"the class {kind}"
+    if not isinstance(given, str | int | float | Fraction | Decimal | None):
+        return named
+    try:
+        text = repr(float(given) if isinstance(given, float) else given)
+    except Exception:  # a whole number that Python does not print, or an object's own trouble
+        return named
+    return text if len(text) <= MOST_SHOWN and text.isprintable() else f"{named} of {len(text)} characters"
 
 
 def chosen(name: str, given: object, choices: type[Member], *, also: str = "") -> Member:
@@ -25,18 +52,55 @@ def chosen(name: str, given: object, choices: type[Member], *, also: str = "") -
     if isinstance(given, choices):
         return given
     if not isinstance(given, str) or given not in words:
-        raise ValueError(f"{name}: one of {', '.join(words)} is needed{also}, got {given!r}")
+        raise ValueError(f"{name}: one of {', '.join(words)} is needed{also}, got {shown(given)}")
     return words[given]
 
 
-def require_kind(name: str, given: object, kind: type[Any], written: str) -> None:
+def require_kind(name: str, given: object, kind: type[Any] | tuple[type[Any], ...], written: str) -> None:
     """It is of this kind; `written` says what to write.
 
     Raises:
         TypeError: it is of another.
     """
     if not isinstance(given, kind):
-        raise TypeError(f"{name}: {written} is needed, got {given!r}")
+        raise TypeError(f"{name}: {written} is needed, got {shown(given)}")
+
+
+def exact(name: str, given: Any) -> Fraction:
+    """A finite number above zero, exactly; a float means the decimal that it prints.
+
+    Raises:
+        ValueError: it is none, or far beyond all that is ever needed, so that it would be worked out for ever.
+
+    >>> exact("epsilon", 0.1), exact("epsilon", "1/3")
+    (Fraction(1, 10), Fraction(1, 3))
+    """
+    found = _written(given)
+    if found is None or found <= 0:
+        raise ValueError(f"{name}: a finite number above zero is needed, got {shown(given)}")
+    if not _is_workable(found):
+        raise ValueError(f"{name}: a number from 1e-{MOST_TENS} to 1e{MOST_TENS} is needed, got {shown(given)}")
+    return Fraction(found)
+
+
+def _written(given: Any) -> Fraction | Decimal | None:
+    """The finite number that was given or written; None where it is none."""
+    if isinstance(given, Fraction):  # of Python's integers: NumPy's, which it may hold, overflow
+        return Fraction(int(given.numerator), int(given.denominator))
+    try:
+        text = str(given)
+        found = Fraction(text) if "/" in text and len(text) <= MOST_WRITTEN else Decimal(text)
+    except Exception:  # it has no text, or one of no number
+        return None
+    return found if isinstance(found, Fraction) or found.is_finite() else None
+
+
+def _is_workable(found: Fraction | Decimal) -> bool:
+    """Whether it has so few digits that it is worked out at once."""
+    if isinstance(found, Decimal) and not (abs(found.adjusted()) <= MOST_TENS and len(str(found)) <= MOST_WRITTEN):
+        return False
+    exactly = Fraction(found)
+    return bool(Fraction(1, 10**MOST_TENS) <= exactly <= 10**MOST_TENS)
 
 
 def number(name: str, given: Any) -> float:
@@ -46,12 +110,17 @@ def number(name: str, given: Any) -> float:
         TypeError: it is none.
         ValueError: it has more digits before its point than a double.
     """
-    if not isinstance(given, Real | Decimal):
-        raise TypeError(f"{name}: a number is needed, got {given!r}")
+    if not isinstance(given, Real | Decimal) or _is_span(given):
+        raise TypeError(f"{name}: a number is needed, got {shown(given)}")
     try:
         return float(given)
-    except OverflowError:
+    except (OverflowError, ValueError):  # the latter of NaNs that signal
         raise ValueError(f"{name}: a number that a double can hold is needed") from None
+
+
+def _is_span(given: object) -> bool:
+    """Whether it is a span of time, which to NumPy is a whole number by its class."""
+    return bool(getattr(getattr(given, "dtype", None), "kind", "") == "m")
 
 
 def chance(name: str, given: Any) -> float:
@@ -63,7 +132,7 @@ def chance(name: str, given: Any) -> float:
     """
     found = number(name, given)
     if not 0 < found < 1:
-        raise ValueError(f"{name}: a number between 0 and 1 is needed, as in 0.95, got {given}")
+        raise ValueError(f"{name}: a number between 0 and 1 is needed, as in 0.95, got {shown(given)}")
     return found
 
 
@@ -88,5 +157,5 @@ def several(name: str, given: Any, written: str) -> tuple[Any, ...]:
         TypeError: it is a single thing, or text.
     """
     if isinstance(given, str | bytes) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) != 1:
-        raise TypeError(f"{name}: {written} is needed, got {given!r}")
+        raise TypeError(f"{name}: {written} is needed, got {shown(given)}")
     return tuple(given)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
-from math import isfinite
 
 from .composition import composed_epsilon
 from .conversion import epsilon_of_zcdp
-
-Exact = Fraction | Decimal | int | float | str
+from .given import Exact, exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +38,13 @@ class PrivacyLoss:
     @classmethod
     def pure(cls, epsilon: Exact) -> PrivacyLoss:
         """Pure differential privacy."""
-        exact = _exact(epsilon, "epsilon")
-        return cls(exact, exact**2 / 2)
+        known = exact("epsilon", epsilon)
+        return cls(known, known**2 / 2)
 
     @classmethod
     def zcdp(cls, rho: Exact) -> PrivacyLoss:
         """Zero-concentrated differential privacy."""
-        return cls(None, _exact(rho, "rho"))
+        return cls(None, exact("rho", rho))
 
     def __post_init__(self) -> None:
         if not all(isinstance(part, Fraction | int | None) for part in (self.epsilon, self.rho)):
@@ -118,20 +115,3 @@ class PrivacyLoss:
 
     def __str__(self) -> str:
         return f"rho {float(self.rho):g}" if self.epsilon is None else f"epsilon {float(self.epsilon):g}"
-
-
-def _exact(value: Exact, name: str) -> Fraction:
-    if isinstance(value, float) and not isfinite(value):
-        raise ValueError(f"{name}: a finite number above zero is needed, got {value}")
-    try:
-        exact = _plain(value) if isinstance(value, Fraction) else Fraction(str(value))
-    except (ValueError, ZeroDivisionError):
-        raise ValueError(f"{name}: a number above zero is needed, got {value!r}") from None
-    if exact <= 0:
-        raise ValueError(f"{name}: a number above zero is needed, got {value}")
-    return exact
-
-
-def _plain(value: Fraction) -> Fraction:
-    """Of Python's integers: NumPy's, which a fraction may hold, overflow."""
-    return Fraction(int(value.numerator), int(value.denominator))

@@ -5,21 +5,34 @@ from __future__ import annotations
 from operator import index
 from typing import Any
 
+from .given import several, shown
+
+MOST_BITS = 256
+
 
 def make_whole(thing: object, **names: str) -> None:
     """Put Python's integers in place of NumPy's, which overflow in silence, in fields of a frozen dataclass.
 
     Args:
-        thing: What has the fields, which hold a whole number or a tuple of such.
+        thing: What has the fields, which hold a whole number.
         names: What each field is called where it is written wrong.
 
     Raises:
         TypeError: a field holds something else.
     """
     for field, name in names.items():
-        value = getattr(thing, field)
-        several = isinstance(value, tuple)
-        object.__setattr__(thing, field, tuple(whole(name, each) for each in value) if several else whole(name, value))
+        object.__setattr__(thing, field, whole(name, getattr(thing, field)))
+
+
+def make_each_whole(thing: object, **names: str) -> None:
+    """Do as `make_whole`, with fields that hold a tuple of whole numbers.
+
+    Raises:
+        TypeError: a field holds something else.
+    """
+    for field, name in names.items():
+        given = several(name, getattr(thing, field), "a tuple of whole numbers")
+        object.__setattr__(thing, field, tuple(whole(name, each) for each in given))
 
 
 def whole(name: str, value: Any) -> int:
@@ -27,8 +40,12 @@ def whole(name: str, value: Any) -> int:
 
     Raises:
         TypeError: it is none.
+        ValueError: it has more than 256 bits: it would not be shown, nor worked with in doubles.
     """
     try:
-        return int(index(value))
+        found = int(index(value))
     except TypeError:
-        raise TypeError(f"{name}: a whole number is needed, got {value!r}") from None
+        raise TypeError(f"{name}: a whole number is needed, got {shown(value)}") from None
+    if found.bit_length() > MOST_BITS:
+        raise ValueError(f"{name}: a whole number of at most {MOST_BITS} bits is needed, got {shown(value)}")
+    return found

@@ -24,6 +24,11 @@ class TrustModel(Protocol[Holder]):
     """
 
     @property
+    def holders(self) -> tuple[type, ...]:
+        """Whom it needs, each by its kind: a session has one curator, and refuses a model that asks for others."""
+        ...
+
+    @property
     def adaptive(self) -> bool:
         """Whether a later turn may count on cells that depend on earlier answers."""
         ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from math import prod
 
 from ..data import Query, RangeQuery
 from ..data.records import tabulate
@@ -13,10 +14,12 @@ from ..mechanisms import AUTO, Choice, Lazy, Mechanism
 from ..noise.memory import Memory
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
-from ..release import Plan, Release
+from ..release import Plan, Release, UnsupportedQuery
 from .base import require
 from .curator import Curator
 
+MOST_CELLS = 2**22
+"""Of a table in which every cell gets its noise: beyond, thresholds are looked at without it."""
 SEEDED, PAID = "seeded", "paid"
 _DIGITS = 15  # of a fingerprint in base 16
 
@@ -33,12 +36,23 @@ class Central:
     mechanism: Mechanism | Lazy = AUTO
 
     @property
+    def holders(self) -> tuple[type, ...]:
+        """One curator."""
+        return (Curator,)
+
+    @property
     def adaptive(self) -> bool:
         """A curator still has the records after each answer; a mechanism that was named answers once, in its way."""
         return isinstance(self.mechanism, Choice)
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What the curator would do."""
+        """What the curator would do.
+
+        Raises:
+            UnsupportedQuery: the mechanism cannot answer, or there are more cells than are counted one by one.
+        """
+        if not isinstance(query, RangeQuery) and prod(query.shape) > MOST_CELLS:
+            raise UnsupportedQuery(f"grid: at most {MOST_CELLS} cells are counted one by one, got {prod(query.shape)}")
         plan = self.mechanism.plan(query, loss, adjacency)
         return replace(plan, made_by=f"one curator: {plan.made_by}")
 

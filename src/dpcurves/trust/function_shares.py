@@ -80,6 +80,11 @@ class FunctionShares:
     owners: Owners = Owners.UNCHECKED
 
     @property
+    def holders(self) -> tuple[type, ...]:
+        """Two servers, with their shares."""
+        return (ShareHolder,) * SERVERS
+
+    @property
     def adaptive(self) -> bool:
         """Owners have encoded their cells and gone: later turns can choose thresholds, not cells."""
         return False

@@ -12,6 +12,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from ...privacy import EACH_RECORD, Unit
+from ...privacy.given import shown
 from .column import place_of
 from .counting import Records
 from .csv_lines import source_of_csv
@@ -100,5 +101,7 @@ def _file(path: Path, delimiter: str) -> Source:
 
 def _checked(delimiter: str) -> str:
     if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii() or delimiter in OWN_DELIMITERS:
-        raise ValueError(f"delimiter: one character of ASCII is needed, no quote and no line end, got {delimiter!r}")
+        raise ValueError(
+            f"delimiter: one character of ASCII is needed, no quote and no line end, got {shown(delimiter)}"
+        )
     return delimiter

@@ -1,0 +1,188 @@
+"""Whatever is given for whichever argument: it is answered, or refused by its name before anything is charged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from odd_values import ODD
+
+import dpcurves as dp
+from dpcurves import curves
+from dpcurves.ledger import Ledger
+from dpcurves.trust import FunctionShares
+
+ONE = dp.PrivacyLoss.pure(1)
+NAMED = re.compile(r"[a-z_]+(, [a-z_]+)*: [^\n]{1,400}")
+REFUSALS = (TypeError, ValueError, dp.UnsupportedQuery, dp.BudgetExceeded)
+SLOTS = dp.Grid(0, 1, cells=8)
+HALVES = np.arange(40) % 2
+TABLE = {
+    "x": np.arange(40) / 40, "y": HALVES, "z": np.arange(40) - 20.0, "t": np.where(HALVES, "a", "b"),
+    "l": ["a", 1] * 20, "x by y": np.arange(40) % 16, "d": np.arange(40).astype("datetime64[D]"),
+}  # fmt: skip
+CELLS: dict[str, Any] = {"column": "x", "grid": SLOTS}
+CLASSES: dict[str, Any] = {"label": "y", "score": "x", "grid": SLOTS}
+VALID: dict[str, dict[str, Any]] = {
+    "BinnedResidualsQuestion": {**CLASSES, "model": dp.PUBLIC_MODEL, "bins": 2},
+    "BisectionCdfQuestion": {**CELLS, "rounds": 2},
+    "BoundsQuestion": {"column": "z", "unit": 1, "coverage": 0.9},
+    "CalibrationQuestion": {**CLASSES, "groups": 2},
+    "CdfQuestion": CELLS,
+    "CutsCdfQuestion": {**CELLS, "pieces": 2},
+    "HistogramQuestion": CELLS,
+    "HosmerLemeshowQuestion": {**CLASSES, "groups": 2},
+    "PartitionCdfQuestion": CELLS,
+    "PlaneBoundsQuestion": {"across": dp.BoundsQuestion("x", 1, 0.9), "upwards": dp.BoundsQuestion("z", 1, 0.9)},
+    "QuantileQuestion": {**CELLS, "p": 0.5},
+    "QuantilesQuestion": {**CELLS, "at": (0.5,)},
+    "ResidualPlotQuestion": {
+        "predicted": "x", "residual": "z", "unit_predicted": 1, "unit_residual": 1, "coverage": 0.9,
+        "model": dp.PUBLIC_MODEL, "cells": 4,
+    },
+    "RocQuestion": CLASSES,
+    "RocThresholdsQuestion": {**CLASSES, "at": (3,)},
+    "SmoothAucQuestion": CLASSES,
+    "ThresholdsQuestion": {**CELLS, "at": (3,)},
+}  # fmt: skip
+
+
+def opened(**settings: Any) -> dp.Session:
+    given: dict[str, Any] = {
+        "table": TABLE, "budget": dp.PrivacyLoss.pure(10**8), "adjacency": dp.ADD_REMOVE, **settings
+    }  # fmt: skip
+    return dp.Session(**given)
+
+
+@pytest.fixture
+def charges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was charged, request by request."""
+    made: list[str] = []
+    charge = Ledger.charge
+
+    def noted(self: Ledger, *args: Any, **more: Any) -> Any:
+        grant = charge(self, *args, **more)
+        made.append(grant.request)
+        return grant
+
+    monkeypatch.setattr(Ledger, "charge", noted)
+    return made
+
+
+def trouble(attempt: Callable[[], object], charges: list[str]) -> str | None:
+    """What was charged and then failed, or ended in an error that names no argument; None if all is well."""
+    before = len(charges)
+    try:
+        attempt()
+    except Exception as error:
+        paid = "PAID " if len(charges) > before else ""
+        named = isinstance(error, dp.BudgetExceeded) or NAMED.fullmatch(str(error))
+        return None if not paid and isinstance(error, REFUSALS) and named else f"{paid}{type(error).__name__}: {error}"
+    return None
+
+
+def shown(value: object) -> str:
+    try:
+        return f"{type(value).__name__} {value!r}"
+    except Exception:
+        return type(value).__name__
+
+
+def answered(session: dp.Session, make: Callable[[], Any], asked: set[str]) -> None:
+    """Ask, and write down what comes of it, as everybody may who paid. What was asked before is not asked again."""
+    question = make()
+    if shown(question) not in asked:
+        session.ask(question, ONE).to_json()
+        asked.add(shown(question))
+
+
+def test_every_question_of_the_package_is_tried() -> None:
+    assert set(VALID) == {name for name in dir(curves) if name.endswith("Question") and name != "Question"}
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_nothing_that_is_given_to_a_question_is_charged_and_then_fails(name: str, charges: list[str]) -> None:
+    make, session, asked = getattr(curves, name), opened(), set[str]()
+    each = [(field.name, value) for field in fields(make) for value in ODD]
+    found = [
+        f"{field}={shown(value)}: {wrong}"
+        for field, value in each
+        if (wrong := trouble(partial(answered, session, partial(make, **VALID[name] | {field: value}), asked), charges))
+    ]
+    assert not found, "\n".join(found)
+    assert asked  # else nothing was tried
+
+
+def declared(value: Any) -> list[Any]:
+    """The value as a category, if it may be one."""
+    try:
+        return list(dp.Categories("t", (value,)).values)
+    except REFUSALS:
+        return []
+
+
+@pytest.mark.parametrize("column", ["t", "l", "x", "y"])
+def test_whatever_may_be_declared_a_category_is_counted_in_any_column(column: str, charges: list[str]) -> None:
+    known = {str(each): each for value in ODD for each in declared(value) if not isinstance(each, bool)}
+    by = dp.Categories(column, tuple({each: None for each in known.values()}))
+    curve = opened().ask(dp.HistogramQuestion("x", SLOTS, by), ONE)
+    assert len(curve) == by.slots > 30
+    assert len(charges) == 1
+    curve.to_json()
+
+
+def test_nothing_that_is_given_to_ask_is_charged_and_then_fails(charges: list[str]) -> None:
+    session, question = opened(), dp.CdfQuestion(**CELLS)
+    asks: dict[str, Callable[[Any], Any]] = {
+        "question": lambda value: session.ask(value, ONE),
+        "loss": lambda value: session.ask(question, value),
+        "request": lambda value: session.ask(question, ONE, value),
+        "plan": lambda value: session.plan(value, value),
+    }
+    found = [
+        f"{name}={shown(value)}: {wrong}"
+        for name, ask in asks.items()
+        for value in ODD
+        if (wrong := trouble(partial(ask, value), charges))
+    ]
+    assert not found, "\n".join(found)
+
+
+SETTINGS = (
+    "table", "budget", "adjacency", "unit", "rows_per_unit", "units", "delimiter", "dataset", "ledger", "trust",
+    "randomness",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_nothing_that_is_given_to_a_session_is_charged_and_then_fails(
+    name: str, charges: list[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text("x;y\n0.5;1\n")
+    more: dict[str, dict[str, Any]] = {
+        "unit": {"rows_per_unit": 1}, "rows_per_unit": {"unit": "t"}, "units": {"adjacency": dp.REPLACE_ONE},
+        "delimiter": {"table": file},
+    }  # fmt: skip
+
+    def ask(value: Any) -> None:
+        opened(**{**more.get(name, {}), name: value}).ask(dp.CdfQuestion(**CELLS), ONE)
+
+    found = [f"{name}={shown(value)}: {wrong}" for value in ODD if (wrong := trouble(partial(ask, value), charges))]
+    assert not found, "\n".join(found)
+
+
+def test_a_trust_model_that_needs_more_than_a_curator_is_refused_before_anything_is_charged() -> None:
+    with pytest.raises(dp.UnsupportedQuery, match=r"^trust: a session has one curator, .* ShareHolder, ShareHolder$"):
+        opened(trust=FunctionShares(), adjacency=dp.REPLACE_ONE)
+    plans = dp.rehearse(
+        dp.ThresholdsQuestion("x", SLOTS, (3,)), ONE,
+        dp.REPLACE_ONE.among(dp.EACH_RECORD, 40), FunctionShares(),
+    )  # fmt: skip
+    assert len(plans) == 1
