@@ -10,7 +10,8 @@ from typer.testing import Result
 
 import dpcurves as dp
 from dpcurves import CDF, Histogram, Quantiles
-from dpcurves.cli.views import CdfView
+from dpcurves.cli.column_views import CdfView
+from dpcurves.cli.output import Covering
 from dpcurves.display import check_document
 
 Run = Callable[..., Result]
@@ -95,16 +96,16 @@ def test_a_histogram_is_shown_with_its_face_below(run: Run, parquet: Path) -> No
 
 def test_a_long_curve_is_thinned_on_the_terminal(run: Run, parquet: Path) -> None:
     result = run("cdf", parquet, "--column", "delay", "--grid", "-100:300:1024", *ONE)
-    assert "20 of 1025 rows are shown" in result.stdout
-    assert "lower, upper: a band that holds the whole curve with chance 0.95" in result.stdout
+    assert "20 of 1,025 rows are shown" in result.stdout
+    assert "95% band for these records; population: 95% band for the population" in result.stdout
     assert len(result.stdout.splitlines()) < 40
 
 
 def test_the_band_of_a_very_fine_curve_is_left_to_its_picture() -> None:
     curve = dp.cdf([1, 2, 3] * 9, grid=dp.Grid(0, 4, cells=64), epsilon=1, adjacency=dp.REPLACE_ONE)
-    (shown,) = CdfView(0.95, most=64).tables(curve)
+    (shown,) = CdfView(Covering(0.95, True), most=64).tables(curve)
     assert list(shown.columns) == ["x", "y"]
-    assert shown.headline == "of more than 64 edges no band is shown; --plot draws it"
+    assert shown.headline == "no band is shown of more than 64 edges"
 
 
 def test_every_declared_category_has_a_curve(run: Run, parquet: Path) -> None:

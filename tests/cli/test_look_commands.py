@@ -70,9 +70,9 @@ def test_another_grid_under_that_request_is_refused(run: Run, parquet: Path, led
     [
         (
             ("thresholds", "--at", "0,100"),
-            ("x", "count", "error", "noise path through 32 levels", "standard deviation"),
+            ("x", "count", "error", "noise path through 32 levels", "standard error of the noise"),
         ),
-        (("quantile", "--at", "0.25"), ("p", "lower", "upper", "0.25", "covers with chance 0.95")),
+        (("quantile", "--at", "0.25"), ("p", "lower", "upper", "0.25", "95% interval for these records")),
     ],
 )
 def test_looks_are_shown_with_their_face_and_drawn(

@@ -17,6 +17,10 @@ def test_pictures_have_one_of_three_endings(tmp_path: Path, ending: str) -> None
     Output(plot=str(tmp_path / f"a{ending}")).require_writable()
 
 
+def written(argument: str, file: Path) -> Output:
+    return Output(json=str(file)) if argument == "json" else Output(plot=str(file))
+
+
 @pytest.mark.parametrize("name", ["a.jpg", "a", ".svg", "a.svg.gz"])
 def test_another_ending_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(Misuse, match=r"^plot: a file that ends in \.svg, \.png, \.pdf is needed"):
@@ -26,14 +30,14 @@ def test_another_ending_is_refused(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("argument", ["json", "plot"])
 def test_a_folder_that_is_not_there_is_found_out_first(tmp_path: Path, argument: str) -> None:
     with pytest.raises(Misuse, match=f"^{argument}: the folder of .* is not there$"):
-        Output(**{argument: str(tmp_path / "none" / "a.svg")}).require_writable()
+        written(argument, tmp_path / "none" / "a.svg").require_writable()
 
 
 @pytest.mark.parametrize("argument", ["json", "plot"])
 def test_a_folder_is_no_file(tmp_path: Path, argument: str) -> None:
     (tmp_path / "a.svg").mkdir()
     with pytest.raises(Misuse, match=f"^{argument}: .* is a folder; a file is needed$"):
-        Output(**{argument: str(tmp_path / "a.svg")}).require_writable()
+        written(argument, tmp_path / "a.svg").require_writable()
 
 
 def test_a_folder_that_takes_no_file_is_found_out_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +110,7 @@ def test_nothing_is_written_over_what_is_read(*, tmp_path: Path, argument: str, 
         kept.write_text("kept")
     for name in (kept, tmp_path / "." / ".." / tmp_path.name / "a.svg", _linked(tmp_path)):
         with pytest.raises(Misuse, match=f"^{argument}: .* is DATA itself, which would be lost; name another file$"):
-            Output(**{argument: str(name)}).require_apart(Input("DATA itself", kept))
+            written(argument, name).require_apart(Input("DATA itself", kept))
 
 
 def _linked(folder: Path) -> Path:

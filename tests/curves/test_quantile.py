@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from fractions import Fraction
+from math import inf, isnan
 
 import numpy as np
 import pytest
@@ -51,14 +53,28 @@ def test_it_finds_the_edge_above_the_quantile_in_as_many_looks_as_halvings() -> 
 def test_a_grid_of_one_cell_needs_one_look() -> None:
     found, looks = asked(QuantileQuestion("age", Grid(0, 5, cells=1), 0.5), [1, 2])
     assert looks == [(1,)]
-    assert (found.lower, found.x, found.upper) == (0, 5, 5)
+    assert (found.lower, found.cell, found.upper) == (-inf, (-inf, inf), inf)  # for values outside are in it
+    assert isnan(found.x)
 
 
 def test_values_apart_from_the_grid_are_found_at_its_ends() -> None:
     grid = Grid(0, 4, cells=4, outside=Outside.APART)
-    assert asked(QuantileQuestion("age", grid, 0.5), [-9, -9, 1.5])[0].x == 0
-    assert asked(QuantileQuestion("age", grid, 0.5), [9, 9, 1.5])[0].x == 4
-    assert asked(QuantileQuestion("age", grid, 0.5), [-9, 1.5, 9])[0].x == 2
+    below, above, inside = (
+        asked(QuantileQuestion("age", grid, 0.5), values)[0] for values in ([-9, -9, 1.5], [9, 9, 1.5], [-9, 1.5, 9])
+    )
+    assert (below.x, below.cell, below.lower, below.upper) == (0, (-inf, 0), -inf, 0)
+    assert (above.x, above.cell, above.lower, above.upper) == (4, (4, inf), 4, inf)
+    assert (inside.x, inside.lower, inside.upper) == (2, 1, 2)
+
+
+def test_a_quantile_among_clamped_values_has_one_end_and_keeps_it_in_json() -> None:
+    found, _ = asked(QuantileQuestion("age", Grid(0, 4, cells=4), 0.9), [1.5, 9, 9, 9])
+    assert (found.x, found.cell, found.lower, found.upper) == (3, (3, inf), 3, inf)
+    again = Quantile.from_json(found.to_json())
+    assert (again.x, again.cell, again.lower, again.upper) == (3, (3, inf), 3, inf)
+    written = json.loads(found.to_json())
+    assert (written["lower"], written["upper"], written["cell_upper"]) == (3, None, None)
+    assert "at or above 3" in repr(found)
 
 
 def test_the_face_counts_the_loss_once_however_many_looks_there_were() -> None:

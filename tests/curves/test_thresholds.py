@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from math import sqrt
 
@@ -62,6 +63,34 @@ def test_slots_end_at_edges_and_beyond_the_grid_at_its_ends() -> None:
     apart = Grid(0, 8, cells=8, outside=Outside.APART)
     assert edges_below(GRID, np.array([0, 1, 8])).tolist() == [0, 1, 8]
     assert edges_below(apart, np.array([0, 1, 2, 9, 10])).tolist() == [0, 0, 1, 8, 8]
+
+
+def test_intervals_hold_all_counts_by_the_exact_law_of_their_noise() -> None:
+    """4,000 draws of the exact law at level 0.9: at least 0.9 less 4 sigma, which is conservative by design."""
+    draw, true, level, held = np.random.default_rng(4), np.array([0, 30, 60, 100]), 0.9, 0
+    law = PathNoise(8, (0, 3, 5, 8), 4, LAW.noise, LAW.missing)
+    stop = 1 - np.exp(-0.5)  # of discrete Laplace noise of scale 2, on each of four levels
+    noises = (draw.geometric(stop, (4000, 4, 4)) - draw.geometric(stop, (4000, 4, 4))).sum(-1)
+    for noise in noises[:, 1:]:
+        values = (0, *(true[1:] + noise).tolist(), 2)
+        found = Thresholds.read(Evidence(law, values, None), GRID, "age", FACE)
+        ends = found.intervals(level)
+        held += bool(((ends[:, 0] <= true) & (true <= ends[:, 1])).all())
+    assert held / 4000 >= level - 4 * sqrt(level * (1 - level) / 4000)
+
+
+def test_intervals_for_the_population_are_wider_and_need_independent_units() -> None:
+    for total in (None, 100):
+        found = Thresholds.read(Evidence(LAW, (90, 0, 40, 35, 2), total), GRID, "age", FACE)
+        ends, wider = found.intervals(0.9), found.intervals(0.9, population=True)
+        assert ((wider[:, 0] <= ends[:, 0]) & (ends[:, 1] <= wider[:, 1])).all()
+    several = Thresholds.read(Evidence(LAW, (90, 0, 40, 35, 2), None), GRID, "age", replace(FACE, rows_per_unit=2))
+    with pytest.raises(ValueError, match="^population: independent units"):
+        several.intervals(0.9, population=True)
+    legend = several.plot().get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["95% intervals, all at once, for these records"]
+    plt.close("all")
 
 
 @pytest.mark.parametrize("at", [(), (1, 1), (-1,), (9,)])

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import PolyCollection
 from matplotlib.patches import StepPatch
 from numpy.typing import NDArray
 
-from dpcurves.display import draw_cdf, draw_histogram, draw_quantiles, headless_axes
+from dpcurves.display import (
+    POPULATION,
+    RECORDS,
+    Shade,
+    covering,
+    draw_bins,
+    draw_cdf,
+    draw_histogram,
+    draw_quantiles,
+    headless_axes,
+)
 from dpcurves.release import Face
 
 FACE = Face(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
@@ -31,14 +40,23 @@ def test_a_distribution_function_is_drawn_through_its_edges() -> None:
     assert ax.get_title() == ""
 
 
-def test_a_band_is_shaded_and_named() -> None:
-    ax = draw_cdf(X, Y, FACE, label="x", band=(Y - 0.1, Y + 0.1), level=0.95, ax=headless_axes())
-    (band,) = (artist for artist in ax.collections if isinstance(artist, PolyCollection))
-    corners = {(float(x), round(float(y), 9)) for x, y in np.asarray(band.get_paths()[0].vertices)}
-    assert {(9.0, 0.9), (9.0, 1.1), (1.0, 0.15), (1.0, 0.35)} <= corners
-    legend = ax.get_legend()
-    assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == ["95% band for the whole curve"]
+def test_a_band_is_drawn_in_steps_that_hold_inside_cells() -> None:
+    ax = draw_cdf(X, Y, FACE, label="x", shades=[Shade(Y - 0.1, Y + 0.1, "95% band")], ax=headless_axes())
+    ((upper, edges, lower),) = stairs(ax)
+    assert edges == X.tolist()
+    assert lower == (Y[:-1] - 0.1).tolist()  # in each cell at least the lower end at its left edge
+    assert upper == (Y[1:] + 0.1).tolist()  # and at most the upper end at its right one
+    assert legend_of(ax) == ["95% band"]
+
+
+def test_what_covers_the_population_is_paler_and_of_several_curves_one_entry_speaks_for_all() -> None:
+    ax = headless_axes()
+    shades = [Shade(Y - 0.2, Y + 0.2, covering(0.95, "band", POPULATION)), Shade(Y, Y, covering(0.95, "band", RECORDS))]
+    for name in ("a", "b"):
+        draw_cdf(X, Y, FACE, label="x", shades=shades, ax=ax, name=name)
+    assert sorted(legend_of(ax)) == ["95% band for the population", "95% band for these records", "a", "b"]
+    wide, narrow = (patch for patch in ax.patches[:2] if isinstance(patch, StepPatch))
+    assert (wide.get_alpha() or 1.0) < (narrow.get_alpha() or 0.0)
 
 
 def test_a_name_from_outside_is_no_mathematics() -> None:
@@ -49,26 +67,43 @@ def test_a_name_from_outside_is_no_mathematics() -> None:
 
 def test_a_long_distribution_function_is_thinned_to_what_can_be_seen() -> None:
     x = np.linspace(0, 1, 2**17)
-    ax = draw_cdf(x, x**2, FACE, label="x", band=(x**2, x**2), ax=headless_axes())
+    ax = draw_cdf(x, x**2, FACE, label="x", shades=[Shade(x**2, x**2, "band")], ax=headless_axes())
     assert len(np.asarray(ax.lines[0].get_xydata())) < 7000
+    ((upper, _, _),) = stairs(ax)
+    assert len(upper) <= 1000
 
 
-def test_quantiles_are_points_with_intervals_and_readings() -> None:
-    p, x = np.array([0.25, 0.5, 0.75]), np.array([-17.0, -5.25, 14.0])
+def test_axes_are_written_as_people_write_numbers() -> None:
+    ax = draw_cdf(X * 1e6, Y, FACE, label="income ($)", ax=headless_axes())
+    ax.figure.canvas.figure.draw_without_rendering()
+    assert "2,000,000" in [text.get_text() for text in ax.get_xticklabels()]
+    assert ax.xaxis.get_offset_text().get_text() == ""
+
+
+def test_quantiles_are_points_with_intervals_and_no_more_digits_than_their_cells_tell() -> None:
+    p, x = np.array([0.25, 0.5, 0.75]), np.array([-17.013, -5.252, 14.04])
     frozen(p, x)
-    ax = headless_axes()
-    assert draw_quantiles(p, x, FACE, label="delay", intervals=(x - 1, x + 1), level=0.9, ax=ax) is ax
-    np.testing.assert_array_equal(ax.lines[0].get_xydata(), np.column_stack([x, p]))
-    segments = [np.asarray(path.vertices).tolist() for path in ax.collections[0].get_paths()]
-    assert segments[0] == [[-18.0, 0.25], [-16.0, 0.25]]
-    assert {"-17", "-5.25", "14"} <= {text.get_text() for text in ax.texts}
+    cells, ax = np.column_stack([np.floor(x), np.floor(x) + 1]), headless_axes()
+    shade = Shade(x - 1, x + 1, "90% intervals")
+    assert draw_quantiles(p, x, FACE, label="delay", cells=cells, shades=[shade], ax=ax) is ax
+    np.testing.assert_array_equal(ax.lines[-2].get_xydata(), np.column_stack([x, p]))
+    segments = [np.asarray(path.vertices).round(3).tolist() for path in ax.collections[0].get_paths()]
+    assert segments[0] == [[-18.013, 0.25], [-16.013, 0.25]]
+    assert {"-17.0", "-5.3", "14.0"} <= {text.get_text() for text in ax.texts}
     assert ax.get_yticks().tolist() == [0.25, 0.5, 0.75]
-    assert legend_of(ax) == ["90% intervals, all at once"]
+    assert legend_of(ax) == ["90% intervals"]
 
 
-def test_the_interval_of_one_quantile_is_one() -> None:
-    ax = draw_quantiles(0.5, 3.0, FACE, label="x", intervals=(2.0, 4.0), level=0.9, ax=headless_axes())
-    assert legend_of(ax) == ["90% interval"]
+def test_what_lies_outside_of_the_grid_is_hollow_and_its_interval_ends_in_an_arrow() -> None:
+    cells, shade = [[1.0, 2.0], [49.0, np.inf]], Shade([0.0, 49.0], [3.0, np.inf], "95% intervals")
+    ax = draw_quantiles([0.5, 0.9], [1.5, 49.0], FACE, label="x", cells=cells, shades=[shade], ax=headless_axes())
+    arrows = {line.get_marker(): np.asarray(line.get_xydata()) for line in ax.lines if str(line.get_marker()) in "<>"}
+    assert len(arrows["<"]) == 0
+    ((tip, height),) = arrows[">"].tolist()
+    assert (tip > 49.0, height) == (True, 0.9)
+    hollow = [line for line in ax.lines if line.get_markerfacecolor() == "white"]
+    assert [np.asarray(line.get_xydata()).tolist() for line in hollow] == [[[49.0, 0.9]]]
+    assert "at or above 49" in {text.get_text() for text in ax.texts}
 
 
 def legend_of(ax: Axes) -> list[str]:
@@ -78,8 +113,8 @@ def legend_of(ax: Axes) -> list[str]:
 
 
 def test_one_quantile_is_enough() -> None:
-    ax = draw_quantiles(0.5, 3.0, FACE, label="x", intervals=(2.0, 4.0), ax=headless_axes())
-    assert np.asarray(ax.lines[0].get_xydata()).tolist() == [[3.0, 0.5]]
+    ax = draw_quantiles(0.5, 3.0, FACE, label="x", shades=[Shade(2.0, 4.0, "interval")], ax=headless_axes())
+    assert np.asarray(ax.lines[-2].get_xydata()).tolist() == [[3.0, 0.5]]
 
 
 def stairs(ax: Axes) -> list[tuple[list[float], list[float], list[float]]]:
@@ -93,29 +128,38 @@ def _listed(values: object) -> list[float]:
 
 
 def test_a_histogram_is_drawn_as_stairs() -> None:
-    count = np.array([5.0, -1.0, 7.0])
+    count, even = np.array([5.0, -1.0, 7.0]), np.array([0.0, 3.0, 6.0, 9.0])
     frozen(count)
     ax = headless_axes()
-    assert draw_histogram(X, count, FACE, label="delay", errors=2.0, ax=ax) is ax
+    shade = Shade(count - 2, count + 2, "intervals")
+    assert draw_histogram(even, count, FACE, label="delay", shades=[shade], ax=ax) is ax
     error, fill, line = stairs(ax)
-    assert error == ([7.0, 1.0, 9.0], X.tolist(), [3.0, -3.0, 5.0])
-    assert fill[:2] == line[:2] == (count.tolist(), X.tolist())
+    assert error == ([7.0, 1.0, 9.0], even.tolist(), [3.0, -3.0, 5.0])
+    assert fill[:2] == line[:2] == (count.tolist(), even.tolist())
     assert ax.get_ylabel() == "records per cell"
 
 
+def test_a_histogram_of_unequal_cells_is_a_density() -> None:
+    count = np.array([5.0, 3.0, 10.0])  # of widths 1, 3 and 5
+    ax = draw_histogram(X, count, FACE, label="delay (min)", shades=[Shade(count - 1, count, "x")], ax=headless_axes())
+    error, _, line = stairs(ax)
+    assert line[0] == [5.0, 1.0, 2.0]
+    assert error[2] == [4.0, 2 / 3, 9 / 5]
+    assert ax.get_ylabel() == "records per unit of delay (min)"
+    areas = np.array(line[0]) * np.diff(X)
+    assert areas.tolist() == count.tolist()
+    assert (
+        draw_bins(X, count / 18, FACE, label="x", ax=headless_axes()).get_ylabel() == "share of records per unit of x"
+    )
+
+
 def test_what_is_below_a_histogram_is_not_taken_for_its_errors() -> None:
-    ax = draw_histogram(X, np.array([5.0, 1.0, 7.0]), FACE, label="delay", errors=2.0, ax=headless_axes())
+    count = np.array([5.0, 1.0, 7.0])
+    ax = draw_histogram(X, count, FACE, label="delay", shades=[Shade(count, count, "x")], ax=headless_axes())
     error, fill, _ = (patch for patch in ax.patches if isinstance(patch, StepPatch))
     assert fill.get_zorder() < error.get_zorder()
     red, green, blue, _ = np.ravel(fill.get_facecolor())
     assert red == green == blue
-
-
-def test_of_several_histograms_one_entry_explains_the_errors() -> None:
-    ax = headless_axes()
-    for name in ("a", "b"):
-        draw_histogram(X, np.array([5.0, 1.0, 7.0]), FACE, label="delay", errors=2.0, ax=ax, name=name)
-    assert sorted(legend_of(ax)) == ["a", "b", "± 1 standard error"]
 
 
 def test_what_is_written_above_the_largest_quantile_stays_in_the_frame() -> None:

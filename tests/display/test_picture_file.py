@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from dpcurves.display import draw_cdf, headless_axes, save_figure, svg_text
+from dpcurves.display import Shade, draw_cdf, headless_axes, save_figure, svg_text
 from dpcurves.release import Face
 
 FACE = Face(1.0, 0.5, "replace-one", "<script>u</script>", 2, 9, "one curator", "flat", False, "a", "<b>model</b>")
@@ -18,7 +18,9 @@ LINE = np.linspace(0.0, 1.0, 50)
 
 
 def picture(label: str = "delay (minutes)", name: str | None = None) -> Axes:
-    return draw_cdf(LINE, LINE**2, FACE, label=label, band=(LINE**3, LINE), ax=headless_axes(), name=name)
+    return draw_cdf(
+        LINE, LINE**2, FACE, label=label, shades=[Shade(LINE**3, LINE, "band")], ax=headless_axes(), name=name
+    )
 
 
 @pytest.mark.parametrize(("ending", "head"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF"), ("SVG", b"<?")])

@@ -28,7 +28,7 @@ def body(text: str) -> list[str]:
 
 def test_short_curves_are_shown_whole_with_their_footer() -> None:
     text = printed(curve_table({"x": [0.0, 1.5], "y": [0.25, 1.0]}, replace(FACE, seeded=True)))
-    assert [line.split("│")[1:3] for line in body(text)] == [["   0 ", " 0.25 "], [" 1.5 ", "    1 "]]
+    assert [line.split("│")[1:3] for line in body(text)] == [[" 0.0 ", " 0.25 "], [" 1.5 ", " 1.00 "]]
     for word in ("epsilon 0.5", "add-remove", "tailnum", "one curator", SEEDED):
         assert word in text
     assert "rows are shown" not in text
@@ -36,8 +36,16 @@ def test_short_curves_are_shown_whole_with_their_footer() -> None:
 
 def test_long_curves_are_thinned_evenly_and_say_so() -> None:
     text = printed(curve_table({"x": np.arange(1001), "y": np.arange(1001) / 1000}, FACE, most=5))
-    assert [line.split("│")[1].strip() for line in body(text)] == ["0", "250", "500", "750", "1000"]
-    assert "5 of 1001 rows are shown" in text
+    assert [line.split("│")[1].strip() for line in body(text)] == ["0", "250", "500", "750", "1,000"]
+    assert "5 of 1,001 rows are shown" in text
+
+
+def test_numbers_are_written_as_people_write_them() -> None:
+    text = printed(curve_table({"x": [200000.0, 1e6], "n": [62186.2, 3.98], "at": ["above 5", "6"]}, FACE))
+    assert [[cell.strip() for cell in line.split("│")[1:4]] for line in body(text)] == [
+        ["200,000", "62,186", "above 5"],
+        ["1,000,000", "4", "6"],
+    ]
 
 
 def test_no_rows_and_no_columns_are_no_error() -> None:

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from .column_views import QuantileView, ThresholdsView
 from .delivery import deliver, delivering
 from .literals import chance, whole
-from .output import Input, Output
+from .output import Covering, Input, Output
 from .refusal import Misuse
 from .table_options import Values
 from .tasks import Bearer, Document, require_extra
 from .terminal import say
-from .views import QuantileView, RocThresholdsView, ThresholdsView, View
+from .views import RocThresholdsView, View
 from .waiting import waiting
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Wanted:
     quantile: Annotated[str | None, Option(help="The value below which this share lies.", metavar="P")] = None
     curve: Annotated[str | None, Option(help="Counts below so many evenly spaced edges.", metavar="N")] = None
 
-    def question(self, task: Task, level: float) -> tuple[Question[Any], View[Any]]:
+    def question(self, task: Task, output: Output) -> tuple[Question[Any], View[Any]]:
         """What is asked, and how it is shown.
 
         Raises:
@@ -51,9 +52,10 @@ class Wanted:
         column, grid, unit = task.column, task.grid, task.measured_in
         if self.quantile is not None:
             p = chance("quantile", self.quantile)
-            return QuantileQuestion(column, grid, p, level, unit), QuantileView()
+            return QuantileQuestion(column, grid, p, output.certainty(), unit), QuantileView()
+        sure = Covering(output.certainty(), output.population)
         edges = Values(self.at).edges(grid) if self.at is not None else _spread(grid, self.curve or "")
-        return ThresholdsQuestion(column, grid, edges, unit), ThresholdsView()
+        return ThresholdsQuestion(column, grid, edges, unit), ThresholdsView(sure)
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def cdf(document: Document, bearer: Bearer, wanted: Wanted, output: Output) -> N
     require_extra()
     output.require_apart(Input("the task document", Path(document.task)), Input("the ticket", Path(bearer.ticket)))
     task = document.read()
-    question, view = wanted.question(task, output.certainty())
+    question, view = wanted.question(task, output)
     _answer(task, question, view, bearer, output)
 
 

@@ -6,9 +6,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from .answer import Terms, answer
-from .output import Output
+from .column_views import (
+    CdfView,
+    HistogramsView,
+    HistogramView,
+    QuantilesView,
+    QuantileView,
+    QuartilesView,
+    ThresholdsView,
+)
+from .output import Covering, Output
 from .table_options import Cells, Column, HintedCells, Share, Shares, Split, Values
-from .views import MOST_BANDED, CategoriesView, CdfView, HistogramView, QuantilesView, QuantileView, ThresholdsView
 
 if TYPE_CHECKING:
     from .option_groups import Command
@@ -21,10 +29,9 @@ def cdf(column: Column, cells: HintedCells, split: Split, terms: Terms, output: 
     """
     from ..curves import CdfQuestion
 
-    by = split.declared()
-    view = CdfView(output.simulated(), MOST_BANDED // (len(by.values) if by else 1))
+    by, sure = split.declared(), output.covering()
     question = CdfQuestion(column.column, cells.declared(), by, column.measured_in, cells.hinted())
-    answer(question, CategoriesView(view) if by else view, terms, output)
+    answer(question, QuartilesView(sure) if by else CdfView(sure), terms, output)
 
 
 def quantiles(column: Column, cells: HintedCells, shares: Shares, terms: Terms, output: Output) -> None:
@@ -38,7 +45,7 @@ def quantiles(column: Column, cells: HintedCells, shares: Shares, terms: Terms, 
     from ..curves import QuantilesQuestion
 
     question = QuantilesQuestion(column.column, cells.declared(), shares.exact, column.measured_in, cells.hinted())
-    answer(question, QuantilesView(output.simulated()), terms, output)
+    answer(question, QuantilesView(output.covering()), terms, output)
 
 
 def histogram(column: Column, cells: Cells, split: Split, terms: Terms, output: Output) -> None:
@@ -48,9 +55,9 @@ def histogram(column: Column, cells: Cells, split: Split, terms: Terms, output: 
     """
     from ..curves import HistogramQuestion
 
-    by, view = split.declared(), HistogramView()
+    by, sure = split.declared(), output.covering()
     question = HistogramQuestion(column.column, cells.declared(), by, column.measured_in)
-    answer(question, CategoriesView(view) if by else view, terms, output)
+    answer(question, HistogramsView(sure) if by else HistogramView(sure), terms, output)
 
 
 def thresholds(column: Column, cells: Cells, values: Values, terms: Terms, output: Output) -> None:
@@ -65,7 +72,7 @@ def thresholds(column: Column, cells: Cells, values: Values, terms: Terms, outpu
 
     grid = cells.declared()
     question = ThresholdsQuestion(column.column, grid, values.edges(grid), column.measured_in)
-    answer(question, ThresholdsView(), terms, output)
+    answer(question, ThresholdsView(Covering(output.certainty(), output.population)), terms, output)
 
 
 def quantile(column: Column, cells: Cells, share: Share, terms: Terms, output: Output) -> None:
@@ -79,7 +86,8 @@ def quantile(column: Column, cells: Cells, share: Share, terms: Terms, output: O
     from ..curves import QuantileQuestion
 
     grid, level = cells.declared(), output.certainty()
-    answer(QuantileQuestion(column.column, grid, share.exact, level, column.measured_in), QuantileView(), terms, output)
+    question = QuantileQuestion(column.column, grid, share.exact, level, column.measured_in)
+    answer(question, QuantileView(), terms, output)
 
 
 COLUMN_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(

@@ -59,5 +59,5 @@ def _show(question: Question[Any], curve: Any, view: View[Any], output: Output) 
         tables = view.tables(curve)
     screen = output.terminal()
     say(screen, str(question))
-    for headline, columns in tables:
-        say(screen, *([headline] if headline else []), curve_table(columns, curve.face))
+    for shown in tables:
+        say(screen, *filter(None, [shown.headline]), curve_table(shown.columns, curve.face, most=shown.most))

@@ -23,6 +23,13 @@ ENDINGS = (".svg", ".png", ".pdf")
 STANDARD_OUTPUT = "-"
 
 
+class Covering(NamedTuple):
+    """How sure bands and intervals are, and whether they speak of the population beside these records."""
+
+    level: float
+    population: bool
+
+
 class Input(NamedTuple):
     """A file that a command reads, and what people call it."""
 
@@ -47,6 +54,11 @@ class Output:
     ] = None
     level: Annotated[str, Option(help="Chance that a band or an interval covers.", metavar="P")] = "0.95"
 
+    population: Annotated[
+        bool,
+        Option(help="Show intervals for the population, too, from which the records were drawn, not for them alone."),
+    ] = True
+
     def certainty(self) -> float:
         """The chance that bands and intervals cover."""
         return chance("level", self.level)
@@ -63,6 +75,22 @@ class Output:
         if level > highest:
             raise Misuse(f"level: noise is simulated {DRAWS} times, enough for up to {highest:.3f}, got {self.level}")
         return level
+
+    def covering(self) -> Covering:
+        """How sure bands and intervals are whose noise is simulated, and of whom, before anything is spent.
+
+        Raises:
+            Misuse: the level is too high for as many draws.
+        """
+        from ..postprocess.generator import DRAWS
+
+        level, highest = self.simulated(), (DRAWS - 3) / (DRAWS + 1)
+        if self.population and level > highest:
+            raise Misuse(
+                f"level: noise is simulated {DRAWS} times, enough for up to {highest:.3f} beside the population, got "
+                f"{self.level}; --no-population leaves it out"
+            )
+        return Covering(level, self.population)
 
     def require_writable(self) -> None:
         """Refuse files that could not be written.

@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import display
 from ..data import Grid, Outside
-from ..postprocess import simultaneous_errors, value_at
+from ..postprocess import mean_counts, simultaneous_errors
+from ..privacy.given import chance
+from .covering import ends_of, pictured, scopes, shades
 from .prefixes import Prefixes
-from .question import card_of
+from .question import card_of, require_independent
 from .result import Result
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 ROUNDING = 1e-6  # of the width of a cell
+MOST_NAMED = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,10 +35,11 @@ class Bins(Result):
 
     Bins are differences of one curve that never falls: none is negative, and bins over the whole grid add up to all
     records there. Noise is less than that of counting every bin, the more so the wider bins are; what one bin has too
-    much its neighbours have too little.
+    much its neighbours have too little. Values outside the grid are clamped into its end cells, unless it counts them
+    apart; bins at its ends hold them.
 
     Attributes:
-        x: Edges, of shape ``(bins + 1,)``.
+        x: Edges, of shape ``(bins + 1,)``: edges of the grid, for inside its cells nothing was counted.
         share: Of the records that have a value, of shape ``(bins,)``.
         total: How many records have a value: estimated unless public.
         label: What the x axis shows.
@@ -52,26 +56,45 @@ class Bins(Result):
 
     @classmethod
     def along(cls, prefixes: Prefixes, bins: SupportsIndex | ArrayLike, label: str, face: Face) -> Bins:
-        """So many bins of one width, or those between such edges, of readings along a grid.
+        """So many bins of about one width, or those between such edges, of readings along a grid.
+
+        Edges that are none of the grid are moved to the nearest one, which a note says.
 
         Raises:
-            ValueError: there is no bin, or edges do not rise, or lie outside of the grid.
+            ValueError: there is no bin, or edges do not rise, lie outside of the grid, or have one nearest edge.
         """
-        edges = bin_edges(bins, prefixes.grid.edges)
-        share = np.diff(value_at(prefixes.grid.edges, prefixes.shares, edges))
-        return cls(edges, share, prefixes.total, label, face, prefixes)
+        grid = prefixes.grid
+        at, notes = bin_edges(bins, grid)
+        share = np.diff(prefixes.shares[at])
+        return cls(grid.edges[at], share, prefixes.total, label, face.noted(*notes), prefixes)
 
     @property
     def count(self) -> FloatArray:
         """Records in each bin."""
         return self.share * self.total
 
-    def intervals(self, level: float, *, generator: np.random.Generator | None = None) -> FloatArray:
+    def intervals(
+        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+    ) -> FloatArray:
         """Lower and upper ends of the shares, all correct at once with chance `level`: shape ``(bins, 2)``.
 
         Between the nearest edges that were measured, inside a bin and around it, the noise of the unbiased estimate is
-        simulated. A bin has at least what is inside and at most what is around.
+        simulated. A bin has at least what is inside and at most what is around. That holds for these records; for the
+        `population` that they were drawn from, half of the error chance goes to sampling, divided by the number of
+        bins, in each of which it is binomial. That needs independent units of one record each.
+
+        Raises:
+            ValueError: `level` is no chance; or for the population, units have several records.
         """
+        level = chance("level", level)
+        if not population:
+            return self._around(level, generator)
+        require_independent(self.face)
+        least, most = self.total * self._around((1 + level) / 2, generator).T
+        ends = mean_counts(least, most, self.total, (1 - level) / 2 / len(self.share))
+        return np.minimum(ends / self.total, 1.0)
+
+    def _around(self, level: float, generator: np.random.Generator | None) -> FloatArray:
         known = np.flatnonzero(self.prefixes.measured)
         places = self.prefixes.grid.edges[known]
         below, noise = _closed(self.prefixes.unbiased_shares[known], self.prefixes.deviations(generator)[:, known])
@@ -84,20 +107,30 @@ class Bins(Result):
         )
         least, most = (below[last] - below[first] for first, last in (inside, around))
         ends = np.stack([least - errors[: len(left)], most + errors[len(left) :]], axis=1)
-        return np.clip(_around(ends, self.share), 0.0, 1.0)
+        return np.clip(_widened(ends, self.share), 0.0, 1.0)
 
-    def plot(self, ax: Axes | None = None, *, level: float | None = None, name: str | None = None) -> Axes:
-        """Draw the shares, with intervals if a `level` is given. Spends nothing, however often it is called."""
-        intervals = None if level is None else self.intervals(level)
-        return display.draw_bins(
-            self.x, self.share, self.face, label=self.label, intervals=intervals, level=level, ax=ax, name=name
-        )
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        level: float | None = 0.95,
+        population: bool = True,
+        name: str | None = None,
+    ) -> Axes:
+        """Draw the shares with intervals for these records and for the `population`; without a `level`, with none.
 
-    def to_frame(self, *, level: float | None = None) -> Any:
+        Where bins are of unequal width, heights are shares per unit of x. Spends nothing, however often it is called.
+        """
+        whom = scopes(self.face, population=population)
+        face, level = pictured(self.face, level, len(self.x), population=population)
+        shaded = shades(whom, level, "intervals, all at once,", ends_of(self.intervals))
+        return display.draw_bins(self.x, self.share, face, label=self.label, shades=shaded, ax=ax, name=name)
+
+    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """Columns ``left``, ``right``, ``share`` and ``count``; with a `level`, its ``lower`` and ``upper``."""
         columns = {"left": self.x[:-1], "right": self.x[1:], "share": self.share, "count": self.count}
-        ends = {} if level is None else dict(zip(("lower", "upper"), self.intervals(level).T, strict=True))
-        return display.to_frame({**columns, **ends})
+        ends = () if level is None else self.intervals(level, population=population).T
+        return display.to_frame({**columns, **dict(zip(("lower", "upper"), ends, strict=False))})
 
     def to_json(self) -> str:
         """The published format (``kind`` is ``bins``), with the noise law: bins read from it have their intervals."""
@@ -120,35 +153,50 @@ class Bins(Result):
         return (self.label, f"{len(self.share)} bins")
 
     def _repr_html_(self) -> str:
-        return card_of(f"Histogram of {self.label}", self.plot, [("bins", str(len(self.share)))], self.face, level=0.95)
+        rows = [("bins", display.numeral(len(self.share)))]
+        return card_of(f"Histogram of {self.label}", self.plot, rows, self.face)
 
 
-def bin_edges(bins: SupportsIndex | ArrayLike, x: FloatArray) -> FloatArray:
-    """Edges of as many bins of one width, or the edges themselves, for a curve with edges `x`.
+def bin_edges(bins: SupportsIndex | ArrayLike, grid: Grid) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """The numbers of the edges of so many bins of about one width, or of those nearest to given edges, and a note.
 
     Raises:
-        ValueError: there is no bin, or edges do not rise, or lie outside of those of the curve.
+        ValueError: there is no bin, or edges do not rise, lie outside of those of the grid, or have one nearest edge.
 
-    >>> bin_edges(4, np.array([0.0, 1.0, 2.0])).tolist()
-    [0.0, 0.5, 1.0, 1.5, 2.0]
+    >>> bin_edges(2, Grid(0, 10, cells=5))
+    (array([0, 2, 5]), ())
+    >>> bin_edges([0, 2.2, 10], Grid(0, 10, cells=5))[1]
+    ('bins: moved to the nearest edges of the grid: 2.2 to 2',)
     """
     if isinstance(bins, SupportsIndex) and not isinstance(bins, np.ndarray):
-        if index(bins) < 1:
-            raise ValueError(f"bins: at least one is needed, got {index(bins)}")
-        return _snapped(np.linspace(x[0], x[-1], index(bins) + 1), x)
+        if not 1 <= index(bins) <= grid.cells:
+            raise ValueError(
+                f"bins: from one to {grid.cells} are needed, as many as there are cells, got {index(bins)}"
+            )
+        return grid.nearest_edge(np.linspace(grid.lower, grid.upper, index(bins) + 1)), ()
     edges = np.asarray(bins, dtype=np.float64)
     if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
         raise ValueError("bins: a number of bins is needed, or at least two edges, each above the one before")
-    if edges[0] < x[0] or edges[-1] > x[-1]:
-        raise ValueError(f"bins: edges from {x[0]:g} to {x[-1]:g} are needed, where the grid is")
-    return _snapped(edges, x)
+    if edges[0] < grid.lower or edges[-1] > grid.upper:
+        raise ValueError(f"bins: edges from {grid.lower:g} to {grid.upper:g} are needed, where the grid is")
+    return _nearest(edges, grid)
 
 
-def _snapped(edges: FloatArray, x: FloatArray) -> FloatArray:
-    """Onto an edge of the curve where only rounding keeps them apart: it may be one that was measured."""
-    right = np.clip(np.searchsorted(x, edges), 1, len(x) - 1)
-    nearest = np.where(edges - x[right - 1] < x[right] - edges, right - 1, right)
-    return np.where(np.abs(edges - x[nearest]) <= ROUNDING * (x[right] - x[right - 1]), x[nearest], edges)
+def _nearest(edges: FloatArray, grid: Grid) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    at = grid.nearest_edge(edges)
+    found, width = grid.edge(at), np.diff(grid.edges).min()
+    tied = np.flatnonzero(np.diff(at) == 0)
+    if len(tied):
+        pair = " and ".join(f"{edge:.10g}" for edge in edges[tied[0] : tied[0] + 2])
+        raise ValueError(f"bins: {pair} have the same nearest edge of the grid, {found[tied[0]]:.10g}")
+    moved = np.flatnonzero(np.abs(found - edges) > ROUNDING * width)
+    return at, (_moved(edges[moved].tolist(), found[moved].tolist()),) if len(moved) else ()
+
+
+def _moved(edges: list[float], found: list[float]) -> str:
+    pairs = [f"{edge:.10g} to {place:.10g}" for edge, place in zip(edges, found, strict=True)]
+    more = f", and {len(pairs) - MOST_NAMED} more" if len(pairs) > MOST_NAMED else ""
+    return f"bins: moved to the nearest edges of the grid: {', '.join(pairs[:MOST_NAMED])}{more}"
 
 
 def _closed(curve: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -157,6 +205,6 @@ def _closed(curve: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArra
     return np.concatenate([[0.0], curve, [1.0]]), np.hstack([none, noise, none])
 
 
-def _around(ends: FloatArray, share: FloatArray) -> FloatArray:
+def _widened(ends: FloatArray, share: FloatArray) -> FloatArray:
     """Intervals wide enough to hold the share that is shown, which is shrunken and never negative."""
     return np.stack([np.minimum(ends[:, 0], share), np.maximum(ends[:, 1], share)], axis=1)

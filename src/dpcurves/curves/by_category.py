@@ -53,10 +53,10 @@ class ByCategory(Result, Mapping[Category, Curve]):
         told = [note if len(names) == len(self) else f"{', '.join(names)}: {note}" for note, names in notes.items()]
         return replace(face, notes=tuple(told))
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """All curves in one picture."""
+    def plot(self, ax: Axes | None = None, *, level: float | None = 0.95, population: bool = True) -> Axes:
+        """All curves in one picture, shaded for these records and for the `population`; without a `level`, not."""
         for category, curve in self._curves.items():
-            ax = curve.plot(ax=ax, name=f"{self.column} {category}")
+            ax = curve.plot(ax=ax, level=level, population=population, name=f"{self.column} {category}")
         if ax is None:
             raise ValueError("by: there is no category to draw")
         return ax
@@ -66,17 +66,12 @@ class ByCategory(Result, Mapping[Category, Curve]):
         curves = {str(category): curve.to_json() for category, curve in self._curves.items()}
         return display.bundle(curves, self.face, {"question": {"by": self.column}, "releases": []})
 
-    def to_frame(self, *, level: float | None = None) -> Any:
+    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """The columns of all curves, one below the other, with their category in the first column.
 
-        With a `level`, their bands have columns, too.
-
-        Raises:
-            ValueError: `level` was given, and these curves have no bands.
+        With a `level`, their bands or intervals have columns, too: for these records, or for the `population`.
         """
-        if level is not None and not all(hasattr(curve, "band") for curve in self._curves.values()):
-            raise ValueError("level: these curves have no bands")
-        banded = {} if level is None else {"level": level}
+        banded = {} if level is None else {"level": level, "population": population}
         frames = [narwhals.from_native(curve.to_frame(**banded)) for curve in self._curves.values()]
         named = [
             frame.with_columns(narwhals.lit(str(category)).alias(self.column)).select(self.column, *frame.columns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
@@ -11,11 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import display
 from ..data import Axis, Categories, Grid, Hint, Outside, Read
-from ..postprocess import inverse_at, population_band, simultaneous_band, value_at
-from ..privacy.given import share
+from ..display import RECORDS, span, standing
+from ..postprocess import Band, cell_at, ends_at, inside, inverse_at, population_band, simultaneous_band, value_at
+from ..privacy.given import chance, share
 from ..release import Evidence, Face, Release, Setting, Step
 from .bins import Bins
 from .counted import axis_label, counted, hint_of, hinted, in_words
+from .covering import pictured, scopes, shades
+from .end_notes import notes_on_ends
+from .notes import warn_of
 from .prefixes import Prefixes
 from .question import card_of, face_of, require_independent
 from .refining import is_worth_looking, refining
@@ -25,16 +30,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FloatArray = NDArray[np.float64]
+LEVEL = 0.95
+"""Of intervals on cards."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CDF(Result):
     """The share of records below each edge of a grid, among records that have a value.
 
+    Values outside the grid are clamped into its end cells, unless it counts them apart: of where they lie it is known
+    only that they lie at or above, or below, the inner edge of that cell.
+
     Attributes:
         x: Edges, of shape ``(cells + 1,)``.
         y: Shares of records below them, non-decreasing in [0, 1], of the same shape; linear inside cells. The last
-            edge is closed: records on it are below.
+            edge is closed: records on it are below, and so are all above it, where they are clamped.
         count: How many records have a value: estimated unless public.
         label: What the x axis shows.
         face: What stands on every picture of the curve.
@@ -56,23 +66,35 @@ class CDF(Result):
     @classmethod
     def along(cls, prefixes: Prefixes, label: str, face: Face) -> CDF:
         """From readings along a grid, of one turn or of several."""
-        return cls(prefixes.grid.edges, prefixes.shares, prefixes.total, label, face, prefixes)
+        noted = face.noted(*notes_on_ends(prefixes))
+        return cls(prefixes.grid.edges, prefixes.shares, prefixes.total, label, noted, prefixes)
 
     def cdf(self, t: ArrayLike) -> FloatArray:
         """The share of records below `t`: linear inside cells, 0 below the grid."""
         return value_at(self.x, self.y, np.asarray(t, dtype=np.float64))
 
     def quantile(self, p: ArrayLike) -> FloatArray:
-        """The least value below which a share `p` of the records lies.
+        """The value at or below which a share `p` of the records lies: interpolated inside its cell.
+
+        Of a quantile among values that may lie outside the grid, the one edge that its cell has: the upper one of the
+        first cell, which it lies below, or the lower one of the last cell, which it lies at or above.
 
         Raises:
             ValueError: `p` is not between 0 and 1.
         """
-        return inverse_at(self.x, self.y, np.asarray(p, dtype=np.float64))
+        return inside(self.quantile_cell(p), inverse_at(self.x, self.y, np.asarray(p, dtype=np.float64)))
 
-    def band(
-        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    def quantile_cell(self, p: ArrayLike) -> FloatArray:
+        """Where the cell of the quantile `p` begins and ends: all that is counted of it. Shape ``(..., 2)``.
+
+        Values outside the grid are in cells that end in infinity.
+
+        Raises:
+            ValueError: `p` is not between 0 and 1.
+        """
+        return cell_at(self.prefixes.boundaries, self.prefixes.at_boundaries(self.y), p)
+
+    def band(self, level: float, *, population: bool = False, generator: np.random.Generator | None = None) -> Band:
         """Two curves at the edges that have the true curve between them, everywhere at once, with chance `level`.
 
         The noise of the unbiased estimate is simulated, its largest studentised deviation bounded, and the monotone
@@ -82,8 +104,23 @@ class CDF(Result):
         Dvoretzky, Kiefer and Wolfowitz (with Massart's constant), which needs independent units of one record each.
 
         Returns:
-            Lower and upper shares, each of the shape of `x`.
+            Lower and upper shares, each of the shape of `x`. Between two edges the curve lies between the lower share
+            at the left one and the upper share at the right one.
         """
+        level = chance("level", level)
+        if generator is not None:
+            return self._band(level, population, generator)
+        if (level, population) not in self._bands:
+            self._bands[level, population] = self._band(level, population, None)
+        lower, upper = self._bands[level, population]
+        return lower.copy(), upper.copy()
+
+    @cached_property
+    def _bands(self) -> dict[tuple[float, bool], Band]:
+        """Those that were asked for: the same draws make the same bands."""
+        return {}
+
+    def _band(self, level: float, population: bool, generator: np.random.Generator | None) -> Band:
         curve, known = self.prefixes.unbiased_shares, self.prefixes.measured
         deviations = self.prefixes.deviations(generator)
         if population:
@@ -96,33 +133,69 @@ class CDF(Result):
     def quantile_interval(
         self, p: float, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> tuple[float, float]:
-        """Two values that have the quantile `p` between them; for all `p` at once with chance `level`."""
-        at = np.asarray(share("p", p))
-        lower, upper = self.band(level, population=population, generator=generator)
-        return float(inverse_at(self.x, upper, at)), float(inverse_at(self.x, lower, at))
+        """Two edges that have the quantile `p` between them; for all `p` at once with chance `level`.
+
+        They hold every value that may be called this quantile, however the records are tied, wherever they lie inside
+        cells: see `ends_at`. An end is infinite where the quantile may lie outside the grid. (Rules that interpolate
+        between two records, as NumPy's `linear`, may go one record further.)
+        """
+        at = np.array([share("p", p)])
+        ((left, right),) = self.quantile_intervals(at, level, population=population, generator=generator).tolist()
+        return left, right
+
+    def quantile_intervals(
+        self, p: ArrayLike, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+    ) -> FloatArray:
+        """The ends of `quantile_interval` for several `p`, all correct at once with chance `level`: (..., 2)."""
+        ends = self.band(level, population=population, generator=generator)
+        lower, upper = (self.prefixes.at_boundaries(end) for end in ends)
+        return ends_at(self.prefixes.boundaries, lower, upper, p)
 
     def histogram(self, bins: SupportsIndex | ArrayLike) -> Bins:
-        """The share of records in each of so many bins of one width, or between these edges. Spends nothing.
+        """The share of records in each of so many bins of about one width, or between these edges. Spends nothing.
+
+        Bins end at edges of the grid, for inside a cell nothing was counted; other edges are moved to the nearest one.
+
+        Warns:
+            CurveWarning: edges were moved.
 
         Raises:
-            ValueError: there is no bin, or edges do not rise or lie outside of the grid.
+            ValueError: there is no bin, or edges do not rise, lie outside of the grid, or have one nearest edge.
 
         >>> import dpcurves as dp
         >>> curve = dp.cdf([1, 2, 6] * 500, grid=dp.Grid(0, 8, cells=256), epsilon=100, adjacency=dp.REPLACE_ONE)
         >>> curve.histogram([0, 4, 8]).share.round(2).tolist()
         [0.67, 0.33]
         """
-        return Bins.along(self.prefixes, bins, self.label, self.face)
+        found = Bins.along(self.prefixes, bins, self.label, self.face)
+        warn_of(found, told=self.notes)
+        return found
 
-    def plot(self, ax: Axes | None = None, *, level: float | None = None, name: str | None = None) -> Axes:
-        """Draw the curve, with a band if a `level` is given. Spends nothing, however often it is called."""
-        band = None if level is None else self.band(level)
-        return display.draw_cdf(self.x, self.y, self.face, label=self.label, band=band, level=level, ax=ax, name=name)
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        level: float | None = 0.95,
+        population: bool = True,
+        name: str | None = None,
+    ) -> Axes:
+        """Draw the curve in two bands, for these records and for the `population`; without a `level`, in none.
 
-    def to_frame(self, *, level: float | None = None) -> Any:
-        """Columns ``x`` and ``y`` as a data frame; with a `level`, also the band as ``lower`` and ``upper``."""
-        band = {} if level is None else dict(zip(("lower", "upper"), self.band(level), strict=True))
-        return display.to_frame({"x": self.x, "y": self.y, **band})
+        Spends nothing, however often it is called. Where a unit has several records there is no band for the
+        population, and a line below the picture says so.
+        """
+        whom = scopes(self.face, population=population)
+        face, level = pictured(self.face, level, len(self.x), population=population)
+        bands = shades(whom, level, "band", self.band)
+        return display.draw_cdf(self.x, self.y, face, label=self.label, shades=bands, ax=ax, name=name)
+
+    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
+        """Columns ``x`` and ``y`` as a data frame; with a `level`, also the band as ``lower`` and ``upper``.
+
+        The band is for these records, or for the `population`.
+        """
+        ends = () if level is None else self.band(level, population=population)
+        return display.to_frame({"x": self.x, "y": self.y, **dict(zip(("lower", "upper"), ends, strict=False))})
 
     def to_json(self) -> str:
         """The published format (``kind`` is ``cdf``), with the noise law: a curve read from it has its bands."""
@@ -144,10 +217,10 @@ class CDF(Result):
         return (self.label, f"{len(self.x) - 1} cells")
 
     def _repr_html_(self) -> str:
-        return card_of(f"Distribution of {self.label}", self.plot, self._summary(), self.face, level=0.95)
+        return card_of(f"Distribution of {self.label}", self.plot, self._summary(), self.face)
 
     def _summary(self) -> list[tuple[str, str]]:
-        return [(f"{p:.0%} quantile", f"{self.quantile(p):.4g}") for p in (0.25, 0.5, 0.75)]
+        return quantile_rows(self, np.array([0.25, 0.5, 0.75]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,3 +265,17 @@ class CdfQuestion:
 
     def __str__(self) -> str:
         return in_words("distribution function", self.column, self.by) + hinted(self.hint)
+
+
+def quantile_rows(curve: CDF, p: FloatArray) -> list[tuple[str, str]]:
+    """What a card says of quantiles: where each stands, and between which edges it lies."""
+    names = [f"{share:g} quantile" for share in p.tolist()]
+    intervals = {
+        whom: curve.quantile_intervals(p, LEVEL, population=asked) for whom, asked in scopes(curve.face).items()
+    }
+    widths = np.diff(intervals[RECORDS])[:, 0].tolist()
+    points = zip(curve.quantile(p).tolist(), curve.quantile_cell(p).tolist(), widths, strict=True)
+    places = [standing(x, *cell, known_to=width) for x, cell, width in points]
+    ends = [[f"{span(*pair)} {whom}" for pair in found.tolist()] for whom, found in intervals.items()]
+    words = [f"{place} ({100 * LEVEL:g}%: {', '.join(own)})" for place, *own in zip(places, *ends, strict=True)]
+    return list(zip(names, words, strict=True))

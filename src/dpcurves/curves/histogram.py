@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from functools import cached_property
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,15 @@ from numpy.typing import NDArray
 
 from .. import display
 from ..data import Axis, Categories, Grid, Outside, Read
-from ..postprocess import least_squares
+from ..display import numeral
+from ..postprocess import least_squares, mean_counts, noise_draws, public_generator, simultaneous_errors
+from ..postprocess.generator import draws_for
+from ..privacy.given import chance
 from ..release import Evidence, Face, Release, Setting, Step
 from .counted import axis_label, counted, in_words
-from .question import card_of
+from .covering import ends_of, pictured, scopes, shades
+from .end_notes import notes_on_end_cells
+from .question import card_of, require_independent
 from .result import Result
 
 if TYPE_CHECKING:
@@ -28,11 +34,13 @@ FloatArray = NDArray[np.float64]
 class Histogram(Result):
     """How many records lie in each cell of a grid.
 
+    Values outside the grid are clamped into its end cells, unless it counts them apart.
+
     Attributes:
         x: Edges, of shape ``(cells + 1,)``.
         count: Records per cell, never below zero, of shape ``(cells,)``.
         unbiased: The same before values below zero were set to zero: sums of these have no bias.
-        error: Standard deviation of the noise of one cell, in records.
+        error: Standard error of the noise of one cell, in records: for these records.
         missing: Records without a value, unbiased.
         label: What the x axis shows.
         face: What stands on every picture.
@@ -58,18 +66,94 @@ class Histogram(Result):
         cells = estimate.cells[0]
         unbiased = cells[1:-1] if grid.outside is Outside.APART else cells
         error = sqrt(law.levels[-1].noise.variance)
+        below = np.append(0.0, np.cumsum(cells))
+        noted = face.noted(*notes_on_end_cells(grid, np.arange(grid.cells + 1), below, evidence))
         return cls(
-            grid.edges, np.maximum(unbiased, 0.0), unbiased, error, float(estimate.missing), label, face, evidence, grid
-        )
+            grid.edges, np.maximum(unbiased, 0.0), unbiased, error, float(estimate.missing), label, noted, evidence,
+            grid,
+        )  # fmt: skip
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
-        """Draw the counts, with one standard deviation of the noise."""
-        errors = np.full(len(self.count), self.error)
-        return display.draw_histogram(self.x, self.count, self.face, label=self.label, errors=errors, ax=ax, name=name)
+    @property
+    def total(self) -> float:
+        """How many records have a value, outside of the grid, too: estimated unless public. At least 1."""
+        return max(float(self._cells.sum()), 1.0)
 
-    def to_frame(self) -> Any:
-        """Columns ``left``, ``right`` and ``count`` as a data frame."""
-        return display.to_frame({"left": self.x[:-1], "right": self.x[1:], "count": self.count})
+    def groups(self, most: int) -> NDArray[np.int64]:
+        """Numbers of the edges between at most so many groups of neighbouring cells that have all of them."""
+        width = -(-len(self.count) // most)
+        return np.append(np.arange(0, len(self.count), width), len(self.count))
+
+    def count_between(self, at: NDArray[np.int64]) -> FloatArray:
+        """Records between the edges of these numbers, never below zero: sums of unbiased counts."""
+        return np.maximum(np.add.reduceat(self.unbiased, at[:-1]), 0.0)
+
+    def intervals(
+        self,
+        level: float,
+        *,
+        population: bool = False,
+        at: NDArray[np.int64] | None = None,
+        generator: np.random.Generator | None = None,
+    ) -> FloatArray:
+        """Lower and upper ends of the counts, all correct at once with chance `level`: shape ``(cells, 2)``.
+
+        The noise of the unbiased counts is simulated, and its largest studentised deviation bounded. The counts are
+        those of these records; with `population`, the means of such counts over samples of this size: half of the
+        error chance goes to sampling, divided by the number of cells, in each of which it is binomial. That needs
+        independent units of one record each.
+
+        Args:
+            level: The chance that all intervals cover.
+            population: Whether they cover what holds for the population.
+            at: Numbers of edges: intervals of the counts between these. None: of each cell.
+            generator: For the simulation.
+
+        Raises:
+            ValueError: `level` is no chance; or for the population, units have several records.
+        """
+        level, places = chance("level", level), np.arange(len(self.count) + 1) if at is None else at
+        if not population:
+            return self._around(level, places, generator)
+        require_independent(self.face)
+        least, most = self._around((1 + level) / 2, places, generator).T
+        return mean_counts(least, most, self.total, (1 - level) / 2 / (len(places) - 1))
+
+    def _around(self, level: float, at: NDArray[np.int64], generator: np.random.Generator | None) -> FloatArray:
+        law, total = self.evidence.measured, self.evidence.total
+        draws = noise_draws(law, total, draws_for(law.cells), public_generator(generator))
+        noises = [np.add.reduceat(self._inner(cells[:, 0]), at[:-1], axis=-1) for cells, _ in draws]
+        errors, counts = simultaneous_errors(np.concatenate(noises), level), np.add.reduceat(self.unbiased, at[:-1])
+        return np.maximum(np.stack([counts - errors, counts + errors], axis=1), 0.0)
+
+    @cached_property
+    def _cells(self) -> FloatArray:
+        return np.asarray(least_squares(self.evidence.measured, self.evidence.values, self.evidence.total).cells[0])
+
+    def _inner(self, cells: FloatArray) -> FloatArray:
+        return cells[..., 1:-1] if self.grid.outside is Outside.APART else cells
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        level: float | None = 0.95,
+        population: bool = True,
+        name: str | None = None,
+    ) -> Axes:
+        """Draw the counts with intervals for these records and for the `population`; without a `level`, with none.
+
+        Where cells are of unequal width, heights are records per unit of x.
+        """
+        whom = scopes(self.face, population=population)
+        face, level = pictured(self.face, level, len(self.x), population=population)
+        shaded = shades(whom, level, "intervals, all at once,", ends_of(self.intervals))
+        return display.draw_histogram(self.x, self.count, face, label=self.label, shades=shaded, ax=ax, name=name)
+
+    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
+        """Columns ``left``, ``right`` and ``count`` as a data frame; with a `level`, also ``lower`` and ``upper``."""
+        ends = () if level is None else self.intervals(level, population=population).T
+        columns = {"left": self.x[:-1], "right": self.x[1:], "count": self.count}
+        return display.to_frame({**columns, **dict(zip(("lower", "upper"), ends, strict=False))})
 
     def to_json(self) -> str:
         """The published format (``kind`` is ``histogram``)."""
@@ -92,7 +176,8 @@ class Histogram(Result):
         return card_of(f"Histogram of {self.label}", self.plot, self._summary(), self.face)
 
     def _summary(self) -> list[tuple[str, str]]:
-        return [("cells", str(len(self.count))), ("noise of one cell", f"{self.error:.3g} records")]
+        noise = f"{numeral(self.error)} records"
+        return [("cells", numeral(len(self.count))), ("standard error of the noise of one cell", noise)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,11 +35,12 @@ def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
     )
 
 
-def warn_of(curve: Any) -> None:
-    """Issue each note of `curve` as a `CurveWarning`, at the line outside of this package that asked."""
+def warn_of(curve: Any, told: Sequence[str] = ()) -> None:
+    """Issue each note of `curve`, but those that were `told`, as a `CurveWarning`, where this package was called."""
     notes: Sequence[str] = getattr(curve, "notes", ())
     for note in notes:
-        warnings.warn(note, CurveWarning, stacklevel=_levels_inside() + 1)
+        if note not in told:
+            warnings.warn(note, CurveWarning, stacklevel=_levels_inside() + 1)
 
 
 def _levels_inside() -> int:

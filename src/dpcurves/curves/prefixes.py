@@ -50,6 +50,15 @@ class Prefixes:
         *earlier, last = (Evidence.from_json(release) for release in releases)
         return cls(last, grid, tuple(earlier))
 
+    @cached_property
+    def boundaries(self) -> FloatArray:
+        """What the counted cells lie between, (slots + 1,): from -inf to inf, for values outside are in some cell."""
+        return self.grid.boundary(np.arange(self.grid.slots + 1))
+
+    def at_boundaries(self, shares: FloatArray) -> FloatArray:
+        """Shares of records below each boundary, given those below each edge of the grid."""
+        return np.concatenate([[0.0], shares, [1.0]]) if self.grid.outside is Outside.APART else shares
+
     @property
     def turns(self) -> tuple[Evidence, ...]:
         """The evidence of all turns, in their order."""

@@ -10,13 +10,14 @@ import numpy as np
 
 from .. import display
 from ..data import Axis, Grid, RangeQuery
-from ..postprocess import PathQuantile
+from ..display import RECORDS, Shade, covering, span, standing
+from ..postprocess import PathQuantile, inside
 from ..privacy.given import chance, share
 from ..release import ALL, Evidence, Face, Release, Setting, Step
 from .counted import axis_label
 from .question import card_of, face_of
 from .result import Result
-from .thresholds import Thresholds, edges_below
+from .thresholds import Thresholds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,14 +29,18 @@ class Quantile(Result):
 
     Attributes:
         p: The share.
-        x: The first edge, as far as noise tells, below which at least this share of the records lies.
-        lower, upper: Where the cell that holds the quantile begins and ends, at the furthest.
+        x: The first edge, as far as noise tells, below which at least this share of the records lies. Where values
+            outside the grid are clamped and it would be the last edge, the one before: the quantile lies at or above.
+        cell: Where the cell below `x` begins and ends. A cell that also holds values outside ends in infinity.
+        lower, upper: Where the cell that holds the quantile of these records begins and ends, at the furthest; in
+            infinity where it may lie outside the grid.
         level: The chance with which it lies between them, at least, whatever the records are; see `PathQuantile`.
         looks: All counts that were looked at.
     """
 
     p: float
     x: float
+    cell: tuple[float, float]
     lower: float
     upper: float
     level: float
@@ -52,28 +57,36 @@ class Quantile(Result):
         if search.asked:
             raise ValueError("looks: counts that the search asks for are missing")
         lower, middle, upper = search.brackets
-        found = edges_below(looks.grid, np.array([lower.low, middle.high, upper.high]))
-        return cls(p, float(found[1]), float(found[0]), float(found[2]), level, looks)
+        slots = np.array([middle.low, middle.high, lower.low, upper.high])
+        left, right, least, most = looks.grid.boundary(slots).tolist()
+        x = float(inside(np.array([left, right]), np.array(right)))
+        return cls(p, x, (left, right), least, most, level, looks)
 
     @property
     def face(self) -> Face:
         """What stands on every picture."""
         return self.looks.face
 
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
         """Draw the quantile with its interval."""
-        ends, label = (self.lower, self.upper), self.looks.label
-        return display.draw_quantiles(self.p, self.x, self.face, label=label, intervals=ends, level=self.level, ax=ax)
+        shade = Shade([self.lower], [self.upper], covering(self.level, "interval", RECORDS))
+        return display.draw_quantiles(
+            self.p, self.x, self.face, label=self.looks.label, cells=self.cell, shades=[shade], ax=ax, name=name
+        )
 
     def to_frame(self) -> Any:
-        """Columns ``p``, ``x``, ``lower`` and ``upper`` as a data frame of one row."""
-        numbers = {"p": self.p, "x": self.x, "lower": self.lower, "upper": self.upper}
-        return display.to_frame({name: np.array([number]) for name, number in numbers.items()})
+        """Columns ``p``, ``x``, ``cell_lower``, ``cell_upper``, ``lower`` and ``upper`` as a data frame of one row."""
+        return display.to_frame({name: np.array([number]) for name, number in self._numbers().items()})
+
+    def _numbers(self) -> dict[str, float]:
+        ends = {"cell_lower": self.cell[0], "cell_upper": self.cell[1], "lower": self.lower, "upper": self.upper}
+        return {"p": self.p, "x": self.x, **ends}
 
     def to_json(self) -> str:
-        """The published format (``kind`` is ``quantile``)."""
-        numbers = {"p": self.p, "x": self.x, "lower": self.lower, "upper": self.upper, "level": self.level}
-        return display.envelope("quantile", numbers, self.face, self.looks.evidence_json())
+        """The published format (``kind`` is ``quantile``). An infinite end has null in its place."""
+        return display.envelope(
+            "quantile", {**self._numbers(), "level": self.level}, self.face, self.looks.evidence_json()
+        )
 
     @classmethod
     def from_json(cls, text: str) -> Quantile:
@@ -83,10 +96,11 @@ class Quantile(Result):
         return cls.read(opened.arrays["p"], opened.arrays["level"], looks)
 
     def _in_short(self) -> tuple[str, ...]:
-        return (self.looks.label, f"{self.p:g} quantile {self.x:.6g}")
+        return (self.looks.label, f"{self.p:g} quantile {standing(self.x, *self.cell)}")
 
     def _repr_html_(self) -> str:
-        rows = [(f"{self.p:.4g} quantile", f"{self.x:.6g}"), ("between", f"{self.lower:.6g} and {self.upper:.6g}")]
+        between = f"{span(self.lower, self.upper)} {RECORDS}"
+        rows = [(f"{self.p:.4g} quantile", standing(self.x, *self.cell)), (f"{100 * self.level:.4g}%", between)]
         return card_of(f"Quantile of {self.looks.label}", self.plot, rows, self.face)
 
 

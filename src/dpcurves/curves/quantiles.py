@@ -13,8 +13,9 @@ from .. import display
 from ..data import Grid, Hint, Outside
 from ..privacy.given import several, share
 from ..release import Release, Setting, Step
-from .cdf import CDF, CdfQuestion
+from .cdf import CDF, CdfQuestion, quantile_rows
 from .counted import hint_of, hinted, in_words
+from .covering import ends_of, pictured, scopes, shades
 from .prefixes import Prefixes
 from .question import card_of
 from .result import Result
@@ -29,11 +30,12 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Quantiles(Result):
-    """Values below which given shares of the records lie.
+    """Values at or below which given shares of the records lie.
 
     Attributes:
         p: Shares, of shape ``(quantiles,)``.
-        x: Values, of the same shape.
+        x: Values, of the same shape, interpolated inside their cells. Where values outside the grid were clamped, a
+            quantile among them is the inner edge of the end cell: it lies at or above, or below, that.
         curve: The distribution function that they were read from: it was paid, so it may be used.
     """
 
@@ -51,28 +53,50 @@ class Quantiles(Result):
         """What stands on every picture."""
         return self.curve.face
 
-    def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Lower and upper ends, all correct at once with chance `level`: shape ``(quantiles, 2)``."""
-        return np.array([self.curve.quantile_interval(p, level, population=population) for p in self.p.tolist()])
+    @property
+    def cells(self) -> FloatArray:
+        """Where the cell of each quantile begins and ends: all that was counted of it. Shape ``(quantiles, 2)``.
 
-    def plot(self, ax: Axes | None = None, *, level: float | None = None) -> Axes:
-        """Draw the quantiles, with intervals if a `level` is given."""
-        intervals = None if level is None else tuple(self.intervals(level).T)
+        A cell that also holds values outside of the grid ends in infinity.
+        """
+        return self.curve.quantile_cell(self.p)
+
+    def intervals(self, level: float, *, population: bool = False) -> FloatArray:
+        """Edges that have the quantiles between them, all correct at once with chance `level`: ``(quantiles, 2)``.
+
+        They hold the quantiles of these records however the records are tied, or those of the `population` that they
+        were drawn from; see `CDF.quantile_interval`. An end is infinite where the quantile may lie outside the grid.
+        """
+        return self.curve.quantile_intervals(self.p, level, population=population)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        level: float | None = 0.95,
+        population: bool = True,
+        name: str | None = None,
+    ) -> Axes:
+        """Draw the quantiles with intervals for these records and for the `population`; without a `level`, alone."""
+        whom = scopes(self.face, population=population)
+        face, level = pictured(self.face, level, len(self.curve.x), population=population)
+        words = "intervals, all at once," if len(self.p) > 1 else "interval"
+        shaded, label = shades(whom, level, words, ends_of(self.intervals)), self.curve.label
         return display.draw_quantiles(
-            self.p, self.x, self.face, label=self.curve.label, intervals=intervals, level=level, ax=ax
+            self.p, self.x, face, label=label, cells=self.cells, shades=shaded, ax=ax, name=name
         )
 
-    def to_frame(self, *, level: float | None = None) -> Any:
-        """Columns ``p`` and ``x`` as a data frame; with a `level`, also the intervals as ``lower`` and ``upper``."""
-        ends = {} if level is None else dict(zip(("lower", "upper"), self.intervals(level).T, strict=True))
-        return display.to_frame({"p": self.p, "x": self.x, **ends})
+    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
+        """Columns ``p``, ``x``, ``cell_lower`` and ``cell_upper``; with a `level`, also ``lower`` and ``upper``."""
+        ends = {} if level is None else _columns("", self.intervals(level, population=population))
+        return display.to_frame({"p": self.p, "x": self.x, **_columns("cell_", self.cells), **ends})
 
     def to_json(self) -> str:
-        """The published format (``kind`` is ``quantiles``)."""
+        """The published format (``kind`` is ``quantiles``). A cell without an end has null in its place."""
         grid = self.curve.prefixes.grid
         question = {"label": self.curve.label, "outside": grid.outside.name, "edges": grid.edges.tolist()}
         releases = [turn.to_json() for turn in self.curve.prefixes.turns]
-        arrays = {"p": self.p, "x": self.x}
+        arrays = {"p": self.p, "x": self.x, **_columns("cell_", self.cells)}
         return display.envelope("quantiles", arrays, self.face, {"question": question, "releases": releases})
 
     @classmethod
@@ -88,19 +112,17 @@ class Quantiles(Result):
         return (self.curve.label, f"{len(self.p)} quantiles")
 
     def _repr_html_(self) -> str:
-        return card_of(f"Quantiles of {self.curve.label}", self.plot, self._summary(), self.face, level=0.95)
-
-    def _summary(self) -> list[tuple[str, str]]:
-        return [(f"{p:.4g} quantile", f"{x:.4g}") for p, x in zip(self.p.tolist(), self.x.tolist(), strict=True)]
+        return card_of(f"Quantiles of {self.curve.label}", self.plot, quantile_rows(self.curve, self.p), self.face)
 
 
 @dataclass(frozen=True, slots=True)
 class QuantilesQuestion:
-    """Below which values do shares `at` of the records lie? The turns of one `CdfQuestion`, however many quantiles.
+    """At or below which values do shares `at` of the records lie? However many, they cost one `CdfQuestion`.
 
     Attributes:
         column: A column of numbers.
-        grid: Public cells; inside a cell, values are taken as evenly spread.
+        grid: Public cells; inside a cell, values are taken as evenly spread. Values outside are clamped into the end
+            cells, unless they are counted apart: of a quantile there, only one edge is known.
         at: Shares between 0 and 1.
         measured_in: The measuring unit of the column, for the axis.
         hint: As for `CdfQuestion`.
@@ -128,6 +150,10 @@ class QuantilesQuestion:
 
     def __str__(self) -> str:
         return in_words("quantiles", self.column, None) + hinted(self.hint)
+
+
+def _columns(prefix: str, ends: FloatArray) -> dict[str, FloatArray]:
+    return {f"{prefix}lower": ends[:, 0], f"{prefix}upper": ends[:, 1]}
 
 
 def shares(name: str, given: Any) -> tuple[float, ...]:

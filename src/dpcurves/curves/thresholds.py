@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import inf, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 
 from .. import display
 from ..data import Axis, Grid, Outside, RangeQuery
-from ..postprocess import non_decreasing
-from ..privacy.given import require_kind, several
+from ..display import numeral
+from ..postprocess import Weighed, mean_counts, non_decreasing, tail_bound
+from ..privacy.given import chance, require_kind, several
 from ..privacy.whole import make_each_whole
 from ..release import ALL, Evidence, Face, Release, Setting, Step
 from .counted import axis_label
+from .covering import ends_of, pictured, scopes, shades
 from .declared_grid import grid_from_json, grid_to_json
-from .question import card_of, face_of
+from .question import card_of, face_of, require_independent
 from .result import Result
 
 if TYPE_CHECKING:
@@ -32,9 +34,10 @@ class Thresholds(Result):
     """Counts of records below edges, among records that have a value.
 
     Attributes:
-        x: Edges, rising, of shape ``(thresholds,)``.
+        x: Edges, rising, of shape ``(thresholds,)``. Values outside the grid are clamped into its end cells, unless it
+            counts them apart: below its last edge are then all records.
         count: Noisy integers: records below each edge. Nothing was smoothed; noise may make them fall.
-        error: Standard deviation of each count.
+        error: Standard error of the noise of each count, for these records.
         label: What the x axis shows.
         face: What stands on every picture.
         evidence: What was released.
@@ -75,13 +78,57 @@ class Thresholds(Result):
         """The closest counts that do not fall, at least 0."""
         return np.maximum(non_decreasing(self.count.astype(np.float64)), 0.0)
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
-        """Draw the counts as points, each with its standard error."""
-        return display.draw_counts(self.x, self.count, self.face, label=self.label, errors=self.error, ax=ax, name=name)
+    @property
+    def holds_all(self) -> bool:
+        """Whether the last edge was asked for where values above are clamped: below it are all records."""
+        return self.grid.outside is Outside.CLAMPED and self.grid.cells in self.evidence.path.at
 
-    def to_frame(self) -> Any:
-        """Columns ``x``, ``count`` and ``error`` as a data frame."""
-        return display.to_frame({"x": self.x, "count": self.count, "error": self.error})
+    def intervals(self, level: float, *, population: bool = False) -> FloatArray:
+        """Lower and upper ends of the counts, all correct at once with chance `level`: shape ``(thresholds, 2)``.
+
+        By the exact law of the noise of each count, the chance of an error divided by their number. The counts are
+        those of these records; with `population`, the means of such counts over samples of this size: half of the
+        error chance goes to sampling, which is binomial for independent units of one record each, and taken as
+        Poisson's where the number of units is private.
+
+        Raises:
+            ValueError: `level` is no chance; or for the population, units have several records.
+        """
+        error = (1 - chance("level", level)) / len(self.x)
+        if not population:
+            return self._around(error)
+        require_independent(self.face)
+        total, missing = self.evidence.total, self.evidence.path.missing
+        units = inf if total is None or missing is None else max(float(total - self.evidence.values[-1]), 1.0)
+        least, most = self._around(error / 2).T
+        return mean_counts(least, most, units, error / 2)
+
+    def _around(self, error: float) -> FloatArray:
+        """Counts less and more what their noise exceeds with chance `error` at most."""
+        law = self.evidence.path
+        margin = tail_bound((Weighed(law.parties * law.levels, 1.0, law.noise),), error / 2)
+        reach = np.where(self.error > 0, margin, 0.0)
+        return np.maximum(np.stack([self.count - reach, self.count + reach], axis=1), 0.0)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        level: float | None = 0.95,
+        population: bool = True,
+        name: str | None = None,
+    ) -> Axes:
+        """Draw counts as points with intervals for these records and for the `population`; without a `level`, alone."""
+        whom = scopes(self.face, population=population)
+        face, level = pictured(self.face, level, len(self.x), population=population)
+        bars = shades(whom, level, "intervals, all at once,", ends_of(self.intervals))
+        return display.draw_counts(self.x, self.count, face, label=self.label, shades=bars, ax=ax, name=name)
+
+    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
+        """Columns ``x``, ``count`` and ``error`` as a data frame; with a `level`, also ``lower`` and ``upper``."""
+        ends = () if level is None else self.intervals(level, population=population).T
+        columns = {"x": self.x, "count": self.count, "error": self.error}
+        return display.to_frame({**columns, **dict(zip(("lower", "upper"), ends, strict=False))})
 
     def to_json(self) -> str:
         """The published format (``kind`` is ``thresholds``)."""
@@ -112,7 +159,8 @@ class Thresholds(Result):
         return (self.label, f"{len(self.x)} thresholds")
 
     def _repr_html_(self) -> str:
-        rows = [("thresholds", str(len(self.x))), ("noise of a count", f"{self.error.max(initial=0.0):.3g} records")]
+        noise = f"{numeral(self.error.max(initial=0.0))} records"
+        rows = [("thresholds", numeral(len(self.x))), ("standard error of the noise of a count", noise)]
         return card_of(f"Counts of {self.label}", self.plot, rows, self.face)
 
 

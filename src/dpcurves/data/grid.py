@@ -229,6 +229,20 @@ class Grid:
                 bounds = np.where(slots > self.cells, np.nextafter(self.upper, np.inf), bounds)
         return np.where(slots == 0, -np.inf, np.where(slots == self.slots, np.nan, bounds))
 
+    def boundary(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
+        """What the values in the first `slots` slots lie below, and all others at or above.
+
+        An end slot also holds all values beyond it, so the boundaries at both ends are infinite; with `Outside.APART`
+        the last edge is closed: values on it lie below.
+
+        >>> grid = Grid(0, 3, cells=3)
+        >>> grid.boundary(np.arange(grid.slots + 1))
+        array([-inf,   1.,   2.,  inf])
+        """
+        apart = int(self.outside is Outside.APART)
+        inner = self.edge(np.clip(slots - apart, 0, self.cells))
+        return np.where(slots == 0, -np.inf, np.where(slots == self.slots, np.inf, inner))
+
     @property
     def slots(self) -> int:
         """How many cells are counted: with `Outside.APART` one below and one above the grid come on top."""

@@ -1,6 +1,7 @@
 """Arrays as pictures, tables, pages and JSON. Computes no statistics; heavy libraries are imported when used."""
 
 from .balance import Balance, Charge, Refusal
+from .bars_picture import draw_bins, draw_histogram
 from .binned_picture import draw_binned_residuals
 from .bounds_picture import draw_bounds, draw_plane_bounds
 from .calibration_picture import draw_calibration, draw_hosmer_lemeshow
@@ -8,20 +9,24 @@ from .canvas import LANDSCAPE, SQUARE, headless_axes
 from .card import card
 from .counts_picture import draw_counts
 from .curve_json import Opened, bundle, envelope, opened, privacy_object
-from .distribution_picture import draw_bins, draw_cdf, draw_histogram, draw_quantiles
+from .distribution_picture import draw_cdf
 from .footer import SEEDED, footer
 from .frame import to_frame
+from .numerals import numeral, numerals, span, standing
 from .picture_file import save_figure, svg_text
 from .published_schema import check_document, curve_schema
+from .quantiles_picture import draw_quantiles
 from .report import report
 from .residual_picture import draw_residual_density, draw_residual_points
 from .roc_picture import draw_roc
+from .shade import POPULATION, RECORDS, Shade, covering
 from .terminal import curve_table, ledger_table
 
 __all__ = [
-    "LANDSCAPE", "SEEDED", "SQUARE", "Balance", "Charge", "Opened", "Refusal", "bundle", "card", "check_document",
-    "curve_schema", "curve_table", "draw_binned_residuals", "draw_bins", "draw_bounds", "draw_calibration",
-    "draw_cdf", "draw_counts", "draw_histogram", "draw_hosmer_lemeshow", "draw_plane_bounds", "draw_quantiles",
-    "draw_residual_density", "draw_residual_points", "draw_roc", "envelope", "footer", "headless_axes",
-    "ledger_table", "opened", "privacy_object", "report", "save_figure", "svg_text", "to_frame",
+    "LANDSCAPE", "POPULATION", "RECORDS", "SEEDED", "SQUARE", "Balance", "Charge", "Opened", "Refusal", "Shade",
+    "bundle", "card", "check_document", "covering", "curve_schema", "curve_table", "draw_binned_residuals",
+    "draw_bins", "draw_bounds", "draw_calibration", "draw_cdf", "draw_counts", "draw_histogram",
+    "draw_hosmer_lemeshow", "draw_plane_bounds", "draw_quantiles", "draw_residual_density", "draw_residual_points",
+    "draw_roc", "envelope", "footer", "headless_axes", "ledger_table", "numeral", "numerals", "opened",
+    "privacy_object", "report", "save_figure", "span", "standing", "svg_text", "to_frame",
 ]  # fmt: skip

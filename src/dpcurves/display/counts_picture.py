@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,8 +10,10 @@ from numpy.typing import ArrayLike
 
 from ..release import Face
 from .canvas import LANDSCAPE, canvas
-from .ink import certainty, explain, is_blank, next_ink
-from .lettering import legend_lettering, lettering, reading
+from .ink import explain, is_blank, next_ink
+from .lettering import legend_lettering, lettering
+from .numerals import numeral
+from .shade import Shade, once
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +28,7 @@ def draw_counts(
     face: Face,
     *,
     label: str,
-    errors: ArrayLike,
+    shades: Sequence[Shade] = (),
     ax: Axes | None = None,
     name: str | None = None,
 ) -> Axes:
@@ -36,26 +39,33 @@ def draw_counts(
         count: Records below each of them.
         face: What is written below the picture.
         label: The column and its measuring unit.
-        errors: Standard error of each count.
+        shades: Intervals, by the lower and upper ends of each count.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the counts.
     """
     from .footnote import sign
+    from .ticks import write_plainly
 
     ax = canvas(ax, LANDSCAPE)
     ink = next_ink(ax)
-    values, heights, spread = (np.asarray(numbers, dtype=float) for numbers in (x, count, errors))
-    ax.vlines(
-        values, heights - spread, heights + spread, color=ink.color, alpha=0.45, linewidth=4, label=certainty(None)
-    )
+    values, heights = np.asarray(x, dtype=float), np.asarray(count, dtype=float)
+    tops = heights
+    for number, shade in enumerate(shades, 1):
+        low, high = (np.asarray(end, dtype=float) for end in shade[:2])
+        width = 7 if number < len(shades) else 4
+        ax.vlines(values, low, high, color=ink.color, alpha=shade.depth, linewidth=width, label=once(ax, shade.words))
+        tops = np.maximum(tops, high)
     title = None if name is None else legend_lettering(name)
     ax.plot(values, heights, "o", color=ink.color, markersize=4, label=title)
     if is_blank(ax):
         ax.axhline(0, color="0.4", linewidth=0.6)
         ax.margins(x=0.12, y=0.12)
     if len(values) <= FEW:
-        for value, height, top in zip(values, heights, heights + spread, strict=True):
-            ax.annotate(reading(height), (value, top), (0, 4), textcoords="offset points", ha="center", fontsize=8)
+        for value, height, top in zip(values, heights, tops, strict=True):
+            ax.annotate(
+                numeral(round(height)), (value, top), (0, 4), textcoords="offset points", ha="center", fontsize=8
+            )
+    write_plainly(ax)
     ax.set_xlabel(lettering(label), parse_math=False)
     ax.set_ylabel(BELOW)
     explain(ax, "best")

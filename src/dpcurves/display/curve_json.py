@@ -23,7 +23,7 @@ LENGTHS: dict[str, dict[str, int]] = {
     "smooth-auc": {"fpr": 0, "tpr": 0},
     "calibration": {"prob_pred": 0, "prob_true": 0, "count": 0},
     "binned-residuals": {"prob_pred": 0, "residual": 0, "count": 0, "envelope": 0},
-    "quantiles": {"p": 0, "x": 0},
+    "quantiles": {"p": 0, "x": 0, "cell_lower": 0, "cell_upper": 0},
     "histogram": {"x": 1, "count": 0},
     "bins": {"x": 1, "share": 0},
     "thresholds": {"x": 0, "count": 0},
@@ -154,7 +154,8 @@ def _check_kind(document: Mapping[str, Any], kind: str) -> None:
 def _check_lengths(document: Mapping[str, Any]) -> None:
     for curve in document["curves"].values() if document["kind"] == "curves" else ():
         _check_lengths(curve)
-    lengths = {len(document[name]) - more for name, more in LENGTHS.get(document["kind"], {}).items()}
+    known = LENGTHS.get(document["kind"], {}).items()
+    lengths = {len(document[name]) - more for name, more in known if name in document}
     if len(lengths) > 1:
         raise ValueError(f"curve: {', '.join(LENGTHS[document['kind']])} do not fit together in length")
 

@@ -12,6 +12,7 @@ from ..release import Face
 from .balance import Balance
 from .footer import footer
 from .lettering import lettering
+from .numerals import numerals
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -32,25 +33,21 @@ def curve_table(columns: Mapping[str, ArrayLike], face: Face, *, most: int = 20)
 
     arrays = {name: np.asarray(column) for name, column in columns.items()}
     rows = min((len(array) for array in arrays.values()), default=0)
-    table = Table()
+    shown, table = _even(rows, most), Table()
     for name in arrays:
         table.add_column(Text(lettering(name)), justify="right")
-    for row in _even(rows, most):
-        table.add_row(*(Text(_cell(array[row])) for array in arrays.values()))
+    for cells in zip(*(numerals(array[shown]) for array in arrays.values()), strict=True):
+        table.add_row(*map(Text, cells))
     return Group(table, Text(_caption(rows, most, face)))
 
 
 def _caption(rows: int, most: int, face: Face) -> str:
-    thinned = f"{most} of {rows} rows are shown\n" if rows > most else ""
+    thinned = f"{most} of {rows:,} rows are shown\n" if rows > most else ""
     return thinned + footer(face)
 
 
 def _even(rows: int, most: int) -> NDArray[np.int64]:
     return np.unique(np.linspace(0, rows - 1, min(rows, most)).round().astype(np.int64))
-
-
-def _cell(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, (float, np.floating)) else lettering(value)
 
 
 def ledger_table(balance: Balance) -> Table:

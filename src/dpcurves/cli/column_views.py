@@ -1,0 +1,227 @@
+"""How curves of one column are shown on the terminal and drawn. Names are those of the JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .output import Covering
+from .views import Shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike, NDArray
+
+    from ..curves import CDF, ByCategory, Histogram, Quantile, Quantiles, Thresholds
+    from ..curves.covering import Ends
+    from ..release import Face
+
+MOST_BANDED = 2**16 + 1  # simulations of more take long
+MOST_BARS = 40
+SIDE_BY_SIDE = 6
+QUARTILES = (0.25, 0.5, 0.75)
+
+
+@dataclass(frozen=True)
+class CdfView:
+    """Edges, and shares of records below them, in bands if there are no more than `most` edges."""
+
+    sure: Covering
+    most: int = MOST_BANDED
+
+    def tables(self, curve: CDF) -> list[Shown]:
+        """Edges, shares and the bands, which take long to simulate on very many cells."""
+        columns: dict[str, ArrayLike] = {"x": curve.x, "y": curve.y}
+        if len(curve.y) > self.most:
+            return [Shown(f"no band is shown of more than {self.most:,} edges", columns)]
+        words, ends = covered(curve.face, self.sure, "band", curve.band)
+        return [Shown(words, {**columns, **ends})]
+
+    def draw(self, curve: CDF) -> Axes:
+        """The curve in its bands."""
+        return drawn(curve, self.sure)
+
+
+@dataclass(frozen=True)
+class QuantilesView:
+    """Quantiles with their intervals."""
+
+    sure: Covering
+
+    def tables(self, curve: Quantiles) -> list[Shown]:
+        """Shares, values, and the ends of their intervals."""
+        from ..curves.covering import ends_of
+        from ..display import span, standing
+
+        known = curve.intervals(self.sure.level)
+        widths = (known[:, 1] - known[:, 0]).tolist()
+        places = zip(curve.x.tolist(), curve.cells.tolist(), widths, strict=True)
+        columns: dict[str, ArrayLike] = {
+            "p": curve.p,
+            "x": [standing(x, *cell, known_to=width) for x, cell, width in places],
+            "cell": [span(*cell) for cell in curve.cells.tolist()],
+        }
+        words, found = covered(curve.face, self.sure, "intervals, all at once,", ends_of(curve.intervals))
+        return [Shown(words, {**columns, **found})]
+
+    def draw(self, curve: Quantiles) -> Axes:
+        """The quantiles with their intervals."""
+        return drawn(curve, self.sure)
+
+
+@dataclass(frozen=True)
+class ThresholdsView:
+    """Edges, and how many records lie below them."""
+
+    sure: Covering
+
+    def tables(self, curve: Thresholds) -> list[Shown]:
+        """Edges and counts, as they were drawn, with the standard error of their noise, and intervals."""
+        from ..curves.covering import ends_of
+        from ..display import numeral
+
+        words = "count: records below x, among those that have a value; error: standard error of the noise"
+        also, found = covered(curve.face, self.sure, "intervals, all at once,", ends_of(curve.intervals))
+        if curve.holds_all:
+            words += f"\nbelow {numeral(curve.grid.upper)}, the last edge, are all records: values above are clamped"
+        return [Shown(f"{words}\n{also}", {"x": curve.x, "count": curve.count, "error": curve.error, **found})]
+
+    def draw(self, curve: Thresholds) -> Axes:
+        """The counts with their intervals."""
+        return drawn(curve, self.sure)
+
+
+@dataclass(frozen=True)
+class QuantileView:
+    """One quantile with its interval."""
+
+    def tables(self, curve: Quantile) -> list[Shown]:
+        """The share, the value, and the ends of its interval."""
+        from ..display import RECORDS, covering, standing
+
+        columns: dict[str, ArrayLike] = {
+            "p": [curve.p], "x": [standing(curve.x, *curve.cell, known_to=curve.upper - curve.lower)],
+            "lower": [curve.lower], "upper": [curve.upper],
+        }  # fmt: skip
+        return [Shown(f"lower, upper: {covering(curve.level, 'interval', RECORDS)}", columns)]
+
+    def draw(self, curve: Quantile) -> Axes:
+        """The quantile with its interval."""
+        from ..display import headless_axes
+
+        return curve.plot(ax=headless_axes())
+
+
+@dataclass(frozen=True)
+class HistogramView:
+    """Cells and their counts; neighbours are added up where there are very many, and none is left out."""
+
+    sure: Covering
+
+    def tables(self, curve: Histogram) -> list[Shown]:
+        """Cells and counts, with intervals."""
+        from ..curves.covering import ends_of
+
+        at = curve.groups(MOST_BARS)
+        columns = {"left": curve.x[at[:-1]], "right": curve.x[at[1:]], "count": curve.count_between(at)}
+        if len(curve.count) >= MOST_BANDED:
+            return [Shown(_error_of(curve), columns, MOST_BARS)]
+        ends = ends_of(curve.intervals, at=at)
+        words, found = covered(curve.face, self.sure, "intervals, all at once,", ends)
+        return [Shown(f"{_error_of(curve)}{_joined(curve, at)}\n{words}", {**columns, **found}, MOST_BARS)]
+
+    def draw(self, curve: Histogram) -> Axes:
+        """The counts."""
+        return drawn(curve, self.sure)
+
+
+@dataclass(frozen=True)
+class QuartilesView:
+    """A distribution function for each category, as one table of quartiles."""
+
+    sure: Covering
+
+    def tables(self, curves: ByCategory[CDF]) -> list[Shown]:
+        """A row for each category: how many records, and its quartiles with their intervals."""
+        from ..display import RECORDS, covering, numeral
+
+        columns: dict[str, list[str]] = {
+            curves.column: [str(category) for category in curves],
+            "records": [numeral(round(curve.count)) for curve in curves.values()],
+        }
+        for p in QUARTILES:
+            columns[f"{p:g} quantile"] = [_quartile(curve, p, self.sure.level) for curve in curves.values()]
+        words = f"in brackets: {covering(self.sure.level, 'intervals', RECORDS)}, in each row all at once"
+        return [Shown(words, columns, len(curves))]
+
+    def draw(self, curves: ByCategory[CDF]) -> Axes:
+        """All in one picture, or in small ones beside each other."""
+        return drawn(curves, self.sure)
+
+
+@dataclass(frozen=True)
+class HistogramsView:
+    """A histogram for each category, beside each other."""
+
+    sure: Covering
+
+    def tables(self, curves: ByCategory[Histogram]) -> list[Shown]:
+        """A row for each cell, or for neighbours together; a column for each category."""
+        first, *_ = curves.values()
+        at = first.groups(MOST_BARS)
+        places = {"left": first.x[at[:-1]], "right": first.x[at[1:]]}
+        counts = [(f"{curves.column} {name}", curve.count_between(at)) for name, curve in curves.items()]
+        parts = [counts[start : start + SIDE_BY_SIDE] for start in range(0, len(counts), SIDE_BY_SIDE)]
+        return [Shown(f"{_error_of(first)}{_joined(first, at)}", {**places, **dict(part)}, MOST_BARS) for part in parts]
+
+    def draw(self, curves: ByCategory[Histogram]) -> Axes:
+        """All in one picture, or in small ones beside each other."""
+        return drawn(curves, self.sure)
+
+
+def covered(face: Face, sure: Covering, what: str, ends: Ends) -> tuple[str, dict[str, ArrayLike]]:
+    """What is said above a table, and the columns of lower and upper ends: for these records, and for the population.
+
+    Args:
+        face: Of the curve: where a unit may have several records nothing is said of the population.
+        sure: The level, and whether the population is spoken of.
+        what: The kind, as ``band``.
+        ends: Lower and upper ends.
+    """
+    from ..curves.covering import SEVERAL, scopes
+    from ..display import covering
+
+    whom = scopes(face, population=sure.population)
+    words = "; ".join(f"{name.split()[-1]}: {covering(sure.level, what, name)}" for name in whom)
+    columns = {
+        f"{name.split()[-1]}: {side}": end
+        for name, asked in whom.items()
+        for side, end in zip(("lower", "upper"), ends(sure.level, population=asked), strict=True)
+    }
+    return (f"{words}\n{SEVERAL}" if sure.population and face.rows_per_unit != 1 else words), columns
+
+
+def drawn(curve: Any, sure: Covering) -> Axes:
+    """A picture that no window shows."""
+    from ..display import headless_axes
+
+    axes: Axes = curve.plot(ax=headless_axes(), level=sure.level, population=sure.population)
+    return axes
+
+
+def _quartile(curve: CDF, p: float, level: float) -> str:
+    from ..display import span, standing
+
+    lower, upper = curve.quantile_interval(p, level)
+    left, right = curve.quantile_cell(p).tolist()
+    return f"{standing(float(curve.quantile(p)), left, right, known_to=upper - lower)} ({span(lower, upper)})"
+
+
+def _error_of(curve: Histogram) -> str:
+    from ..display import RECORDS, numeral
+
+    return f"standard error of the noise of one cell, {RECORDS}: {numeral(curve.error)} records"
+
+
+def _joined(curve: Histogram, at: NDArray[Any]) -> str:
+    return "" if len(at) > len(curve.count) else f"; {len(curve.count):,} cells, neighbours added up"

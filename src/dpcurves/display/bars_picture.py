@@ -1,0 +1,122 @@
+"""Histograms as pictures: counts or shares of cells, and densities where cells are of unequal width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..release import Face
+from .canvas import LANDSCAPE, canvas
+from .ink import Ink, explain, is_blank, next_ink
+from .lettering import legend_lettering, lettering
+from .outline import FINEST, Floats
+from .shade import Shade, draw_between, once
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FILLED = 512
+GROUND = "0.92"
+EVEN = 1e-6
+"""Widths that differ by less than this part are equal but for rounding."""
+DENSE = " per unit of "
+
+
+def draw_histogram(
+    edges: ArrayLike,
+    count: ArrayLike,
+    face: Face,
+    *,
+    label: str,
+    shades: Sequence[Shade] = (),
+    ax: Axes | None = None,
+    name: str | None = None,
+) -> Axes:
+    """Draw counts as stairs; where cells are of unequal width, records per unit of x, so that areas are records.
+
+    Args:
+        edges: Of the cells: one more than there are counts.
+        count: Records in each cell.
+        face: What is written below the picture.
+        label: The column and its measuring unit.
+        shades: Intervals, by the lower and upper ends of each count.
+        ax: Where to draw; None: in a new figure.
+        name: What the legend calls the histogram.
+    """
+    return _draw_bars(edges, count, face, shades, of=("records", " per cell"), across=label, ax=ax, name=name)
+
+
+def draw_bins(
+    edges: ArrayLike,
+    share: ArrayLike,
+    face: Face,
+    *,
+    label: str,
+    shades: Sequence[Shade] = (),
+    ax: Axes | None = None,
+    name: str | None = None,
+) -> Axes:
+    """Draw shares of the records as stairs; where bins are of unequal width, shares per unit of x.
+
+    Args:
+        edges: Of the bins: one more than there are shares.
+        share: Of the records, in each bin.
+        face: What is written below the picture.
+        label: The column and its measuring unit.
+        shades: Intervals, by the lower and upper ends of each share.
+        ax: Where to draw; None: in a new figure.
+        name: What the legend calls the shares.
+    """
+    return _draw_bars(edges, share, face, shades, of=("share of records", ""), across=label, ax=ax, name=name)
+
+
+def _draw_bars(
+    edges: ArrayLike,
+    heights: ArrayLike,
+    face: Face,
+    shades: Sequence[Shade],
+    *,
+    of: tuple[str, str],
+    across: str,
+    ax: Axes | None,
+    name: str | None,
+) -> Axes:
+    from .footnote import sign
+    from .ticks import write_plainly
+
+    ax = canvas(ax, LANDSCAPE)
+    ink = next_ink(ax)
+    bounds = np.asarray(edges, dtype=float)
+    dense = DENSE in ax.get_ylabel() or _is_uneven(bounds)
+    scale = np.diff(bounds) if dense else 1.0
+    for shade in shades:
+        low, high = (np.asarray(end, dtype=float) / scale for end in shade[:2])
+        draw_between(ax, bounds, low, high, color=ink.color, alpha=shade.depth, title=once(ax, shade.words))
+    title = None if name is None else legend_lettering(name)
+    _draw_stairs(ax, bounds, np.asarray(heights, dtype=float) / scale, ink, title)
+    if is_blank(ax):
+        ax.axhline(0, color="0.4", linewidth=0.6)
+        ax.margins(x=0.01)
+    ax.set_xlabel(lettering(across), parse_math=False)
+    ax.set_ylabel(of[0] + (f"{DENSE}{lettering(across)}" if dense else of[1]), parse_math=False)
+    write_plainly(ax)
+    explain(ax, "best")
+    sign(ax, face, name)
+    return ax
+
+
+def _is_uneven(bounds: Floats) -> bool:
+    widths = np.diff(bounds)
+    return bool(np.ptp(widths) > EVEN * widths.max())
+
+
+def _draw_stairs(ax: Axes, bounds: Floats, heights: Floats, ink: Ink, title: str | None) -> None:
+    if len(heights) > 2 * FINEST:
+        return draw_between(ax, bounds, heights, heights, color=ink.color, alpha=0.9, title=title)
+    if is_blank(ax) and len(heights) <= FILLED:
+        # In grey, so that it is not taken for a part of the shaded errors, and below them.
+        ax.stairs(heights, bounds, fill=True, color=GROUND, linewidth=0, zorder=0.9)
+    ax.stairs(heights, bounds, baseline=None, color=ink.color, linestyle=ink.dash, linewidth=1.4, label=title)

@@ -1,0 +1,118 @@
+"""Numbers as people write them: thousands apart, no powers of ten, and no more digits than are known."""
+
+from __future__ import annotations
+
+from math import ceil, floor, isfinite, isnan, log10
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .lettering import lettering
+
+LARGE = 1e15
+SMALL = 1e-5
+FIGURES = 4
+MOST_FIGURES = 7
+FINEST = 12
+ROUNDING = 1e-6
+ENDLESS = "no end"
+
+
+def numeral(value: float, width: float = 0.0) -> str:
+    """One number. Where it is known to `width` only, a tenth of that is what its last digit stands for, at the least.
+
+    >>> numeral(31380.4), numeral(0.123456), numeral(12.0), numeral(float("inf"))
+    ('31,380', '0.1235', '12', 'no end')
+    >>> numeral(187.2, width=244), numeral(30.3106, width=1)
+    ('190', '30.3')
+    """
+    if not isfinite(value):
+        return "unknown" if isnan(value) else ENDLESS
+    if width > 0:
+        return _placed(value, floor(log10(width) + 1e-9) - 1)
+    if value and not SMALL <= abs(value) < LARGE:
+        return f"{value:.{FIGURES}g}"
+    place = floor(log10(abs(value)) + 1e-12) - FIGURES + 1 if value else 0
+    text = _placed(value, min(place, 0))
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def standing(value: float, lower: float, upper: float, *, known_to: float = 0.0) -> str:
+    """Where a value stands that is known to lie in a cell only, or to some width: no digit is finer.
+
+    A cell may have no end.
+
+    >>> standing(187.2, 0, 244), standing(49219, 49219, float("inf")), standing(976.6, float("-inf"), 976.6)
+    ('190', 'at or above 49,219', 'below 976.6')
+    """
+    if isfinite(lower) and isfinite(upper):
+        return numeral(value, max(upper - lower, known_to if isfinite(known_to) else 0.0))
+    if isfinite(lower):
+        return f"at or above {numeral(lower)}"
+    return f"below {numeral(upper)}" if isfinite(upper) else "unknown"
+
+
+def span(lower: float, upper: float) -> str:
+    """An interval: its ends are rounded outward, with as many digits as tell them apart, and one of them may be none.
+
+    >>> span(976.5625, 1220.7), span(0.25, 0.5), span(49219, float("inf")), span(float("-inf"), 976.5625)
+    ('976 to 1,221', '0.25 to 0.50', '49,219 or more', 'less than 976.6')
+    """
+    if not isfinite(lower) or not isfinite(upper):
+        return {
+            (True, False): f"{numeral(lower)} or more", (False, True): f"less than {numeral(upper)}",
+        }.get((isfinite(lower), isfinite(upper)), "unknown")  # fmt: skip
+    digits = _decimals(np.array([lower, upper]), max(abs(lower), abs(upper)))
+    scale = 10.0**digits
+    low, high = floor(lower * scale + ROUNDING) / scale, ceil(upper * scale - ROUNDING) / scale
+    return f"{_placed(low, -digits)} to {_placed(high, -digits)}"
+
+
+def _placed(value: float, place: int) -> str:
+    """Rounded to a power of ten."""
+    if place < -FINEST or abs(value) >= LARGE:
+        return f"{value:.{FIGURES}g}"
+    rounded = round(value, -place) + 0.0  # no minus before a zero
+    return f"{rounded:,.{max(-place, 0)}f}"
+
+
+def numerals(values: ArrayLike) -> list[str]:
+    """A column of numbers with as many decimals each: all that they have, or enough to tell neighbours apart.
+
+    What is no number is shown as it is.
+
+    >>> numerals([0.25, 1.0, 1.5]), numerals([0.0, 1 / 3, 1.0])
+    (['0.25', '1.00', '1.50'], ['0.0000', '0.3333', '1.0000'])
+    >>> numerals([-34179.6875, -34057.6171875]), numerals([2010.1, 2010.2])
+    (['-34,180', '-34,058'], ['2,010.1', '2,010.2'])
+    >>> numerals(["a", "b"]), numerals([10000, 2])
+    (['a', 'b'], ['10,000', '2'])
+    """
+    array = np.asarray(values)
+    if array.dtype.kind in "iu":
+        return [f"{value:,}" for value in array.tolist()]
+    if array.dtype.kind != "f":
+        return [lettering(value) for value in array.tolist()]
+    finite = array[np.isfinite(array)].astype(np.float64)
+    largest = float(np.abs(finite).max(initial=0.0))
+    if largest >= LARGE or 0 < largest < SMALL:
+        return [f"{value:.{FIGURES}g}" if isfinite(value) else numeral(value) for value in array.tolist()]
+    place = -_decimals(finite, largest)
+    return [_placed(value, place) if isfinite(value) else numeral(value) for value in array.tolist()]
+
+
+def _decimals(values: NDArray[np.float64], largest: float) -> int:
+    """As few as show these numbers in full, up to four figures, or those that tell steps of a rising column apart."""
+    steps = np.diff(values)
+    step = float(np.median(steps)) if len(steps) and np.all(steps > 0) else largest
+    enough = min(max(_after_point(largest, FIGURES), _after_point(step, 2)), _after_point(largest, MOST_FIGURES))
+    return next((digits for digits in range(enough) if _is_shown_in_full(values, digits)), enough)
+
+
+def _is_shown_in_full(values: NDArray[np.float64], digits: int) -> bool:
+    return bool(np.allclose(np.round(values, digits), values, rtol=1e-12, atol=0))
+
+
+def _after_point(value: float, figures: int) -> int:
+    """So many decimals show so many figures of what is up to `value`."""
+    return max(0, figures - 1 - floor(log10(value) - 1e-12)) if value else 0

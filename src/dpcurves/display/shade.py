@@ -1,0 +1,61 @@
+"""Shaded areas of a picture: how sure a curve is, at which level, and whom that speaks of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from numpy.typing import ArrayLike
+
+from .outline import Floats, hull_in_blocks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+RECORDS = "for these records"
+"""What an interval covers that knows of the noise alone."""
+POPULATION = "for the population"
+"""What an interval covers that knows of the noise, and of how the records were drawn."""
+STANDARD_ERROR = f"± 1 standard error of the noise, {RECORDS}"
+DEEP, PALE = 0.34, 0.15
+UNNAMED = "_nolegend_"
+
+
+class Shade(NamedTuple):
+    """One area of a picture, or one bar at each of its points.
+
+    Attributes:
+        lower: Lower ends, of the shape of the curve.
+        upper: Upper ends.
+        words: What the legend calls it: level, kind, and whom it speaks of.
+    """
+
+    lower: ArrayLike
+    upper: ArrayLike
+    words: str
+
+    @property
+    def depth(self) -> float:
+        """How dark it is: what speaks of the population is wider, and paler."""
+        return PALE if POPULATION in self.words else DEEP
+
+
+def covering(level: float, what: str, whom: str) -> str:
+    """What a legend, a table or a card says of a band or of intervals.
+
+    >>> covering(0.95, "band", RECORDS)
+    '95% band for these records'
+    """
+    return f"{100 * level:.6g}% {what} {whom}"
+
+
+def once(ax: Axes, words: str) -> str:
+    """What the legend calls a shade: of the shades of several curves, one entry speaks for all."""
+    return UNNAMED if words in ax.get_legend_handles_labels()[1] else words
+
+
+def draw_between(
+    ax: Axes, edges: Floats, lower: Floats, upper: Floats, *, color: str, alpha: float, title: str | None
+) -> None:
+    """Shade what lies between two ends over each cell."""
+    cells, low, high = hull_in_blocks(edges, lower, upper)
+    ax.stairs(high, cells, baseline=low, fill=True, color=color, alpha=alpha, linewidth=0, label=title)

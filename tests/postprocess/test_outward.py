@@ -1,0 +1,55 @@
+"""Quantiles between boundaries: they hold whatever lies inside cells, and no boundary further in would."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dpcurves.postprocess import cell_at, ends_at
+
+BOUNDS = np.array([-np.inf, 1.0, 2.0, 3.0, np.inf])
+INSIDE = np.array([0.5, 1.0, 1.5, 2.0, 2.9, 3.0, 7.0])  # some on the boundaries, some within
+
+
+def quantiles(values: list[float], p: float) -> list[float]:
+    """All values that may be called this quantile: the least, the greatest, and their middle."""
+    ordered = np.sort(values)
+    share_below = [np.mean(ordered < value) for value in ordered]
+    share_up_to = [np.mean(ordered <= value) for value in ordered]
+    found = [
+        float(value)
+        for value, below, up_to in zip(ordered, share_below, share_up_to, strict=True)
+        if below <= p <= up_to
+    ]
+    return [min(found), max(found), (min(found) + max(found)) / 2]
+
+
+def test_without_noise_every_quantile_of_every_small_table_lies_between_its_ends() -> None:
+    for values in product(INSIDE.tolist(), repeat=4):
+        shares = np.array([np.mean(np.array(values) < bound) for bound in BOUNDS])
+        for p in (0.0, 0.1, 0.25, 0.3, 0.5, 0.75, 0.8, 1.0):
+            left, right = ends_at(BOUNDS, shares, shares, p)
+            assert all(left <= each < right for each in quantiles(list(values), p))
+            low, high = cell_at(BOUNDS, shares, p)
+            assert left <= low < high <= right
+            assert low <= np.quantile(values, p, method="inverted_cdf") < high
+
+
+def test_each_end_is_the_closest_that_holds_for_all_tables_with_such_shares() -> None:
+    lower, upper = np.array([0, 0.1, 0.4, 0.6, 1]), np.array([0, 0.3, 0.5, 0.8, 1])
+    assert ends_at(BOUNDS, lower, upper, 0.35).tolist() == [1.0, 2.0]
+    assert ends_at(BOUNDS, lower, upper, 0.4).tolist() == [1.0, 3.0]  # a share of 0.4 below 2: its quantile may be 2
+    assert ends_at(BOUNDS, lower, upper, [0.05, 0.9]).tolist() == [[-np.inf, 1.0], [3.0, np.inf]]
+
+
+def test_wide_bands_tell_nothing() -> None:
+    assert ends_at(BOUNDS, np.array([0, 0, 0, 0, 1.0]), np.array([0, 1, 1, 1, 1.0]), 0.5).tolist() == [-np.inf, np.inf]
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.1, np.nan])
+def test_levels_that_are_none_are_refused(p: float) -> None:
+    for read in (cell_at, lambda bounds, shares, level: ends_at(bounds, shares, shares, level)):
+        with pytest.raises(ValueError, match="^p: "):
+            read(BOUNDS, np.linspace(0, 1, 5), p)
