@@ -32,14 +32,14 @@ from rich.table import Table
 import dpcurves as dp
 from dpcurves.aggregator import Server, Task
 from dpcurves.aggregator.analyst import Analyst, close
-from dpcurves.aggregator.batch import ID, packed, unpacked
+from dpcurves.aggregator.batch import ID, NAME, Earlier, packed, unpacked
 from dpcurves.aggregator.channel import Channel
 from dpcurves.aggregator.desk import encoding_of
 from dpcurves.aggregator.founding import found
 from dpcurves.aggregator.identity import Identity
 from dpcurves.aggregator.owner import Contribution, bearer_of, read_places
 from dpcurves.aggregator.sealing import OVERHEAD
-from dpcurves.aggregator.store import Store, Stored
+from dpcurves.aggregator.store import Offer, Store, Stored
 from dpcurves.aggregator.ticket import Role, Ticket, hash_of
 from dpcurves.crypto import PortableEngine
 from dpcurves.curves import QuantileQuestion, ThresholdsQuestion
@@ -138,13 +138,15 @@ def fill(task: Task, url: str, reports: int) -> None:
     store.begin(task.hash)
     for start in range(0, reports, AT_ONCE):
         names = [os.urandom(ID) for _ in range(min(AT_ONCE, reports - start))]
-        store.add(task.hash, start // AT_ONCE, AT_ONCE, [Stored(name, name, 2 * name, share) for name in names])
+        reports = [Stored(name, name, 2 * name, share) for name in names]
+        store.add(task.hash, AT_ONCE, Offer(start // AT_ONCE, bytes(NAME), Earlier.STAYS, reports))
 
 
 def one_by_one(task: Task, batch: bytes) -> list[bytes]:
     """A message for each report of a batch."""
     size = encoding_of(task).size + OVERHEAD
-    return [packed(task.hash, 0, [report]) for report in unpacked(batch, task.hash, 0, size)]
+    whole = unpacked(batch, task.hash, 0, size)
+    return [packed(task.hash, 0, whole._replace(reports=[report])) for report in whole.reports]
 
 
 def spent_by(process: int, asked: list[Callable[[Channel], object]], server: Server) -> float:

@@ -18,13 +18,12 @@ from unittest import mock
 import numpy as np
 
 from dpcurves.aggregator.analyst import Analyst, Closed, close
-from dpcurves.aggregator.batch import ID, Report, packed
+from dpcurves.aggregator.batch import ID, NAME, Batch, Earlier, packed
 from dpcurves.aggregator.channel import Channel, trusting
 from dpcurves.aggregator.desk import encoding_of
 from dpcurves.aggregator.founding import found
 from dpcurves.aggregator.identity import Identity
-from dpcurves.aggregator.owner import Contribution, Sent, bearer_of, read_places
-from dpcurves.aggregator.sealing import place_of, public_key, sealed
+from dpcurves.aggregator.owner import Contribution, Sent, bearer_of, read_places, sealed_reports
 from dpcurves.aggregator.task import VERSION, Task
 from dpcurves.aggregator.ticket import Role, Ticket
 from dpcurves.data import Categories, Grid
@@ -34,6 +33,7 @@ from dpcurves.trust import Owners
 
 GRID = Grid(0, 1, cells=1000)
 MOST = 300
+CONTRIBUTION = b"c" * NAME
 LONG = 120
 """Seconds after which a test that waits has failed."""
 Program = Callable[[Sequence[str], str, Mapping[str, str]], None]
@@ -184,8 +184,10 @@ class Federation:
         file.unlink()
         return text.splitlines()
 
-    def contribution(self, task: Task, values: Mapping[str, object], owner: int = 1) -> Contribution:
-        return Contribution.of(task, read_places(task, values), self.file(task, f"owner-{owner}"))
+    def contribution(
+        self, task: Task, values: Mapping[str, object], owner: int = 1, earlier: Earlier = Earlier.STAYS
+    ) -> Contribution:
+        return Contribution.of(task, read_places(task, values), self.file(task, f"owner-{owner}"), earlier)
 
     def contribute(self, task: Task, values: Mapping[str, object], owner: int = 1) -> Sent:
         bearer = bearer_of(task, self.file(task, f"owner-{owner}"))
@@ -196,13 +198,10 @@ class Federation:
         shares = encoding_of(task).shared(np.full(count, 3), Randomness.system())
         names = [bytes([number]) * ID for number in range(count)]
         for party in (0, 1):
-            key = public_key(task.servers[party].sealing)
-            reports = [
-                Report(name, sealed(flipped(share[party], place), key, place_of(task.hash, party, name)))
-                for name, share in zip(names, shares, strict=True)
-            ]
-            token = self.token(task, "owner-2", Role.OWNER)
-            self.channel(party).post(f"/tasks/{task.hash}/reports", packed(task.hash, party, reports), token)
+            halves = (flipped(share[party], place) for share in shares)
+            reports = sealed_reports(task, party, CONTRIBUTION, zip(names, halves, strict=True))
+            batch = packed(task.hash, party, Batch(CONTRIBUTION, Earlier.STAYS, reports))
+            self.channel(party).post(f"/tasks/{task.hash}/reports", batch, self.token(task, "owner-2", Role.OWNER))
 
     def close(self, task: Task, party: int = 0) -> Closed:
         ticket = Ticket.read(self.file(task, "coordinator-1"), Role.COORDINATOR)

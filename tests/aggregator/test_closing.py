@@ -9,9 +9,10 @@ from functools import partial
 import pytest
 
 from dpcurves.aggregator import ProtocolAborted
+from dpcurves.aggregator.batch import Earlier
 from dpcurves.aggregator.closing import Closing
 from dpcurves.aggregator.report_set import NAME, Told, named
-from dpcurves.aggregator.store import Frozen, Store, Stored
+from dpcurves.aggregator.store import Frozen, Offer, Store, Stored
 from dpcurves.aggregator.tables import Standing, State
 
 HELD = "a" * 64, "b" * 64
@@ -80,25 +81,25 @@ class Two:
         self.stores[party] = Stepped(party)
         self.stores[party].begin(self.task)
         for digit in digits:
-            self.stores[party].add(self.task, 0, 100, [report(digit)])
+            self.stores[party].add(self.task, 100, offer(digit))
 
     def upload(self, digit: int) -> bool:
         """Whether both servers took a new report, the first before the second."""
         try:
             for party in (0, 1):
-                self._add(party, report(digit))
+                self._add(party, offer(digit))
                 self.taken[party] |= {report(digit).id}
         except ProtocolAborted:
             return False
         return True
 
-    def _add(self, party: int, one: Stored) -> None:
+    def _add(self, party: int, one: Offer) -> None:
         """As a desk does."""
         try:
-            self.stores[party].add(self.task, 0, 100, [one])
+            self.stores[party].add(self.task, 100, one)
         except Frozen:
             self.servers[party].reopen()
-            self.stores[party].add(self.task, 0, 100, [one])
+            self.stores[party].add(self.task, 100, one)
 
     def stand(self) -> list[Standing]:
         return [store.standing(self.task) for store in self.stores]
@@ -109,6 +110,10 @@ class Two:
 
 def report(digit: int) -> Stored:
     return Stored(bytes([digit]) * 16, b"d" * 16, b"w" * 32, b"share")
+
+
+def offer(digit: int) -> Offer:
+    return Offer(0, b"c" * 32, Earlier.STAYS, [report(digit)])
 
 
 def steps(stores: Sequence[Stepped]) -> list[str]:

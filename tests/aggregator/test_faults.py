@@ -345,14 +345,12 @@ def test_a_server_that_is_killed_at_any_step_of_closing_leaves_the_task_open_or_
     """Before the decision reports come as before; after it none do, and what is closed again ends the same way."""
     task = pair.tasks["mortal"]
     (first, second), *_ = pair.contribution(task, values()).batches()
-    parts = [
-        [message[start : start + 25] for start in range(0, 200, 25)]
-        for message in (unpacked(first, task.hash, 0, one_size(task)), unpacked(second, task.hash, 1, one_size(task)))
-    ]
+    batches = [unpacked(message, task.hash, party, one_size(task)) for party, message in enumerate((first, second))]
 
     def send(number: int) -> list[object]:
         path, token = f"/tasks/{task.hash}/reports", pair.token(task, "owner-1", Role.OWNER)
-        messages = [packed(task.hash, party, parts[party][number]) for party in (0, 1)]
+        parts = [one._replace(reports=one.reports[25 * number : 25 * (number + 1)]) for one in batches]
+        messages = [packed(task.hash, party, part) for party, part in enumerate(parts)]
         return [json.loads(pair.channel(party).post(path, messages[party], token))["new"] for party in (0, 1)]
 
     def close_and_die(party: int, step: str) -> None:

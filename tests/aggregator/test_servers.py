@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import sqlite3
@@ -16,17 +17,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from federation import GRID, LONG, Federation, flipped, values
+from federation import CONTRIBUTION, GRID, LONG, Federation, flipped, values
 from typer.testing import CliRunner
 
 from dpcurves.aggregator import ProtocolAborted, Task
 from dpcurves.aggregator.analyst import Analyst
 from dpcurves.aggregator.app import LARGEST_QUESTION
-from dpcurves.aggregator.batch import Report, packed, unpacked
+from dpcurves.aggregator.batch import ID, NAME, Batch, Earlier, Report, packed, unpacked
 from dpcurves.aggregator.channel import trusting
 from dpcurves.aggregator.desk import encoding_of
 from dpcurves.aggregator.launch import Aggregator
 from dpcurves.aggregator.noise_secret import NoiseSecret
+from dpcurves.aggregator.owner import sealed_reports
 from dpcurves.aggregator.question import Asked
 from dpcurves.aggregator.sealing import OVERHEAD
 from dpcurves.aggregator.store import Store
@@ -35,6 +37,7 @@ from dpcurves.cli.app import build
 from dpcurves.curves import QuantileQuestion, RocThresholdsQuestion, Thresholds, ThresholdsQuestion
 from dpcurves.data import Categories
 from dpcurves.ledger import Ledger
+from dpcurves.noise.randomness import Randomness
 from dpcurves.release import Family, Noise
 from dpcurves.trust import Owners
 
@@ -45,6 +48,7 @@ NAMES = (
     "resent",
     "halved",
     "full",
+    "corrected",
     "killed",
     "checked",
     "typed",
@@ -183,7 +187,8 @@ def test_the_same_reports_sent_twice_and_an_owner_that_died_on_the_way_count_onc
     task = pair.tasks["resent"]
     one = pair.contribution(task, values())
     (first, second), *_ = one.batches()
-    half = unpacked(first, task.hash, 0, one_size(task))[:120]
+    whole = unpacked(first, task.hash, 0, one_size(task))
+    half = whole._replace(reports=whole.reports[:120])
     post(pair, task, packed(task.hash, 0, half), "owner-1")  # then the owner died: 120 of 200, at one server
     assert pair.contribute(task, values()).reports == 200
     assert pair.contribute(task, values()).new == 0
@@ -200,7 +205,7 @@ def test_a_report_that_reached_one_server_only_counts_at_neither(pair: Federatio
     # A report of the same name, whose halves are not of one: the second one is not taken.
     other = unpacked(second, task.hash, 1, one_size(task))
     (_, foreign), *_ = pair.contribution(task, {"x": np.ones(50)}, owner=3).batches()
-    assert other[0].id not in {report.id for report in unpacked(foreign, task.hash, 1, one_size(task))}
+    assert other.reports[0].id not in {one.id for one in unpacked(foreign, task.hash, 1, one_size(task)).reports}
     assert pair.close(task, party=1)[1] == 200
     assert is_near(pair.analyst(task).ask(QUESTION))
 
@@ -210,9 +215,45 @@ def test_an_owner_sends_as_many_reports_as_the_task_says(pair: Federation) -> No
     with pytest.raises(ProtocolAborted, match=r"^data: 301 records; the task takes 1 to 300 of one owner"):
         pair.contribute(task, values(301))
     pair.contribute(task, values(200))
+    # Whoever makes reports of his own under one name is stopped as well.
+    pair.contribute_changed(task, 200, -1)
+    shares = encoding_of(task).shared(np.zeros(150, dtype=np.int64), Randomness.system())
+    more = sealed_reports(task, 0, CONTRIBUTION, ((os.urandom(ID), share) for share, _ in shares))
     with pytest.raises(ProtocolAborted, match=r"^reports: at most 300 of one owner are taken; 200 are here"):
-        pair.contribute(task, values(150, seed=3))
-    assert json.loads(pair.channel(0).get(f"/tasks/{task.hash}"))["reports"] == 200
+        post(pair, task, packed(task.hash, 0, Batch(CONTRIBUTION, Earlier.STAYS, more)), "owner-2")
+    assert json.loads(pair.channel(0).get(f"/tasks/{task.hash}"))["reports"] == 400
+
+
+def test_a_file_that_was_corrected_is_refused_by_both_servers_or_takes_the_place_of_the_first(
+    pair: Federation, tmp_path: Path
+) -> None:
+    """One that is killed while it replaces has its reports at one server, and counts at neither until it is done."""
+    task, run = pair.tasks["corrected"], CliRunner()
+    part, table = {"x": X[:120]}, tmp_path / "part.csv"
+    table.write_text("x\n" + "".join(f"{value}\n" for value in X[:120]))
+    pair.contribute(task, values())
+    pair.contribute(task, {"x": X[:7]}, owner=2)
+    (first, second), *_ = pair.contribution(task, part).batches()
+    for party, message in enumerate((first, second)):
+        with pytest.raises(ProtocolAborted, match=r"^ticket: other records were sent with it before, and one"):
+            post(pair, task, message, "owner-1", party)
+    typed = ["contribute", str(table), "--task", str(pair.folder / f"{task.name}.json"), "--ticket"]
+    refused = run.invoke(build(), [*typed, str(pair.file(task, "owner-1"))])
+    assert (refused.exit_code != 0, "to put these in their place" in refused.stderr) == (True, True), refused.output
+    assert [Store(store).standing(task.hash).reports for store in pair.stores] == [207, 207]
+    # Killed after server 0 took it.
+    (first, _), *_ = pair.contribution(task, part, earlier=Earlier.GIVES_WAY).batches()
+    assert json.loads(post(pair, task, first, "owner-1")) == {"new": 120, "known": 0}
+    kept = [Store(store).shares(task.hash).keys() for store in pair.stores]
+    assert (len(kept[0]), len(kept[1]), len(kept[0] & kept[1])) == (127, 207, 7)
+    for _ in range(2):
+        done = run.invoke(build(), [*typed, str(pair.file(task, "owner-1")), "--earlier", "replace"])
+        assert (done.exit_code, "sent: 120 reports" in done.stdout) == (0, True), done.output
+    with pytest.raises(ProtocolAborted, match=r"^ticket: other records were sent with it before"):
+        pair.contribute(task, values())
+    assert pair.close(task)[1:] == (127, 2)
+    counted = pair.analyst(task).ask(ThresholdsQuestion("x", GRID, (1000,)))
+    assert abs(counted.count[0] - 127) <= 12 * counted.error[0]
 
 
 def test_a_report_that_would_count_more_than_once_is_dropped_by_both_and_counted(pair: Federation) -> None:
@@ -263,12 +304,14 @@ def batch(pair: Federation, party: int = 0) -> bytes:
         (lambda good: good[:-1], "the batch is cut off, or something follows it"),
         (lambda good: good[:20], "the batch is cut off"),
         (lambda good: good + b"x", "the batch is cut off, or something follows it"),
-        (lambda good: flipped(good, 0), "this is no batch of format 1"),
-        (lambda good: flipped(good, 4), "this is no batch of format 1"),
+        (lambda good: flipped(good, 0), "this is no batch of format 2"),
+        (lambda good: flipped(good, 4), "this is no batch of format 2"),
+        (lambda good: good[:6] + bytes([2]) + good[7:], "this is no batch of format 2"),
         (lambda good: flipped(good, 5), "the batch is for another task or server"),
         (lambda good: flipped(good, 20), "the batch is for another task or server"),
-        (lambda good: flipped(good, 6), "reports of .* bytes are needed"),
+        (lambda good: flipped(good, 7), "reports of .* bytes are needed"),
         (lambda good: flipped(good, 50), "report 0 of the batch was changed, or sealed to another server"),
+        (lambda good: flipped(good, 80), "report 0 of the batch was changed, or sealed to another server"),
         (lambda good: flipped(good, -1), "report 19 of the batch was changed, or sealed to another server"),
     ],
 )
@@ -284,8 +327,10 @@ def test_a_share_that_was_sealed_to_the_other_server_or_task_is_refused(pair: Fe
     other = next(iter(pair.contribution(pair.tasks["full"], values(20)).batches()))[0]
     elsewhere = packed(task.hash, 0, unpacked(other, pair.tasks["full"].hash, 0, size))
     swapped = unpacked(batch(pair), task.hash, 0, size)
-    renamed = packed(task.hash, 0, [Report(swapped[1].id, swapped[0].sealed), *swapped[2:]])
-    for message in (turned, elsewhere, renamed):
+    one, two, *more = swapped.reports
+    renamed = packed(task.hash, 0, swapped._replace(reports=[Report(two.id, one.sealed), *more]))
+    of_other_name = packed(task.hash, 0, swapped._replace(contribution=bytes(NAME)))
+    for message in (turned, elsewhere, renamed, of_other_name):
         with pytest.raises(ProtocolAborted, match=r"^reports: report 0 of the batch was changed"):
             post(pair, task, message, "owner-1")
 

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 import sqlalchemy as sql
 from sqlalchemy.dialects import postgresql, sqlite
 
 from dpcurves.aggregator import ProtocolAborted
+from dpcurves.aggregator.batch import Earlier
 from dpcurves.aggregator.report_set import ReportSet
-from dpcurves.aggregator.store import Decision, Frozen, Store, Stored
+from dpcurves.aggregator.store import OTHER_CONTRIBUTION, Decision, Frozen, Offer, Store, Stored
 from dpcurves.aggregator.tables import TASKS, Standing, State
 
 TASK = "0" * 64
 REPORT = Stored(b"i" * 16, b"d" * 16, b"w" * 32, b"share")
 COMMITMENTS = "a" * 64, "b" * 64
+
+
+def offer(owner: int, *reports: Stored, digit: str = "1", earlier: Earlier = Earlier.STAYS) -> Offer:
+    return Offer(owner, digit.encode() * 32, earlier, reports)
 
 
 def decided(digit: str, *ids: bytes) -> Decision:
@@ -44,7 +51,7 @@ def asked_of(store: Store, work: Callable[[Store], object]) -> list[sql.Executab
 @pytest.mark.parametrize(
     "work",
     [
-        lambda store: store.add(TASK, 1, 7, [REPORT]),
+        lambda store: store.add(TASK, 7, offer(1, REPORT)),
         lambda store: store.give_up(TASK, "1"),
         lambda store: store.freeze(TASK, "1"),
         lambda store: store.thaw(TASK, "1"),
@@ -86,10 +93,10 @@ def test_neither_an_upload_nor_a_look_takes_longer_the_more_reports_are_stored()
     """Of others: 6000 reports of six owners take at most half as long again, for the trees of indices are deeper."""
     store, name = Store("sqlite://"), b"n" * 16
     store.begin(TASK)
-    before = steps_of(store, lambda store: store.add(TASK, 9, 7, [REPORT])), steps_of(store, look)
+    before = steps_of(store, lambda store: store.add(TASK, 7, offer(9, REPORT))), steps_of(store, look)
     for owner in range(6):
-        store.add(TASK, owner, 1000, [REPORT._replace(id=secrets.token_bytes(16)) for _ in range(1000)])
-    after = steps_of(store, lambda store: store.add(TASK, 9, 7, [REPORT._replace(id=name)])), steps_of(store, look)
+        store.add(TASK, 1000, offer(owner, *(REPORT._replace(id=secrets.token_bytes(16)) for _ in range(1000))))
+    after = steps_of(store, lambda store: store.add(TASK, 7, offer(9, REPORT._replace(id=name)))), steps_of(store, look)
     assert store.standing(TASK).reports == 6002
     assert all(0 < late <= 1.5 * early for early, late in zip(before, after, strict=True)), (before, after)
 
@@ -104,7 +111,7 @@ def test_owners_are_those_whose_reports_count() -> None:
     assert store.owners(TASK) == 0
     ids = [bytes([number]) * 16 for number in range(4)]
     for number, owner in enumerate((1, 1, 2, 3)):
-        store.add(TASK, owner, 7, [REPORT._replace(id=ids[number])])
+        store.add(TASK, 7, offer(owner, REPORT._replace(id=ids[number])))
     assert store.owners(TASK) == 3
     store.decide(TASK, lambda listing: decided("1", *ids[:3]))
     assert store.owners(TASK) == 2
@@ -119,21 +126,21 @@ def store(request: pytest.FixtureRequest) -> Store:
 
 
 def test_a_report_is_kept_until_the_task_is_frozen_and_again_once_it_thaws(store: Store) -> None:
-    assert [store.add(TASK, 1, 7, [REPORT]) for _ in range(2)] == [1, 0]
+    assert [store.add(TASK, 7, offer(1, REPORT)) for _ in range(2)] == [1, 0]
     for attempt in ("1", "2"):
         assert store.freeze(TASK, attempt)[1] == {REPORT.id: REPORT.digest}
     store.thaw(TASK, "1")
     assert store.standing(TASK) == Standing(State.FROZEN, 1, attempt="2")
     with pytest.raises(Frozen, match=r"^reports: the task is being closed; if it should stay open, send again in a"):
-        store.add(TASK, 1, 7, [REPORT])
+        store.add(TASK, 7, offer(1, REPORT))
     store.thaw(TASK, "2")
-    assert store.add(TASK, 1, 7, [REPORT._replace(id=b"j" * 16)]) == 1
+    assert store.add(TASK, 7, offer(1, REPORT._replace(id=b"j" * 16))) == 1
 
 
 def test_nothing_is_decided_under_an_attempt_that_was_given_up(store: Store) -> None:
     with pytest.raises(ProtocolAborted, match=r"^reports: there is none yet"):
         store.attempt(TASK, "1")
-    store.add(TASK, 1, 7, [REPORT])
+    store.add(TASK, 7, offer(1, REPORT))
     store.attempt(TASK, "1")
     assert (store.give_up(TASK, "2"), store.standing(TASK).attempt) == (State.OPEN, "1")
     assert (store.give_up(TASK, "1"), store.standing(TASK).attempt) == (State.OPEN, None)
@@ -144,17 +151,45 @@ def test_nothing_is_decided_under_an_attempt_that_was_given_up(store: Store) -> 
     assert store.give_up(TASK, "3") is State.CLOSED
 
 
+def test_a_ticket_is_good_for_one_contribution_or_for_the_one_that_takes_its_place(store: Store) -> None:
+    """300 records that are sent again out of 600 would else count twice; and with them whoever is among them."""
+    first, second, third = ([Stored(bytes([turn, one]) * 8, b"d", b"w", b"s") for one in range(3)] for turn in range(3))
+    replaced = partial(offer, digit="2", earlier=Earlier.GIVES_WAY)
+    assert [store.add(TASK, 3, offer(1, *some)) for some in (first[:2], first, first[1:])] == [2, 1, 0]
+    assert store.add(TASK, 3, offer(2, third[0])) == 1
+    for other in (second, second[:1], first):
+        with pytest.raises(ProtocolAborted, match=re.escape(OTHER_CONTRIBUTION)):
+            store.add(TASK, 3, offer(1, *other, digit="2"))
+    assert (store.standing(TASK).reports, store.owners(TASK)) == (4, 2)
+    # In its place, in two parts, one of them twice; the other owner's stay. The first one does not come back unasked.
+    assert [store.add(TASK, 3, replaced(1, *some)) for some in (second[:1], second[:1], second[1:2])] == [1, 0, 1]
+    assert store.shares(TASK).keys() == {second[0].id, second[1].id, third[0].id}
+    assert store.standing(TASK).reports == 3
+    with pytest.raises(ProtocolAborted, match=re.escape(OTHER_CONTRIBUTION)):
+        store.add(TASK, 3, offer(1, *first))
+    assert store.add(TASK, 3, replaced(1, second[2])) == 1
+    with pytest.raises(ProtocolAborted, match=r"^reports: at most 3 of one owner are taken; 3 are here"):
+        store.add(TASK, 3, replaced(1, third[1]))
+    store.freeze(TASK, "1")
+    with pytest.raises(Frozen):
+        store.add(TASK, 3, offer(1, *first, earlier=Earlier.GIVES_WAY))
+    store.decide(TASK, lambda listing: decided("1", *listing))
+    with pytest.raises(ProtocolAborted, match=r"^reports: the task is closed; it takes no more"):
+        store.add(TASK, 3, offer(1, *first, earlier=Earlier.GIVES_WAY))
+    assert len(store.shares(TASK)) == store.standing(TASK).reports == 4
+
+
 def test_reports_that_do_not_count_are_forgotten_when_the_task_is_closed(store: Store) -> None:
     reports = [Stored(bytes([number]) * 16, b"d" * 16, b"w" * 32, bytes([number])) for number in range(5)]
-    assert store.add(TASK, 0, 3, reports[:3]) == 3
+    assert store.add(TASK, 3, offer(0, *reports[:3])) == 3
     with pytest.raises(ProtocolAborted, match=r"^reports: at most 3 of one owner are taken; 3 are here"):
-        store.add(TASK, 0, 3, reports)
-    assert store.add(TASK, 1, 3, reports) == 2
+        store.add(TASK, 3, offer(0, *reports))
+    assert store.add(TASK, 3, offer(1, *reports)) == 2
     final = decided("1", *(report.id for report in reports[1:4]))
     for _ in range(2):
         store.decide(TASK, lambda listing: final)
     with pytest.raises(ProtocolAborted, match=r"^reports: the task is closed; it takes no more"):
-        store.add(TASK, 1, 3, reports)
+        store.add(TASK, 3, offer(1, *reports))
     for other in (decided("2", reports[1].id), final._replace(commitments=("a" * 64, "c" * 64))):
         with pytest.raises(ProtocolAborted, match=r"^reports: another set of them, or other noise, was agreed on befo"):
             store.decide(TASK, lambda listing, other=other: other)  # type: ignore[misc]
@@ -172,7 +207,7 @@ def test_owners_who_send_at_once_all_arrive_and_none_beyond_the_most(store: Stor
         for turn in range(4):
             names = [bytes([sender, turn, number]) + bytes(13) for number in range(5)]
             try:
-                store.add(TASK, sender % 2, 60, [Stored(name, b"d" * 16, b"w" * 32, b"s") for name in names])
+                store.add(TASK, 60, offer(sender % 2, *(REPORT._replace(id=name) for name in names)))
             except ProtocolAborted:
                 refused.append(sender)
 

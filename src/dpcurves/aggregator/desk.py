@@ -26,7 +26,7 @@ from .question import Asked, require_set
 from .question import opened as read
 from .refused import ProtocolAborted
 from .sealing import OVERHEAD, opened, place_of, public_key
-from .store import Frozen, Store, Stored
+from .store import Frozen, Offer, Store, Stored
 from .tables import Standing, State
 from .task import VERSION, Task
 
@@ -83,25 +83,25 @@ class Desk:
         Raises:
             ProtocolAborted: the batch was changed or is not for here, or no more reports are taken.
         """
-        reports = unpacked(message, self.task.hash, self.party, self.encoding.size + OVERHEAD)
-        stored = [self._opened(number, report) for number, report in enumerate(reports)]
+        batch = unpacked(message, self.task.hash, self.party, self.encoding.size + OVERHEAD)
+        stored = [self._opened(number, report, batch.contribution) for number, report in enumerate(batch.reports)]
         try:
             self.encoding.require(self.party, [report.share for report in stored])
         except ValueError:
             raise ProtocolAborted("reports: what was sealed is no share of this task") from None
-        new = self._added(owner, stored)
-        return json.dumps({"new": new, "known": len(reports) - new}).encode()
+        new = self._added(Offer(owner, batch.contribution, batch.earlier, stored))
+        return json.dumps({"new": new, "known": len(stored) - new}).encode()
 
-    def _added(self, owner: int, stored: Sequence[Stored]) -> int:
-        added = partial(self.store.add, self.task.hash, owner, self.task.reports_per_owner, stored)
+    def _added(self, offer: Offer) -> int:
+        added = partial(self.store.add, self.task.hash, self.task.reports_per_owner, offer)
         try:
             return added()
         except Frozen:
             self.closing.reopen()
             return added()
 
-    def _opened(self, number: int, report: Report) -> Stored:
-        place = place_of(self.task.hash, self.party, report.id)
+    def _opened(self, number: int, report: Report, contribution: bytes) -> Stored:
+        place = place_of(self.task.hash, self.party, contribution, report.id)
         share = opened(report.sealed, self.identity.sealing, place)
         if share is None or len(share) != self.encoding.size:
             raise ProtocolAborted(f"reports: report {number} of the batch was changed, or sealed to another server")

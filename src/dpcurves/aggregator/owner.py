@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,7 @@ from ..ledger.key import make_key
 from ..noise.randomness import Randomness
 from ..privacy import EACH_RECORD
 from ..trust.shared_records import Encoding, places_of
-from .batch import ID, Report, packed
+from .batch import ID, NAME, Batch, Earlier, Report, packed
 from .channel import PATIENCE, Channel
 from .desk import encoding_of
 from .question import facts_of
@@ -78,53 +78,54 @@ class Contribution:
     """SECRET. The reports of one owner. It has no repr.
 
     Reports are made from the owner's secret and the records: an owner that dies on the way sends the very same ones
-    again, and the servers know them. Other records have other reports, whose keys share nothing with those.
+    again, and the servers know them. Other records have other reports, whose keys share nothing with those, and another
+    name, which tells nothing of them. Under one ticket both servers take reports of one name: a file that was corrected
+    or cut short would else count beside the first one, and its records lose their epsilon twice.
 
     Attributes:
         task: What they are for.
         places: Of the records.
         secret: 32 bytes that this owner alone has; never sent.
+        earlier: What becomes of another contribution under the same ticket.
     """
 
     task: Task
     places: Places
     secret: bytes
+    earlier: Earlier = Earlier.STAYS
 
     @classmethod
-    def of(cls, task: Task, places: Places, ticket: Path) -> Contribution:
+    def of(cls, task: Task, places: Places, ticket: Path, earlier: Earlier = Earlier.STAYS) -> Contribution:
         """The contribution under a ticket; its secret lies in a file beside it, and is made when it is needed first.
 
         Raises:
             ValueError: the file can not be read or made.
         """
-        return cls(task, places, make_key(ticket.with_name(ticket.name + ".secret")).of_dataset(task.hash))
+        return cls(task, places, make_key(ticket.with_name(ticket.name + ".secret")).of_dataset(task.hash), earlier)
 
     def batches(self) -> Iterator[tuple[bytes, bytes]]:
         """What is sent to server 0 and to server 1, batch by batch."""
         places = np.sort(self.places)
         digest = sha256(places.astype("<i8").tobytes()).hexdigest()
+        name = Randomness.keyed(self.secret, f"contribution of {digest}").octets(NAME)
         stream = Randomness.keyed(self.secret, f"reports of {digest}")
         # The order in which reports are sent tells nothing of the records.
         places = places[np.argsort(stream.words(len(places)))]
         encoding = encoding_of(self.task)
         for start in range(0, len(places), AT_ONCE):
-            yield self._batch(encoding, places[start : start + AT_ONCE], stream)
+            yield self._batch(encoding, places[start : start + AT_ONCE], name, stream)
 
-    def _batch(self, encoding: Encoding, places: Places, stream: Randomness) -> tuple[bytes, bytes]:
+    def _batch(self, encoding: Encoding, places: Places, name: bytes, stream: Randomness) -> tuple[bytes, bytes]:
         shares = encoding.shared(places, stream)
-        names = [stream.octets(ID) for _ in shares]
+        ids = [stream.octets(ID) for _ in shares]
         first, second = (
-            packed(self.task.hash, party, self._sealed(party, names, [share[party] for share in shares]))
+            sealed_reports(self.task, party, name, zip(ids, (share[party] for share in shares), strict=True))
             for party in (0, 1)
         )
-        return first, second
+        return self._packed(0, name, first), self._packed(1, name, second)
 
-    def _sealed(self, party: int, names: Sequence[bytes], shares: Sequence[bytes]) -> list[Report]:
-        key = public_key(self.task.servers[party].sealing)
-        return [
-            Report(name, sealed(share, key, place_of(self.task.hash, party, name)))
-            for name, share in zip(names, shares, strict=True)
-        ]
+    def _packed(self, party: int, name: bytes, reports: Sequence[Report]) -> bytes:
+        return packed(self.task.hash, party, Batch(name, self.earlier, reports))
 
     def send(self, ticket: Ticket, progress: Callable[[int], object], patience: float = PATIENCE) -> Sent:
         """Send all to both servers. `progress` hears how many reports have gone.
@@ -151,6 +152,12 @@ class Contribution:
             for server in servers:
                 server.close()
         return sent
+
+
+def sealed_reports(task: Task, party: int, name: bytes, shares: Iterable[tuple[bytes, bytes]]) -> list[Report]:
+    """Reports of the contribution `name`, from an id and a share for each, sealed to one server."""
+    key = public_key(task.servers[party].sealing)
+    return [Report(one, sealed(share, key, place_of(task.hash, party, name, one))) for one, share in shares]
 
 
 def bearer_of(task: Task, ticket: Path) -> Ticket:

@@ -26,7 +26,7 @@ def public_key(digits: str) -> X25519PublicKey:
 
 
 def sealed(share: bytes, key: X25519PublicKey, place: bytes) -> bytes:
-    """What only the holder of the key opens, and only at `place`: the task, the party and the report's id."""
+    """What only the holder of the key opens, and only at `place`."""
     return _SUITE.encrypt(share, key, place)
 
 
@@ -38,6 +38,6 @@ def opened(message: bytes, key: X25519PrivateKey, place: bytes) -> bytes | None:
         return None
 
 
-def place_of(task: str, party: int, report: bytes) -> bytes:
+def place_of(task: str, party: int, contribution: bytes, report: bytes) -> bytes:
     """What a sealed share belongs to."""
-    return b"dpcurves report 1\n" + bytes.fromhex(task) + bytes([party]) + report
+    return b"dpcurves report 2\n" + bytes.fromhex(task) + bytes([party]) + contribution + report

@@ -7,13 +7,19 @@ from hashlib import sha256
 from typing import NamedTuple
 
 import sqlalchemy as sql
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from ..ledger.database import Database
 from ..ledger.place import place_of
+from .batch import Earlier
 from .refused import ProtocolAborted
 from .report_set import Listing, ReportSet
-from .tables import METADATA, REPORTS, TASKS, Standing, State, lock, standing_of, write_of
+from .tables import CONTRIBUTIONS, METADATA, REPORTS, TASKS, Standing, State, lock, standing_of, write_of
+
+OTHER_CONTRIBUTION = (
+    "ticket: other records were sent with it before, and one ticket is good for one file; to put these in their place,"
+    " contribute with --earlier replace"
+)
 
 
 class Stored(NamedTuple):
@@ -23,6 +29,15 @@ class Stored(NamedTuple):
     digest: bytes
     whole: bytes
     share: bytes
+
+
+class Offer(NamedTuple):
+    """What an owner wants to be kept, of one contribution; `earlier` is for another one of the same owner."""
+
+    owner: int
+    contribution: bytes
+    earlier: Earlier
+    reports: Sequence[Stored]
 
 
 class Kept(NamedTuple):
@@ -66,27 +81,26 @@ class Store:
         """Where the task stands now."""
         return self._database.read(lambda connection: standing_of(connection, task))
 
-    def add(self, task: str, owner: int, most: int, reports: Sequence[Stored]) -> int:
+    def add(self, task: str, most: int, offer: Offer) -> int:
         """Keep reports of one owner, all or none; those whose id is known are passed over. How many were new.
 
         Raises:
-            ProtocolAborted: the task takes no more reports, or none now, or no more of this owner.
+            ProtocolAborted: the task takes no more reports, or none now, or no more of this owner, or the owner has
+                contributed something else.
         """
 
         def work(connection: Connection) -> int:
             lock(connection, task)
             _require_open(connection, task)
-            ids = [report.id for report in reports]
-            ours = REPORTS.c.task == task
-            known = set(connection.execute(select(REPORTS.c.id).where(ours, REPORTS.c.id.in_(ids))).scalars())
-            new = {report.id: report for report in reports if report.id not in known}
-            kept = connection.execute(select(func.count()).where(ours, REPORTS.c.owner == owner)).scalar_one()
+            kept = _bound(connection, task, offer)
+            new = _new(connection, task, offer.reports)
             if kept + len(new) > most:
                 raise ProtocolAborted(f"reports: at most {most} of one owner are taken; {kept} are here", 409)
             if new:
-                rows = [{"task": task, "owner": owner, **report._asdict()} for report in new.values()]
-                connection.execute(insert(REPORTS), rows)
-                write_of(connection, task, reports=TASKS.c.reports + len(new))
+                connection.execute(
+                    insert(REPORTS), [{"task": task, "owner": offer.owner, **one._asdict()} for one in new]
+                )
+                _count(connection, task, offer.owner, len(new))
             return len(new)
 
         return self._database.write(work)
@@ -210,6 +224,38 @@ def _require_open(connection: Connection, task: str) -> None:
         raise ProtocolAborted("reports: the task is closed; it takes no more", 409)
     if state is State.FROZEN:
         raise Frozen
+
+
+def _bound(connection: Connection, task: str, offer: Offer) -> int:
+    """How many reports the owner has here, once its ticket is good for this contribution alone."""
+    ours = CONTRIBUTIONS.c.task == task, CONTRIBUTIONS.c.owner == offer.owner
+    row = connection.execute(select(CONTRIBUTIONS.c.contribution, CONTRIBUTIONS.c.reports).where(*ours)).first()
+    if row is None:
+        facts = {"contribution": offer.contribution, "reports": 0}
+        connection.execute(insert(CONTRIBUTIONS), {"task": task, "owner": offer.owner, **facts})
+        return 0
+    if row.contribution == offer.contribution:
+        return int(row.reports)
+    if offer.earlier is Earlier.STAYS:
+        raise ProtocolAborted(OTHER_CONTRIBUTION, 409)
+    connection.execute(delete(REPORTS).where(REPORTS.c.task == task, REPORTS.c.owner == offer.owner))
+    _count(connection, task, offer.owner, -row.reports)
+    connection.execute(update(CONTRIBUTIONS).where(*ours).values(contribution=offer.contribution))
+    return 0
+
+
+def _new(connection: Connection, task: str, reports: Sequence[Stored]) -> list[Stored]:
+    ids = [report.id for report in reports]
+    found = select(REPORTS.c.id).where(REPORTS.c.task == task, REPORTS.c.id.in_(ids))
+    known = set(connection.execute(found).scalars())
+    return list({report.id: report for report in reports if report.id not in known}.values())
+
+
+def _count(connection: Connection, task: str, owner: int, more: int) -> None:
+    """So many more reports are stored, of the task and of the owner."""
+    ours = CONTRIBUTIONS.c.task == task, CONTRIBUTIONS.c.owner == owner
+    connection.execute(update(CONTRIBUTIONS).where(*ours).values(reports=CONTRIBUTIONS.c.reports + more))
+    write_of(connection, task, reports=TASKS.c.reports + more)
 
 
 def _listing(connection: Connection, task: str) -> Listing:

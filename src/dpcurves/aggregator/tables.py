@@ -36,6 +36,17 @@ REPORTS = Table(
 )
 
 
+# What a ticket was used for: one contribution, of which so many reports are stored.
+CONTRIBUTIONS = Table(
+    "dpcurves_contributions",
+    METADATA,
+    Column("task", sql.Text, primary_key=True),
+    Column("owner", sql.BigInteger, primary_key=True, autoincrement=False),
+    Column("contribution", sql.LargeBinary, nullable=False),
+    Column("reports", sql.BigInteger, nullable=False),
+)
+
+
 class State(Enum):
     """Where a task stands at one server."""
 

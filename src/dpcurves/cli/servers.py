@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from .accounts import require_lasting
-from .literals import whole
+from .literals import chosen, whole
 from .refusal import Misuse
 from .table_options import Source
 from .tasks import Bearer, Document, require_extra
@@ -19,6 +19,7 @@ from .waiting import filling
 
 if TYPE_CHECKING:
     from ..aggregator import Task
+    from ..aggregator.batch import Earlier
     from ..data import Axis, Categories
     from .option_groups import Command
 
@@ -69,6 +70,26 @@ class Renamed:
         return list(zip(task.axes, (self.label, self.column)[-len(task.axes) :], strict=True))
 
 
+@dataclass(frozen=True)
+class Before:
+    """What becomes of what was sent before."""
+
+    earlier: Annotated[
+        str,
+        Option(
+            help="Other records that were sent with this ticket: keep (these are refused) or replace (while the task is"
+            " open).",
+            metavar="HOW",
+        ),
+    ] = "keep"
+
+    def meant(self) -> Earlier:
+        """What the servers are told."""
+        from ..aggregator.batch import Earlier
+
+        return chosen("earlier", self.earlier, {"keep": Earlier.STAYS, "replace": Earlier.GIVES_WAY})
+
+
 def aggregator(running: Running) -> None:
     """Run one of the two servers of a task.
 
@@ -93,10 +114,11 @@ def aggregator(running: Running) -> None:
     server.serve(Address.parse(listen), lambda: say(console, f"party {party} of {names} listens at {listen}"))
 
 
-def contribute(source: Source, document: Document, bearer: Bearer, renamed: Renamed) -> None:
+def contribute(source: Source, document: Document, bearer: Bearer, renamed: Renamed, before: Before) -> None:
     """Send the records of a file to both servers, each a share that alone tells nothing.
 
-    Done again with the same file and ticket, nothing counts twice: begin again if it was stopped.
+    Done again with the same file and ticket, nothing counts twice: begin again if it was stopped. Another file is
+    refused, or takes the place of the first with --earlier replace.
 
     Example: dpcurves contribute flights.csv --task task.json --ticket tickets/owner-1
     """
@@ -107,7 +129,7 @@ def contribute(source: Source, document: Document, bearer: Bearer, renamed: Rena
     owner = bearer_of(task, ticket)
     places = read_places(task, source.data, source.delimiter, renamed.axes(task))
     with filling(f"sending reports of {task.name}", len(places)) as progress:
-        sent = Contribution.of(task, places, ticket).send(owner, progress, bearer.seconds)
+        sent = Contribution.of(task, places, ticket, before.meant()).send(owner, progress, bearer.seconds)
     say(terminal(), f"sent: {sent.reports} reports, {sent.new} of them new to the servers")
 
 
