@@ -34,3 +34,9 @@ def test_prefixes_tell_where_all_were_counted_or_their_number_is_public() -> Non
     assert missing_share(Evidence(PathNoise(8, (3, 8), 4, NOISE, NOISE), (5, 40, 960), total=None)) == 0.96
     assert missing_share(Evidence(PathNoise(8, (3,), 4, NOISE, NOISE), (5, 960), total=1000)) == 0.96
     assert missing_share(Evidence(PathNoise(8, (3,), 4, NOISE, NOISE), (5, 960), total=None)) == 0
+
+
+def test_an_empty_table_without_noise_misses_nothing() -> None:
+    still = Noise(Family.LAPLACE, Fraction(1, 10**9))
+    law = Measured(1, 3, (Level(range(3), still),), missing=still)
+    assert missing_share(Evidence(law, (0, 0, 0, 0), total=None)) == 0

@@ -26,7 +26,7 @@ def missing_share(evidence: Evidence) -> float:
     if isinstance(law, Chosen | Grown | Wavelets) or law.missing is None:
         return 0.0
     missing, present = _counted(law, evidence)
-    if present is None or missing < SURE * sqrt(law.missing.variance):
+    if present is None or missing <= max(SURE * sqrt(law.missing.variance), 0.5):
         return 0.0
     return missing / (missing + max(present, 0.0))
 
