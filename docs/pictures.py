@@ -7,6 +7,7 @@ Data of the page on numbers is made up, and its noise is seeded, as each picture
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,13 +38,21 @@ def seeded() -> dict[str, Any]:
 
 def band() -> Any:
     """Of a distribution function."""
-    return dp.cdf(AGES, grid=dp.Grid(0, 120, cells=120), label="age in years", **seeded()).plot(level=0.95)
+    return dp.cdf(AGES, grid=dp.Grid(0, 120, cells=120), label="age in years", **seeded()).plot()
 
 
 def quantiles() -> Any:
     """Of quantiles of whole numbers, all at once."""
     found = dp.quantiles(AGES, p=(0.25, 0.5, 0.75), grid=dp.Grid(0, 120, cells=120), label="age in years", **seeded())
-    return found.plot(level=0.95)
+    return found.plot()
+
+
+def clamped() -> Any:
+    """Of quantiles on a grid that ends at 50, where a third of the values lie beyond."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dp.CurveWarning)  # it stands on the picture
+        found = dp.quantiles(AGES, (0.25, 0.5, 0.9), grid=dp.Grid(0, 50, cells=50), label="age in years", **seeded())
+    return found.plot()
 
 
 def histogram() -> Any:
@@ -78,8 +87,8 @@ def bounds() -> Any:
 
 NUMBERS: MappingProxyType[str, Callable[[], Any]] = MappingProxyType(
     {
-        "band": band, "quantiles": quantiles, "histogram": histogram, "area": area, "calibration": calibration,
-        "groups": groups, "envelope": envelope, "bounds": bounds,
+        "band": band, "quantiles": quantiles, "clamped": clamped, "histogram": histogram, "area": area,
+        "calibration": calibration, "groups": groups, "envelope": envelope, "bounds": bounds,
     }
 )  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -84,6 +85,14 @@ def test_every_room_has_a_place_in_the_reference() -> None:
     reference = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     rooms = {file.parent.name for file in (ROOT / "src" / "dpcurves").glob("*/__init__.py")}
     assert sorted(room for room in rooms if f"::: dpcurves.{room}\n" not in reference) == []
+
+
+def test_the_pictures_of_the_page_on_numbers_are_those_that_are_drawn() -> None:
+    drawn = runpy.run_path(str(ROOT / "docs" / "pictures.py"))["NUMBERS"]
+    page = (ROOT / "docs" / "numbers.md").read_text(encoding="utf-8")
+    shown = re.findall(r"\]\(images/numbers/(\w+)\.png\)", page)
+    kept = {path.stem for path in (ROOT / "docs" / "images" / "numbers").iterdir()}
+    assert sorted(shown) == sorted(drawn) == sorted(kept)
 
 
 def test_no_page_names_a_download_host() -> None:
