@@ -203,7 +203,7 @@ def hosmer_lemeshow(
     y_prob: Values,
     *,
     adjacency: Neighbours,
-    groups: int = 10,
+    groups: int | None = None,
     epsilon: Exact | None = None,
     rho: Exact | None = None,
     grid: Grid = SCORES,
@@ -211,9 +211,11 @@ def hosmer_lemeshow(
     neg_label: Category | None = None,
     randomness: Randomness | None = None,
 ) -> HosmerLemeshow:
-    """Do predicted probabilities agree with the labels? With a p-value that knows the noise.
+    """Do predicted probabilities agree with the labels? With a p-value that knows noise and chance.
 
-    Arguments and guarantees as for `calibration_curve`. The ledger is in memory and does not add up with other calls.
+    Arguments and guarantees as for `calibration_curve`, but where `groups` is left out, there are as many as are best
+    for that many records and that loss: see `HosmerLemeshowQuestion`. The ledger is in memory and does not add up with
+    other calls.
 
     >>> import dpcurves as dp
     >>> test = dp.hosmer_lemeshow([0, 1] * 900, [0.1, 0.2] * 900, groups=4, epsilon=5, adjacency=dp.REPLACE_ONE)

@@ -193,7 +193,6 @@ def test_a_wrong_column_of_labels_or_scores_is_named(
         ("roc", (*SCORES, "--pos-label", "1", "--neg-label", "1"), "pos-label: the positive and the negative label"),
         ("roc", ("--label", "late"), "score: --score is missing"),
         ("calibration", (*SCORES, "--groups", "1"), "groups: a whole number of at least 2 is needed, got '1'"),
-        ("calibration", (*SCORES, "--outside", "apart"), "grid: groups need scores outside the grid clamped"),
         ("hosmer-lemeshow", (*SCORES, "--grid", "0:2:64"), "grid: predicted probabilities lie in [0, 1]"),
         ("quantiles", (*DELAY, "--at", "0.5,1.5"), "at: shares between 0 and 1 are needed"),
         (

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpcurves.curves import Question
-from dpcurves.data import Axis, Categories, Query, SumQuery
+from dpcurves.data import Axis, Categories, Outside, Query, SumQuery
 from dpcurves.ledger import Grant, Purse
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
@@ -64,12 +64,14 @@ def _cells(axis: Axis | Categories, values: NDArray[Any]) -> NDArray[np.int64]:
 def _sums(columns: Columns, query: SumQuery, place: NDArray[np.int64], size: int) -> NDArray[Any]:
     axis = query.axes[-1]
     assert isinstance(axis, Axis)
-    values = np.clip(np.asarray(columns[axis.column], dtype=np.float64), axis.grid.lower, axis.grid.upper)
-    edges, sums = axis.grid.edges, np.zeros(size + 1, dtype=object)
-    cell = np.minimum(axis.grid.cell_of(values), axis.grid.cells - 1)
+    given = np.asarray(columns[axis.column], dtype=np.float64)
+    values = np.clip(given, axis.grid.lower, axis.grid.upper)
+    edges, sums = axis.grid.edges, np.zeros(size + 1, dtype=np.int64)
+    cell = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, axis.grid.cells - 1)
     middle, width = (edges[cell] + edges[cell + 1]) / 2, edges[cell + 1] - edges[cell]
     offsets = np.floor((values - middle) / width * (2 * query.half))
-    for where, offset in zip(place.tolist(), np.nan_to_num(offsets).tolist(), strict=True):
-        sums[where] += max(-query.half, min(query.half, int(offset)))
+    if axis.grid.outside is Outside.APART:
+        offsets[given != values] = 0
+    np.add.at(sums, place, np.clip(np.nan_to_num(offsets), -query.half, query.half).astype(np.int64))
     sums[size] = 0
-    return sums
+    return sums.astype(object)

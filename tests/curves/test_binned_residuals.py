@@ -99,10 +99,11 @@ def test_whatever_is_in_the_columns_there_is_an_answer(
             assert 0 <= found.outside <= 1
 
 
-def test_infinite_predictions_are_clamped_and_tied_ones_have_a_bin() -> None:
-    found = answer(QUESTION, {"y": [1.0] * 40, "s": [np.inf] * 40}, HUGE, both(40)[0], seed=1)
-    assert found.residual[-1] == pytest.approx(0, abs=1e-8)
-    assert found.prob_pred[-1] == pytest.approx(1)
+def test_predictions_outside_are_in_no_bin_and_tied_ones_have_one() -> None:
+    found = answer(QUESTION, {"y": [1.0] * 40, "s": [np.inf] * 30 + [-0.5] * 10}, HUGE, both(40)[0], seed=1)
+    assert found.count == pytest.approx(0)
+    assert found.groups.outside == pytest.approx((10, 30))
+    assert found.notes[0].startswith("about 100.0% of the scores lie outside of 0 to 1 (10 below, 30 above, ")
     tied = answer(QUESTION, {"y": [1.0, 0.0] * 20, "s": [0.3] * 40}, HUGE, both(40)[0], seed=1)
     where = int(np.searchsorted(tied.edges, 0.3, side="right")) - 1
     assert tied.residual[where] == pytest.approx(0.2, abs=1e-8)
@@ -136,7 +137,7 @@ def test_shares_add_up_and_pieces_follow_public_numbers_alone() -> None:
 @pytest.mark.parametrize("adjacency", [AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, 2)], ids=str)
 def test_counts_and_centred_sums_lose_their_shares_on_ties_of_boundaries(adjacency: Adjacency) -> None:
     """All pairs of records on, below and above the edges of uneven bins, with either label or missing: exactly."""
-    bins = Axis("s", Grid.from_edges([0, 1 / 32, 0.5, 31 / 32, 1]))
+    bins = Axis("s", Grid.from_edges([0, 1 / 32, 0.5, 31 / 32, 1], outside=Outside.APART))
     queries: list[Query] = [
         CountQuery((Categories("y", (0, 1)), bins), Read.CELLS),
         SumQuery((Categories("y", (0, 1)), bins), half=HALF),
@@ -178,7 +179,5 @@ def test_what_makes_no_sense_is_refused_in_one_line() -> None:
         BinnedResidualsQuestion("y", "s", PUBLIC_MODEL, least=0)
     with pytest.raises(ValueError, match="^grid: predicted probabilities"):
         BinnedResidualsQuestion("y", "s", PUBLIC_MODEL, grid=Grid(-1, 1, cells=4))
-    with pytest.raises(ValueError, match="^grid: groups need"):
-        BinnedResidualsQuestion("y", "s", PUBLIC_MODEL, grid=Grid(0, 1, cells=4, outside=Outside.APART))
     with pytest.raises(ValueError, match="^neg_label: "):
         BinnedResidualsQuestion("y", "s", PUBLIC_MODEL, pos_label="late")

@@ -11,7 +11,7 @@ from dense_least_squares import dense_least_squares
 from numpy.typing import NDArray
 from scipy.stats import chi2, norm
 
-from dpcurves.postprocess import counts_to_prefixes, noise_draws
+from dpcurves.postprocess import counts_to_prefixes, noise_by_source, noise_draws
 from dpcurves.postprocess import simulate as simulation
 from dpcurves.postprocess.simulate import WIDE_GAUSSIAN, WIDE_LAPLACE, draw
 from dpcurves.release import Family, Level, Measured, Noise
@@ -100,3 +100,13 @@ def test_draws_come_in_chunks_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -
 def test_a_seed_draws_the_same_again() -> None:
     one, other = (next(noise_draws(TREE, None, 5, np.random.default_rng(12)))[0] for _ in range(2))
     np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("law", [TREE, MERGED])
+@pytest.mark.parametrize("total", [None, 100])
+def test_what_each_value_does_to_the_cells_adds_up_to_their_covariance(law: Measured, total: int | None) -> None:
+    sources = noise_by_source(law, total).reshape(law.size, -1)
+    ((cells, _),) = noise_draws(law, total, 40_000, np.random.default_rng(8))
+    seen, expected = np.cov(cells.reshape(40_000, -1).T), sources.T @ sources
+    largest = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
+    assert np.abs(seen - expected).max() <= 4 * np.sqrt(5 / 40_000) * largest.max()

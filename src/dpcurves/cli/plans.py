@@ -18,6 +18,7 @@ from .table_options import (
     Share,
     Shares,
     Split,
+    TestedGroups,
     Thresholded,
     Values,
 )
@@ -120,7 +121,7 @@ def calibration(groups: Groups, cells: Cells, price: Price, promise: Promise, un
     _rehearse(CalibrationQuestion("label", "score", groups.number, cells.declared_or(SCORES)), price, promise, units)
 
 
-def hosmer_lemeshow(groups: Groups, cells: Cells, price: Price, promise: Promise, units: Units) -> None:
+def hosmer_lemeshow(groups: TestedGroups, cells: Cells, price: Price, promise: Promise, units: Units) -> None:
     """The errors behind a Hosmer-Lemeshow test.
 
     Example: dpcurves plan hosmer-lemeshow --units 100000 --epsilon 1 --adjacency replace-one

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from .answer import Terms, answer
 from .output import Output
-from .table_options import Cells, Groups, Judged, MostBins, Scored, Thresholded
+from .table_options import Cells, Groups, Judged, MostBins, Scored, TestedGroups, Thresholded
 from .views import BinnedResidualsView, CalibrationView, HosmerLemeshowView, RocView
 
 if TYPE_CHECKING:
@@ -48,10 +48,10 @@ def calibration(scored: Scored, groups: Groups, cells: Cells, terms: Terms, outp
     answer(question, CalibrationView(), terms, output)
 
 
-def hosmer_lemeshow(scored: Scored, groups: Groups, cells: Cells, terms: Terms, output: Output) -> None:
+def hosmer_lemeshow(scored: Scored, groups: TestedGroups, cells: Cells, terms: Terms, output: Output) -> None:
     """The Hosmer-Lemeshow test of a score.
 
-    Do predicted probabilities agree with the labels? The p-value knows the noise.
+    Do predicted probabilities agree with the labels? The p-value knows noise and chance.
 
     Example: dpcurves hosmer-lemeshow scored.parquet --label late --score p_late --epsilon 1 --adjacency replace-one
     """

@@ -271,6 +271,24 @@ class Groups:
 
 
 @dataclass(frozen=True)
+class TestedGroups:
+    """Groups of like scores, or as many as suit the records."""
+
+    groups: Annotated[
+        str | None,
+        Option(
+            help="Groups of about equal size, cut in private: at least 2. Left out: 4, 5 or 10, by records and loss.",
+            metavar="N",
+        ),
+    ] = None
+
+    @property
+    def number(self) -> int | None:
+        """How many, if that was said."""
+        return None if self.groups is None else whole("groups", self.groups, least=2)
+
+
+@dataclass(frozen=True)
 class Values:
     """Below which values records are counted."""
 

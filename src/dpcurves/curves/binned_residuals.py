@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, sqrt
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import display
-from ..data import Axis, CountQuery, CutQuery, Grid, MergeQuery, Read, SumQuery
+from ..data import Axis, CutQuery, Grid, MergeQuery, Outside
 from ..data.axis import Category
 from ..postprocess import mean_residuals, residual_envelope
-from ..privacy import Model, PrivacyLoss, ReplaceOne, declared
-from ..release import Evidence, Face, Release, Setting, Step
+from ..privacy import Model, ReplaceOne, declared
+from ..release import Face, Release, Setting, Step
 from .labels import labels
+from .notes import notes_on_dependence
 from .question import card_of, face_of
 from .result import Result
-from .score_groups import HALF, SCORES, ScoreGroups, groups_of
+from .score_groups import SCORES, ScoreGroups, Shares, groups_of, measured, noise_of_a_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,8 +57,8 @@ class BinnedResiduals(Result):
     @classmethod
     def read(cls, groups: ScoreGroups, face: Face) -> BinnedResiduals:
         """From released bins."""
-        released = groups.released
-        within = residual_envelope(released, *groups.deviations(None))
+        released, face = groups.released, face.noted(*groups.notes, *notes_on_dependence(face))
+        within = residual_envelope(released, groups.deviations(None))
         count = np.maximum(released.count, 0.0)
         return cls(released.mean, mean_residuals(released), count, within, groups.grid.edges, face, groups)
 
@@ -113,7 +114,7 @@ class BinnedResidualsQuestion:
         model: Where the model comes from; it has no default, and stands on the face.
         bins: How many bins at most. Where the number of units is public, no more are cut than it can fill twice over.
         least: How many records a bin should hold; None: so many that noise moves its mean residual by about 0.05.
-        grid: Public cells that edges of bins are chosen from; predictions outside are clamped.
+        grid: Public cells that edges of bins are chosen from, between 0 and 1; predictions outside are counted apart.
         pos_label, neg_label: The two classes; records with another label are missing.
 
     Raises:
@@ -134,23 +135,20 @@ class BinnedResidualsQuestion:
         labels(self.label, self.pos_label, self.neg_label)
         declared(self.model)
         object.__setattr__(self, "bins", groups_of(self.bins, self.grid, name="bins"))
-        if not (self.grid.lower >= 0 and self.grid.upper <= 1):
-            raise ValueError(f"grid: predicted probabilities lie between 0 and 1, got {self.grid}")
         if self.least is not None:
             MergeQuery((Axis(self.score, self.grid),), self.least)
 
     def steps(self, setting: Setting) -> Generator[Step, Release, BinnedResiduals]:
         """Cuts, merges, counts, sums."""
-        classes, score = labels(self.label, self.pos_label, self.neg_label), Axis(self.score, self.grid)
+        classes = labels(self.label, self.pos_label, self.neg_label)
+        score = Axis(self.score, self.grid.counting(Outside.CLAMPED))
         least = self.least if self.least is not None else least_records(setting)
         cuts = yield Step(CutQuery((score,), self._pieces(setting, least)), CUTS)
-        fine = Axis(self.score, self.grid.cut(cuts.values))
+        fine = Axis(self.score, score.grid.cut(cuts.values))
         merges = yield Step(MergeQuery((fine,), least), MERGES)
-        bins = Axis(self.score, merged(fine.grid, merges.values))
-        counts = yield Step(CountQuery((classes, bins), Read.CELLS), COUNTS)
-        sums = yield Step(SumQuery((classes, bins), half=HALF), SUMS)
-        groups = ScoreGroups(bins.grid, Evidence.of(counts), Evidence.of(sums))
-        return BinnedResiduals.read(groups, face_of((cuts, merges, counts, sums), self.model.value))
+        bins = merged(fine.grid, merges.values)
+        groups, releases = yield from measured(classes, self.score, bins, Shares(CUTS, COUNTS, SUMS))
+        return BinnedResiduals.read(groups, face_of((cuts, merges, *releases), self.model.value))
 
     def __str__(self) -> str:
         return f"binned residuals of {self.score} for {self.label}"
@@ -171,11 +169,4 @@ def merged(fine: Grid, ends: tuple[int, ...]) -> Grid:
 
 def least_records(setting: Setting) -> int:
     """With so many, the noise of a count moves a mean residual by about `TOLERANCE`. From public facts alone."""
-    return max(1, ceil(_noise_of_a_count(setting.loss * COUNTS, setting) / TOLERANCE))
-
-
-def _noise_of_a_count(loss: PrivacyLoss, setting: Setting) -> float:
-    """About the standard deviation of the noise of one count of disjoint ones."""
-    if loss.epsilon is not None:
-        return sqrt(2) * float(setting.adjacency.moves / loss.epsilon)
-    return sqrt(setting.adjacency.squared_moves / (2 * loss.rho))
+    return max(1, ceil(noise_of_a_count(setting.loss * COUNTS, setting) / TOLERANCE))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +17,13 @@ from ..release import Face, Release, Setting, Step
 from .labels import labels
 from .question import card_of, face_of
 from .result import Result
-from .score_groups import SCORES, ScoreGroups, grouped, groups_of
+from .score_groups import SCORES, ScoreGroups, Shares, grouped, groups_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FloatArray = NDArray[np.float64]
+SHARES = Shares(cuts=Fraction(1, 5), counts=Fraction(3, 5), sums=Fraction(1, 5))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,15 +49,15 @@ class Calibration(Result):
     @classmethod
     def read(cls, groups: ScoreGroups, face: Face) -> Calibration:
         """From released groups."""
-        released = groups.released
+        released, face = groups.released, face.noted(*groups.notes)
         true = np.clip(released.positive / np.maximum(released.count, 1.0), 0.0, 1.0)
         return cls(released.mean, true, np.maximum(released.count, 0.0), groups.grid.edges, face, groups)
 
     def errors(self, *, generator: np.random.Generator | None = None) -> FloatArray:
         """Standard deviation of `prob_true` of each group: binomial spread and noise together."""
-        positive, negative, _ = self.groups.deviations(generator)
+        drawn = self.groups.deviations(generator)
         count = np.maximum(self.count, 1.0)
-        noise = ((1 - self.prob_true) * positive - self.prob_true * negative).std(axis=0) / count
+        noise = ((1 - self.prob_true) * drawn.positive - self.prob_true * drawn.negative).std(axis=0) / count
         spread = self.prob_true * (1 - self.prob_true) / count
         return np.asarray(np.minimum(np.sqrt(noise**2 + spread), 1.0))
 
@@ -98,7 +100,7 @@ class CalibrationQuestion:
         label: The column of true labels.
         score: The column of predicted probabilities.
         groups: How many groups of about equal size, 2 to 1000; fewer where scores are tied.
-        grid: Public cells that group edges are chosen from.
+        grid: Public cells that group edges are chosen from, between 0 and 1; scores outside are counted apart.
         pos_label, neg_label: The two classes; records with another label are missing.
         model: What is said about the model that made the scores: stands on the face.
     """
@@ -118,7 +120,7 @@ class CalibrationQuestion:
     def steps(self, setting: Setting) -> Generator[Step, Release, Calibration]:
         """Cuts, counts, sums."""
         classes = labels(self.label, self.pos_label, self.neg_label)
-        groups, releases = yield from grouped(classes, Axis(self.score, self.grid), self.groups)
+        groups, releases = yield from grouped(classes, Axis(self.score, self.grid), self.groups, SHARES)
         return Calibration.read(groups, face_of(releases, self.model))
 
     def __str__(self) -> str:

@@ -4,26 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import display
-from ..data import Axis, Grid
+from ..data import Axis, Categories, CountQuery, Grid, Read
 from ..data.axis import Category
-from ..postprocess import hosmer_lemeshow, simulated_p_value
+from ..postprocess import hosmer_lemeshow, simulated_p_value, unbiased
 from ..postprocess.generator import public_generator
-from ..release import Face, Release, Setting, Step
+from ..release import Evidence, Face, Release, Setting, Step
 from .labels import labels
+from .notes import notes_on_dependence
 from .question import card_of, face_of
 from .result import Result
-from .score_groups import SCORES, ScoreGroups, grouped, groups_of
+from .score_groups import SCORES, ScoreGroups, Shares, grouped, groups_of, noise_of_a_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FloatArray = NDArray[np.float64]
+SHARES = Shares(cuts=Fraction(1, 10), counts=Fraction(2, 3), sums=Fraction(7, 30))
+COUNTING = Fraction(1, 50)
+"""Of the loss, to count the records where their number is private and the number of groups is left to us."""
+USUAL, FEWER = 10, ((350.0, 4), (1050.0, 5))
+"""Groups; and so many where there are fewer records for each standard deviation of the noise of a count."""
 DROWNED = 3
 """Standard deviations of its noise that a group has to hold, on average, or it is hidden."""
 
@@ -33,9 +40,11 @@ class HosmerLemeshow(Result):
     """The statistic, and its p-value under the null *including the known noise*.
 
     Attributes:
-        statistic: Sum over groups of squared differences over expectations, for both classes.
-        p_value: How often a calibrated model would show at least this statistic, under the same noise. Noise makes
-            the statistic large on its own, so it is not compared with a chi-square law: the null is simulated.
+        statistic: Sum over groups of squared differences of observed and expected positives, over their variance if
+            the model is right: that of chance and that of the noise. Without noise it is the one of the textbook.
+        p_value: How often a model that is right about the population would show at least this statistic, under the
+            same noise. It holds noise and sampling: predictions are judged, not these records alone, and each record
+            is taken to come true on its own. Counts have noise, too, so the null is simulated rather than looked up.
         edges: Where the groups lie, of shape ``(groups + 1,)``.
         count, observed, expected: Records, observed and expected positives of each group, unbiased.
         face: What stands on every picture.
@@ -54,10 +63,10 @@ class HosmerLemeshow(Result):
     @classmethod
     def read(cls, groups: ScoreGroups, face: Face, *, generator: np.random.Generator | None = None) -> HosmerLemeshow:
         """From released groups."""
-        released = groups.released
-        chance = public_generator(generator)
-        p_value = simulated_p_value(released, *groups.deviations(chance), chance)
-        statistic = float(hosmer_lemeshow(released))
+        released, face = groups.released, face.noted(*groups.notes, *notes_on_dependence(face))
+        chance, noise = public_generator(generator), groups.noise_of_surplus
+        p_value = simulated_p_value(released, groups.deviations(chance), noise, chance)
+        statistic = float(hosmer_lemeshow(released, noise))
         edges = groups.grid.edges
         return cls(statistic, p_value, edges, released.count, released.positive, released.expected, face, groups)
 
@@ -79,8 +88,7 @@ class HosmerLemeshow(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw observed beside expected positives of each group."""
-        positive, _, _ = self.groups.deviations(None)
-        errors = positive.std(axis=0)
+        errors = self.groups.deviations(None).positive.std(axis=0)
         return display.draw_hosmer_lemeshow(
             self.rows, self.statistic, self.p_value, self.face, errors=errors, remark=self.remark, ax=ax
         )
@@ -118,18 +126,22 @@ class HosmerLemeshow(Result):
 class HosmerLemeshowQuestion:
     """Do predicted probabilities agree with the labels, group by group? Three turns: cuts, counts, sums.
 
+    In many groups noise drowns what fewer would show: where their number is left out, there are 10, or 5 where records
+    times epsilon are below 3000, or 4 below 1000 (under replace-one; under add-remove, which needs half the noise, half
+    of that). Where the number of records is private, a turn before counts them, for a fiftieth of the loss.
+
     Attributes:
         label: The column of true labels.
         score: The column of predicted probabilities.
-        groups: How many groups of about equal size, 2 to 1000; fewer where scores are tied.
-        grid: Public cells that group edges are chosen from, between 0 and 1.
+        groups: How many groups of about equal size, 2 to 1000; fewer where scores are tied. None: see above.
+        grid: Public cells that group edges are chosen from, between 0 and 1; scores outside are counted apart.
         pos_label, neg_label: The two classes; records with another label are missing.
         model: What is said about the model that made the scores: stands on the face.
     """
 
     label: str
     score: str
-    groups: int = 10
+    groups: int | None = None
     grid: Grid = SCORES
     pos_label: Category = 1
     neg_label: Category | None = None
@@ -137,15 +149,39 @@ class HosmerLemeshowQuestion:
 
     def __post_init__(self) -> None:
         labels(self.label, self.pos_label, self.neg_label)
-        object.__setattr__(self, "groups", groups_of(self.groups, self.grid))
-        if self.grid.lower < 0 or self.grid.upper > 1:
-            raise ValueError(f"grid: predicted probabilities lie in [0, 1], got {self.grid.lower} to {self.grid.upper}")
+        given = groups_of(USUAL if self.groups is None else self.groups, self.grid)
+        object.__setattr__(self, "groups", None if self.groups is None else given)
 
     def steps(self, setting: Setting) -> Generator[Step, Release, HosmerLemeshow]:
-        """Cuts, counts, sums."""
+        """How many records, if that is needed; cuts, counts, sums."""
         classes = labels(self.label, self.pos_label, self.neg_label)
-        groups, releases = yield from grouped(classes, Axis(self.score, self.grid), self.groups)
-        return HosmerLemeshow.read(groups, face_of(releases, self.model))
+        groups, shares, counted = yield from self._groups(classes, setting)
+        found, releases = yield from grouped(classes, Axis(self.score, self.grid), groups, shares)
+        return HosmerLemeshow.read(found, face_of((*counted, *releases), self.model))
 
     def __str__(self) -> str:
         return f"Hosmer-Lemeshow test of {self.score} for {self.label}"
+
+    def _groups(
+        self, classes: Categories, setting: Setting
+    ) -> Generator[Step, Release, tuple[int, Shares, tuple[Release, ...]]]:
+        """How many groups, which shares are left for them, and what was released to find out."""
+        if self.groups is not None:
+            return self.groups, SHARES, ()
+        if setting.adjacency.total is not None:
+            return groups_for(setting.adjacency.total, setting), SHARES, ()
+        whole = Axis(self.score, self.grid.cut([]))
+        release = yield Step(CountQuery((classes, whole), Read.CELLS), COUNTING)
+        records = unbiased(Evidence.of(release).sums, release.values, None).cells.sum()
+        return groups_for(float(records), setting), SHARES.within(1 - COUNTING), (release,)
+
+
+def groups_for(records: float, setting: Setting) -> int:
+    """How many groups find a wrong model best, about, without being too few to show where it is wrong.
+
+    >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
+    >>> [groups_for(n, Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, n), True)) for n in (900, 2900, 10**6)]
+    [4, 5, 10]
+    """
+    signal = records / noise_of_a_count(setting.loss, setting)
+    return next((groups for below, groups in FEWER if signal < below), USUAL)

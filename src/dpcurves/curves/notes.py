@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..postprocess.missing import missing_share
-from ..release import Evidence, Release
+from ..release import Evidence, Face, Release
 
 PACKAGE = str(Path(__file__).parents[1])
 NEARLY_ALL = 0.95
@@ -32,6 +32,16 @@ def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
     return (
         f"nearly all records are missing (about {share:.0%}, by the released count): they have no number, or none of "
         "the labels that were named, in the columns that were asked for",
+    )
+
+
+def notes_on_dependence(face: Face) -> tuple[str, ...]:
+    """One line if what is said of the population takes records as independent, though a unit may have several."""
+    if face.rows_per_unit == 1:
+        return ()
+    return (
+        f"chance is taken as for independent records, though each {face.unit} may have {face.rows_per_unit}: if those "
+        "are alike, chance is larger, and a p-value smaller, than it should be",
     )
 
 

@@ -2,6 +2,7 @@
 
 The cuts are chosen in private; then positives and negatives are counted and distances of scores from the middle of
 their group summed. A record lies in one group, in one class, and its distance is at most half the group's width.
+Scores outside of the grid lie in no group: they are counted apart, below and above.
 """
 
 from __future__ import annotations
@@ -11,23 +12,40 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Axis, Categories, CountQuery, CutQuery, Grid, Outside, Read, SumQuery
-from ..postprocess import Groups, least_squares, noise_draws
+from ..postprocess import GroupNoise, Groups, least_squares, noise_by_source, noise_draws
 from ..postprocess.generator import DRAWS, public_generator
+from ..privacy import PrivacyLoss
 from ..privacy.given import require_kind
 from ..privacy.whole import whole
-from ..release import Evidence, Release, Step
+from ..release import Evidence, Release, Setting, Step
 
 FloatArray = NDArray[np.float64]
 HALF = 2**39  # a group's width is 2**40 steps of its lattice
-SHARES = Fraction(1, 5), Fraction(3, 5), Fraction(1, 5)
 SCORES = Grid(0, 1, cells=4096)
 MOST_GROUPS = 1000
+MANY, VALUES = 5000, 2**22
+"""Draws of the noise of a few groups, and how many values all draws have together. The seed is fixed, so an error of
+too few draws would be made again and again."""
+CERTAIN = 5
+"""Standard deviations of its noise that a number of scores outside the grid has to have, or nothing is said of it."""
+
+
+class Shares(NamedTuple):
+    """What part of the loss each turn gets."""
+
+    cuts: Fraction
+    counts: Fraction
+    sums: Fraction
+
+    def within(self, part: Fraction) -> Shares:
+        """The same proportions of a part of the loss."""
+        return Shares(*(share * part for share in self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,20 +65,59 @@ class ScoreGroups:
     @cached_property
     def released(self) -> Groups:
         """Unbiased counts and sums of the groups."""
-        negative, positive = least_squares(self.counts.measured, self.counts.values, self.counts.total).cells
-        distances = least_squares(self.sums.measured, self.sums.values, self.sums.total).cells.sum(axis=0) * self._step
+        negative, positive = self._inside(self._counted)
+        sums = least_squares(self.sums.measured, self.sums.values, self.sums.total).cells
+        distances = self._inside(sums).sum(axis=0) * self._step
         return Groups(positive, negative, distances, self.grid.edges[:-1], self.grid.edges[1:])
+
+    @property
+    def outside(self) -> tuple[float, float]:
+        """Records with a score below the grid, and above it: unbiased, so perhaps less than none."""
+        if self.grid.outside is Outside.CLAMPED:
+            return 0.0, 0.0
+        below, *_, above = self._counted.sum(axis=0).tolist()
+        return below, above
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """One line if there are more scores outside of the grid than noise may have made."""
+        below, above = self.outside
+        if below + above < CERTAIN * sqrt(2) * self.noise_of_a_count:
+            return ()
+        share = (below + above) / max(below + above + float(self.released.count.sum()), 1.0)
+        ends = f"{self.grid.lower:g} to {self.grid.upper:g}"
+        return (
+            f"about {share:.1%} of the scores lie outside of {ends} ({max(below, 0.0):,.0f} below, "
+            f"{max(above, 0.0):,.0f} above, by the released counts): they are in no group",
+        )
 
     @property
     def noise_of_a_count(self) -> float:
         """Standard deviation of the noise of the records in one group, of both classes together."""
         return sqrt(2 * self.counts.measured.levels[-1].noise.variance)
 
-    def deviations(self, generator: np.random.Generator | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Simulated noise of positives, negatives and summed distances, each of shape ``(draws, groups)``."""
+    @cached_property
+    def noise_of_surplus(self) -> FloatArray:
+        """Variance of the noise of positives less expected ones, for each group."""
+        counts, sums = (self._inside(noise_by_source(each.measured, each.total)) for each in (self.counts, self.sums))
+        middle = self.released.middle
+        counted = (1 - middle) * counts[:, 1] - middle * counts[:, 0]
+        summed = sums.sum(axis=1) * self._step
+        return np.asarray((counted**2).sum(axis=0) + (summed**2).sum(axis=0))
+
+    def deviations(self, generator: np.random.Generator | None) -> GroupNoise:
+        """Simulated noise of what was released."""
         chance = public_generator(generator)
-        counts, sums = _drawn(self.counts, chance), _drawn(self.sums, chance)
-        return counts[:, 1], counts[:, 0], sums.sum(axis=1) * self._step
+        counts, sums = (self._inside(_drawn(each, chance)) for each in (self.counts, self.sums))
+        return GroupNoise(counts[:, 1], counts[:, 0], sums.sum(axis=1) * self._step)
+
+    @cached_property
+    def _counted(self) -> FloatArray:
+        return least_squares(self.counts.measured, self.counts.values, self.counts.total).cells
+
+    def _inside(self, cells: FloatArray) -> FloatArray:
+        """Without those that are counted apart, (..., slots) to (..., groups)."""
+        return cells if self.grid.outside is Outside.CLAMPED else cells[..., 1:-1]
 
     @property
     def _step(self) -> FloatArray:
@@ -68,34 +125,49 @@ class ScoreGroups:
 
     def to_json(self) -> dict[str, Any]:
         """Plain objects, for the evidence of a curve."""
-        question = {"edges": self.grid.edges.tolist()}
+        question = {"edges": self.grid.edges.tolist(), "outside": self.grid.outside.name}
         return {"question": question, "releases": [self.counts.to_json(), self.sums.to_json()]}
 
     @classmethod
     def from_json(cls, evidence: Mapping[str, Any]) -> ScoreGroups:
         """The inverse of `to_json`."""
         counts, sums = (Evidence.from_json(release) for release in evidence["releases"])
-        return cls(Grid.from_edges(evidence["question"]["edges"]), counts, sums)
+        question = evidence["question"]
+        return cls(Grid.from_edges(question["edges"], outside=Outside[question["outside"]]), counts, sums)
 
 
 def grouped(
-    classes: Categories, score: Axis, groups: int
+    classes: Categories, score: Axis, groups: int, shares: Shares
 ) -> Generator[Step, Release, tuple[ScoreGroups, tuple[Release, ...]]]:
     """Ask for groups of about equal size; cuts at the same place leave one."""
-    cuts_share, counts_share, sums_share = SHARES
-    cuts = yield Step(CutQuery((score,), groups), cuts_share)
-    cells = Axis(score.column, score.grid.cut(cuts.values))
-    counts = yield Step(CountQuery((classes, cells), Read.CELLS), counts_share)
-    sums = yield Step(SumQuery((classes, cells), half=HALF), sums_share)
-    answer = ScoreGroups(cells.grid, Evidence.of(counts), Evidence.of(sums))
-    return answer, (cuts, counts, sums)
+    cuts = yield Step(CutQuery((score,), groups), shares.cuts)
+    cells = score.grid.cut(cuts.values)
+    found, releases = yield from measured(classes, score.column, cells, shares)
+    return found, (cuts, *releases)
+
+
+def measured(
+    classes: Categories, score: str, cells: Grid, shares: Shares
+) -> Generator[Step, Release, tuple[ScoreGroups, tuple[Release, ...]]]:
+    """Ask for counts and sums of these groups; scores outside of them are counted apart."""
+    axes = classes, Axis(score, cells.counting(Outside.APART))
+    counts = yield Step(CountQuery(axes, Read.CELLS), shares.counts)
+    sums = yield Step(SumQuery(axes, half=HALF), shares.sums)
+    return ScoreGroups(axes[1].grid, Evidence.of(counts), Evidence.of(sums)), (counts, sums)
+
+
+def noise_of_a_count(loss: PrivacyLoss, setting: Setting) -> float:
+    """About the standard deviation of the noise of one count of disjoint ones."""
+    if loss.epsilon is not None:
+        return sqrt(2) * float(setting.adjacency.moves / loss.epsilon)
+    return sqrt(setting.adjacency.squared_moves / (2 * loss.rho))
 
 
 def groups_of(groups: int, grid: Grid, *, name: str = "groups") -> int:
     """How many groups can be formed; `name` is what they are called where they are asked for.
 
     Raises:
-        ValueError: there are fewer than 2, or more than 1000, or values outside the grid have no group.
+        ValueError: there are fewer than 2, or more than 1000, or the grid leaves [0, 1].
         TypeError: the grid is no `Grid`, or `groups` no whole number.
     """
     require_kind("grid", grid, Grid, "a Grid, as in Grid(0, 1, cells=64),")
@@ -104,11 +176,12 @@ def groups_of(groups: int, grid: Grid, *, name: str = "groups") -> int:
         raise ValueError(f"{name}: at least 2 are needed, got {groups}")
     if groups > MOST_GROUPS:
         raise ValueError(f"{name}: at most {MOST_GROUPS} are cut, got {groups}")
-    if grid.outside is Outside.APART:
-        raise ValueError("grid: groups need scores outside the grid clamped, not counted apart")
+    if grid.lower < 0 or grid.upper > 1:
+        raise ValueError(f"grid: predicted probabilities lie in [0, 1], got {grid.lower:g} to {grid.upper:g}")
     return groups
 
 
 def _drawn(evidence: Evidence, chance: np.random.Generator) -> FloatArray:
-    chunks = noise_draws(evidence.measured, evidence.total, DRAWS, chance)
+    law = evidence.measured
+    chunks = noise_draws(law, evidence.total, max(DRAWS, min(MANY, VALUES // (law.rows * law.cells))), chance)
     return np.concatenate([cells for cells, _ in chunks])

@@ -17,7 +17,7 @@ from .block_noise import path_graph, prefix_graph, regular_bounds, subtraction_g
 from .distances import Distribution, area_between, energy_between, largest_gap
 from .end_cells import crowded_ends
 from .generator import DRAWS, public_generator
-from .goodness import Groups, hosmer_lemeshow, simulated_p_value
+from .goodness import GroupNoise, Groups, hosmer_lemeshow, simulated_p_value
 from .increments import AtMost, Ceiling, Exactly
 from .interpolate import inverse_at, value_at
 from .least_squares import Estimate, least_squares, least_squares_batch
@@ -29,7 +29,7 @@ from .reading import drawn_even, smoothed, unbiased, unbiased_batch
 from .roc import auc, auc_of_counts, roc_points
 from .sampling import mean_counts
 from .shrinkage import shrunken
-from .simulate import noise_draws
+from .simulate import noise_by_source, noise_draws
 from .smoothing_absolute import smooth_absolute
 from .smoothing_squares import smooth_squares
 from .subtraction import subtracted_prefixes, subtraction_variances
@@ -39,14 +39,14 @@ from .wavelets import wavelet_estimate
 from .weighted_isotonic import weighted_isotonic
 
 __all__ = [
-    "DRAWS", "AtMost", "Band", "Bracket", "Ceiling", "Distribution", "Estimate", "Exactly", "Groups", "NoiseGraph",
-    "PathQuantile", "Weighed", "area_between", "auc", "auc_of_counts", "auc_of_steps", "binormal_tpr", "bisected",
-    "cell_at", "counts_to_prefixes", "crowded_ends", "drawn_even", "dvoretzky", "ends_at", "energy_between",
+    "DRAWS", "AtMost", "Band", "Bracket", "Ceiling", "Distribution", "Estimate", "Exactly", "GroupNoise", "Groups",
+    "NoiseGraph", "PathQuantile", "Weighed", "area_between", "auc", "auc_of_counts", "auc_of_steps", "binormal_tpr",
+    "bisected", "cell_at", "counts_to_prefixes", "crowded_ends", "drawn_even", "dvoretzky", "ends_at", "energy_between",
     "hosmer_lemeshow", "inside", "interval", "inverse_at", "largest_gap", "least_squares", "least_squares_batch",
-    "mean_counts", "mean_residuals", "measured_edges", "monotone_hull", "monotone_prefixes", "noise_draws",
-    "noise_graph", "non_decreasing", "path_graph", "population_band", "prefix_graph", "public_generator",
+    "mean_counts", "mean_residuals", "measured_edges", "monotone_hull", "monotone_prefixes", "noise_by_source",
+    "noise_draws", "noise_graph", "non_decreasing", "path_graph", "population_band", "prefix_graph", "public_generator",
     "regular_bounds", "residual_envelope", "roc_points", "shrunken", "simulated_p_value", "simultaneous_band",
-    "simultaneous_errors", "smooth_absolute", "smooth_squares", "smoothed", "subtracted_prefixes",
-    "subtraction_graph", "subtraction_variances", "tail_bound", "unbiased", "unbiased_batch", "upper_quantile",
-    "value_at", "wavelet_estimate", "weighted_isotonic",
+    "simultaneous_errors", "smooth_absolute", "smooth_squares", "smoothed", "subtracted_prefixes", "subtraction_graph",
+    "subtraction_variances", "tail_bound", "unbiased", "unbiased_batch", "upper_quantile", "value_at",
+    "wavelet_estimate", "weighted_isotonic",
 ]  # fmt: skip

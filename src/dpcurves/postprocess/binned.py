@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .goodness import Groups
+from .goodness import GroupNoise, Groups
 from .tree import FloatArray
 
 STANDARD_ERRORS = 2.0
@@ -15,13 +15,11 @@ def mean_residuals(groups: Groups) -> FloatArray:
 
     Fewer than one record stand as one.
     """
-    residuals = (groups.positive - groups.expected) / np.maximum(groups.count, 1.0)
+    residuals = groups.surplus / np.maximum(groups.count, 1.0)
     return np.asarray(np.clip(residuals, -groups.upper, 1 - groups.lower))
 
 
-def residual_envelope(
-    groups: Groups, positive_noise: FloatArray, negative_noise: FloatArray, sum_noise: FloatArray
-) -> FloatArray:
+def residual_envelope(groups: Groups, noise: GroupNoise) -> FloatArray:
     """Two standard errors of the mean residual of a model that is right, noise included: (groups,), at most 1.
 
     A record of prediction p has a residual of variance ``p * (1 - p)``. Its mean over a group is at most that of the
@@ -29,12 +27,9 @@ def residual_envelope(
 
     Args:
         groups: As released, (groups,).
-        positive_noise: Simulated noise of the positives, (draws, groups).
-        negative_noise: Of the negatives.
-        sum_noise: Of the centred sums.
+        noise: Of what was released.
     """
-    middle = (groups.lower + groups.upper) / 2
-    noise = (positive_noise - middle * (positive_noise + negative_noise) - sum_noise).var(axis=0)
+    of_noise = noise.surplus(groups.middle).var(axis=0)
     count = np.maximum(groups.count, 1.0)
-    errors = np.sqrt(groups.mean * (1 - groups.mean) * count + noise) / count
+    errors = np.sqrt(groups.mean * (1 - groups.mean) * count + of_noise) / count
     return np.asarray(np.minimum(STANDARD_ERRORS * errors, 1.0))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from .tree import FloatArray
 
-LEAST_EXPECTED = 1.0  # records; an expected count below it, which noise can make negative, stands as this
+LEAST_VARIANCE = 1e-9  # squared records: where there is neither chance nor noise, any difference is a large one
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,37 +36,66 @@ class Groups:
         return self.positive + self.negative
 
     @property
+    def middle(self) -> FloatArray:
+        """Half way between the bounds of each group, (groups,)."""
+        return (self.lower + self.upper) / 2
+
+    @property
     def expected(self) -> FloatArray:
         """Sum of the predictions: how many come true if the predictions do."""
-        return (self.lower + self.upper) / 2 * self.count + self.centred_sum
+        return self.middle * self.count + self.centred_sum
 
     @property
     def mean(self) -> FloatArray:
         """Mean prediction, which lies between the bounds of its group whatever the noise says."""
         return np.clip(self.expected / np.maximum(self.count, 1), self.lower, self.upper)
 
+    @property
+    def surplus(self) -> FloatArray:
+        """Positives less expected ones; negatives have as many too few."""
+        return self.positive - self.expected
 
-def hosmer_lemeshow(groups: Groups) -> FloatArray:
-    """The sum over groups of ``(O1 - E1)**2 / E1 + (O0 - E0)**2 / E0``: (..., groups) to (...).
+    @property
+    def chance_variance(self) -> FloatArray:
+        """Variance of the positives if predictions hold: at most this, and this where all of a group are alike."""
+        return np.maximum(self.count, 0.0) * self.mean * (1 - self.mean)
 
-    O1 and O0 are the positives and negatives, E1 the sum of predictions and E0 the count less E1. An expected count
-    below 1 record stands as 1 in the denominators. Noise adds to the squares: compare with `simulated_p_value`, not
-    with a chi-square law.
+
+class GroupNoise(NamedTuple):
+    """Simulated noise of what was released of groups, each (draws, groups)."""
+
+    positive: FloatArray
+    negative: FloatArray
+    centred_sum: FloatArray
+
+    def surplus(self, middle: FloatArray) -> FloatArray:
+        """Of positives less expected ones, in groups with these middles."""
+        return self.positive - middle * (self.positive + self.negative) - self.centred_sum
+
+
+def hosmer_lemeshow(groups: Groups, noise_variance: FloatArray) -> FloatArray:
+    """The sum over groups of ``(O - E)**2 / (n * m * (1 - m) + noise_variance)``: (..., groups) to (...).
+
+    O are the positives, n the records, E the sum of predictions and m their mean. Without noise this is the statistic
+    of Hosmer and Lemeshow, ``(O1 - E1)**2 / E1 + (O0 - E0)**2 / E0`` summed over groups: there ``n * m * (1 - m)`` is
+    ``E1 * E0 / n``, and both differences are one. With noise, groups that expect next to nobody would drown all others;
+    its variance in the denominator gives each group the weight that it can bear. Compare with `simulated_p_value`.
+
+    Args:
+        groups: As released.
+        noise_variance: Of the noise of ``O - E``, (groups,).
     """
-    squares = (groups.positive - groups.expected) ** 2  # the same for negatives: O1 + O0 = E1 + E0
-    unexpected = groups.count - groups.expected
-    weights = 1 / np.maximum(groups.expected, LEAST_EXPECTED) + 1 / np.maximum(unexpected, LEAST_EXPECTED)
-    return np.asarray((squares * weights).sum(axis=-1))
+    variance = np.maximum(groups.chance_variance + noise_variance, LEAST_VARIANCE)
+    return np.asarray((groups.surplus**2 / variance).sum(axis=-1))
 
 
 def simulated_p_value(
-    groups: Groups,
-    positive_noise: FloatArray,
-    negative_noise: FloatArray,
-    sum_noise: FloatArray,
-    generator: np.random.Generator,
+    groups: Groups, noise: GroupNoise, noise_variance: FloatArray, generator: np.random.Generator
 ) -> float:
     """The chance of a statistic as large as that of `groups`, if predictions are honest and the noise is as known.
+
+    Honest predictions are a statement about the population: of all records with this prediction, this share comes true,
+    each record on its own. So the value holds chance and noise, both.
 
     Each draw takes the released counts as the sizes of the groups, lets records come true with the released mean
     prediction of their group, adds the noise given, and computes the same statistic. (Where predictions differ within
@@ -73,20 +103,19 @@ def simulated_p_value(
 
     Args:
         groups: As released, (groups,).
-        positive_noise: Simulated noise of the positives, (draws, groups).
-        negative_noise: Of the negatives.
-        sum_noise: Of the centred sums.
+        noise: Of what was released.
+        noise_variance: Of positives less expected ones, (groups,).
         generator: For simulation over public numbers alone.
 
     Returns:
         A multiple of ``1 / (draws + 1)``, never 0.
     """
     size = np.maximum(np.rint(groups.count), 0).astype(np.int64)
-    positive = generator.binomial(size, groups.mean, size=positive_noise.shape)
-    middle = (groups.lower + groups.upper) / 2
+    positive = generator.binomial(size, groups.mean, size=noise.positive.shape)
     null = Groups(
-        positive=positive + positive_noise, negative=size - positive + negative_noise,
-        centred_sum=size * (groups.mean - middle) + sum_noise, lower=groups.lower, upper=groups.upper,
+        positive=positive + noise.positive, negative=size - positive + noise.negative,
+        centred_sum=size * (groups.mean - groups.middle) + noise.centred_sum, lower=groups.lower, upper=groups.upper,
     )  # fmt: skip
-    exceeding = int(np.count_nonzero(hosmer_lemeshow(null) >= hosmer_lemeshow(groups)))
-    return (1 + exceeding) / (len(positive_noise) + 1)
+    reached = hosmer_lemeshow(groups, noise_variance)
+    exceeding = int(np.count_nonzero(hosmer_lemeshow(null, noise_variance) >= reached))
+    return (1 + exceeding) / (len(noise.positive) + 1)

@@ -40,12 +40,32 @@ def noise_draws(
         yield unbiased_batch(law, raw_noise(law, min(chunk, draws - start), generator), known)
 
 
+def noise_by_source(law: NoisySums, total: int | None) -> FloatArray:
+    """What one standard deviation of each released value does to the cells of the unbiased estimate.
+
+    The noises are independent and the estimate is linear, so the variance of a sum of cells is the sum over values of
+    its squared entries here.
+
+    Args:
+        law: The law of the release.
+        total: As given to `unbiased`; it matters only whether it is known.
+
+    Returns:
+        Of shape (size, rows, cells).
+    """
+    deviations = np.concatenate([np.full(count, sqrt(noise.variance)) for noise, count in _noises(law)])
+    return unbiased_batch(law, np.diag(deviations), None if total is None else 0)[0]
+
+
 def raw_noise(law: NoisySums, draws: int, generator: np.random.Generator) -> FloatArray:
     """Noise of the released values themselves: (draws, size), in the order of the law."""
+    return np.concatenate([draw(noise, (draws, count), generator) for noise, count in _noises(law)], axis=-1)
+
+
+def _noises(law: NoisySums) -> list[tuple[Noise, int]]:
+    """The noise of each part, and how many values have it."""
     noises = [(part.noise, law.rows * part.length) for part in law.parts]
-    if law.missing is not None:
-        noises.append((law.missing, 1))
-    return np.concatenate([draw(noise, (draws, count), generator) for noise, count in noises], axis=-1)
+    return noises if law.missing is None else [*noises, (law.missing, 1)]
 
 
 def draw(noise: Noise, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:

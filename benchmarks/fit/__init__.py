@@ -1,0 +1,1 @@
+"""What the benchmarks of fit share: scores of many kinds, and questions about them answered in process."""

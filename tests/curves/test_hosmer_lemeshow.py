@@ -1,0 +1,106 @@
+"""The test of Hosmer and Lemeshow finds wrong models, and calls right ones wrong as rarely as it says, on any scores.
+
+Seeds are fixed; rates are compared with their bound plus 4 sigma: a false alarm has chance 3e-5.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import pytest
+from by_hand import answer, both
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+from scipy.stats import kstest
+
+from dpcurves import rehearse
+from dpcurves.curves import HosmerLemeshow, HosmerLemeshowQuestion
+from dpcurves.curves.hosmer_lemeshow import COUNTING, groups_for
+from dpcurves.data import CountQuery, CutQuery
+from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
+from dpcurves.release import Setting
+
+FloatArray = NDArray[np.float64]
+QUESTION = HosmerLemeshowQuestion("y", "s")
+RUNS = 300
+KINDS = ("tied", "heaped", "zero-inflated", "clamped")
+
+
+def scores(kind: str, records: int, chance: np.random.Generator) -> FloatArray:
+    spread = chance.beta(2, 3, records)
+    match kind:
+        case "log-odds":
+            return np.asarray(expit(chance.normal(-1, 1, records)))
+        case "tied":
+            return chance.choice([0.05, 0.1, 0.3, 0.55, 0.9], records)
+        case "heaped":
+            return np.where(chance.random(records) < 0.5, spread.round(1), spread)
+        case "zero-inflated":
+            return np.where(chance.random(records) < 0.5, chance.choice([0.0, 1.0], records, p=[0.8, 0.2]), spread)
+        case _:
+            return np.clip(spread, 0.05, 0.6)
+
+
+def judged(
+    kind: str, records: int, epsilon: str, adjacency: int, seed: int, *, slope: float = 1.0, shift: float = 0.0
+) -> HosmerLemeshow:
+    chance = np.random.default_rng(seed)
+    score = scores(kind, records, chance)
+    with np.errstate(divide="ignore"):
+        truth = expit(slope * logit(score) + shift)
+    columns = {"y": (chance.random(records) < truth).astype(int), "s": score}
+    return answer(QUESTION, columns, PrivacyLoss.pure(epsilon), both(records)[adjacency], seed)
+
+
+@pytest.mark.parametrize("adjacency", [0, 1], ids=["add-remove", "replace-one"])
+def test_wrong_models_are_found(adjacency: int) -> None:
+    """At least 0.7 of slopes of 1.5, and 0.95 of shifts of 0.3; about 0.9 and 1.00 are, of log-odds around -1."""
+    runs = 40
+    slopes = [judged("log-odds", 2000, "0.3", adjacency, seed, slope=1.5).p_value <= 0.05 for seed in range(runs)]
+    shifts = [judged("log-odds", 20_000, "0.1", adjacency, seed, shift=0.3).p_value <= 0.05 for seed in range(runs)]
+    assert np.mean(slopes) >= 0.7
+    assert np.mean(shifts) >= 0.95
+
+
+def test_of_right_models_all_p_values_are_equally_likely() -> None:
+    found = [judged("log-odds", 2000, "0.3", seed % 2, seed).p_value for seed in range(RUNS)]
+    assert kstest(found, "uniform").pvalue > 6e-5
+    assert abs(np.mean(np.array(found) <= 0.05) - 0.05) <= 4 * sqrt(0.05 * 0.95 / RUNS)
+
+
+@pytest.mark.parametrize(("records", "releases"), [(1000, 30), (100_000, 8)])
+def test_no_kind_of_scores_makes_right_models_look_wrong(records: int, releases: int) -> None:
+    """Where scores of a group differ much, or are 0 or 1, labels vary less than is drawn: values may be too large."""
+    found = np.array(
+        [
+            judged(kind, records, epsilon, seed % 2, seed).p_value
+            for kind in KINDS
+            for epsilon in ("0.1", "1")
+            for seed in range(releases)
+        ]
+    )
+    for level in (0.05, 0.2, 0.5):
+        assert np.mean(found <= level) <= level + 4 * sqrt(level * (1 - level) / len(found))
+
+
+def test_fewer_groups_are_asked_of_fewer_records() -> None:
+    few, some, many = (
+        rehearse(QUESTION, PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, records))[0].query
+        for records in (900, 2900, 5000)
+    )
+    assert [query.pieces for query in (few, some, many) if isinstance(query, CutQuery)] == [4, 5, 10]
+    gaussian = Setting(
+        PrivacyLoss.zcdp("0.125"), ReplaceOne(EACH_RECORD, 1), adaptive=True
+    )  # as much noise as epsilon 1
+    assert [groups_for(records, gaussian) for records in (900, 2900, 5000)] == [4, 5, 10]
+
+
+def test_where_the_number_of_records_is_private_it_is_counted_first() -> None:
+    counted, *others = rehearse(QUESTION, PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
+    assert isinstance(counted.query, CountQuery)
+    assert counted.loss.epsilon == COUNTING
+    assert sum(float(plan.loss.epsilon or 0) for plan in others) == pytest.approx(0.98)
+    assert [len(judged("log-odds", records, "1", 0, 1).count) for records in (300, 1200, 5000)] == [4, 5, 10]
+    given = rehearse(HosmerLemeshowQuestion("y", "s", groups=7), PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
+    assert [type(plan.query).__name__ for plan in given] == ["CutQuery", "CountQuery", "SumQuery"]
