@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -237,6 +238,18 @@ def test_a_question_whose_shares_do_not_add_up_to_one_is_refused_before_it_is_ch
     with pytest.raises(ValueError, match=refused):
         opened.ask(Ill(), ONE)
     assert opened.left.epsilon == 2
+
+
+def test_a_request_whose_answer_was_deleted_is_not_answered_anew(tmp_path: Path) -> None:
+    opened = session({"x": X}, ledger=f"sqlite:///{tmp_path}/budget.db")
+    opened.ask(QUESTION, ONE, "a")
+    with closing(sqlite3.connect(tmp_path / "budget.db")) as connection, connection:
+        assert connection.execute("DELETE FROM dpcurves_answers").rowcount == 1
+    with pytest.raises(ValueError, match=r"^ledger: it has not the 3 rows that its book counts: some were removed"):
+        opened.ask(QUESTION, ONE, "a")
+    with pytest.raises(ValueError, match=r"^ledger: it has not the 3 rows that its book counts: some were removed"):
+        opened.ask(QUESTION, ONE, "b")
+    assert opened.left == ONE
 
 
 def notes_of(error: BaseException) -> list[str]:

@@ -252,6 +252,72 @@ def test_nothing_is_charged_on_a_changed_account_or_book(path: Path, statement: 
     assert dump(path) == before
 
 
+JUNK = "SELECT 4, 99, 0, 0, 'x', previous, mac FROM dpcurves_answers WHERE entry = 6"
+
+
+@pytest.mark.parametrize(
+    ("statements", "line"),
+    [
+        (["DELETE FROM dpcurves_answers"], f"it has not the {ENTRIES} rows that its book counts: some were removed"),
+        (["DELETE FROM dpcurves_answers WHERE entry = 4"], f"it has not the {ENTRIES} rows that its book counts"),
+        (["UPDATE dpcurves_answers SET turn = 70 WHERE entry = 4"], "row 4 was changed without the key"),
+        (["DELETE FROM dpcurves_answers WHERE entry = 4", f"INSERT INTO dpcurves_answers {JUNK}"], "row 4 was changed"),
+        (["UPDATE dpcurves_answers SET turn = 70 WHERE entry = 4",
+          "UPDATE dpcurves_book SET (entries, head, seal) = (SELECT entries, head, seal FROM early.dpcurves_book)"],
+         "it has not the 3 rows that its book counts"),
+    ],
+)  # fmt: skip
+def test_what_was_answered_is_not_answered_anew(
+    tmp_path: Path, flights: Account, statements: list[str], line: str
+) -> None:
+    early, path = tmp_path / "early.db", tmp_path / "late.db"
+    Ledger.open(f"sqlite:///{early}", KEY).create(flights)
+    Ledger.open(f"sqlite:///{early}", KEY).create(replace(flights, dataset="trains"))
+    question = {"purpose": "a CDF 0", "request": "request 0", "binding": "0" * 64, "units": None}
+    grant = opened(early).charge("flights", PrivacyLoss.pure("0.1"), **question)  # type: ignore[arg-type]
+    shutil.copy(early, path)
+    ledger = opened(path)
+    assert ledger.store(grant, 0, 0, "[1]") == "[1]"
+    for turn in range(1, ENTRIES - 3):
+        ledger.store(grant, turn, 0, "[0]")
+    edit(path, f"ATTACH '{early}' AS early", *statements)
+    assert ledger.stored(grant, 0, 0) is None
+    with pytest.raises(ValueError, match=f"^ledger: {line}"):
+        ledger.store(grant, 0, 0, "[2]")
+
+
+def test_what_was_charged_and_never_answered_is_answered_later(path: Path) -> None:
+    ledger = opened(path)
+    question = {"purpose": "a CDF 0", "request": "request 0", "binding": "0" * 64, "units": None}
+    grant = ledger.charge("flights", PrivacyLoss.pure("0.1"), **question)  # type: ignore[arg-type]
+    assert (grant.id, ledger.stored(grant, 5, 0)) == (3, None)
+    assert ledger.store(grant, 5, 0, "[5]") == "[5]"
+    assert ledger.verify().entries == ENTRIES + 1
+
+
+@pytest.mark.parametrize(
+    ("deleted", "line"),
+    [((), "what 'flights' has spent is not what its grants sum to"), (("grants",), "it has not the ")],
+)
+def test_an_account_with_an_older_balance_pays_nothing(
+    path: Path, tmp_path: Path, deleted: tuple[str, ...], line: str
+) -> None:
+    shutil.copy(path, tmp_path / "early.db")
+    question = {"purpose": "more", "binding": "f" * 64, "units": None}
+    opened(path).charge("flights", PrivacyLoss.pure("0.6"), request="r", **question)  # type: ignore[arg-type]
+    edit(
+        path,
+        f"ATTACH '{tmp_path}/early.db' AS early",
+        "UPDATE dpcurves_accounts SET spent = early.spent, seal = early.seal"
+        " FROM early.dpcurves_accounts AS early WHERE early.dataset = dpcurves_accounts.dataset",
+        *(f"DELETE FROM dpcurves_{table} WHERE entry > {ENTRIES}" for table in deleted),
+    )
+    before = dump(path)
+    with pytest.raises(ValueError, match=f"^ledger: {line}"):
+        opened(path).charge("flights", PrivacyLoss.pure("0.6"), request="s", **question)  # type: ignore[arg-type]
+    assert dump(path) == before
+
+
 def test_a_changed_answer_or_grant_is_not_shown_again(path: Path) -> None:
     ledger = opened(path)
     question = {"purpose": "a CDF 0", "request": "request 0", "binding": "0" * 64, "units": None}

@@ -8,6 +8,7 @@ from .chain import Chain
 from .charge import require_grant
 from .purse import Grant
 from .schema import ANSWERS
+from .verification import Head, require_unbroken
 from .words import require_text
 
 
@@ -29,8 +30,12 @@ def find_answer(chain: Chain, grant: Grant, turn: int, part: int) -> str | None:
 def keep_answer(chain: Chain, grant: Grant, turn: int, part: int, answer: str) -> str:
     """Store an answer unless there is one. Returns the one that is stored now.
 
+    Formal guarantees: one grant shows one answer to a turn. An answer is an entry after its grant. Where there is none,
+    the chain is followed from the grant to its end, so that no entry is missing that may have been it.
+
     Raises:
-        ValueError: this ledger did not give the grant, the turn or part is negative, or the answer cannot be stored.
+        ValueError: this ledger did not give the grant, the turn or part is negative, the answer cannot be stored, or an
+            entry after the grant was removed or changed without the key.
     """
     require_text("answer", answer)
     if turn < 0 or part < 0:
@@ -38,5 +43,6 @@ def keep_answer(chain: Chain, grant: Grant, turn: int, part: int, answer: str) -
     first = find_answer(chain, grant, turn, part)
     if first is not None:
         return first
+    require_unbroken(chain, Head(grant.id, require_grant(chain, grant)))
     chain.append(ANSWERS, {"grant": grant.id, "turn": turn, "part": part, "answer": answer})
     return answer

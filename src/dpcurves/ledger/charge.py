@@ -111,8 +111,8 @@ def find_grant(chain: Chain, dataset: str, request: str) -> Grant | None:
     return None if row is None else grant_of(row)
 
 
-def require_grant(chain: Chain, grant: Grant) -> None:
-    """Refuse a grant that this ledger did not give.
+def require_grant(chain: Chain, grant: Grant) -> str:
+    """Refuse a grant that this ledger did not give. Returns the seal of its row.
 
     Raises:
         ValueError: it is not in the ledger, or was changed without the key.
@@ -120,6 +120,7 @@ def require_grant(chain: Chain, grant: Grant) -> None:
     row = _first(chain, select(GRANTS).where(GRANTS.c.entry == grant.id))
     if row is None or grant_of(row) != grant:
         raise ValueError(f"grant: this ledger has not granted {grant.request!r} as its row {grant.id}")
+    return str(row["mac"])
 
 
 def _first(chain: Chain, query: Select[tuple[object, ...]]) -> RowMapping | None:

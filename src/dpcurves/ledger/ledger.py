@@ -22,7 +22,7 @@ from .purse import Grant
 from .receipt import perhaps_charged_under
 from .schema import VERSION
 from .statement import Statement, statement_of
-from .verification import Head, Verified, head_of, verify
+from .verification import Head, Verified, head_of, require_sum, require_whole, verify
 
 Result = TypeVar("Result")
 
@@ -131,7 +131,8 @@ class Ledger:
         Raises:
             BudgetExceeded: more is asked than is left. Nothing was written.
             ValueError: `request` was used for another question, the dataset has another number of units than before,
-                the loss has no epsilon and the account is kept in it, or a row was changed without the key. An error
+                the loss has no epsilon and the account is kept in it, a row was changed or removed without the key, or
+                the account has not spent what its grants sum to. An error
                 that leaves open whether the charge was written has a note that says under which request to ask again.
         """
         entered = ExitStack()
@@ -143,6 +144,8 @@ class Ledger:
             charge.require_same_units(chain)
             grant = charge.earlier(chain)
             if grant is None:
+                require_whole(chain)
+                require_sum(chain, balance)
                 write_balance(chain, balance.after(price, purpose))
                 grant = charge.enter(chain)
             entered.enter_context(perhaps_charged_under(request))
@@ -158,7 +161,8 @@ class Ledger:
             The answer that is stored now: the only one that may be shown.
 
         Raises:
-            ValueError: this ledger did not give the grant.
+            ValueError: this ledger did not give the grant, or what it stored later was removed or changed without the
+                key: what was answered would be answered anew.
         """
         return self._write(lambda chain: keep_answer(chain, grant, turn, part, answer))
 

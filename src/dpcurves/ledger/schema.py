@@ -66,7 +66,8 @@ GRANTS = _entries(
     Column("amount", BigInteger, CheckConstraint("amount > 0", name="dpcurves_amount_above_zero"), nullable=False),
     Column("units", BigInteger),
     Column("charged_at", Text, nullable=False),
-    Index("dpcurves_grants_of_dataset", "dataset"),
+    # Every charge adds up what the dataset has spent: from the index alone, for it has the amounts as well.
+    Index("dpcurves_grants_of_dataset", "dataset", "amount"),
 )
 
 ANSWERS = _entries(

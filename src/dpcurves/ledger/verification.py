@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from sqlalchemy import RowMapping, Table, func, select
 
-from .balance import all_balances
+from .balance import Balance, all_balances
 from .chain import Chain
 from .schema import ENTRIES, GRANTS
 
@@ -78,14 +78,12 @@ def verify(chain: Chain, kept: Head | None) -> Verified:
     Raises:
         ValueError: names what was changed.
     """
-    walk = _Walk(chain, kept)
-    for entry in _in_order(chain):
+    walk = _Walk(chain, kept, Head(0, chain.beginning))
+    for entry in _in_order(chain, 0):
         walk.step(entry)
     walk.end()
     for balance in all_balances(chain):
-        dataset = balance.account.dataset
-        if walk.spent[dataset] != balance.spent.billionths:
-            raise ValueError(f"ledger: what {dataset!r} has spent is not what its grants sum to")
+        _compare_spent(balance, walk.spent[balance.account.dataset])
     return Verified(walk.here.entries, str(walk.here))
 
 
@@ -99,11 +97,42 @@ def require_whole(chain: Chain) -> None:
         raise ValueError(f"ledger: it has not the {chain.book.entries} rows that its book counts: some were removed")
 
 
-class _Walk:
-    """The way from the first entry to the last one."""
+def require_sum(chain: Chain, balance: Balance) -> None:
+    """Refuse to charge an account that has not spent what its grants sum to: an older amount may have been put back.
 
-    def __init__(self, chain: Chain, kept: Head | None) -> None:
-        self.here = Head(0, chain.beginning)
+    Raises:
+        ValueError: names the account.
+    """
+    dataset = balance.account.dataset
+    total = select(func.coalesce(func.sum(GRANTS.c.amount), 0)).where(GRANTS.c.dataset == dataset)
+    _compare_spent(balance, int(chain.connection.execute(total).scalar_one()))
+
+
+def require_unbroken(chain: Chain, after: Head) -> None:
+    """Refuse a chain that does not lead from an entry to its end: what was in a missing entry would be made anew.
+
+    Raises:
+        ValueError: names the first entry that is missing, or is not as it was written.
+    """
+    require_whole(chain)
+    if after == head_of(chain):
+        return
+    walk = _Walk(chain, None, after)
+    for entry in _in_order(chain, after.entries):
+        walk.step(entry)
+    walk.end()
+
+
+def _compare_spent(balance: Balance, total: int) -> None:
+    if total != balance.spent.billionths:
+        raise ValueError(f"ledger: what {balance.account.dataset!r} has spent is not what its grants sum to")
+
+
+class _Walk:
+    """The way from an entry to the last one."""
+
+    def __init__(self, chain: Chain, kept: Head | None, start: Head) -> None:
+        self.here = start
         self.spent: Counter[str] = Counter()
         self._chain = chain
         self._kept = kept
@@ -147,17 +176,19 @@ def _count(chain: Chain) -> int:
     return sum(counts)
 
 
-def _in_order(chain: Chain) -> Iterator[_Entry]:
-    """All entries by number, a few of each table at a time."""
-    return heapq.merge(*(_of_table(chain, table) for table in ENTRIES), key=lambda entry: int(entry.row["entry"]))
+def _in_order(chain: Chain, after: int) -> Iterator[_Entry]:
+    """All entries of higher numbers in their order, a few of each table at a time."""
+    return heapq.merge(
+        *(_of_table(chain, table, after) for table in ENTRIES), key=lambda entry: int(entry.row["entry"])
+    )
 
 
-def _of_table(chain: Chain, table: Table) -> Iterator[_Entry]:
+def _of_table(chain: Chain, table: Table, after: int) -> Iterator[_Entry]:
     first = select(table).order_by(table.c.entry).limit(_ROWS_AT_ONCE)
-    rows = chain.connection.execute(first).mappings().all()
-    while rows:
+    query = first.where(table.c.entry > after) if after else first
+    while rows := chain.connection.execute(query).mappings().all():
         for row in rows:
             if not isinstance(row["entry"], int):
                 raise ValueError(f"ledger: a row of {table.name} has lost its number: it was changed without the key")
             yield _Entry(table, row)
-        rows = chain.connection.execute(first.where(table.c.entry > rows[-1]["entry"])).mappings().all()
+        query = first.where(table.c.entry > rows[-1]["entry"])
