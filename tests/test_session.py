@@ -276,9 +276,8 @@ def test_a_disk_that_is_full_after_the_charge_is_told_with_the_request(
             session({"x": X}, ledger=url).ask(question, ONE, given)
     receipt = receipt_of(caught.value)
     assert receipt is not None
-    assert notes_of(caught.value) == [
-        f"request: {receipt.request!r} is charged, or may be; the same question under it is never charged twice"
-    ]
+    words = "is charged: the same question under it gives the answer, for nothing"
+    assert notes_of(caught.value) == [f"request: {receipt.request!r} {words}"]
     assert given is None or receipt.request == given
     assert opened.left == ONE
     opened.ask(question, ONE, receipt.request)
