@@ -6,13 +6,12 @@ import secrets
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from .curves import Continued, Question
 from .curves.notes import warn_of
 from .data import Query
-from .data.records import Records, open_records
-from .ledger import Account, Balance, Currency, Grant, Ledger, Payment, Purse, Statement
+from .ledger import Account, Currency, Grant, Payment, Purse
 from .ledger.amount import MOST
 from .ledger.receipt import charged_under
 from .noise.randomness import Randomness
@@ -20,6 +19,10 @@ from .privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
 from .privacy.given import require_kind, shown
 from .release import Plan, Release, Setting, Step, UnsupportedQuery
 from .trust import Central, Curator, TrustModel
+
+if TYPE_CHECKING:
+    from .data.records import Records
+    from .ledger import Balance, Ledger, Statement
 
 Curve = TypeVar("Curve")
 
@@ -73,6 +76,8 @@ class Session:
         trust: TrustModel[Curator] | None = None,
         randomness: Randomness | None = None,
     ) -> None:
+        from .ledger import Ledger
+
         require_kind("budget", budget, PrivacyLoss, "a loss, as in PrivacyLoss.pure(1),")
         self._table = _table(table)
         self._delimiter = delimiter
@@ -213,6 +218,8 @@ class Session:
 
     def _opened(self) -> Records:
         if self._records is None:
+            from .data.records import open_records
+
             key = self._ledger.dataset_key(self._dataset)
             self._records = open_records(self._table, unit=self._unit, key=key, delimiter=self._delimiter)
         return self._records

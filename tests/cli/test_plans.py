@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -100,3 +102,19 @@ def test_a_plan_shows_the_turns_that_a_hint_chooses(run: Run) -> None:
     assert "said to have atoms" in counted.stdout
     wrong = run(*grid, "--units", "10000", "--hint", "flat")
     assert "hint: spread or peaked or atoms is needed, got 'flat'" in wrong.stderr
+
+
+def test_a_plan_imports_nothing_that_it_does_not_need() -> None:
+    program = (
+        "import sys\n"
+        "from dpcurves.cli.app import build\n"
+        "try:\n"
+        "    build()(['plan', 'histogram', '--units', '1000', '--grid', '0:1:64', '--epsilon', '1',"
+        " '--adjacency', 'replace-one'])\n"
+        "except SystemExit as end:\n"
+        "    print('left with', end.code)\n"
+        "heavy = ('scipy', 'sqlalchemy', 'duckdb', 'pyarrow', 'narwhals', 'matplotlib', 'numba', 'pandas')\n"
+        "print('imported', [name for name in heavy if name in sys.modules])\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300)
+    assert ended.stdout.splitlines()[-2:] == ["left with 0", "imported []"]

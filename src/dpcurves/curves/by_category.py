@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import narwhals
-
 from .. import display
 from ..data.axis import Category
 from ..release import Face
@@ -71,6 +69,8 @@ class ByCategory(Result, Mapping[Category, Curve]):
 
         With a `level`, their bands or intervals have columns, too: for these records, or for the `population`.
         """
+        import narwhals
+
         banded = {} if level is None else {"level": level, "population": population}
         frames = [narwhals.from_native(curve.to_frame(**banded)) for curve in self._curves.values()]
         named = [

@@ -1,14 +1,32 @@
-"""What was spent, and what was answered for it."""
+"""What was spent, and what was answered for it. What speaks with databases is imported where it is used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from .account import Account, BudgetExceeded
 from .amount import Amount, Currency
-from .balance import Balance
-from .ledger import Ledger
 from .purse import Grant, Payment, Purse
-from .statement import Line, Statement
-from .verification import Verified
+
+if TYPE_CHECKING:
+    from .balance import Balance
+    from .ledger import Ledger
+    from .statement import Line, Statement
+    from .verification import Verified
+
+_WITH_DATABASES = {
+    "Balance": "balance", "Ledger": "ledger", "Line": "statement", "Statement": "statement", "Verified": "verification"
+}  # fmt: skip
 
 __all__ = [
     "Account", "Amount", "Balance", "BudgetExceeded", "Currency", "Grant", "Ledger", "Line", "Payment", "Purse",
     "Statement", "Verified",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name where it is used: who plans, or reads a curve again, needs no ledger."""
+    if name not in _WITH_DATABASES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_WITH_DATABASES[name]}", __name__), name)

@@ -6,7 +6,6 @@ from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 FloatArray = NDArray[np.float64]
 STEPS = 2**20
@@ -28,4 +27,6 @@ def binormal_tpr(fpr: FloatArray, auc: float) -> FloatArray:
     """
     if auc in (0.0, 1.0):
         return np.where(fpr > 0, 1.0, 0.0) if auc == 1.0 else np.where(fpr < 1, 0.0, 1.0)
+    from scipy.special import ndtr, ndtri
+
     return np.asarray(ndtr(sqrt(2) * ndtri(auc) + ndtri(fpr)))

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 
 from .known import Known
 from .layout import WHOLE, Halving, Layout
@@ -188,6 +187,8 @@ def estimate(known: Known, total: float) -> Splits:
     >>> estimate(Known.nothing(Layout.nested([np.array([0, 3])])), total=6).cells
     array([2., 2., 2.])
     """
+    from scipy.special import expit, logit
+
     layout, ascent = known.layout, _ascend(known)
     uneven, evidence = _uneven(layout, ascent, total)
     even = float(expit(evidence + logit(EVEN)))

@@ -7,7 +7,6 @@ from math import log
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erfcx, log_ndtr
 
 from .tree import FloatArray
 
@@ -187,6 +186,8 @@ def _one_sided(splits: NoisySplits, variance: FloatArray, log_chance: FloatArray
 
 def _half_normal(left: FloatArray, noise: FloatArray, prior: FloatArray, odds: FloatArray) -> Moments:
     """Of a leftover that is the size of a Gaussian deviation of variance `prior`."""
+    from scipy.special import erfcx, log_ndtr
+
     spread = prior + noise
     mean, scale = left * (prior / spread), np.sqrt(prior / spread * noise)
     at = mean / scale

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from .tree import FloatArray
 
@@ -16,6 +15,10 @@ def non_decreasing(values: FloatArray, weights: FloatArray | None = None) -> Flo
     >>> non_decreasing(np.array([0.0, 3.0, 1.0, 4.0]))
     array([0., 2., 2., 4.])
     """
+    if np.all(np.diff(values) >= 0):
+        return np.array(values, dtype=np.float64)
+    from scipy.optimize import isotonic_regression
+
     return np.asarray(isotonic_regression(values, weights=weights).x, dtype=np.float64)
 
 

@@ -6,8 +6,6 @@ from functools import lru_cache
 from math import exp, expm1, inf, log, sqrt
 from typing import NamedTuple
 
-from scipy.optimize import minimize_scalar
-
 from ..release import Family, Noise
 
 
@@ -47,6 +45,8 @@ def tail_bound(parts: tuple[Weighed, ...], chance: float) -> float:
     highest = log(largest) if largest < inf else log(sqrt(-2 * log(chance)) / spread) + 10
     best = min(highest, log(sqrt(-2 * log(chance)) / max(spread, 1e-300)))  # of a Gaussian sum
     ends = (best - 10, highest)
+    from scipy.optimize import minimize_scalar
+
     return float(minimize_scalar(bound, bounds=ends, method="bounded", options={"xatol": 1e-6}).fun)
 
 

@@ -8,7 +8,6 @@ from hashlib import sha256
 from math import prod
 
 from ..data import Query, RangeQuery
-from ..data.records import tabulate
 from ..ledger import Payment
 from ..mechanisms import AUTO, Choice, Lazy, Mechanism
 from ..noise.memory import Memory
@@ -63,6 +62,8 @@ class Central:
             ValueError: the payment is for another loss; or what was opened before is not remembered, or was drawn from
                 another kind of randomness.
         """
+        from ..data.records import tabulate
+
         require(payment, plan)
         (curator,) = holders
         if isinstance(plan.query, RangeQuery):
@@ -75,6 +76,8 @@ class Central:
     def _look(self, plan: Plan, query: RangeQuery, curator: Curator, randomness: Randomness) -> tuple[int, ...]:
         if not isinstance(self.mechanism, Lazy):
             raise TypeError("mechanism: one that remembers is needed to count prefixes")
+        from ..data.records import tabulate
+
         _open(query, curator.memory, randomness)
 
         def count(at: tuple[int, ...]) -> list[int]:

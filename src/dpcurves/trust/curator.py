@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ..data.records import CountSource
 from ..noise.memory import Memory
+
+if TYPE_CHECKING:
+    from ..data.records import CountSource
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
