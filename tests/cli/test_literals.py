@@ -12,7 +12,24 @@ def test_an_amount_stays_as_it_was_typed(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["0", "-1", "nan", "inf", "-inf", "1e999", "1e-999", "one", "", "1/0x", "1e999999999", "9" * 400, "1:2"]
+    "text",
+    [
+        "0",
+        "-1",
+        "nan",
+        "inf",
+        "-inf",
+        "1e999",
+        "1e-999",
+        "one",
+        "",
+        "1/0x",
+        "1e999999999",
+        "9" * 400,
+        "1:2",
+        "1/0",
+        "0/1",
+    ],
 )
 def test_what_is_no_finite_number_above_zero_is_no_amount(text: str) -> None:
     with pytest.raises(Misuse, match=r"^epsilon: a (finite )?number above zero is needed"):

@@ -133,3 +133,10 @@ def test_a_curve_is_not_written_out_where_nobody_asked_for_it() -> None:
         raise AssertionError("nobody asked")
 
     Output().write_json(unwanted)
+
+
+def test_a_pipe_that_nobody_reads_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "curve.json"
+    os.mkfifo(pipe)
+    with pytest.raises(Misuse, match=r"^json: .* cannot be written"):
+        Output(json=str(pipe)).require_writable()

@@ -106,3 +106,47 @@ def test_a_lazy_frame_is_computed_once_for_all_that_was_checked() -> None:
         assert calls == 1
         assert records.counts([Axis("z", GRID)]).tolist() == [2, 0, 0, 0]
         assert calls == 2
+
+
+SECRET = "918273.645"
+
+
+class Lazy:
+    """A column that is worked out when it is asked for, and cannot be."""
+
+    def __len__(self) -> int:
+        return 3
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        raise RuntimeError(f"no number: {SECRET}")
+
+
+class LazyArray:
+    """The same in one piece."""
+
+    def __len__(self) -> int:
+        return 3
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> object:
+        raise RuntimeError(f"no number: {SECRET}")
+
+
+@pytest.mark.parametrize("column", [Lazy(), LazyArray()])
+def test_what_a_lazy_column_says_is_not_shown(column: object) -> None:
+    with pytest.raises(ValueError, match=r"^data: a column cannot be read") as refusal:
+        opened({"x": column})
+    assert SECRET not in str(refusal.value)
+    assert refusal.value.__context__ is None
+
+
+def test_no_warning_tells_of_a_number_that_no_double_holds() -> None:
+    beyond = np.array([0.5, np.longdouble("1e4000"), -np.longdouble("1e4000")], dtype=np.longdouble)
+    with opened({"x": beyond}) as records:  # warnings are errors here
+        assert records.counts([Axis("x", GRID)]).tolist() == [2, 0, 1, 0]
+
+
+@pytest.mark.parametrize("unit", ["Y", "10s", "ps", "fs", "as", "7as"])
+def test_times_of_every_unit_that_numpy_has_are_read_as_units(unit: str) -> None:
+    times = np.array([0, 0, 10**9, "NaT"], dtype=f"datetime64[{unit}]")
+    with open_records({"x": [0, 1, 2, 1], "who": times}, unit=Unit("who", 1), key=b"k") as records:
+        assert records.counts([Axis("x", GRID)]).sum() >= 2

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dpcurves.postprocess import inverse_at, value_at
+from dpcurves.postprocess.interpolate import numbers
 
 X = np.array([0.0, 1.0, 3.0, 4.0])
 Y = np.array([0.0, 0.2, 0.2, 1.0])
@@ -59,3 +62,9 @@ def test_the_inverse_is_the_smallest_place_that_reaches_the_level(y: NDArray[np.
 def test_levels_outside_zero_and_one_are_refused(p: float | list[float]) -> None:
     with pytest.raises(ValueError, match="p: levels between 0 and 1"):
         inverse_at(X, Y, p)
+
+
+@pytest.mark.parametrize("value", ["x", [object()], 10**400, {}])
+def test_what_is_no_number_is_refused_by_its_name(value: Any) -> None:
+    with pytest.raises(TypeError, match=r"^p: a number is needed, or an array of numbers, got "):
+        numbers("p", value)

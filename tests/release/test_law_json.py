@@ -78,3 +78,21 @@ def test_evidence_tells_sums_from_choices_and_intervals_from_other_sums() -> Non
         _ = chosen.sums
     with pytest.raises(TypeError, match="no sums over intervals"):
         _ = contrasts.measured
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"cells": 10**12, "levels": [{"starts": {"range": [0, 10**12, 10**12]}, "family": "discrete Laplace",
+          "parameter": "2"}], "values": [1]}, "cells"),
+        ({"rows": 10**9}, "cells"),
+        ({"rows": 0}, "cells"),
+        ({"convolved": {"family": "discrete Gaussian", "parameter": "7"}, "width": 1, "bits": 10**9}, "bits"),
+        ({"path": {"family": "discrete Laplace", "parameter": "2"}, "at": [1], "blocks": 10**9}, "blocks"),
+        ({"wavelets": [], "sides": [10**6, 10**6], "apart": None}, "cells"),
+    ],
+)  # fmt: skip
+def test_what_strangers_wrote_asks_for_no_more_memory_than_a_curve_has(changed: dict[str, Any], named: str) -> None:
+    stored = evidence(Measured(1, 5, (Level((0, 3), LAPLACE),), None)).to_json()
+    with pytest.raises(ValueError, match=rf"^evidence\.{named}: "):
+        Evidence.from_json({**stored, **changed})

@@ -37,6 +37,8 @@ def amount(argument: str, text: str) -> str:
         raise Misuse(f"{argument}: a number above zero is needed, got {text!r}")
     if decimal is not None and not (isfinite(decimal) and decimal > 0):
         raise Misuse(f"{argument}: a finite number above zero is needed, got {text}")
+    if quotient is not None and 0 in map(int, text.split("/")):
+        raise Misuse(f"{argument}: a finite number above zero is needed, got {text}")
     return text
 
 

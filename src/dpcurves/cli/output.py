@@ -169,7 +169,7 @@ def _require_place(argument: str, path: Path) -> None:
         raise Misuse(f"{argument}: the folder of {str(path)!r} is not there")
     try:
         if _is_device(path):
-            os.close(os.open(path, os.O_WRONLY))
+            os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))  # without waiting for a reader
         else:
             tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:

@@ -14,6 +14,7 @@ from .. import display
 from ..data import Axis, Categories, Grid, Hint, Outside, Read
 from ..display import RECORDS, span, standing
 from ..postprocess import Band, cell_at, ends_at, inside, inverse_at, population_band, simultaneous_band, value_at
+from ..postprocess.interpolate import numbers
 from ..privacy.given import chance, share
 from ..release import Evidence, Face, Release, Setting, Step
 from .bins import Bins
@@ -71,7 +72,7 @@ class CDF(Result):
 
     def cdf(self, t: ArrayLike) -> FloatArray:
         """The share of records below `t`: linear inside cells, 0 below the grid."""
-        return value_at(self.x, self.y, np.asarray(t, dtype=np.float64))
+        return value_at(self.x, self.y, numbers("t", t))
 
     def quantile(self, p: ArrayLike) -> FloatArray:
         """The value at or below which a share `p` of the records lies: interpolated inside its cell.
@@ -82,7 +83,8 @@ class CDF(Result):
         Raises:
             ValueError: `p` is not between 0 and 1.
         """
-        return inside(self.quantile_cell(p), inverse_at(self.x, self.y, np.asarray(p, dtype=np.float64)))
+        levels = numbers("p", p)
+        return inside(self.quantile_cell(levels), inverse_at(self.x, self.y, levels))
 
     def quantile_cell(self, p: ArrayLike) -> FloatArray:
         """Where the cell of the quantile `p` begins and ends: all that is counted of it. Shape ``(..., 2)``.
@@ -92,7 +94,7 @@ class CDF(Result):
         Raises:
             ValueError: `p` is not between 0 and 1.
         """
-        return cell_at(self.prefixes.boundaries, self.prefixes.at_boundaries(self.y), p)
+        return cell_at(self.prefixes.boundaries, self.prefixes.at_boundaries(self.y), numbers("p", p))
 
     def band(self, level: float, *, population: bool = False, generator: np.random.Generator | None = None) -> Band:
         """Two curves at the edges that have the true curve between them, everywhere at once, with chance `level`.

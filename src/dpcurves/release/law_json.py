@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from .contrasts import Contrasts
@@ -13,6 +14,10 @@ from .noise_law import NoisySums
 from .path_noise import PathNoise
 from .wavelets import Wavelets
 
+MOST_CELLS = 2**22
+"""As many as a curator counts one by one."""
+MOST_BITS = 256
+
 
 def law_to_json(law: NoisySums | PathNoise | Wavelets) -> dict[str, Any]:
     """Plain objects: ``levels``, ``contrasts``, ``convolved``, ``path`` or ``wavelets`` tells which law it is."""
@@ -20,8 +25,13 @@ def law_to_json(law: NoisySums | PathNoise | Wavelets) -> dict[str, Any]:
 
 
 def law_from_json(stored: Mapping[str, Any]) -> NoisySums | PathNoise | Wavelets:
-    """The inverse of `law_to_json`."""
+    """The inverse of `law_to_json`.
+
+    Raises:
+        ValueError: it is larger than any that this package makes: a text of a few bytes could ask for all memory.
+    """
     rows, cells, missing = int(stored["rows"]), int(stored["cells"]), _read_optional(stored["missing"])
+    _require_readable(stored, rows * cells)
     if "contrasts" in stored:
         levels = tuple(_read_noise(noise) for noise in stored["contrasts"])
         return Contrasts(rows, cells, int(stored["width"]), _read_optional(stored["top"]), levels, missing)
@@ -38,6 +48,16 @@ def law_from_json(stored: Mapping[str, Any]) -> NoisySums | PathNoise | Wavelets
         noises = tuple(_read_noise(noise) for noise in stored["wavelets"])
         return Wavelets(sides, noises, _read_optional(stored["apart"]), _read_noise(stored["missing"]))
     return Measured(rows, cells, tuple(_read_level(level) for level in stored["levels"]), missing)
+
+
+def _require_readable(stored: Mapping[str, Any], cells: int) -> None:
+    """Refuse what would be laid out in more cells, or worked out in more digits, than is ever written."""
+    for name in ("bits", "blocks", "parties"):
+        if not 0 <= int(stored.get(name, 0)) <= MOST_BITS:
+            raise ValueError(f"evidence.{name}: at most {MOST_BITS} are read")
+    laid_out = prod(int(side) for side in stored.get("sides", ())) if "wavelets" in stored else cells
+    if "path" not in stored and not 0 < laid_out <= MOST_CELLS:
+        raise ValueError(f"evidence.cells: from 1 to {MOST_CELLS} in all rows together are read, got {laid_out}")
 
 
 def _sums(law: NoisySums | PathNoise | Wavelets) -> dict[str, Any]:

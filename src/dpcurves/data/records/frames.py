@@ -14,9 +14,11 @@ import pyarrow as pa
 from .arrow import BATCH, ArrowSource
 from .arrow_types import column_of
 from .column import NUMBER_IN_TEXT, Column, Kind, wide_numbers
+from .hiding import hidden
 from .python_values import array_of, texts
 
 TEXTS = (nw.String, nw.Categorical, nw.Enum)
+UNREAD = "data: a column cannot be read (what it says is not shown: it may quote a record)"
 WIDE = (nw.Int128, nw.UInt128)
 
 
@@ -105,9 +107,9 @@ def _held_values(name: str, values: Any) -> Held:
     if isinstance(series, nw.Series):
         return held_series(name, series)
     if hasattr(values, "__arrow_c_stream__"):
-        return held_arrow(name, pa.chunked_array(values))
+        return held_arrow(name, hidden(lambda: pa.chunked_array(values), UNREAD))
     if hasattr(values, "__arrow_c_array__"):
-        return held_arrow(name, pa.array(values))
+        return held_arrow(name, hidden(lambda: pa.array(values), UNREAD))
     raise TypeError(f"data: column {name!r} is a {type(values).__name__}; an array, a series or a list is needed")
 
 

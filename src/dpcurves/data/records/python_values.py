@@ -44,13 +44,20 @@ def array_of(values: NDArray[Any]) -> pa.Array:
     if values.dtype.kind in "fiub":
         return pa.array(_native(values), mask=mask)
     if values.dtype.kind == "M":
-        unit = np.datetime_data(values.dtype)[0]
-        return pa.array(_native(values if unit in DATE_UNITS else values.astype("datetime64[s]")), mask=mask)
+        unit, steps = np.datetime_data(values.dtype)
+        return pa.array(_native(values if unit in DATE_UNITS and steps == 1 else _in_seconds(values)), mask=mask)
     found = texts(values.tolist() if values.dtype.kind in "OUS" else list(values))
     return found if mask is None else pa.array(found.to_pylist(), mask=mask, type=found.type)
+
+
+def _in_seconds(times: NDArray[Any]) -> NDArray[Any]:
+    """By way of femtoseconds where a second has more parts than NumPy converts at once."""
+    finer = np.datetime_data(times.dtype)[0] == "as"
+    return (times.astype("datetime64[fs]") if finer else times).astype("datetime64[s]")
 
 
 def _native(values: NDArray[Any]) -> NDArray[Any]:
     """In the byte order of this machine, and in doubles where Arrow has no type as long."""
     kind = np.dtype(np.float64) if values.dtype.kind == "f" and values.dtype.itemsize > 8 else values.dtype
-    return np.ascontiguousarray(values, dtype=kind.newbyteorder("="))
+    with np.errstate(all="ignore"):  # what no double holds becomes an infinity, and nobody hears of it
+        return np.ascontiguousarray(values, dtype=kind.newbyteorder("="))
