@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import isfinite
 
 import numpy as np
-from scipy.special import betaincinv, gammaincinv
 
 from .tree import FloatArray
 
@@ -38,6 +37,8 @@ def mean_counts(least: FloatArray, most: FloatArray, units: float, error: float)
 
 
 def _binomial(low: FloatArray, high: FloatArray, units: float, error: float) -> tuple[FloatArray, FloatArray]:
+    from scipy.special import betaincinv
+
     low, high = np.minimum(low, units), np.minimum(high, units)
     lower = betaincinv(np.maximum(low, LITTLE), units - low + 1, error / 2)
     upper = betaincinv(high + 1, np.maximum(units - high, LITTLE), 1 - error / 2)
@@ -45,5 +46,7 @@ def _binomial(low: FloatArray, high: FloatArray, units: float, error: float) -> 
 
 
 def _poisson(low: FloatArray, high: FloatArray, error: float) -> tuple[FloatArray, FloatArray]:
+    from scipy.special import gammaincinv
+
     lower = np.where(low > 0, gammaincinv(np.maximum(low, LITTLE), error / 2), 0.0)
     return lower, np.asarray(gammaincinv(high + 1, 1 - error / 2), dtype=np.float64)
