@@ -245,3 +245,40 @@ def test_cells_may_be_written_as_a_power_of_two() -> None:
     for text in ("0:1:3^9", "0:1:2^", "0:1:2^999", "0:1:2^-1", "0:1:2**4"):
         with pytest.raises(ValueError, match=r"^grid: write lower:upper:cells"):
             Grid.parse(text)
+
+
+def test_cells_of_a_width_have_edges_where_people_write_numbers() -> None:
+    assert Grid(-250_000, 1_000_000, width=1000, through=0) == Grid(-250_000, 1_000_000, cells=1250)
+    tenths = Grid(-0.3, 0.7, width=0.1, through=0)
+    assert tenths.edges.tolist() == [round(tenth / 10, 1) for tenth in range(-3, 8)]  # no 5.6e-17 in the place of 0
+    assert tenths.cell_of(np.array([-0.1, 0.0, 0.1, 0.6])).tolist() == [2, 3, 4, 9]
+    for cells, width in ((90, 1), (360, 0.25), (900, 0.1), (9000, 0.01)):
+        grid = Grid(0, 90, width=width)
+        assert grid.cells == cells
+        written = np.array([float(f"{edge:.2f}") for edge in grid.edges])
+        assert np.array_equal(grid.edges, written)
+    assert Grid(0, 2**40, width=0.5, outside=Outside.APART).slots == 2**41 + 2
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "given", "message"),
+    [
+        (0, 10, {"width": 3}, r"^width: cells of 3 from 0 on do not end at 10, but at 9 or 12$"),
+        (0, 1, {"width": 2}, r"^width: cells of 2 from 0 on do not end at 1, but at 2$"),
+        (0, 1, {"width": 0}, r"^width: a finite number above zero is needed, got 0\.0$"),
+        (0, 1, {"width": np.nan}, r"^width: a finite number above zero is needed, got nan$"),
+        (0, 1, {}, r"^grid: give cells=, .* or width="),
+        (0, 1, {"cells": 1, "width": 1}, r"^grid: give cells=, .* or width="),
+        (1, 0, {"width": 1}, r"^grid: finite bounds are needed"),
+        (0, np.inf, {"width": 1}, r"^grid: finite bounds are needed"),
+        (-250_000, 1_000_000, {"cells": 1024, "through": 0},
+         r"^through: 0 is no edge; the nearest are -976\.5625 and 244\.140625$"),
+        (-5, 15, {"width": 10, "through": 0}, r"^through: 0 is no edge; the nearest are -5 and 5$"),
+        (0, 10, {"width": 1, "through": 11}, r"^through: 11 is no edge; the nearest are 9 and 10$"),
+    ],
+)  # fmt: skip
+def test_cells_that_do_not_fit_are_refused_with_what_would(
+    lower: float, upper: float, given: dict[str, float], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        Grid(lower, upper, **given)  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..privacy.given import chosen, number, require_kind, shown
 from ..privacy.whole import whole
+from .even_cells import cells_of_width, edges_of_width, require_edge
 
 MOST_LAID_OUT = 2**20
 """Of a grid with a formula, not more edges than this are kept in memory at a time."""
@@ -55,8 +56,15 @@ class Grid:
     >>> Grid.parse("-100:1300:4096")
     Grid(-100.0, 1300.0, cells=4096)
 
+    Where records are heaped on some values, as on 0, these have to be edges, or they are counted with what lies below
+    them. Give the width of the cells, and a value that an edge must go through:
+
+    >>> Grid(-250_000, 1_000_000, width=1000, through=0)
+    Grid(-250000.0, 1000000.0, cells=1250)
+
     Raises:
-        ValueError: the bounds cross or are not finite, there is no cell, or doubles cannot tell the edges apart.
+        ValueError: the bounds cross or are not finite, there is no cell, or doubles cannot tell the edges apart; cells
+            of this width do not fit, or no edge goes through the value that was named: the nearest ones are.
         TypeError: the number of cells is no whole number.
     """
 
@@ -67,8 +75,32 @@ class Grid:
     explicit: tuple[float, ...]
     outside: Outside
 
-    def __init__(self, lower: float, upper: float, *, cells: int, outside: Outside = Outside.CLAMPED) -> None:
+    def __init__(
+        self,
+        lower: float,
+        upper: float,
+        *,
+        cells: int | None = None,
+        width: float | None = None,
+        through: float | None = None,
+        outside: Outside = Outside.CLAMPED,
+    ) -> None:
+        if (cells is None) == (width is None):
+            raise ValueError("grid: give cells=, how many there are, or width=, how wide each is: one of the two")
+        if width is None:
+            self._set(lower, upper, cells or 0, Spacing.LINEAR, (), outside)
+        else:
+            self._set_evenly(number("grid", lower), number("grid", upper), number("width", width), outside)
+        if through is not None:
+            require_edge(number("through", through), self.edge(self._beside(number("through", through))))
+
+    def _set_evenly(self, lower: float, upper: float, width: float, outside: Outside) -> None:
+        """Cells of a width: by the formula, or by their edges, where the formula would round some of them otherwise."""
+        cells = cells_of_width(lower, upper, width)
         self._set(lower, upper, cells, Spacing.LINEAR, (), outside)
+        edges = edges_of_width(lower, width, cells) if self._is_laid_out else None
+        if edges is not None and not np.array_equal(edges, self.edges):
+            self._set(lower, upper, cells, Spacing.EXPLICIT, tuple(edges.tolist()), outside)
 
     @classmethod
     def geometric(cls, lower: float, upper: float, *, cells: int, outside: Outside = Outside.CLAMPED) -> Grid:
@@ -281,6 +313,10 @@ class Grid:
             above = self.edge(middle) <= values
             lowest, highest = np.where(above, middle, lowest), np.where(above, highest, np.maximum(middle - 1, lowest))
         return lowest
+
+    def _beside(self, value: float) -> NDArray[np.int64]:
+        """The numbers of the edges of the cell that a value lies in."""
+        return self._inner_cell_of(np.array([value])) + np.arange(2)
 
     def nearest_edge(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """The number of the edge that is nearest to each value, the lower one of two; beyond the grid its end.
