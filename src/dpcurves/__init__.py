@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         BisectionCdfQuestion,
         Bounds,
         BoundsQuestion,
+        ByCategory,
         Calibration,
         CalibrationQuestion,
         CdfQuestion,
@@ -75,7 +76,7 @@ if TYPE_CHECKING:
 _ROOMS = {
     "curves": (
         "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds",
-        "BoundsQuestion", "Calibration", "CalibrationQuestion", "CdfQuestion", "CurveWarning", "Cuts",
+        "BoundsQuestion", "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "CurveWarning", "Cuts",
         "CutsCdfQuestion", "Histogram", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion",
         "PartitionCdfQuestion", "PlaneBounds", "PlaneBoundsQuestion", "Quantile", "QuantileQuestion", "Quantiles",
         "QuantilesQuestion", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "SmoothAuc", "SmoothAucQuestion",
@@ -99,15 +100,15 @@ _ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")
 
 __all__ = [
     "ADD_REMOVE", "CDF", "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "REPLACE_ONE", "ROC",
-    "Account", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds", "BoundsQuestion",
-    "BudgetExceeded", "Calibration", "CalibrationQuestion", "Categories", "CdfQuestion", "CurveWarning", "Cuts",
-    "CutsCdfQuestion", "Grid", "Hint", "Histogram", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion",
-    "Ledger", "Neighbours", "Outside", "PartitionCdfQuestion", "PlaneBounds", "PlaneBoundsQuestion", "PrivacyLoss",
-    "Quantile", "QuantileQuestion", "Quantiles", "QuantilesQuestion", "Randomness", "ResidualPlot",
-    "ResidualPlotQuestion", "RocQuestion", "Session", "SmoothAuc", "SmoothAucQuestion", "Thresholds",
-    "ThresholdsQuestion", "Unit", "UnsupportedQuery", "binned_residuals", "bounds", "calibration_curve", "cdf",
-    "energy_distance", "histogram", "hosmer_lemeshow", "ks_distance", "quantiles", "rehearse", "residual_plot",
-    "roc_curve", "wasserstein_distance",
+    "Account", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds",
+    "BoundsQuestion", "BudgetExceeded", "ByCategory", "Calibration", "CalibrationQuestion", "Categories",
+    "CdfQuestion", "CurveWarning", "Cuts", "CutsCdfQuestion", "Grid", "Hint", "Histogram", "HistogramQuestion",
+    "HosmerLemeshow", "HosmerLemeshowQuestion", "Ledger", "Neighbours", "Outside", "PartitionCdfQuestion",
+    "PlaneBounds", "PlaneBoundsQuestion", "PrivacyLoss", "Quantile", "QuantileQuestion", "Quantiles",
+    "QuantilesQuestion", "Randomness", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "Session",
+    "SmoothAuc", "SmoothAucQuestion", "Thresholds", "ThresholdsQuestion", "Unit", "UnsupportedQuery",
+    "binned_residuals", "bounds", "calibration_curve", "cdf", "energy_distance", "histogram", "hosmer_lemeshow",
+    "ks_distance", "quantiles", "rehearse", "residual_plot", "roc_curve", "wasserstein_distance",
 ]  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def test_a_missing_matplotlib_is_found_out_first(tmp_path: Path, monkeypatch: py
         return original(name, globals, locals, fromlist, level)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(Misuse, match=r"^plot: matplotlib is needed for pictures; install dpcurves\[plot\]$"):
+    with pytest.raises(Misuse, match=r"^plot: matplotlib is needed for pictures: pip install 'dpcurves\[plot\]'$"):
         Output(plot=str(tmp_path / "a.svg")).require_writable()
 
 

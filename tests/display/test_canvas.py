@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import matplotlib as mpl
@@ -35,5 +36,20 @@ def test_headless_axes_leave_pyplot_alone() -> None:
 @pytest.mark.parametrize("make", [headless_axes, lambda: canvas(None, SQUARE)])
 def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, make: object) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"install dpcurves\[plot\]"):
+    with pytest.raises(ImportError, match=r"^plot: .* pip install 'dpcurves\[plot\]'$"):
         make()  # type: ignore[operator]
+
+
+def test_a_curve_that_cannot_be_drawn_says_what_to_install_in_one_line() -> None:
+    code = """
+import sys
+sys.modules["matplotlib"] = None
+from dpcurves.display import draw_cdf
+from dpcurves.release import Face
+try:
+    draw_cdf([0, 1], [0, 1], Face(1.0, 0.5, "replace-one", "", 1, 9, "a", "b", False, "c"), label="x")
+except ImportError as missing:
+    print(missing)
+"""
+    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert said == "plot: matplotlib is needed for pictures: pip install 'dpcurves[plot]'\n"

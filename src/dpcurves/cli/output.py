@@ -159,7 +159,9 @@ def _require_picture(name: str) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise Misuse("plot: matplotlib is needed for pictures; install dpcurves[plot]") from None
+        from ..display.canvas import NO_MATPLOTLIB
+
+        raise Misuse(NO_MATPLOTLIB) from None
 
 
 def _require_place(argument: str, path: Path) -> None:

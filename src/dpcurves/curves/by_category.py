@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .. import display
 from ..data.axis import Category
@@ -17,7 +20,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+SHARE = re.compile(r"(\d+)%(.*)", re.DOTALL)
+MOST_NAMED = 6
+Read = TypeVar("Read", covariant=True)
 Curve = TypeVar("Curve", bound=Any)  # a curve with `face`, `plot`, `to_frame` and `to_json`
+
+
+class Readable(Protocol[Read]):
+    """A kind of curves that can be read again."""
+
+    @classmethod
+    def from_json(cls, text: str) -> Read:
+        """The curve that was written."""
+        ...
 
 
 class ByCategory(Result, Mapping[Category, Curve]):
@@ -44,17 +59,21 @@ class ByCategory(Result, Mapping[Category, Curve]):
     def face(self) -> Face:
         """The same for all curves; their notes name the category."""
         face: Face = next(iter(self._curves.values())).face
-        notes = {note: list[str]() for curve in self._curves.values() for note in curve.notes}
-        for category, curve in self._curves.items():
-            for note in curve.notes:
-                notes[note].append(str(category))
-        told = [note if len(names) == len(self) else f"{', '.join(names)}: {note}" for note, names in notes.items()]
-        return replace(face, notes=tuple(told))
+        return replace(face, notes=together({str(name): curve.notes for name, curve in self._curves.items()}))
 
     def plot(self, ax: Axes | None = None, *, level: float | None = 0.95, population: bool = True) -> Axes:
-        """All curves in one picture, shaded for these records and for the `population`; without a `level`, not."""
-        for category, curve in self._curves.items():
-            ax = curve.plot(ax=ax, level=level, population=population, name=f"{self.column} {category}")
+        """All curves in one picture, or beside each other where they are many.
+
+        They are shaded for these records and for the `population`; without a `level`, not. Returns the axes, or those
+        of the first small picture.
+        """
+        shaded = {"level": level, "population": population}
+        names = [f"{self.column} {category}" for category in self._curves]
+        if len(names) > display.MOST_TOGETHER:
+            draw = [partial(_drawn, curve, shaded) for curve in self._curves.values()]
+            return display.draw_small(names, draw, self.face, ax=ax)
+        for name, curve in zip(names, self._curves.values(), strict=True):
+            ax = curve.plot(ax=ax, name=name, **shaded)
         if ax is None:
             raise ValueError("by: there is no category to draw")
         return ax
@@ -62,7 +81,23 @@ class ByCategory(Result, Mapping[Category, Curve]):
     def to_json(self) -> str:
         """The curves under their categories (``kind`` is ``curves``)."""
         curves = {str(category): curve.to_json() for category, curve in self._curves.items()}
-        return display.bundle(curves, self.face, {"question": {"by": self.column}, "releases": []})
+        question = {"by": self.column, "categories": list(self._curves)}
+        return display.bundle(curves, self.face, {"question": question, "releases": []})
+
+    @classmethod
+    def from_json(cls, text: str, kind: type[Readable[Curve]]) -> ByCategory[Curve]:
+        """The curves that `to_json` wrote; `kind` is what they are, as ``dp.CDF`` or ``dp.Histogram``.
+
+        Raises:
+            ValueError: the text holds no curves by category, or curves of another kind.
+        """
+        opened = display.opened(text, "curves")
+        question, curves = opened.evidence["question"], opened.arrays["curves"]
+        categories = question.get("categories", list(curves))
+        if "by" not in question or [str(category) for category in categories] != list(curves):
+            raise ValueError("curve.evidence.question: it does not say of which column these are the categories")
+        read = (kind.from_json(json.dumps(curve)) for curve in curves.values())
+        return cls(str(question["by"]), dict(zip(categories, read, strict=True)))
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """The columns of all curves, one below the other, with their category in the first column.
@@ -84,6 +119,33 @@ class ByCategory(Result, Mapping[Category, Curve]):
 
     def _repr_html_(self) -> str:
         return card_of(f"By {self.column}", self.plot, [("categories", str(len(self)))], self.face)
+
+
+def _drawn(curve: Any, shaded: Mapping[str, Any], ax: Axes) -> None:
+    curve.plot(ax=ax, **shaded)
+
+
+def together(notes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The notes of several curves, each once, and of which it speaks. Those that differ by a share alone are one.
+
+    >>> together({"a": ("30% lie above",), "b": ("35% lie above", "missing"), "c": ()})
+    ('a, b: 30% to 35% lie above', 'b: missing')
+    """
+    names, shares = dict[str, list[str]](), dict[str, list[int]]()
+    for name, said in notes.items():
+        for note in said:
+            found = SHARE.fullmatch(note)
+            words = note if found is None else found[2]
+            names.setdefault(words, []).append(name)
+            shares.setdefault(words, []).extend([] if found is None else [int(found[1])])
+    return tuple(_told(words, names[words], shares[words], len(notes)) for words in names)
+
+
+def _told(words: str, names: Sequence[str], shares: Sequence[int], of: int) -> str:
+    between = "" if not shares else f"{min(shares)}% to {max(shares)}%" if len(set(shares)) > 1 else f"{shares[0]}%"
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    whose = "" if len(names) == of else f"{', '.join(names[:MOST_NAMED])}{more}: "
+    return f"{whose}{between}{words}"
 
 
 def rows_of(evidence: Evidence) -> list[Evidence]:

@@ -84,6 +84,5 @@ def card_of(
     **drawn: float,
 ) -> str:
     """A picture with its facts as an HTML fragment; `drawn` goes on to `plot`."""
-    axes = display.headless_axes(size)
-    plot(ax=axes, **drawn)
+    axes = plot(ax=display.headless_axes(size), **drawn)
     return display.card(title, display.svg_text(axes), rows, face)

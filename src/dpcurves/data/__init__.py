@@ -3,7 +3,7 @@
 from .axis import Axis, Categories
 from .boxes import Boxes, Splitting
 from .doubling import doubling_grid
-from .grid import Grid, Outside, Spacing
+from .grid import Grid
 from .query import (
     AboveQuery,
     BoundQuery,
@@ -19,6 +19,7 @@ from .query import (
 )
 from .ranks import AucQuery, MedianQuery
 from .region import BucketQuery, MisfitQuery, RegionQuery, WaveletQuery
+from .spacing import Outside, Spacing
 from .table import Hint, Read
 
 __all__ = [

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .axis import Category
-from .grid import Grid, Outside, Spacing
+from .grid import Grid
+from .spacing import Outside, Spacing
 
 MOST_CHECKED = 2**24
 EXACT_IN_DOUBLES = 2**53

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..privacy.given import number
 from ..privacy.whole import whole
-from .grid import Grid, Outside
+from .grid import Grid
+from .spacing import Outside
 
 DOUBLINGS = 64
 """How often a unit is doubled at most, where nobody says otherwise: 2**64 is 1.8e19."""

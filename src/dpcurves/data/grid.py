@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from itertools import pairwise
 from math import isfinite
 from re import fullmatch
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from ..privacy.given import chosen, number, require_kind, shown
 from ..privacy.whole import whole
 from .even_cells import cells_of_width, edges_of_width, require_edge
+from .spacing import Outside, Spacing
 
 MOST_LAID_OUT = 2**20
 """Of a grid with a formula, not more edges than this are kept in memory at a time."""
@@ -23,22 +23,6 @@ FEW = 1000
 
 MOST_LOG_ODDS = 700
 """Where a probability is no more a double, the edges of a logistic grid have none to step by."""
-
-
-class Spacing(Enum):
-    """How the edges of a grid are laid."""
-
-    LINEAR = "linear"
-    GEOMETRIC = "geometric"
-    LOGISTIC = "logistic"
-    EXPLICIT = "explicit"
-
-
-class Outside(Enum):
-    """Where values outside the grid are counted: a public choice."""
-
-    CLAMPED = "clamped into the first and the last cell"
-    APART = "in cells of their own"
 
 
 @dataclass(frozen=True, slots=True, init=False)

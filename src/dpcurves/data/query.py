@@ -11,9 +11,10 @@ from typing import NamedTuple, Self
 from ..privacy.given import chosen
 from ..privacy.whole import make_each_whole, make_whole
 from .axis import Axis
-from .grid import Grid, Outside
+from .grid import Grid
 from .ranks import AucQuery, MedianQuery
 from .region import BucketQuery, MisfitQuery, RegionQuery, WaveletQuery
+from .spacing import Outside
 from .table import Hint, Read, Table
 
 MOST_PIECES = 2**16

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..privacy.whole import make_whole
 from .axis import Axis, Categories
-from .grid import Outside
+from .spacing import Outside
 from .table import Table
 
 MOST_LEVELS = 16

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 LANDSCAPE = (5.6, 4.0)
 SQUARE = (4.8, 5.4)
+NO_MATPLOTLIB = "plot: matplotlib is needed for pictures: pip install 'dpcurves[plot]'"
 
 
 def canvas(ax: Axes | None, size: tuple[float, float]) -> Axes:
@@ -42,4 +43,4 @@ def _require_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise ImportError("plot: matplotlib is needed for pictures; install dpcurves[plot]") from None
+        raise ImportError(NO_MATPLOTLIB) from None

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
-from matplotlib.axes import Axes
-from matplotlib.text import Annotation
-from matplotlib.transforms import IdentityTransform
-
 from ..release import Face
+from .canvas import NO_MATPLOTLIB
 from .footer import footer
 from .lettering import lettering
+
+try:
+    from matplotlib.axes import Axes
+    from matplotlib.text import Annotation
+    from matplotlib.transforms import IdentityTransform
+except ImportError:
+    raise ImportError(NO_MATPLOTLIB) from None
 
 SIZE = 7.0
 GAP = 4.0
