@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -228,8 +229,25 @@ def test_a_server_without_a_key_says_how_to_give_one() -> None:
 
 def test_a_server_that_does_not_answer_is_named_without_its_password() -> None:
     message = refusal("postgresql+psycopg://user:hunter2@127.0.0.1:1/none", KEY)
-    assert message.startswith("ledger: PostgreSQL database 'none': it did not answer")
+    assert message.startswith("ledger: PostgreSQL database 'none': it cannot be reached")
     assert "hunter2" not in message
+
+
+def test_a_copy_where_nothing_can_be_written_is_read_and_verified(
+    tmp_path: Path, flights: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = Ledger.open(f"sqlite:///{tmp_path}/budget.db")
+    ledger.create(flights)
+    for name in ("budget.db", "budget.db.key"):
+        (tmp_path / "copy").mkdir(exist_ok=True)
+        shutil.copy(tmp_path / name, tmp_path / "copy")
+    monkeypatch.setattr(os, "access", lambda *_: False)  # whoever is root may write all the same
+    copy = Ledger.existing(f"sqlite:///{tmp_path}/copy/budget.db")
+    with copy._database.reading.connect() as connection:
+        connection.exec_driver_sql("SELECT * FROM dpcurves_book").all()
+        assert {path.name for path in (tmp_path / "copy").iterdir()} == {"budget.db", "budget.db.key"}
+    assert copy.accounts() == (flights,)
+    assert copy.verify() == ledger.verify()
 
 
 def test_a_plain_postgresql_url_is_understood(new_database: Callable[[], str], flights: Account) -> None:

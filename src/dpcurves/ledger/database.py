@@ -26,6 +26,7 @@ _TROUBLES = {
     "SQLITE_PROTOCOL": _BUSY,
     "SQLITE_READONLY": "it may not be written",
     "SQLITE_CANTOPEN": "it cannot be opened",
+    "SQLITE_IOERR": "its disk cannot be read or written; asking again under the same request is never charged twice",
     "SQLITE_FULL": "the disk is full; this was not written",
     "SQLITE_CORRUPT": "its file is damaged",
     "SQLITE_CONSTRAINT": "it refused a row that breaks its rules; this was not written",
@@ -36,6 +37,7 @@ _TROUBLES = {
     "23514": "it refused a row that breaks its rules; this was not written",
     "55P03": _BUSY,
 }
+_UNREACHED = "it cannot be reached, or lets nobody in under this name; nothing was written"
 _UNKNOWN = "it did not answer as a ledger does; asking again under the same request is never charged twice"
 
 
@@ -69,21 +71,24 @@ class Database:
         work: Callable[[Connection], Result],
         turn: Callable[[], AbstractContextManager[object]],
     ) -> Result:
+        otherwise = _UNREACHED
         try:
-            with engine.connect() as connection, turn(), connection.begin():
-                return work(connection)
+            with engine.connect() as connection:
+                otherwise = _UNKNOWN
+                with turn(), connection.begin():
+                    return work(connection)
         except SQLAlchemyError as error:
-            trouble = _trouble(error)
+            trouble = _trouble(error, otherwise)
         # Raised out here, so that the engine's exception, which quotes statements and values, hangs on nothing.
         raise ValueError(f"ledger: {self.place}: {trouble}")
 
 
-def _trouble(error: SQLAlchemyError) -> str:
+def _trouble(error: SQLAlchemyError, otherwise: str) -> str:
     if isinstance(error, PoolTimeout):
         return _BUSY
     cause = getattr(error, "orig", None)
     code = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""
-    return _TROUBLES.get(_primary(code), _UNKNOWN)
+    return _TROUBLES.get(_primary(code), otherwise)
 
 
 def _primary(code: str) -> str:

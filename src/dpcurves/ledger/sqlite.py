@@ -110,7 +110,8 @@ class FilePlace:
     def _database(self, path: Path) -> Database:
         # No connection outlives its transaction: one that is carried into a forked process loses the file's locks.
         reading, writing = (
-            create_engine("sqlite://", creator=partial(_connect, _uri(path)), poolclass=NullPool) for _ in range(2)
+            create_engine("sqlite://", creator=lambda uri=uri: _connect(uri(path)), poolclass=NullPool)
+            for uri in (_uri_to_read, _uri)
         )
         return Database(self._label, _begin_with(_AT_ONE_MOMENT, reading), _begin_with(_ALONE, writing))
 
@@ -163,6 +164,15 @@ class MemoryPlace:
 
 def _uri(path: Path) -> str:
     return f"{path.as_uri()}?mode=rw"  # never makes a file: a ledger that was moved away is not begun again
+
+
+def _uri_to_read(path: Path) -> str:
+    """A copy on a disk that takes nothing, as a backup, can be read: without the log that SQLite makes beside it."""
+    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        return _uri(path)
+    # What stands in a log that was left there counts. Without one, what is in the file is all there is.
+    is_whole = not path.with_name(path.name + "-wal").exists()
+    return f"{path.as_uri()}?mode=ro{'&immutable=1' if is_whole else ''}"
 
 
 def _begin_with(statement: str, engine: Engine) -> Engine:
