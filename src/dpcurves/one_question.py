@@ -154,7 +154,8 @@ def roc_curve(
         adjacency: `ADD_REMOVE`: n is private. `REPLACE_ONE`: n is public; a replaced record may change its label.
         epsilon: The loss, if it is pure.
         rho: The loss, if it is zero-concentrated; one of the two is given.
-        grid: Public cells of the scores: [0, 1] unless given.
+        grid: Public cells of the scores. Unless said they divide [0, 1], and scores outside are counted apart; give
+            `Grid.logistic` for log-odds.
         pos_label: The label of positives.
         neg_label: The label of negatives; may be left out where that of positives is 1, 0, -1, true or false.
         cuts: Where the thresholds lie: at private quantiles of the scores unless said.

@@ -9,8 +9,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.metrics import roc_curve as sklearn_roc_curve
 
 from dpcurves.curves import ROC, Cuts, RocQuestion
+from dpcurves.curves.roc import UNIT_INTERVAL
 from dpcurves.curves.roc_cuts import levels_for
-from dpcurves.data import Grid
+from dpcurves.data import Grid, Outside
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 from dpcurves.release import Setting
 
@@ -19,6 +20,7 @@ SCORES = np.round(DRAW.beta(2, 2, size=1500), 2)
 LABELS = (DRAW.random(1500) < SCORES).astype(int)
 TABLE = {"y": LABELS, "s": SCORES}
 GRID = Grid(0, 1, cells=64)
+APART = GRID.with_outside(Outside.APART)
 QUESTION = RocQuestion("y", "s", GRID, cuts=Cuts.FIXED)
 HUGE = PrivacyLoss.pure(10**9)
 TIED = np.floor(SCORES * 64)
@@ -169,3 +171,39 @@ def test_scores_are_halved_as_often_as_public_facts_allow() -> None:
 
     assert [levels(units) for units in (1, 100, 1000, 5000, 10**9)] == [1, 2, 3, 5, 8]
     assert levels_for(Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD), adaptive=True)) == 4
+
+
+LOGITS = 4 * (SCORES - 0.5) + DRAW.normal(size=len(SCORES))
+
+
+@pytest.mark.parametrize("adjacency", both(len(LABELS)))
+def test_scores_outside_are_counted_apart_and_told(adjacency: AddRemove | ReplaceOne) -> None:
+    outside = np.mean((LOGITS < 0) | (LOGITS > 1))
+    for seed in range(20):
+        roc = answer(RocQuestion("y", "s"), {"y": LABELS, "s": LOGITS}, PrivacyLoss.pure(2), adjacency, seed)
+        (note,) = roc.notes
+        assert "of the scores lie outside [0, 1]" in note
+        assert "grid=" in note
+        assert abs(float(note.split("%")[0].split()[-1]) / 100 - outside) < 0.1
+        assert ROC.from_json(roc.to_json()).notes == roc.notes
+
+
+@pytest.mark.parametrize("cuts", list(Cuts))
+def test_scores_inside_have_no_note_however_they_are_cut(cuts: Cuts) -> None:
+    for seed in range(20):
+        question = RocQuestion("y", "s", UNIT_INTERVAL if cuts is not Cuts.FIXED else APART, cuts=cuts)
+        assert answer(question, TABLE, PrivacyLoss.pure(1), both(1500)[1], seed).notes == ()
+
+
+def test_a_logistic_grid_holds_log_odds_without_a_note() -> None:
+    question = RocQuestion("y", "s", Grid.logistic(-9, 9, cells=4096))
+    roc = answer(question, {"y": LABELS, "s": LOGITS}, HUGE, both(1500)[1], seed=1)
+    assert roc.notes == ()
+    assert roc.auc == pytest.approx(roc_auc_score(LABELS, LOGITS), abs=0.002)
+
+
+def test_the_upper_end_of_the_grid_is_not_outside() -> None:
+    table = {"y": np.array([0, 1, 0, 1]), "s": np.array([-1.0, 2.0, 0.0, 1.0])}
+    roc = answer(RocQuestion("y", "s", APART, cuts=Cuts.FIXED), table, HUGE, both(4)[1], seed=1)
+    assert (roc.thresholds[1], roc.tpr[1]) == (np.nextafter(1.0, 2), 0.5)
+    assert roc.auc == 1.0

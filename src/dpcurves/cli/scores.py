@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def roc(scored: Scored, cells: Cells, thresholded: Thresholded, terms: Terms, output: Output) -> None:
     """The ROC curve of a score, and its area.
 
-    Scores lie in [0, 1] unless a grid is given.
+    Scores lie in [0, 1] unless a grid is given; those outside are counted apart.
 
     Example: dpcurves roc scored.parquet --label late --score p_late --epsilon 1 --adjacency replace-one
     """

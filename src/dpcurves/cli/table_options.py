@@ -12,7 +12,7 @@ from .refusal import Misuse, named
 
 if TYPE_CHECKING:
     from ..curves import Cuts
-    from ..data import Categories, Grid, Hint, Outside
+    from ..data import Categories, Grid, Hint
     from ..data.axis import Category
     from ..privacy import Model
 
@@ -51,9 +51,9 @@ class Cells:
         Option(help="Public cells by their rising edges, instead of --grid.", metavar="A,B,C"),
     ] = None
     outside: Annotated[
-        str,
-        Option(help="Values outside: clamped into the end cells, or counted apart.", metavar="WHERE"),
-    ] = "clamped"
+        str | None,
+        Option(help="Values outside: clamped into the end cells (unless said), or counted apart.", metavar="WHERE"),
+    ] = None
 
     def declared(self) -> Grid:
         """The grid that was given.
@@ -64,11 +64,11 @@ class Cells:
         grid = self._given()
         if grid is None:
             raise Misuse(NO_GRID)
-        return grid.with_outside(self._outside())
+        return self._told(grid)
 
     def declared_or(self, usual: Grid) -> Grid:
-        """The grid that was given, or else `usual`."""
-        return (self._given() or usual).with_outside(self._outside())
+        """The grid that was given, or else `usual`, which may count values outside elsewhere."""
+        return self._told(self._given() or usual)
 
     def _given(self) -> Grid | None:
         from ..data import Grid
@@ -80,10 +80,12 @@ class Cells:
         with named("edges", "grid"):
             return Grid.from_edges(numbers("edges", self.edges))
 
-    def _outside(self) -> Outside:
+    def _told(self, grid: Grid) -> Grid:
         from ..data import Outside
 
-        return Outside[chosen("outside", self.outside, {"clamped": "CLAMPED", "apart": "APART"})]
+        if self.outside is None:
+            return grid
+        return grid.with_outside(chosen("outside", self.outside, {"clamped": Outside.CLAMPED, "apart": Outside.APART}))
 
 
 @dataclass(frozen=True)

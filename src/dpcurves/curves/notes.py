@@ -8,7 +8,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..data import Grid, Outside
 from ..postprocess.missing import missing_share
+from ..postprocess.outside import outside_share
 from ..release import Evidence, Face, Release
 
 PACKAGE = str(Path(__file__).parents[1])
@@ -42,6 +44,19 @@ def notes_on_dependence(face: Face) -> tuple[str, ...]:
     return (
         f"chance is taken as for independent records, though each {face.unit} may have {face.rows_per_unit}: if those "
         "are alike, chance is larger, and a p-value smaller, than it should be",
+    )
+
+
+def notes_on_outside(release: Release, grid: Grid) -> tuple[str, ...]:
+    """One line if scores outside the grid were counted apart, and are more than noise may hide, by released counts."""
+    if grid.outside is not Outside.APART or release.payment is None:
+        return ()
+    share = outside_share(Evidence.of(release))
+    if share == 0:
+        return ()
+    return (
+        f"about {share:.1%} of the scores lie outside [{grid.lower:g}, {grid.upper:g}], where they are not told apart: "
+        "name a grid that holds them, grid= (--grid), as Grid.logistic(-8, 8, cells=4096) for log-odds",
     )
 
 

@@ -20,6 +20,7 @@ from ..postprocess.roc import LEAST_MASS
 from ..privacy.given import chance, chosen
 from ..release import Evidence, Face, Release, Setting, Step
 from .labels import labels
+from .notes import notes_on_outside
 from .question import card_of, face_of, require_independent
 from .result import Result
 from .roc_cuts import Cuts, scores_cut, share_left
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FloatArray = NDArray[np.float64]
-UNIT_INTERVAL = Grid(0, 1, cells=2**14)
+UNIT_INTERVAL = Grid(0, 1, cells=2**14, outside=Outside.APART)
+"""For scores that are probabilities. Others are counted apart, so that a curve can say that there are any."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -160,7 +162,8 @@ class RocQuestion:
     Attributes:
         label: The column of true labels.
         score: The column of scores; high scores are positive.
-        grid: Public cells of the scores.
+        grid: Public cells of the scores. Unless said they divide [0, 1], and scores outside are counted apart: if there
+            are more of these than noise may hide, a note says so.
         pos_label, neg_label: The two classes; records with another label are missing. A negative label is needed
             unless the positive one is 1, 0, -1, True or False.
         model: What is said about the model that made the scores: stands on the face.
@@ -187,13 +190,16 @@ class RocQuestion:
         classes = labels(self.label, self.pos_label, self.neg_label)
         score, found = yield from scores_cut(Axis(self.score, self.grid), self.cuts, setting)
         release = yield Step(CountQuery((classes, score), Read.PREFIXES), share_left(self.cuts))
-        return ROC.read(Evidence.of(release), score.grid, face_of([*found, release], self.model))
+        face = face_of([*found, release], self.model).noted(*notes_on_outside(release, score.grid))
+        return ROC.read(Evidence.of(release), score.grid, face)
 
     def __str__(self) -> str:
         return f"ROC curve of {self.score} for {self.label}"
 
 
 def _lower_ends(grid: Grid) -> FloatArray:
-    """The lowest score of each counted cell."""
+    """The lowest score of each counted cell; the upper end of the grid itself lies in its last cell."""
     ends = grid.edges[:-1]
-    return np.concatenate([[-np.inf], ends, [grid.upper]]) if grid.outside is Outside.APART else ends
+    if grid.outside is not Outside.APART:
+        return ends
+    return np.concatenate([[-np.inf], ends, [np.nextafter(grid.upper, np.inf)]])

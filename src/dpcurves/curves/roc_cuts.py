@@ -7,7 +7,7 @@ from enum import Enum
 from fractions import Fraction
 from math import log2
 
-from ..data import Axis, CutQuery, MedianQuery
+from ..data import Axis, CutQuery, MedianQuery, Outside
 from ..privacy import ReplaceOne
 from ..release import ALL, Release, Setting, Step
 
@@ -34,9 +34,15 @@ def scores_cut(score: Axis, cuts: Cuts, setting: Setting) -> Generator[Step, Rel
     if cuts is Cuts.FIXED:
         return score, []
     levels = levels_for(setting)
-    query = MedianQuery((score,), levels) if cuts is Cuts.MEDIANS else CutQuery((score,), 2**levels)
-    release = yield Step(query, CUTS_SHARE)
+    release = yield Step(_query(score, cuts, levels), CUTS_SHARE)
     return Axis(score.column, score.grid.cut(release.values)), [release]
+
+
+def _query(score: Axis, cuts: Cuts, levels: int) -> CutQuery | MedianQuery:
+    """Where edges are looked for, scores outside the grid belong to its end cells, wherever they are counted then."""
+    if cuts is Cuts.QUANTILES:
+        return CutQuery((score,), 2**levels)
+    return MedianQuery((Axis(score.column, score.grid.with_outside(Outside.CLAMPED)),), levels)
 
 
 def share_left(cuts: Cuts) -> Fraction:
