@@ -62,7 +62,8 @@ def cdf(
 
     Args:
         values: Numbers, of shape ``(n,)``. NaN and None are missing.
-        grid: Public cells. Nothing is read off the data.
+        grid: Public cells. Nothing is read off the data. Values outside are clamped into the end cells, where only
+            one edge is known of them; ``outside="apart"`` counts them on their own.
         adjacency: `ADD_REMOVE`: n is private. `REPLACE_ONE`: n is public.
         epsilon: The loss, under pure differential privacy.
         rho: The loss, under zero-concentrated differential privacy; instead of `epsilon`.

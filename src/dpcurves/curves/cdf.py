@@ -236,7 +236,7 @@ class CdfQuestion:
 
     Attributes:
         column: A column of numbers.
-        grid: Public cells.
+        grid: Public cells. Values outside are clamped into the end cells, unless they are counted apart.
         by: Categories that were declared in public: one curve for each, all for the price of one.
         measured_in: The measuring unit of the column, for the axis.
         hint: What is known in public about how the records lie: `SPREAD` over a good part of the grid, so that cells

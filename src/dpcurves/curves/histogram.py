@@ -186,7 +186,7 @@ class HistogramQuestion:
 
     Attributes:
         column: A column of numbers.
-        grid: Public cells.
+        grid: Public cells. Values outside are clamped into the end cells, unless they are counted apart.
         by: Categories that were declared in public: one histogram for each, all for the price of one.
         measured_in: The measuring unit of the column, for the axis.
     """
