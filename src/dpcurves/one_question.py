@@ -242,7 +242,7 @@ def binned_residuals(
     neg_label: Category | None = None,
     randomness: Randomness | None = None,
 ) -> BinnedResiduals:
-    """Mean residuals, labels less predictions, of bins of like predicted probability, between two standard errors.
+    """Mean residuals, labels less predictions, of bins of like predicted probability, within an envelope.
 
     Arguments and guarantees as for `roc_curve`, and two more. `bins` at most are cut in private, and joined where noise
     would drown them. `model` is `PUBLIC_MODEL`, `DISJOINT_RECORDS` or `PRIVATE_MODEL`: without one of these being true

@@ -10,9 +10,8 @@ from math import sqrt
 import numpy as np
 import pytest
 from by_hand import answer, both
-from numpy.typing import NDArray
-from scipy.special import expit, logit
 from scipy.stats import kstest
+from scored import CONTINUOUS, KINDS, labels_of, scores
 
 from dpcurves import rehearse
 from dpcurves.curves import HosmerLemeshow, HosmerLemeshowQuestion
@@ -21,25 +20,8 @@ from dpcurves.data import CountQuery, CutQuery
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 from dpcurves.release import Setting
 
-FloatArray = NDArray[np.float64]
 QUESTION = HosmerLemeshowQuestion("y", "s")
 RUNS = 300
-KINDS = ("tied", "heaped", "zero-inflated", "clamped")
-
-
-def scores(kind: str, records: int, chance: np.random.Generator) -> FloatArray:
-    spread = chance.beta(2, 3, records)
-    match kind:
-        case "log-odds":
-            return np.asarray(expit(chance.normal(-1, 1, records)))
-        case "tied":
-            return chance.choice([0.05, 0.1, 0.3, 0.55, 0.9], records)
-        case "heaped":
-            return np.where(chance.random(records) < 0.5, spread.round(1), spread)
-        case "zero-inflated":
-            return np.where(chance.random(records) < 0.5, chance.choice([0.0, 1.0], records, p=[0.8, 0.2]), spread)
-        case _:
-            return np.clip(spread, 0.05, 0.6)
 
 
 def judged(
@@ -47,9 +29,7 @@ def judged(
 ) -> HosmerLemeshow:
     chance = np.random.default_rng(seed)
     score = scores(kind, records, chance)
-    with np.errstate(divide="ignore"):
-        truth = expit(slope * logit(score) + shift)
-    columns = {"y": (chance.random(records) < truth).astype(int), "s": score}
+    columns = {"y": labels_of(score, chance, slope=slope, shift=shift), "s": score}
     return answer(QUESTION, columns, PrivacyLoss.pure(epsilon), both(records)[adjacency], seed)
 
 
@@ -57,14 +37,14 @@ def judged(
 def test_wrong_models_are_found(adjacency: int) -> None:
     """At least 0.7 of slopes of 1.5, and 0.95 of shifts of 0.3; about 0.9 and 1.00 are, of log-odds around -1."""
     runs = 40
-    slopes = [judged("log-odds", 2000, "0.3", adjacency, seed, slope=1.5).p_value <= 0.05 for seed in range(runs)]
-    shifts = [judged("log-odds", 20_000, "0.1", adjacency, seed, shift=0.3).p_value <= 0.05 for seed in range(runs)]
+    slopes = [judged(CONTINUOUS, 2000, "0.3", adjacency, seed, slope=1.5).p_value <= 0.05 for seed in range(runs)]
+    shifts = [judged(CONTINUOUS, 20_000, "0.1", adjacency, seed, shift=0.3).p_value <= 0.05 for seed in range(runs)]
     assert np.mean(slopes) >= 0.7
     assert np.mean(shifts) >= 0.95
 
 
 def test_of_right_models_all_p_values_are_equally_likely() -> None:
-    found = [judged("log-odds", 2000, "0.3", seed % 2, seed).p_value for seed in range(RUNS)]
+    found = [judged(CONTINUOUS, 2000, "0.3", seed % 2, seed).p_value for seed in range(RUNS)]
     assert kstest(found, "uniform").pvalue > 6e-5
     assert abs(np.mean(np.array(found) <= 0.05) - 0.05) <= 4 * sqrt(0.05 * 0.95 / RUNS)
 
@@ -101,6 +81,6 @@ def test_where_the_number_of_records_is_private_it_is_counted_first() -> None:
     assert isinstance(counted.query, CountQuery)
     assert counted.loss.epsilon == COUNTING
     assert sum(float(plan.loss.epsilon or 0) for plan in others) == pytest.approx(0.98)
-    assert [len(judged("log-odds", records, "1", 0, 1).count) for records in (300, 1200, 5000)] == [4, 5, 10]
+    assert [len(judged(CONTINUOUS, records, "1", 0, 1).count) for records in (300, 1200, 5000)] == [4, 5, 10]
     given = rehearse(HosmerLemeshowQuestion("y", "s", groups=7), PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
     assert [type(plan.query).__name__ for plan in given] == ["CutQuery", "CountQuery", "SumQuery"]

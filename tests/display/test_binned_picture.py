@@ -20,7 +20,7 @@ def closed() -> object:
     plt.close("all")
 
 
-def test_points_stand_between_two_standard_errors() -> None:
+def test_points_stand_within_the_envelope() -> None:
     ax = draw_binned_residuals(PREDICTED, RESIDUALS, WITHIN, [10, 40, 0], FACE, name="model B")
     (points,) = (each for each in ax.collections if isinstance(each, PathCollection))
     assert np.asarray(points.get_offsets()) == pytest.approx(np.column_stack([PREDICTED, RESIDUALS]))
@@ -32,7 +32,7 @@ def test_points_stand_between_two_standard_errors() -> None:
     legend = ax.get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == [
-        "model B: ± 2 standard errors, noise included", "model B: mean residual of a bin",
+        "model B: 95% of bins of a right model, for the population", "model B: mean residual of a bin",
     ]  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
-from dpcurves.display import draw_calibration, draw_hosmer_lemeshow, headless_axes
+from dpcurves.display import POPULATION, RECORDS, Shade, covering, draw_calibration, draw_hosmer_lemeshow, headless_axes
 from dpcurves.display.calibration_picture import FLOOR, TALLEST
 from dpcurves.release import Face
 
@@ -15,6 +15,10 @@ FACE = Face(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a"
 PREDICTED = np.array([0.1, 0.5, 0.9])
 OBSERVED = np.array([0.2, 0.4, 0.8])
 COUNT = np.array([50.0, 100.0, 0.0])
+SHADES = tuple(
+    Shade(OBSERVED - width, OBSERVED + width, covering(0.9, "interval, each,", whom))
+    for width, whom in ((0.1, POPULATION), (0.05, RECORDS))
+)
 GROUPS = [
     {"lower": 0.0, "upper": 0.2, "count": 100.0, "positives": 12.0, "expected": 10.0},
     {"lower": 0.2, "upper": 1.0, "count": 100.0, "positives": 55.0, "expected": 60.0},
@@ -36,8 +40,8 @@ def test_groups_are_drawn_over_the_diagonal() -> None:
     for array in (PREDICTED, OBSERVED, COUNT):
         array.setflags(write=False)
     ax = headless_axes()
-    assert draw_calibration(PREDICTED, OBSERVED, COUNT, FACE, errors=[0.1, 0.1, 0.1], ax=ax) is ax
-    (points,) = (line for line in ax.lines if line.get_label() == "observed, ± 1 standard error")
+    assert draw_calibration(PREDICTED, OBSERVED, COUNT, FACE, shades=SHADES, ax=ax) is ax
+    (points,) = (line for line in ax.lines if line.get_label() == "observed")
     np.testing.assert_array_equal(points.get_xydata(), np.column_stack([PREDICTED, OBSERVED]))
     np.testing.assert_array_equal(ax.lines[0].get_xydata(), [[0, 0], [1, 1]])
     assert ax.get_aspect() == 1
@@ -52,9 +56,14 @@ def test_bars_below_tell_the_sizes_of_groups() -> None:
     assert all(bar[1][1] < 0 for bar in bars)
 
 
-def test_intervals_say_their_level() -> None:
-    ax = draw_calibration(PREDICTED, OBSERVED, COUNT, FACE, errors=OBSERVED / 9, level=0.9, ax=headless_axes())
-    assert legend_of(ax)[0] == "observed, 90% interval, each"
+def test_intervals_are_drawn_and_say_their_level_and_of_whom_they_speak() -> None:
+    ax = draw_calibration(PREDICTED, OBSERVED, COUNT, FACE, shades=SHADES, ax=headless_axes())
+    assert legend_of(ax)[:2] == [f"90% interval, each, for {whom}" for whom in ("the population", "these records")]
+    for shade in SHADES:
+        bars = segments_of(ax, shade.words)
+        assert [(bar[0][1], bar[1][1]) for bar in bars] == list(
+            zip(*np.asarray(shade[:2], dtype=float).tolist(), strict=True)
+        )
 
 
 def test_groups_without_a_single_number_are_no_error() -> None:
@@ -65,8 +74,8 @@ def test_groups_without_a_single_number_are_no_error() -> None:
 
 def test_observed_and_expected_positives_stand_side_by_side() -> None:
     ax = headless_axes()
-    assert draw_hosmer_lemeshow(GROUPS, 12.345, 0.1367, FACE, errors=[3.0, 4.0], ax=ax) is ax
-    (points,) = (line for line in ax.lines if line.get_label() == "observed, ± 1 standard error")
+    assert draw_hosmer_lemeshow(GROUPS, 12.345, 0.1367, FACE, ax=ax) is ax
+    (points,) = (line for line in ax.lines if line.get_label() == "observed")
     assert np.asarray(points.get_xydata()).tolist() == [[0.5, 12.0], [1.5, 55.0]]
     assert [segment[0][1] for segment in segments_of(ax, "expected by the model")] == [10.0, 60.0]
     assert [label.get_text() for label in ax.get_xticklabels()] == ["0", "0.2", "1"]
@@ -74,14 +83,9 @@ def test_observed_and_expected_positives_stand_side_by_side() -> None:
 
 def test_the_legend_states_the_test() -> None:
     ax = draw_hosmer_lemeshow(GROUPS, 12.345, 0.1367, FACE, ax=headless_axes())
-    assert "Hosmer-Lemeshow 12.35, p = 0.14" in legend_of(ax)
+    assert "Hosmer-Lemeshow 12.35, p = 0.14 for the population" in legend_of(ax)
     ax = draw_hosmer_lemeshow(GROUPS, 99.0, 1e-9, FACE, ax=headless_axes())
-    assert "Hosmer-Lemeshow 99, p < 0.0001" in legend_of(ax)
-
-
-def test_a_word_of_warning_stands_in_the_legend() -> None:
-    ax = draw_hosmer_lemeshow(GROUPS, 12.345, 0.1367, FACE, remark="noise hides the groups", ax=headless_axes())
-    assert legend_of(ax)[-1] == "noise hides the groups"
+    assert "Hosmer-Lemeshow 99, p < 0.0001 for the population" in legend_of(ax)
 
 
 def test_no_group_and_very_many_groups_are_no_error() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .covered import covered, drawn
 from .output import Covering
 from .views import Shown
 
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ..curves import CDF, ByCategory, Histogram, Quantile, Quantiles, Thresholds
-    from ..curves.covering import Ends
-    from ..release import Face
 
 MOST_BANDED = 2**16 + 1  # simulations of more take long
 MOST_BARS = 40
@@ -177,36 +176,6 @@ class HistogramsView:
     def draw(self, curves: ByCategory[Histogram]) -> Axes:
         """All in one picture, or in small ones beside each other."""
         return drawn(curves, self.sure)
-
-
-def covered(face: Face, sure: Covering, what: str, ends: Ends) -> tuple[str, dict[str, ArrayLike]]:
-    """What is said above a table, and the columns of lower and upper ends: for these records, and for the population.
-
-    Args:
-        face: Of the curve: where a unit may have several records nothing is said of the population.
-        sure: The level, and whether the population is spoken of.
-        what: The kind, as ``band``.
-        ends: Lower and upper ends.
-    """
-    from ..curves.covering import SEVERAL, scopes
-    from ..display import covering
-
-    whom = scopes(face, population=sure.population)
-    words = "; ".join(f"{name.split()[-1]}: {covering(sure.level, what, name)}" for name in whom)
-    columns = {
-        f"{name.split()[-1]}: {side}": end
-        for name, asked in whom.items()
-        for side, end in zip(("lower", "upper"), ends(sure.level, population=asked), strict=True)
-    }
-    return (f"{words}\n{SEVERAL}" if sure.population and face.rows_per_unit != 1 else words), columns
-
-
-def drawn(curve: Any, sure: Covering) -> Axes:
-    """A picture that no window shows."""
-    from ..display import headless_axes
-
-    axes: Axes = curve.plot(ax=headless_axes(), level=sure.level, population=sure.population)
-    return axes
 
 
 def _quartile(curve: CDF, p: float, level: float) -> str:

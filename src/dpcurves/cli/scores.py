@@ -41,11 +41,12 @@ def calibration(scored: Scored, groups: Groups, cells: Cells, terms: Terms, outp
     from ..curves import CalibrationQuestion
     from ..curves.score_groups import SCORES
 
+    sure = output.covering()
     question = CalibrationQuestion(
         scored.label, scored.score, groups.number, cells.declared_or(SCORES), scored.positive, scored.negative,
         scored.model,
     )  # fmt: skip
-    answer(question, CalibrationView(), terms, output)
+    answer(question, CalibrationView(sure), terms, output)
 
 
 def hosmer_lemeshow(scored: Scored, groups: TestedGroups, cells: Cells, terms: Terms, output: Output) -> None:
@@ -58,17 +59,18 @@ def hosmer_lemeshow(scored: Scored, groups: TestedGroups, cells: Cells, terms: T
     from ..curves import HosmerLemeshowQuestion
     from ..curves.score_groups import SCORES
 
+    sure = output.covering()
     question = HosmerLemeshowQuestion(
         scored.label, scored.score, groups.number, cells.declared_or(SCORES), scored.positive, scored.negative,
         scored.model,
     )  # fmt: skip
-    answer(question, HosmerLemeshowView(), terms, output)
+    answer(question, HosmerLemeshowView(sure), terms, output)
 
 
 def binned_residuals(judged: Judged, bins: MostBins, cells: Cells, terms: Terms, output: Output) -> None:
     """Mean residuals of bins of like scores.
 
-    Where does the model predict too much, and where too little? Two standard errors include the noise.
+    Where does the model predict too much, and where too little? The envelope includes noise and sampling.
 
     Example: dpcurves binned-residuals scored.parquet --label late --score p_late --model disjoint --epsilon 1
     --adjacency replace-one

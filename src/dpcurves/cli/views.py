@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
+from .covered import covered, drawn
+from .output import Covering
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
@@ -64,36 +67,45 @@ class RocView:
 class CalibrationView:
     """Groups of like scores."""
 
+    sure: Covering
+
     def tables(self, curve: Calibration) -> list[Shown]:
-        """Predicted and observed."""
-        columns = {"prob_pred": curve.prob_pred, "prob_true": curve.prob_true, "count": curve.count}
-        return [Shown("", columns)]
+        """Predicted and observed, with intervals of the latter."""
+        from ..curves.covering import EACH, ends_of
+
+        words, ends = covered(curve.face, self.sure, EACH, ends_of(curve.intervals))
+        columns = {"prob_pred": curve.prob_pred, "prob_true": curve.prob_true, "count": curve.count, **ends}
+        return [Shown(words, columns)]
 
     def draw(self, curve: Calibration) -> Axes:
         """The groups beside the diagonal."""
-        from ..display import SQUARE, headless_axes
+        from ..display import SQUARE
 
-        return curve.plot(ax=headless_axes(SQUARE))
+        return drawn(curve, self.sure, SQUARE)
 
 
 @dataclass(frozen=True)
 class HosmerLemeshowView:
     """The test, and its groups."""
 
+    sure: Covering
+
     def tables(self, curve: HosmerLemeshow) -> list[Shown]:
-        """Observed and expected positives."""
+        """Observed and expected positives, with intervals of the former."""
+        from ..curves.covering import EACH, ends_of
+        from ..display import numeral
+
+        words, ends = covered(curve.face, self.sure, EACH, ends_of(curve.intervals))
         columns = {
             "lower": curve.edges[:-1], "upper": curve.edges[1:], "count": curve.count,
-            "positives": curve.observed, "expected": curve.expected,
+            "positives": curve.observed, "expected": curve.expected, **ends,
         }  # fmt: skip
-        words = f"statistic {curve.statistic:.4g}, p-value {curve.p_value:.4g}"
-        return [Shown(f"{words}; {curve.remark}" if curve.remark else words, columns)]
+        test = f"statistic {numeral(curve.statistic)}, p-value {curve.p_value:.2g} for the population"
+        return [Shown(f"{test}\n{words}", columns)]
 
     def draw(self, curve: HosmerLemeshow) -> Axes:
         """The groups."""
-        from ..display import headless_axes
-
-        return curve.plot(ax=headless_axes())
+        return drawn(curve, self.sure)
 
 
 @dataclass(frozen=True)
@@ -121,13 +133,12 @@ class BinnedResidualsView:
         columns = {
             "prob_pred": curve.prob_pred, "residual": curve.residual, "count": curve.count, "envelope": curve.envelope
         }  # fmt: skip
-        words = (
-            f"{curve.outside:.0%} of the residuals are beyond two standard errors; about 5% are if the model is right"
-        )
+        left = f"{curve.outside:.0%} of the residuals leave the envelope"
+        words = f"{left}; of a model that is right for the population 5% do"
         return [Shown(words, columns)]
 
     def draw(self, curve: BinnedResiduals) -> Axes:
-        """The bins between two standard errors."""
+        """The bins in their envelope."""
         from ..display import headless_axes
 
         return curve.plot(ax=headless_axes())

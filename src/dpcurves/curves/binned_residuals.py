@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 CUTS, MERGES, COUNTS, SUMS = Fraction(3, 20), Fraction(1, 10), Fraction(3, 5), Fraction(3, 20)
+LEVEL = 0.95
+"""The chance that a bin of a right model is within the envelope."""
 TOLERANCE = 0.05
 """How far noise may move the mean residual of a bin, one standard deviation, before the bin is joined to the next."""
 
@@ -40,7 +42,8 @@ class BinnedResiduals(Result):
         prob_pred: Mean prediction of each bin, of shape ``(bins,)``.
         residual: Mean residual, of the same shape.
         count: Records in each bin, never below zero.
-        envelope: Two standard errors, noise included: about 95 of 100 residuals of a right model lie within.
+        envelope: How far from zero 95 of 100 residuals stay if the model is right for the population: it holds noise
+            and sampling, and takes records as independent.
         edges: Where the bins lie, of shape ``(bins + 1,)``.
         face: What stands on every picture.
         groups: What all this was read from.
@@ -58,7 +61,7 @@ class BinnedResiduals(Result):
     def read(cls, groups: ScoreGroups, face: Face) -> BinnedResiduals:
         """From released bins."""
         released, face = groups.released, face.noted(*groups.notes, *notes_on_dependence(face))
-        within = residual_envelope(released, groups.deviations(None))
+        within = residual_envelope(released, *groups.draws(None), LEVEL)
         count = np.maximum(released.count, 0.0)
         return cls(released.mean, mean_residuals(released), count, within, groups.grid.edges, face, groups)
 
@@ -141,7 +144,7 @@ class BinnedResidualsQuestion:
     def steps(self, setting: Setting) -> Generator[Step, Release, BinnedResiduals]:
         """Cuts, merges, counts, sums."""
         classes = labels(self.label, self.pos_label, self.neg_label)
-        score = Axis(self.score, self.grid.counting(Outside.CLAMPED))
+        score = Axis(self.score, self.grid.with_outside(Outside.CLAMPED))
         least = self.least if self.least is not None else least_records(setting)
         cuts = yield Step(CutQuery((score,), self._pieces(setting, least)), CUTS)
         fine = Axis(self.score, score.grid.cut(cuts.values))

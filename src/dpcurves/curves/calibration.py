@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from .. import display
 from ..data import Axis, Grid
 from ..data.axis import Category
+from ..postprocess import share_intervals
 from ..release import Face, Release, Setting, Step
+from .covering import EACH, ends_of, pictured, scopes, shades
 from .labels import labels
 from .question import card_of, face_of
 from .result import Result
@@ -53,23 +55,48 @@ class Calibration(Result):
         true = np.clip(released.positive / np.maximum(released.count, 1.0), 0.0, 1.0)
         return cls(released.mean, true, np.maximum(released.count, 0.0), groups.grid.edges, face, groups)
 
-    def errors(self, *, generator: np.random.Generator | None = None) -> FloatArray:
-        """Standard deviation of `prob_true` of each group: binomial spread and noise together."""
-        drawn = self.groups.deviations(generator)
-        count = np.maximum(self.count, 1.0)
-        noise = ((1 - self.prob_true) * drawn.positive - self.prob_true * drawn.negative).std(axis=0) / count
-        spread = self.prob_true * (1 - self.prob_true) / count
-        return np.asarray(np.minimum(np.sqrt(noise**2 + spread), 1.0))
+    def intervals(
+        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+    ) -> FloatArray:
+        """Lower and upper ends of `prob_true`, of shape ``(groups, 2)``: each group on its own, with chance `level`.
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
-        """Draw the curve beside the diagonal, with error bars of one standard deviation."""
+        Each holds the share of positives among these records of its group; with `population`, the share among all
+        that the records were drawn from with a score in the group, which needs independent units of one record each.
+        About one in twenty intervals at level 0.95 may miss, so one group beside the diagonal is no evidence:
+        `HosmerLemeshow` judges all groups at once.
+
+        Args:
+            level: The chance of each interval.
+            population: Whether they cover what holds for the population.
+            generator: For the simulation.
+
+        Raises:
+            ValueError: `level` is no chance; or for the population, units have several records.
+        """
+        return self.groups.intervals(share_intervals, level, self.face, population=population, generator=generator)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        level: float | None = 0.95,
+        population: bool = True,
+        name: str | None = None,
+    ) -> Axes:
+        """Draw the curve beside the diagonal, with intervals for these records and for the `population`."""
+        whom = scopes(self.face, population=population)
+        face, level = pictured(self.face, level, len(self.count), population=population)
+        shaded = shades(whom, level, EACH, ends_of(self.intervals))
         return display.draw_calibration(
-            self.prob_pred, self.prob_true, self.count, self.face, errors=self.errors(), ax=ax, name=name
+            self.prob_pred, self.prob_true, self.count, face, shades=shaded, ax=ax, name=name
         )
 
-    def to_frame(self) -> Any:
-        """Columns ``prob_pred``, ``prob_true`` and ``count`` as a data frame."""
-        return display.to_frame({"prob_pred": self.prob_pred, "prob_true": self.prob_true, "count": self.count})
+    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
+        """Columns ``prob_pred``, ``prob_true`` and ``count``; with a `level`, also ``lower`` and ``upper``."""
+        columns = {"prob_pred": self.prob_pred, "prob_true": self.prob_true, "count": self.count}
+        if level is not None:
+            columns["lower"], columns["upper"] = self.intervals(level, population=population).T
+        return display.to_frame(columns)
 
     def to_json(self) -> str:
         """The published format (``kind`` is ``calibration``)."""

@@ -15,6 +15,8 @@ from ..release import Face
 
 SEVERAL = "all intervals are for these records: a unit may have several of them, so nothing is said of the population"
 """Where units are not single, independent records."""
+EACH = "interval, each,"
+"""What intervals are called that cover one by one, not all at once."""
 MOST_SHADED = 2**16 + 1
 SCOPES: Mapping[str, bool] = MappingProxyType({RECORDS: False, POPULATION: True})
 """Whom intervals speak of, and whether that is the population."""

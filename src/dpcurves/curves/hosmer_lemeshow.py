@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from .. import display
 from ..data import Axis, Categories, CountQuery, Grid, Read
 from ..data.axis import Category
-from ..postprocess import hosmer_lemeshow, simulated_p_value, unbiased
+from ..postprocess import hosmer_lemeshow, positive_intervals, simulated_p_value, unbiased
 from ..postprocess.generator import public_generator
 from ..release import Evidence, Face, Release, Setting, Step
+from .covering import EACH, ends_of, pictured, scopes, shades
 from .labels import labels
 from .notes import notes_on_dependence
 from .question import card_of, face_of
@@ -63,21 +64,13 @@ class HosmerLemeshow(Result):
     @classmethod
     def read(cls, groups: ScoreGroups, face: Face, *, generator: np.random.Generator | None = None) -> HosmerLemeshow:
         """From released groups."""
-        released, face = groups.released, face.noted(*groups.notes, *notes_on_dependence(face))
+        released = groups.released
+        face = face.noted(*groups.notes, *notes_on_dependence(face), *_drowned(groups))
         chance, noise = public_generator(generator), groups.noise_of_surplus
         p_value = simulated_p_value(released, groups.deviations(chance), noise, chance)
         statistic = float(hosmer_lemeshow(released, noise))
         edges = groups.grid.edges
         return cls(statistic, p_value, edges, released.count, released.positive, released.expected, face, groups)
-
-    @property
-    def remark(self) -> str:
-        """A word of warning where groups hold so few records that noise hides them; else nothing.
-
-        The noise is in the null of the p-value, which then tells next to nothing of the model.
-        """
-        each, noise = max(float(self.count.mean()), 0.0), self.groups.noise_of_a_count
-        return f"noise hides the groups: {each:,.0f} records each, ± {noise:,.0f}" if each < DROWNED * noise else ""
 
     @property
     def rows(self) -> list[dict[str, float]]:
@@ -86,19 +79,50 @@ class HosmerLemeshow(Result):
         columns = (self.edges[:-1], self.edges[1:], self.count, self.observed, self.expected)
         return [dict(zip(names, row, strict=True)) for row in np.column_stack(columns).tolist()]
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw observed beside expected positives of each group."""
-        errors = self.groups.deviations(None).positive.std(axis=0)
+    def intervals(
+        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+    ) -> FloatArray:
+        """Lower and upper ends of `observed`, of shape ``(groups, 2)``: each group on its own, with chance `level`.
+
+        Each holds the positives among these records of its group; with `population`, how many are to be expected in a
+        group of that size, which needs independent units of one record each.
+
+        Args:
+            level: The chance of each interval.
+            population: Whether they cover what holds for the population.
+            generator: For the simulation.
+
+        Raises:
+            ValueError: `level` is no chance; or for the population, units have several records.
+        """
+        return self.groups.intervals(positive_intervals, level, self.face, population=population, generator=generator)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        level: float | None = 0.95,
+        population: bool = True,
+        name: str | None = None,
+    ) -> Axes:
+        """Draw observed positives, with intervals for these records and the `population`, beside expected ones."""
+        whom = scopes(self.face, population=population)
+        face, level = pictured(self.face, level, len(self.count), population=population)
+        shaded = shades(whom, level, EACH, ends_of(self.intervals))
         return display.draw_hosmer_lemeshow(
-            self.rows, self.statistic, self.p_value, self.face, errors=errors, remark=self.remark, ax=ax
+            self.rows, self.statistic, self.p_value, face, shades=shaded, ax=ax, name=name
         )
 
-    def to_frame(self) -> Any:
-        """One row for each group as a data frame."""
-        return display.to_frame(
-            {"lower": self.edges[:-1], "upper": self.edges[1:], "count": self.count,
-             "observed": self.observed, "expected": self.expected}
-        )  # fmt: skip
+    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
+        """One row for each group as a data frame; with a `level`, also ends of the observed positives."""
+        columns = {
+            "lower": self.edges[:-1], "upper": self.edges[1:], "count": self.count,
+            "observed": self.observed, "expected": self.expected,
+        }  # fmt: skip
+        if level is not None:
+            ends = self.intervals(level, population=population).T
+            columns["observed_lower"], columns["observed_upper"] = ends
+        return display.to_frame(columns)
 
     def to_json(self) -> str:
         """The published format (``kind`` is ``hosmer-lemeshow``)."""
@@ -118,8 +142,10 @@ class HosmerLemeshow(Result):
         return card_of("Hosmer-Lemeshow test", self.plot, self._summary(), self.face)
 
     def _summary(self) -> list[tuple[str, str]]:
-        remarks = [("beware", self.remark)] if self.remark else []
-        return [("statistic", f"{self.statistic:.4g}"), ("p-value", f"{self.p_value:.4g}"), *remarks]
+        return [
+            ("statistic", display.numeral(self.statistic)),
+            ("p-value, for the population", f"{self.p_value:.2g}"),
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,3 +211,11 @@ def groups_for(records: float, setting: Setting) -> int:
     """
     signal = records / noise_of_a_count(setting.loss, setting)
     return next((groups for below, groups in FEWER if signal < below), USUAL)
+
+
+def _drowned(groups: ScoreGroups) -> tuple[str, ...]:
+    """One line where groups hold so few records that noise hides them: then a wrong model looks as a right one does."""
+    each, noise = max(float(groups.released.count.mean()), 0.0), groups.noise_of_a_count
+    if each >= DROWNED * noise:
+        return ()
+    return (f"noise hides the groups: {each:,.0f} records each, ± {noise:,.0f}; no p-value tells much of the model",)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,8 @@ from ..postprocess.generator import DRAWS, public_generator
 from ..privacy import PrivacyLoss
 from ..privacy.given import require_kind
 from ..privacy.whole import whole
-from ..release import Evidence, Release, Setting, Step
+from ..release import Evidence, Face, Release, Setting, Step
+from .question import require_independent
 
 FloatArray = NDArray[np.float64]
 HALF = 2**39  # a group's width is 2**40 steps of its lattice
@@ -46,6 +47,14 @@ class Shares(NamedTuple):
     def within(self, part: Fraction) -> Shares:
         """The same proportions of a part of the loss."""
         return Shares(*(share * part for share in self))
+
+
+class Ends(Protocol):
+    """Lower and upper ends for each group, from simulated noise and, for the population, draws for sampling."""
+
+    def __call__(self, groups: Groups, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
+        """At this level: ``(groups, 2)``."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +120,25 @@ class ScoreGroups:
         counts, sums = (self._inside(_drawn(each, chance)) for each in (self.counts, self.sums))
         return GroupNoise(counts[:, 1], counts[:, 0], sums.sum(axis=1) * self._step)
 
+    def draws(self, generator: np.random.Generator | None) -> tuple[GroupNoise, FloatArray]:
+        """Simulated noise of what was released, and normal draws of the same shape for sampling."""
+        chance = public_generator(generator)
+        noise = self.deviations(chance)
+        return noise, chance.standard_normal(noise.positive.shape)
+
+    def intervals(
+        self, ends: Ends, level: float, face: Face, *, population: bool, generator: np.random.Generator | None
+    ) -> FloatArray:
+        """What `ends` finds for each group, for these records or for the population: ``(groups, 2)``.
+
+        Raises:
+            ValueError: `level` is no chance; or for the population, units have several records.
+        """
+        if population:
+            require_independent(face)
+        noise, normal = self.draws(generator)
+        return ends(self.released, noise, normal if population else None, level)
+
     @cached_property
     def _counted(self) -> FloatArray:
         return least_squares(self.counts.measured, self.counts.values, self.counts.total).cells
@@ -150,7 +178,7 @@ def measured(
     classes: Categories, score: str, cells: Grid, shares: Shares
 ) -> Generator[Step, Release, tuple[ScoreGroups, tuple[Release, ...]]]:
     """Ask for counts and sums of these groups; scores outside of them are counted apart."""
-    axes = classes, Axis(score, cells.counting(Outside.APART))
+    axes = classes, Axis(score, cells.with_outside(Outside.APART))
     counts = yield Step(CountQuery(axes, Read.CELLS), shares.counts)
     sums = yield Step(SumQuery(axes, half=HALF), shares.sums)
     return ScoreGroups(axes[1].grid, Evidence.of(counts), Evidence.of(sums)), (counts, sums)

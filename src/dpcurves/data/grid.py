@@ -358,16 +358,6 @@ class Grid:
         """
         return Grid.from_edges(self.edges.tolist(), outside=self.outside) if self._is_laid_out else self
 
-    def counting(self, outside: Outside) -> Grid:
-        """The same cells, with values outside them counted so.
-
-        >>> Grid(0, 1, cells=4).counting(Outside.APART).slots
-        6
-        """
-        grid = type(self).__new__(type(self))
-        grid._set(self.lower, self.upper, self.cells, self.spacing, self.explicit, outside)
-        return grid
-
     def cut(self, at: Sequence[int]) -> Grid:
         """The same range in fewer cells, with edges at the numbers `at` (any order, repeats are one).
 

@@ -12,6 +12,7 @@ from .canvas import LANDSCAPE, canvas
 from .ink import GREY, Ink, explain, is_blank, next_ink
 from .lettering import legend_lettering
 from .outline import Floats
+from .shade import POPULATION
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,12 +30,12 @@ def draw_binned_residuals(
     ax: Axes | None = None,
     name: str | None = None,
 ) -> Axes:
-    """Draw mean residuals against mean predictions, a point for each bin, between two standard errors.
+    """Draw mean residuals against mean predictions, a point for each bin, within the envelope.
 
     Args:
         prob_pred: Mean prediction of each bin, which do not fall.
         residual: Mean residual of each bin.
-        envelope: Two standard errors of each bin.
+        envelope: How far from zero the residual of each bin stays with chance 0.95, if the model is right.
         count: Records in each bin: the area of its point.
         face: What is written below the picture.
         ax: Where to draw; None: in a new figure.
@@ -66,7 +67,7 @@ def _draw_frame(ax: Axes) -> None:
 
 
 def _draw_envelope(ax: Axes, across: Floats, within: Floats, ink: Ink, title: str) -> None:
-    words = f"{title}± 2 standard errors, noise included"
+    words = f"{title}95% of bins of a right model, {POPULATION}"
     for bound, label in ((within, words), (-within, "")):
         # A single bin has a line of no length: a mark shows where it would begin.
         ax.plot(across, bound, color=ink.color, linestyle=ink.dash, linewidth=0.9, marker="_", alpha=0.7, label=label)

@@ -10,9 +10,11 @@ from numpy.typing import ArrayLike
 
 from ..release import Face
 from .canvas import LANDSCAPE, SQUARE, canvas
-from .ink import GREY, Ink, certainty, explain, is_blank, next_ink
+from .ink import GREY, Ink, explain, is_blank, next_ink
 from .lettering import legend_lettering
+from .numerals import numeral
 from .outline import Floats
+from .shade import POPULATION, Shade, once
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +23,9 @@ FLOOR = -0.16
 TALLEST = 0.12
 FEW = 12
 TICK = 8.5
-CLOSE, ROOM = 0.08, 0.45
+CLOSE, ROOM = 0.05, 0.6
+THIN, THICK, WITHIN = 1.1, 5.0, 0.4
+"""Widths of the bars of intervals for the population and for these records, and how pale the latter are."""
 
 
 def draw_calibration(
@@ -30,8 +34,7 @@ def draw_calibration(
     count: ArrayLike,
     face: Face,
     *,
-    errors: ArrayLike | None = None,
-    level: float | None = None,
+    shades: Sequence[Shade] = (),
     ax: Axes | None = None,
     name: str | None = None,
 ) -> Axes:
@@ -42,8 +45,7 @@ def draw_calibration(
         prob_true: Share of positives in each group.
         count: Records in each group.
         face: What is written below the picture.
-        errors: Length of each error bar: one number per group, or a row downwards and a row upwards.
-        level: Of each interval; None: errors are standard errors.
+        shades: Intervals, by the lower and upper end of each group, the wider ones first.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the curve.
     """
@@ -55,7 +57,7 @@ def draw_calibration(
         _draw_frame(ax)
     predicted, observed = np.asarray(prob_pred, dtype=float), np.asarray(prob_true, dtype=float)
     ax.plot(predicted, observed, color=ink.color, linestyle=ink.dash, linewidth=1.4)
-    _draw_observed(ax, predicted, observed, ink, errors=errors, level=level, name=name)
+    _draw_observed(ax, predicted, observed, ink, shades=shades, name=name)
     _draw_sizes(ax, predicted, np.asarray(count, dtype=float), ink)
     explain(ax, "best")
     sign(ax, face, name)
@@ -73,21 +75,22 @@ def _draw_frame(ax: Axes) -> None:
     ax.set_ylabel("share of positives")
 
 
-def _draw_observed(
-    ax: Axes,
-    x: Floats,
-    y: Floats,
-    ink: Ink,
-    *,
-    errors: ArrayLike | None,
-    level: float | None,
-    name: str | None,
-) -> None:
+def _draw_observed(ax: Axes, x: Floats, y: Floats, ink: Ink, *, shades: Sequence[Shade], name: str | None) -> None:
+    for shade in shades:
+        _draw_intervals(ax, x, shade, ink)
     words = "observed" if name is None else f"{legend_lettering(name)}: observed"
-    if errors is not None:
-        ax.errorbar(x, y, yerr=errors, fmt="none", ecolor=ink.color, elinewidth=1.2, capsize=2.5)
-        words += f", {certainty(level)}"
-    ax.plot(x, y, "o", color=ink.color, markersize=5, label=words)
+    ax.plot(x, y, "o", color=ink.color, markersize=4.5, label=words, zorder=3)
+
+
+def _draw_intervals(ax: Axes, x: Floats, shade: Shade, ink: Ink) -> None:
+    """For the population thin, with caps; for these records thick, and within."""
+    ends, title = np.asarray(shade.lower), once(ax, shade.words)
+    wide = POPULATION in shade.words
+    thickness, alpha = (THIN, 1.0) if wide else (THICK, WITHIN)
+    ax.vlines(x, ends, shade.upper, color=ink.color, linewidth=thickness, alpha=alpha, label=title)
+    if wide:
+        for end in (shade.lower, shade.upper):
+            ax.plot(x, end, "_", color=ink.color, markersize=6)
 
 
 def _draw_sizes(ax: Axes, predicted: Floats, count: Floats, ink: Ink) -> None:
@@ -103,9 +106,7 @@ def draw_hosmer_lemeshow(
     p_value: float,
     face: Face,
     *,
-    errors: ArrayLike | None = None,
-    level: float | None = None,
-    remark: str = "",
+    shades: Sequence[Shade] = (),
     ax: Axes | None = None,
     name: str | None = None,
 ) -> Axes:
@@ -116,29 +117,35 @@ def draw_hosmer_lemeshow(
         statistic: Of the test.
         p_value: Of the test.
         face: What is written below the picture.
-        errors: Length of each error bar: one number per group, or a row downwards and a row upwards.
-        level: Of each interval; None: errors are standard errors.
-        remark: A word of warning, for the legend.
+        shades: Intervals, by the lower and upper end of each group, the wider ones first.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the model.
     """
     from .footnote import sign
+    from .ticks import write_plainly
 
     ax = canvas(ax, LANDSCAPE)
     ink = next_ink(ax)
     middles = np.arange(0.5, len(groups))
     if is_blank(ax):
         _mark_groups(ax, groups)
-        # A word of warning stands over noise, which leaves the legend no corner of its own.
-        ax.margins(y=ROOM if remark else CLOSE)
     observed = np.array([group["positives"] for group in groups], dtype=float)
-    _draw_observed(ax, middles, observed, ink, errors=errors, level=level, name=name)
+    _draw_observed(ax, middles, observed, ink, shades=shades, name=name)
     _draw_expected(ax, middles, groups, ink)
-    for words in (f"Hosmer-Lemeshow {statistic:.4g}, {_chance(p_value)}", remark):
-        ax.plot([], [], " ", label=words)
+    ax.plot([], [], " ", label=f"Hosmer-Lemeshow {numeral(statistic)}, {_chance(p_value)} {POPULATION}")
+    _leave_room(ax)
+    write_plainly(ax)
     explain(ax, "best")
     sign(ax, face, name)
     return ax
+
+
+def _leave_room(ax: Axes) -> None:
+    """For the legend, above all that was drawn."""
+    ax.autoscale(axis="y")
+    ax.margins(y=CLOSE)
+    bottom, top = ax.get_ylim()
+    ax.set_ylim(bottom, top + ROOM * (top - bottom))
 
 
 def _draw_expected(ax: Axes, middles: Floats, groups: Sequence[Mapping[str, float]], ink: Ink) -> None:

@@ -38,15 +38,6 @@ def is_blank(ax: Axes) -> bool:
     return Footnote.of(ax) is None
 
 
-def certainty(level: float | None) -> str:
-    """What a legend says of error bars.
-
-    >>> certainty(None), certainty(0.95)
-    ('± 1 standard error', '95% interval, each')
-    """
-    return "± 1 standard error" if level is None else f"{100 * level:.4g}% interval, each"
-
-
 def explain(ax: Axes, place: Place) -> None:
     """A legend of all that has a label, at `place`; beside the picture where there are too many."""
     handles, labels = ax.get_legend_handles_labels()

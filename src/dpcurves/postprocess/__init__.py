@@ -9,8 +9,9 @@ from .bands import (
     simultaneous_band,
     simultaneous_errors,
     upper_quantile,
+    upper_quantiles,
 )
-from .binned import mean_residuals, residual_envelope
+from .binned import mean_residuals
 from .binormal import auc_of_steps, binormal_tpr
 from .bisection import Bracket, bisected
 from .block_noise import path_graph, prefix_graph, regular_bounds, subtraction_graph
@@ -18,6 +19,7 @@ from .distances import Distribution, area_between, energy_between, largest_gap
 from .end_cells import crowded_ends
 from .generator import DRAWS, public_generator
 from .goodness import GroupNoise, Groups, hosmer_lemeshow, simulated_p_value
+from .group_intervals import positive_intervals, residual_envelope, share_intervals
 from .increments import AtMost, Ceiling, Exactly
 from .interpolate import inverse_at, value_at
 from .least_squares import Estimate, least_squares, least_squares_batch
@@ -44,9 +46,9 @@ __all__ = [
     "bisected", "cell_at", "counts_to_prefixes", "crowded_ends", "drawn_even", "dvoretzky", "ends_at", "energy_between",
     "hosmer_lemeshow", "inside", "interval", "inverse_at", "largest_gap", "least_squares", "least_squares_batch",
     "mean_counts", "mean_residuals", "measured_edges", "monotone_hull", "monotone_prefixes", "noise_by_source",
-    "noise_draws", "noise_graph", "non_decreasing", "path_graph", "population_band", "prefix_graph", "public_generator",
-    "regular_bounds", "residual_envelope", "roc_points", "shrunken", "simulated_p_value", "simultaneous_band",
-    "simultaneous_errors", "smooth_absolute", "smooth_squares", "smoothed", "subtracted_prefixes", "subtraction_graph",
-    "subtraction_variances", "tail_bound", "unbiased", "unbiased_batch", "upper_quantile", "value_at",
-    "wavelet_estimate", "weighted_isotonic",
+    "noise_draws", "noise_graph", "non_decreasing", "path_graph", "population_band", "positive_intervals",
+    "prefix_graph", "public_generator", "regular_bounds", "residual_envelope", "roc_points", "share_intervals",
+    "shrunken", "simulated_p_value", "simultaneous_band", "simultaneous_errors", "smooth_absolute", "smooth_squares",
+    "smoothed", "subtracted_prefixes", "subtraction_graph", "subtraction_variances", "tail_bound", "unbiased",
+    "unbiased_batch", "upper_quantile", "upper_quantiles", "value_at", "wavelet_estimate", "weighted_isotonic",
 ]  # fmt: skip

@@ -104,11 +104,20 @@ def upper_quantile(sample: FloatArray, level: float) -> float:
     >>> upper_quantile(np.arange(1.0, 100.0), 0.95)
     95.0
     """
+    return float(upper_quantiles(sample[:, None], level)[0])
+
+
+def upper_quantiles(samples: FloatArray, level: float) -> FloatArray:
+    """The same of each column, (draws, columns) to (columns,).
+
+    Raises:
+        ValueError: the level is not between 0 and 1, or needs more draws.
+    """
     # 1e-9: 1000 * 0.95 is 950, whatever doubles make of it
-    rank = ceil((len(sample) + 1) * chance("level", level) - 1e-9)
-    if rank > len(sample):
-        raise ValueError(f"level: {level} needs more than {len(sample)} draws")
-    return float(np.partition(sample, rank - 1)[rank - 1])
+    rank = ceil((len(samples) + 1) * chance("level", level) - 1e-9)
+    if rank > len(samples):
+        raise ValueError(f"level: {level} needs more than {len(samples)} draws")
+    return np.asarray(np.partition(samples, rank - 1, axis=0)[rank - 1])
 
 
 def dvoretzky(units: float, level: float) -> float:
