@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from types import SimpleNamespace
@@ -18,12 +19,13 @@ TASK = "0" * 64
 CERTIFICATE = b"other"
 
 
-async def asked(app: FastAPI, path: str) -> bytes:
+async def short() -> dict[str, Any]:
+    return {"type": "http.request", "body": b"{}", "more_body": False}
+
+
+async def asked(app: FastAPI, path: str, receive: Callable[[], Awaitable[dict[str, Any]]] = short) -> bytes:
     """What the app answers to a POST."""
     told: list[bytes] = []
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"{}", "more_body": False}
 
     async def send(message: Any) -> None:
         told.append(message.get("body", b""))
@@ -34,6 +36,20 @@ async def asked(app: FastAPI, path: str) -> bytes:
     }  # fmt: skip
     await app(cast(Any, scope), receive, cast(Any, send))
     return b"".join(told)
+
+
+def test_a_message_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(served, "PEM_cert_to_DER_cert", lambda text: CERTIFICATE)
+    monkeypatch.setattr(served, "BEGIN", 0.01)
+    monkeypatch.setattr(served, "SLOWEST", 2**40)
+    task = SimpleNamespace(servers=(SimpleNamespace(certificate=""),) * 2)
+    app = served.create_app({TASK: cast(Desk, SimpleNamespace(task=task, party=0))})
+    assert asyncio.run(asked(app, "peer/half", silent)) == b'{"error":"message: it did not come within 0 seconds"}'
+
+
+async def silent() -> dict[str, Any]:
+    await asyncio.sleep(60)
+    return {}
 
 
 def test_the_other_server_is_answered_while_all_threads_of_analysts_wait(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import sqlite3
 import ssl
 import threading
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from federation import CONTRIBUTION, GRID, LONG, Federation, flipped, values
+from federation import CONTRIBUTION, GRID, LONG, Federation, flipped, until, values
 from typer.testing import CliRunner
 
 from dpcurves.aggregator import ProtocolAborted, Task
@@ -49,6 +50,7 @@ NAMES = (
     "halved",
     "full",
     "corrected",
+    "crowded",
     "killed",
     "checked",
     "typed",
@@ -478,6 +480,71 @@ def test_eight_analysts_who_ask_the_same_at_once_hear_the_same_and_it_is_charged
         ledger = Ledger.existing(pair.store(party))
         ledger.verify()
         assert [grant.price.digits for grant in ledger.statement(task.dataset).grants] == ["10"]
+
+
+def test_silent_connections_keep_nobody_out_and_end_at_the_deadline(pair: Federation) -> None:
+    """Server 1 has room for four silent connections and four that it answers; strangers open 40, and owners stop."""
+    task, closed = pair.tasks["crowded"], pair.tasks["counted"]
+    before = pair.analyst(closed).ask(QUESTION)
+    pair.end(1)
+    pair.start(1, "--connections", "8", "--deadline", "3")
+    head = f"POST /tasks/{task.hash}/reports HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n".encode()
+    token = pair.token(task, "owner-1", Role.OWNER)
+    strangers: list[socket.socket] = []
+
+    def crowd() -> None:
+        for said in (None, b"", head, head + b"\r\n" + bytes(7)):  # no handshake, nothing, half a request, no ticket
+            strangers.extend(stranger(pair, 1, said) for _ in range(4))
+
+    crowd()
+    with ThreadPoolExecutor(2) as beside:
+        sending = beside.submit(pair.contribute, task, values())
+        asking = beside.submit(pair.analyst(closed).ask, QUESTION)
+        assert (sending.result().new, (asking.result().count == before.count).all()) == (200, True)
+    crowd()
+    assert pair.close(task)[1] == 200
+    until(lambda: all(has_ended(one) for one in strangers), "the deadline ends the others")
+    # Those with a ticket who stop on the way keep others with a ticket out, but not the other server.
+    slow = [stranger(pair, 1, head + f"Authorization: Bearer {token}\r\n\r\n".encode() + bytes(7)) for _ in range(4)]
+    until(lambda: refusal(pair, task) == "server: it answers as many as it can; ask again later", "there is no room")
+    assert (pair.analyst(closed).ask(QUESTION).count == before.count).all()
+    assert not any(has_ended(one) for one in slow)
+    for one in (*strangers, *slow):
+        one.close()
+    until(lambda: refusal(pair, task).startswith("ticket: that of an owner"), "there is room again")
+    pair.end(1)
+    pair.start(1)
+
+
+def stranger(pair: Federation, party: int, said: bytes | None) -> socket.socket:
+    """A connection on which this is said, and no more; None: not even a handshake."""
+    raw = socket.create_connection(("127.0.0.1", pair.ports[party]), LONG)
+    if said is None:
+        return raw
+    context = trusting(pair.identities[party].public)
+    made = context.wrap_socket(raw, server_hostname="127.0.0.1")
+    made.sendall(said)
+    return made
+
+
+def has_ended(made: socket.socket) -> bool:
+    """Whether the other side has closed it; what it said before does not matter."""
+    made.settimeout(0.01)
+    try:
+        while made.recv(2**14):
+            pass
+    except TimeoutError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def refusal(pair: Federation, task: Task) -> str:
+    """What a server says to somebody without a ticket who comes now."""
+    with pytest.raises(ProtocolAborted) as refused:
+        pair.channel(1).post(f"/tasks/{task.hash}/reports", b"")
+    return str(refused.value)
 
 
 def in_background(work: Callable[[], object]) -> Callable[[], object]:

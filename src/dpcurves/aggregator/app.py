@@ -26,6 +26,8 @@ LARGEST_BATCH = 2**23
 LARGEST_QUESTION = 2**18
 """Bytes: more than the most thresholds that one message may ask for."""
 LARGEST_LISTING = 2**30
+BEGIN, SLOWEST = 10, 2**16
+"""A message has so many seconds, and one for each so many bytes that it may have."""
 FOR_PEER = 8
 """Threads that work for the other server alone."""
 OF_PEER: Mapping[str, tuple[Callable[[Desk, bytes], bytes], int]] = MappingProxyType({
@@ -160,6 +162,14 @@ def _require_peer(desk: Desk, request: Request) -> None:
 
 
 async def _body(request: Request, most: int) -> bytes:
+    seconds = BEGIN + most / SLOWEST
+    try:
+        return await asyncio.wait_for(_read(request, most), seconds)
+    except TimeoutError:
+        raise ProtocolAborted(f"message: it did not come within {seconds:.0f} seconds", 408) from None
+
+
+async def _read(request: Request, most: int) -> bytes:
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)

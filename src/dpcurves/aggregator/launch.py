@@ -1,29 +1,31 @@
-"""A server as a process: TLS on one address, the other server's certificate asked for and believed alone."""
+"""A server as a process, on one address."""
 
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..ledger import Ledger
-from .app import PEER, create_app
+from .app import create_app
 from .channel import PATIENCE, Channel, trusting
 from .desk import Desk
+from .door import USUAL, Door, Limits
+from .entrance import Entrance, Guest, listening_at, proving
 from .identity import Identity
 from .refused import ProtocolAborted
 from .store import Store
-from .task import Server, Task
+from .task import Task
 
 IDLE = 75
-MOST_CONNECTIONS = 512
-"""At once, idle ones included: whoever comes later is sent away."""
+"""Seconds after which a connection of the other server ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class Aggregator:
         store: The URL of its database, ledger included.
         peer: Where the other server is reached; empty: where the task says.
         patience: Seconds that the other server may take.
+        limits: What strangers may take up.
     """
 
     party: int
@@ -68,6 +71,7 @@ class Aggregator:
     store: str
     peer: str = ""
     patience: float = PATIENCE
+    limits: Limits = USUAL
 
     def desks(self) -> dict[str, Desk]:
         """A desk for each task.
@@ -101,55 +105,40 @@ class Aggregator:
             desk.encoding.warm()
         others = [task.servers[1 - self.party] for task in self.tasks]
         config = uvicorn.Config(
-            create_app(desks), host=address.host, port=address.port, http=PeerAware, ws="none", lifespan="off",
+            create_app(desks), host=address.host, port=address.port, ws="none", lifespan="off",
             log_level="critical", access_log=False, timeout_keep_alive=IDLE, server_header=False, date_header=False,
-            timeout_graceful_shutdown=2, limit_concurrency=MOST_CONNECTIONS,
+            timeout_graceful_shutdown=2,
         )  # fmt: skip
         config.load()
-        config.ssl = _listening(self.identity, others)
-        asyncio.run(_Announced(config, ready).serve())
+        leave_no_image()
+        asyncio.run(_Announced(config, Door(self.limits), proving(self.identity, others), ready).serve())
 
 
 class _Announced(uvicorn.Server):
-    """Says when it listens."""
+    """Lets in whom the door lets stay, and says when it listens."""
 
-    def __init__(self, config: uvicorn.Config, ready: Any) -> None:
+    def __init__(self, config: uvicorn.Config, door: Door, context: ssl.SSLContext, ready: Any) -> None:
         super().__init__(config)
-        self._ready = ready
+        self._door, self._context, self._ready = door, context, ready
 
     async def startup(self, sockets: Any = None) -> None:
+        await self.lifespan.startup()
         try:
-            await super().startup(sockets)
-        except SystemExit:
+            listening = listening_at(self.config.host, self.config.port)
+        except OSError:
             place = f"{self.config.host}:{self.config.port}"
             raise ProtocolAborted(f"listen: {place} is taken, or is no address of this machine") from None
+        self.servers: list[Any] = [Entrance(listening, self._welcome)]
+        self.started = True
         self._ready()
 
-
-class PeerAware(H11Protocol):
-    """Tells the app which certificate the other side has proven; TLS has let none pass but the other server's."""
-
-    def connection_made(self, transport: Any) -> None:
-        """Remember the certificate of this connection."""
-        super().connection_made(transport)
-        tls = transport.get_extra_info("ssl_object")
-        self.app = _with_peer(self.app, tls.getpeercert(binary_form=True) if tls else None)
+    def _welcome(self, connection: socket.socket) -> None:
+        Guest(self._door, self.config, self.server_state).come(connection, self._context)
 
 
-def _with_peer(app: Any, certificate: bytes | None) -> Any:
-    async def told(scope: Mapping[str, Any], receive: Any, send: Any) -> None:
-        await app({**scope, PEER: certificate}, receive, send)
+def leave_no_image() -> None:
+    """Let the system write no image of this process's memory, which holds keys and shares, should it crash."""
+    with suppress(ImportError):  # where there are no such limits
+        import resource
 
-    return told
-
-
-def _listening(identity: Identity, others: Sequence[Server]) -> ssl.SSLContext:
-    """Proves this server. Who shows a certificate must be the other server; owners and analysts show none."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.load_cert_chain(identity.certificate, identity.proof)
-    context.verify_mode = ssl.CERT_OPTIONAL
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    for other in others:
-        context.load_verify_locations(cadata=other.certificate)
-    return context
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))

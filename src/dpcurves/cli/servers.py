@@ -41,6 +41,12 @@ class Running:
         str, Option(help="Where the other server is reached; left out: at its URL in the task.", metavar="URL")
     ] = ""
     patience: Annotated[str, Option(help="How long the other server may take to answer.", metavar="SECONDS")] = "60"
+    connections: Annotated[
+        str, Option(help="How many are kept open at a time, beside those of the other server.", metavar="N")
+    ] = "512"
+    deadline: Annotated[str, Option(help="How long a connection may be silent before it asks.", metavar="SECONDS")] = (
+        "10"
+    )
 
     def number(self) -> int:
         """0 or 1."""
@@ -99,6 +105,7 @@ def aggregator(running: Running) -> None:
     """
     require_extra()
     from ..aggregator import Task
+    from ..aggregator.door import Limits
     from ..aggregator.identity import Identity
     from ..aggregator.launch import Address, Aggregator
 
@@ -107,6 +114,7 @@ def aggregator(running: Running) -> None:
     server = Aggregator(
         party, tasks, Identity.read(Path(running.identity)), running.store, running.peer,
         whole("patience", running.patience),
+        Limits(whole("connections", running.connections), whole("deadline", running.deadline)),
     )  # fmt: skip
     listen = running.listen or tasks[0].servers[party].url.removeprefix("https://").rstrip("/")
     console = terminal()
