@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import shutil
 import sqlite3
 import sys
@@ -32,7 +33,21 @@ from dpcurves.ledger import Ledger
 from dpcurves.trust import Owners
 from dpcurves.trust.function_shares import RING
 
-NAMES = ("died", "torn", "told", "unasked", "checked", "foreign", "paid", "mortal", "back", "lost", "failed", "limited")
+NAMES = (
+    "died",
+    "torn",
+    "told",
+    "unasked",
+    "checked",
+    "foreign",
+    "filled",
+    "paid",
+    "mortal",
+    "back",
+    "lost",
+    "failed",
+    "limited",
+)
 X = np.asarray(values()["x"])
 AT = (100, 500, 900, 1000)
 QUESTION = ThresholdsQuestion("x", GRID, AT)
@@ -215,6 +230,31 @@ def test_a_server_that_answers_an_owner_with_anything_is_refused_in_one_line(
     owner = pair.typed("contribute", table(tmp_path, "x.csv", X), *pair.about(pair.tasks["foreign"], "owner-1"))
     owner.join(LONG)
     assert (owner.exitcode != 0, pair.said()) == (True, ["dpcurves: server: the message is cut off, or is none"])
+
+
+def test_a_disk_that_is_full_is_told_to_who_asked_and_to_the_operator_and_stops_nothing_else(
+    pair: Watched, tmp_path: Path
+) -> None:
+    """As quotas do, the system lets server 1 write no further than the first page of any file."""
+    prlimit = getattr(resource, "prlimit", None) or pytest.skip("limits of other processes can not be set here")
+    task, process, line = pair.tasks["filled"], pair.running[1].pid, "its disk cannot be read or written"
+    pair.contribute(task, values())
+    _, most = prlimit(process, resource.RLIMIT_FSIZE)
+    prlimit(process, resource.RLIMIT_FSIZE, (4096, most))
+    try:
+        for asked in (
+            ["contribute", table(tmp_path, "x.csv", X[:7]), *pair.about(task, "owner-2")],
+            ["task", "close", *pair.about(task, "coordinator-1")],
+        ):
+            typed = pair.typed(*asked)
+            typed.join(LONG)
+            assert (typed.exitcode != 0, pair.said()) == (True, [f"dpcurves: store: server 1: {line}"])
+    finally:
+        prlimit(process, resource.RLIMIT_FSIZE, (most, most))
+    assert [pair.log(party).count(line) for party in (0, 1)] == [1, 2]
+    assert f"dpcurves: {str(pair.folder / 'a1.db')!r}: {line}" in pair.log(1)
+    pair.contribute(task, {"x": X[:7]}, owner=2)
+    assert pair.close(task)[1:] == (207, 2)
 
 
 # Between the servers
@@ -575,7 +615,8 @@ def test_nothing_of_a_share_a_secret_or_a_ticket_was_ever_printed(pair: Watched)
     texts = [pair.log(party) for party in (0, 1)] + [(pair.folder / "everything").read_text()]
     for text in texts[:2]:
         assert text.splitlines()
-        assert all(re.fullmatch(r"party [01] of [a-z, ]+ listens at \S+", line) for line in text.splitlines()), text
+        lines = r"party [01] of [a-z, ]+ listens at \S+|dpcurves: (store: server 1|'\S+'): its disk cannot be read or.*"
+        assert all(re.fullmatch(lines, line) for line in text.splitlines()), text
     printed = "".join(texts)
     assert not re.search(r"[0-9a-fA-F]{16}|[0-9A-Za-z+/]{22}", printed.replace(str(pair.folder), ""))
     for form in forms_of(secrets(pair)):

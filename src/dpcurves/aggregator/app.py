@@ -1,4 +1,4 @@
-"""The server as others see it: who may say what, and what they hear. Errors are one line; nothing else is logged."""
+"""The server as others see it: who may say what, and what they hear. Errors are one line; only troubles are logged."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from ssl import PEM_cert_to_DER_cert
 from traceback import extract_tb
@@ -17,7 +18,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 
 from .desk import Desk
-from .refused import ProtocolAborted
+from .refused import ProtocolAborted, Trouble
 from .ticket import Role, hash_of
 
 PEER = "dpcurves.peer"
@@ -137,13 +138,20 @@ async def _told(work: Callable[[], bytes], threads: ThreadPoolExecutor | None = 
     try:
         told = await asyncio.get_running_loop().run_in_executor(threads, work)
         return Response(told, media_type="application/json")
-    except ProtocolAborted:
+    except ProtocolAborted as error:
+        if error.status == 500:
+            _tell_operator(error.where if isinstance(error, Trouble) else str(error))
         raise
     except Exception as error:
         last = extract_tb(error.__traceback__)[-1]
         line = f"server: {type(error).__name__} in {last.name}; nothing was told"
-        print(f"dpcurves: {line}", file=sys.stderr, flush=True)
+        _tell_operator(line)
         raise ProtocolAborted(line, 500) from None
+
+
+def _tell_operator(line: str) -> None:
+    with suppress(OSError):  # what it goes to may be what is full
+        print(f"dpcurves: {line}", file=sys.stderr, flush=True)
 
 
 def _bearer(desk: Desk, request: Request, role: Role) -> int:

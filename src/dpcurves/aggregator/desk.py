@@ -24,7 +24,7 @@ from .identity import Identity
 from .noise_secret import NoiseSecret, derived
 from .question import Asked, require_set
 from .question import opened as read
-from .refused import ProtocolAborted
+from .refused import ProtocolAborted, Trouble
 from .sealing import OVERHEAD, opened, place_of, public_key
 from .store import Frozen, Offer, Store, Stored
 from .tables import Standing, State
@@ -197,9 +197,11 @@ class Desk:
                 self.task.dataset, self.task.loss.of_one_release(), purpose=f"all answers of {self.task.name}",
                 request=self.task.hash, binding=sha256(paid_for.encode()).hexdigest(), units=standing.reports,
             )  # fmt: skip
-        except ValueError:
+        except ValueError as error:
+            if str(error).startswith("ledger: "):
+                raise Trouble.of_database(f"store: server {self.party}", error) from None
             line = "ledger: it refuses the charge of these reports with this noise; nothing is answered"
-            raise ProtocolAborted(line, 500) from None
+            raise Trouble(line, f"{line} ({error})") from None
         return Purse(grant).pay(self.task.query, ALL)
 
     def _shares(self, standing: Standing) -> list[bytes]:

@@ -84,7 +84,7 @@ class Aggregator:
                 raise ProtocolAborted(f"identity: task {task.name!r} names another server as party {self.party}")
         self.identity.require_valid()
         ledger = Ledger.open(self.store)
-        store = Store(self.store)
+        store = Store(self.store, f"store: server {self.party}")
         return {task.hash: self._desk(task, store, ledger) for task in self.tasks}
 
     def _desk(self, task: Task, store: Store, ledger: Ledger) -> Desk:
