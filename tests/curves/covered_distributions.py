@@ -97,10 +97,10 @@ def _covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
         below = shares[list(AT)] * case.units
         yield f"thresholds, {whom}", _within(counts.intervals(level, population=population_too), below)
     one = answer(QuantileQuestion("x", grid, 0.5, level), table, loss, adjacency, seed)
-    yield (
-        "quantile by bisection, records",
-        bool(one.lower <= np.quantile(sample, 0.5, method="inverted_cdf") <= one.upper),
-    )
+    for whom, population_too in (("records", False), ("population", True)):
+        median = np.quantile(population if population_too else sample, 0.5, method="inverted_cdf")
+        left, right = one.interval(population=population_too)
+        yield f"one quantile, {whom}", bool(left <= median <= right)
 
 
 def _within(ends: Floats, truth: Floats) -> bool:

@@ -75,6 +75,35 @@ def test_a_quantile_among_clamped_values_has_one_end_and_keeps_it_in_json() -> N
     written = json.loads(found.to_json())
     assert (written["lower"], written["upper"], written["cell_upper"]) == (3, None, None)
     assert "at or above 3" in repr(found)
+    assert again.population == found.population == (1, inf)  # of four records
+
+
+def test_the_interval_for_the_population_is_searched_for_in_the_same_turns_and_is_wider() -> None:
+    values = np.arange(1000) / 100
+    found, looks = asked(QuantileQuestion("age", Grid(0, 16, cells=256), 0.5), values.tolist())
+    assert len(looks) == 8
+    assert (found.lower, found.upper) == (4.9375, 5.0625)  # for noise might feign that 5 is reached
+    assert found.population is not None
+    left, right = found.interval(population=True)
+    sampling = 10 * np.sqrt(np.log(2 / 0.025) / 2000)  # by Dvoretzky, Kiefer and Wolfowitz, at half of the error
+    assert abs(left - (5 - sampling)) <= 2 / 16
+    assert abs(right - (5 + sampling)) <= 2 / 16
+    legend = found.plot().get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "95% interval for the population", "95% interval for these records"
+    ]  # fmt: skip
+    plt.close("all")
+
+
+def test_of_units_with_several_records_nothing_is_said_of_the_population() -> None:
+    found, _ = asked(QuantileQuestion("age", Grid(0, 8, cells=8), 0.25), [5, 6])
+    several = replace(found.looks, face=replace(found.face, rows_per_unit=2))
+    again = Quantile.read(0.25, 0.95, several)
+    assert again.population is None
+    assert "population_lower" not in again.to_frame().columns
+    with pytest.raises(ValueError, match="^population: independent units"):
+        again.interval(population=True)
 
 
 def test_the_face_counts_the_loss_once_however_many_looks_there_were() -> None:

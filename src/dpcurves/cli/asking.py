@@ -52,7 +52,7 @@ class Wanted:
         column, grid, unit = task.column, task.grid, task.measured_in
         if self.quantile is not None:
             p = chance("quantile", self.quantile)
-            return QuantileQuestion(column, grid, p, output.certainty(), unit), QuantileView()
+            return QuantileQuestion(column, grid, p, output.certainty(), unit), QuantileView(output.population)
         sure = Covering(output.certainty(), output.population)
         edges = Values(self.at).edges(grid) if self.at is not None else _spread(grid, self.curve or "")
         return ThresholdsQuestion(column, grid, edges, unit), ThresholdsView(sure)

@@ -92,23 +92,27 @@ class ThresholdsView:
 
 @dataclass(frozen=True)
 class QuantileView:
-    """One quantile with its interval."""
+    """One quantile with its intervals."""
+
+    population: bool
 
     def tables(self, curve: Quantile) -> list[Shown]:
-        """The share, the value, and the ends of its interval."""
-        from ..display import RECORDS, covering, standing
+        """The share, the value, and the ends of its intervals."""
+        from ..display import standing
 
         columns: dict[str, ArrayLike] = {
-            "p": [curve.p], "x": [standing(curve.x, *curve.cell, known_to=curve.upper - curve.lower)],
-            "lower": [curve.lower], "upper": [curve.upper],
-        }  # fmt: skip
-        return [Shown(f"lower, upper: {covering(curve.level, 'interval', RECORDS)}", columns)]
+            "p": [curve.p],
+            "x": [standing(curve.x, *curve.cell, known_to=curve.upper - curve.lower)],
+        }
+        sure = Covering(curve.level, self.population and curve.population is not None)
+        words, ends = covered(curve.face, sure, "interval", curve.ends)
+        return [Shown(words, {**columns, **ends})]
 
     def draw(self, curve: Quantile) -> Axes:
-        """The quantile with its interval."""
+        """The quantile with its intervals."""
         from ..display import headless_axes
 
-        return curve.plot(ax=headless_axes())
+        return curve.plot(ax=headless_axes(), population=self.population)
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ def quantile(column: Column, cells: Cells, share: Share, terms: Terms, output: O
 
     grid, level = cells.declared(), output.certainty()
     question = QuantileQuestion(column.column, grid, share.exact, level, column.measured_in)
-    answer(question, QuantileView(), terms, output)
+    answer(question, QuantileView(output.population), terms, output)
 
 
 COLUMN_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import display
 from ..data import Axis, Grid, RangeQuery
-from ..display import RECORDS, Shade, covering, span, standing
+from ..display import span, standing
 from ..postprocess import PathQuantile, inside
 from ..privacy.given import chance, share
 from ..release import ALL, Evidence, Face, Release, Setting, Step
 from .counted import axis_label
-from .question import card_of, face_of
+from .covering import pictured, scopes, shades
+from .question import card_of, face_of, require_independent
 from .result import Result
 from .thresholds import Thresholds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,7 +38,9 @@ class Quantile(Result):
         cell: Where the cell below `x` begins and ends. A cell that also holds values outside ends in infinity.
         lower, upper: Where the cell that holds the quantile of these records begins and ends, at the furthest; in
             infinity where it may lie outside the grid.
-        level: The chance with which it lies between them, at least, whatever the records are; see `PathQuantile`.
+        population: Between which ends that of the population lies; None: units are not single, independent records.
+        level: The chance with which each lies between its ends, at least, whatever the records are; see
+            `PathQuantile`.
         looks: All counts that were looked at.
     """
 
@@ -43,12 +49,13 @@ class Quantile(Result):
     cell: tuple[float, float]
     lower: float
     upper: float
+    population: tuple[float, float] | None
     level: float
     looks: Thresholds
 
     @classmethod
     def read(cls, p: float, level: float, looks: Thresholds) -> Quantile:
-        """From counts that three searches asked for.
+        """From counts that searches asked for.
 
         Raises:
             ValueError: some of them are not there.
@@ -60,26 +67,55 @@ class Quantile(Result):
         slots = np.array([middle.low, middle.high, lower.low, upper.high])
         left, right, least, most = looks.grid.boundary(slots).tolist()
         x = float(inside(np.array([left, right]), np.array(right)))
-        return cls(p, x, (left, right), least, most, level, looks)
+        return cls(p, x, (left, right), least, most, _population(p, level, looks), level, looks)
 
     @property
     def face(self) -> Face:
         """What stands on every picture."""
         return self.looks.face
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
-        """Draw the quantile with its interval."""
-        shade = Shade([self.lower], [self.upper], covering(self.level, "interval", RECORDS))
+    def interval(self, *, population: bool = False) -> tuple[float, float]:
+        """The ends of its interval, for these records or for the `population`.
+
+        Raises:
+            ValueError: nothing was searched for the population.
+        """
+        if not population:
+            return self.lower, self.upper
+        require_independent(self.face)
+        if self.population is None:
+            raise ValueError("population: counts that tell it were not asked for")
+        return self.population
+
+    @property
+    def scopes(self) -> Mapping[str, bool]:
+        """Whom its intervals speak of."""
+        return scopes(self.face, population=self.population is not None)
+
+    def plot(self, ax: Axes | None = None, *, population: bool = True, name: str | None = None) -> Axes:
+        """Draw the quantile with its intervals, for these records and for the `population`."""
+        whom = {who: asked for who, asked in self.scopes.items() if population or not asked}
+        shaded = shades(whom, self.level, "interval", self.ends)
+        face, _ = pictured(self.face, self.level, 1, population=population)
         return display.draw_quantiles(
-            self.p, self.x, self.face, label=self.looks.label, cells=self.cell, shades=[shade], ax=ax, name=name
+            self.p, self.x, face, label=self.looks.label, cells=self.cell, shades=shaded, ax=ax, name=name
         )
 
+    def ends(self, level: float, /, *, population: bool) -> FloatArray:
+        """Lower and upper end, at the level that was asked for: there is no other."""
+        return np.array(self.interval(population=population))[:, None]
+
     def to_frame(self) -> Any:
-        """Columns ``p``, ``x``, ``cell_lower``, ``cell_upper``, ``lower`` and ``upper`` as a data frame of one row."""
+        """One row as a data frame: ``p``, ``x``, and ends of its cell (``cell_lower``, ...) and of its intervals.
+
+        ``lower`` and ``upper`` are for these records, ``population_lower`` and ``population_upper`` for the population.
+        """
         return display.to_frame({name: np.array([number]) for name, number in self._numbers().items()})
 
     def _numbers(self) -> dict[str, float]:
         ends = {"cell_lower": self.cell[0], "cell_upper": self.cell[1], "lower": self.lower, "upper": self.upper}
+        if self.population is not None:
+            ends |= {"population_lower": self.population[0], "population_upper": self.population[1]}
         return {"p": self.p, "x": self.x, **ends}
 
     def to_json(self) -> str:
@@ -99,7 +135,8 @@ class Quantile(Result):
         return (self.looks.label, f"{self.p:g} quantile {standing(self.x, *self.cell)}")
 
     def _repr_html_(self) -> str:
-        between = f"{span(self.lower, self.upper)} {RECORDS}"
+        ends = (f"{span(*self.interval(population=asked))} {who}" for who, asked in self.scopes.items())
+        between = ", ".join(ends)
         rows = [(f"{self.p:.4g} quantile", standing(self.x, *self.cell)), (f"{100 * self.level:.4g}%", between)]
         return card_of(f"Quantile of {self.looks.label}", self.plot, rows, self.face)
 
@@ -108,9 +145,9 @@ class Quantile(Result):
 class QuantileQuestion:
     """Below which edge of `grid` does a share `p` of the records lie? Each look depends on the answers before.
 
-    There are ``ceil(log2(cells))`` turns, that search for the quantile and for both ends of its interval at once. All
-    look at the one tree of noises that is paid for: other quantiles, and other counts along this grid, are free under
-    the same request.
+    There are ``ceil(log2(cells))`` turns, that search for the quantile and for both ends of its interval at once, and
+    for those of an interval for the population, where units are single records. All look at the one tree of noises that
+    is paid for: other quantiles, and other counts along this grid, are free under the same request.
 
     Attributes:
         column: A column of numbers.
@@ -140,11 +177,12 @@ class QuantileQuestion:
         return RangeQuery((Axis(self.column, self.grid),), at=())
 
     def steps(self, setting: Setting) -> Generator[Step, Release, Quantile]:
-        """Look at the middles of three brackets, and at the count of all, till each bracket is one cell."""
+        """Look at the middles of all brackets, and at the count of all, till each bracket is one cell."""
         slots, label = self.paid_as.cells, axis_label(self.column, self.measured_in)
         look = yield self._look({slots, max(slots // 2, 1)})
         face, evidence = face_of([look]), Evidence.of(look)
-        while asked := PathQuantile.of(evidence, self.p, self.level).asked:
+        alone = setting.adjacency.unit.records == 1
+        while asked := PathQuantile.of(evidence, self.p, self.level, independent=alone).asked:
             look = yield self._look(set(asked))
             evidence = _joined(evidence, Evidence.of(look))
         return Quantile.read(self.p, self.level, Thresholds.read(evidence, self.grid, label, face))
@@ -154,6 +192,16 @@ class QuantileQuestion:
 
     def __str__(self) -> str:
         return f"{self.p:.4g} quantile of {self.column}"
+
+
+def _population(p: float, level: float, looks: Thresholds) -> tuple[float, float] | None:
+    """The ends for the population, if the searches for them have ended."""
+    search = PathQuantile.of(looks.evidence, p, level, independent=looks.face.rows_per_unit == 1)
+    if not search.independent or search.asked:
+        return None
+    lower, upper = search.outer
+    left, right = looks.grid.boundary(np.array([lower.low, upper.high])).tolist()
+    return left, right
 
 
 def _joined(one: Evidence, other: Evidence) -> Evidence:

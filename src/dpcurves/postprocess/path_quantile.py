@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 from ..release import Evidence, PathNoise
+from .bands import dvoretzky
 from .bisection import Bracket, bisected
 from .tail_bound import Weighed, tail_bound
 
 
 @dataclass(frozen=True)
 class PathQuantile:
-    """Three searches in one tree of noises: for the quantile, and for the ends of an interval around it.
+    """Searches in one tree of noises: for the quantile, and for the ends of an interval around it.
 
     The excess of a threshold is its count less a share p of all records; it crosses 0 at the quantile. The search for
     the lower end takes a threshold as reached as soon as noise may hide that it is, that for the upper end only once
@@ -23,6 +23,11 @@ class PathQuantile:
     first such threshold is one of these; the upper end likewise, at a threshold below q. There noise is beyond its
     margin, on the one side that matters for this threshold, and the chance of this was divided by their number.
 
+    Two searches more are made where units are single and independent: for an interval that *holds the quantile of the
+    population that they were drawn from*. Their margins have room for half of the chance of an error by noise, and for
+    the other half by sampling: at all thresholds at once, shares of the records are off those of the population by no
+    more than `dvoretzky` says, and the argument is the same, with the crossing of the population's shares for q.
+
     Attributes:
         law: Of the counts.
         counts: By threshold.
@@ -30,6 +35,7 @@ class PathQuantile:
         total: The public number of records, where missing records were counted; else all are counted by noise.
         p: The share.
         level: The chance with which the interval holds the quantile.
+        independent: Whether an interval for the population is searched for, too.
     """
 
     law: PathNoise
@@ -38,25 +44,34 @@ class PathQuantile:
     total: int | None
     p: float
     level: float
+    independent: bool = False
 
     @classmethod
-    def of(cls, evidence: Evidence, p: float, level: float) -> PathQuantile:
+    def of(cls, evidence: Evidence, p: float, level: float, *, independent: bool = False) -> PathQuantile:
         """From all that was released."""
         law = evidence.path
         missing = None if law.missing is None else evidence.values[-1]
-        return cls(law, dict(zip(law.at, evidence.values, strict=False)), missing, evidence.total, p, level)
+        counts = dict(zip(law.at, evidence.values, strict=False))
+        return cls(law, counts, missing, evidence.total, p, level, independent)
 
     @property
     def asked(self) -> tuple[int, ...]:
-        """The thresholds that are needed next; none once all three searches have ended."""
-        needed = {bracket.middle for bracket in self.brackets} | {self.law.cells}
+        """The thresholds that are needed next; none once all searches have ended."""
+        brackets = (*self.brackets, *self.outer) if self.independent else self.brackets
+        needed = {bracket.middle for bracket in brackets} | {self.law.cells}
         return tuple(sorted(middle for middle in needed if middle is not None and middle not in self.counts))
 
     @property
     def brackets(self) -> tuple[Bracket, Bracket, Bracket]:
         """For the lower end, the quantile, and the upper end; they do not fall."""
-        lower, middle, upper = (bisected(self.law.cells, partial(self._reaches, side=side)) for side in (-1, 0, 1))
+        lower, middle, upper = (bisected(self.law.cells, self._reaches(side, self._margin)) for side in (-1, 0, 1))
         return lower, middle, upper
+
+    @property
+    def outer(self) -> tuple[Bracket, Bracket]:
+        """For the lower and the upper end of the interval for the population."""
+        lower, upper = (bisected(self.law.cells, self._reaches(side, self._wide_margin)) for side in (-1, 1))
+        return lower, upper
 
     @property
     def present(self) -> float:
@@ -65,14 +80,28 @@ class PathQuantile:
             return self.total - self.missing
         return self.counts[self.law.cells]
 
-    def _reaches(self, threshold: int, side: int) -> bool | None:
-        if threshold not in self.counts:
-            return None
-        return self.counts[threshold] - self.p * self.present >= side * (self._margin(threshold) if side else 0.0)
+    def _reaches(self, side: int, margin: Callable[[int], float]) -> Callable[[int], bool | None]:
+        """Whether a count reaches the quantile, as one side says; None where it is not known."""
+
+        def reached(threshold: int) -> bool | None:
+            if threshold not in self.counts:
+                return None
+            excess = self.counts[threshold] - self.p * self.present
+            return excess >= side * (margin(threshold) if side else 0.0)
+
+        return reached
 
     def _margin(self, threshold: int) -> float:
+        return self._noise_margin(threshold, 1 - self.level)
+
+    def _wide_margin(self, threshold: int) -> float:
+        units = max(self.present, 1.0)
+        sampling = units * dvoretzky(units, (1 + self.level) / 2)
+        return self._noise_margin(threshold, (1 - self.level) / 2) + sampling
+
+    def _noise_margin(self, threshold: int, error: float) -> float:
         steps = max(1, (self.law.cells - 1).bit_length())
-        return tail_bound(self._noises(threshold), (1 - self.level) / steps)
+        return tail_bound(self._noises(threshold), error / steps)
 
     def _noises(self, threshold: int) -> tuple[Weighed, ...]:
         """Of the excess."""
