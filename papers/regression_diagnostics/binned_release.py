@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from dpcurves.curves import BinnedResidualsQuestion
 from dpcurves.curves.binned_residuals import COUNTS, CUTS, MERGES, SUMS, least_records, merged
-from dpcurves.curves.score_groups import HALF, SCORES, ScoreGroups
-from dpcurves.data import Axis, Categories, CountQuery, CutQuery, MergeQuery, Query, Read, SumQuery
+from dpcurves.curves.score_groups import SCORES, Shares, measured
+from dpcurves.data import Axis, Categories, CutQuery, MergeQuery, Outside, Query, SumQuery
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.postprocess import Groups, mean_residuals
 from dpcurves.privacy import DISJOINT_RECORDS, EACH_RECORD, PrivacyLoss, ReplaceOne
-from dpcurves.release import Evidence, Release, Setting, Step
+from dpcurves.release import Release, Setting, Step
 from dpcurves.session import converse
 
 Found = TypeVar("Found")
@@ -39,16 +39,16 @@ class Divided:
 
     def steps(self, setting: Setting) -> Generator[Step, Release, Groups]:
         """Cuts, merges, counts, sums."""
-        classes, score, least = Categories("label", (0, 1)), Axis("score", SCORES), least_records(setting)
+        cells = SCORES.with_outside(Outside.CLAMPED)
+        classes, score, least = Categories("label", (0, 1)), Axis("score", cells), least_records(setting)
         joining = self.share * MERGES / CUTS
         rest = (1 - self.share - joining) / (COUNTS + SUMS)
         cuts = yield Step(CutQuery((score,), QUESTION.bins), self.share)
-        fine = Axis("score", SCORES.cut(cuts.values))
+        fine = Axis("score", cells.cut(cuts.values))
         merges = yield Step(MergeQuery((fine,), least), joining)
-        bins = Axis("score", merged(fine.grid, merges.values))
-        counts = yield Step(CountQuery((classes, bins), Read.CELLS), COUNTS * rest)
-        sums = yield Step(SumQuery((classes, bins), half=HALF), SUMS * rest)
-        return ScoreGroups(bins.grid, Evidence.of(counts), Evidence.of(sums)).released
+        bins = merged(fine.grid, merges.values)
+        groups, _ = yield from measured(classes, "score", bins, Shares(self.share, COUNTS * rest, SUMS * rest))
+        return groups.released
 
 
 def by_dpcurves(records: Judged, epsilon: float, seed: int, ratio: float) -> Plot:
@@ -70,16 +70,19 @@ def answered(steps: Steps[Found], records: Judged, epsilon: float, seed: int) ->
 
 
 def table_of(records: Judged, query: Query) -> NDArray[np.int64] | NDArray[np.object_]:
-    """Counts, or sums of distances from the middles of bins, rounded once for a bin. No record is missing."""
+    """Counts, or sums of distances from the middles of bins, rounded once for a bin.
+
+    No record is missing, and none lies in the cells for scores outside of the grid.
+    """
     axis = query.axes[-1]
     assert isinstance(axis, Axis)
+    apart = (axis.grid.slots - axis.grid.cells) // 2
     begins = np.searchsorted(SCORES.edges, axis.grid.edges[:-1])
     count, positive, predicted, of_positive = (np.add.reduceat(each, begins) for each in records)
     if not isinstance(query, SumQuery):
         cells = (count - positive, positive) if query.rows > 1 else (count,)
-        return np.append(np.concatenate(cells), 0)
+        return np.append(np.concatenate([np.pad(own, apart) for own in cells]), 0)
     middle, step = axis.grid.edges[:-1] + np.diff(axis.grid.edges) / 2, np.diff(axis.grid.edges) / (2 * query.half)
     distances = predicted - of_positive - middle * (count - positive), of_positive - middle * positive
-    return np.append([round(float(each)) for each in np.concatenate([own / step for own in distances])], 0).astype(
-        object
-    )
+    steps = np.concatenate([np.pad(own / step, apart) for own in distances])
+    return np.append([round(float(each)) for each in steps], 0).astype(object)
