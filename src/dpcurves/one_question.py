@@ -277,7 +277,7 @@ def residual_plot(
     """How residuals spread over predictions: a private density, and a synthetic scatter drawn from it.
 
     Arguments and guarantees as for `binned_residuals`, and more. Both axes are bounded in private, by the first power
-    of two times `unit_predicted`, or `unit_residual`, that covers a share `coverage` of the records; within these
+    of two times `unit_predicted`, or `unit_residual`, so that both cover a share `coverage` of the records; within these
     bounds each axis has `cells` cells. The ledger is in memory and does not add up with other calls.
 
     >>> import dpcurves as dp

@@ -10,7 +10,7 @@ import pytest
 from by_hand import answer
 
 import dpcurves as dp
-from dpcurves.curves.residual_plot import bound_part, records_to_spare, scattered, tree_survey
+from dpcurves.curves.residual_plot import bound_part, coverage_of_each, records_to_spare, scattered, tree_survey
 from dpcurves.data import SplitQuery
 from dpcurves.release import Setting
 from dpcurves.surveys import CellSurvey, DawaSurvey
@@ -18,7 +18,7 @@ from dpcurves.surveys import CellSurvey, DawaSurvey
 GENERATOR = np.random.default_rng(6)
 X = GENERATOR.normal(0, 1, 3000)
 RESIDUAL = GENERATOR.normal(0, 0.1 + 0.2 * np.abs(X))
-UNITS: dict[str, Any] = {"unit_predicted": 0.5, "unit_residual": 0.25, "coverage": 0.95, "model": dp.PUBLIC_MODEL}
+UNITS: dict[str, Any] = {"unit_predicted": 0.5, "unit_residual": 0.25, "coverage": 0.9, "model": dp.PUBLIC_MODEL}
 EXACT: dict[str, Any] = {**UNITS, "epsilon": 10**6, "adjacency": dp.REPLACE_ONE}
 
 
@@ -71,6 +71,35 @@ def test_any_records_have_a_defined_plot(x: Any, residual: Any, adjacency: Any, 
     assert 0 <= found.outside <= 1
     assert np.isfinite(found.points).all()
     assert dp.ResidualPlot.from_json(found.to_json()).outside == found.outside
+
+
+def test_both_axes_together_cover_the_share_that_was_asked_for() -> None:
+    """Either axis alone would leave out other records: at 0.9 of each, where they are independent, a fifth of all."""
+    chance = np.random.default_rng(7)
+    for coverage in (0.9, 0.8, 0.999):
+        one, other = chance.standard_t(2, (2, 4000))
+        found = dp.residual_plot(one, other, **{**EXACT, "coverage": coverage, "unit_predicted": 2, "unit_residual": 2})
+        inside = (np.abs(one) <= found.x_edges[-1]) & (np.abs(other) <= found.y_edges[-1])
+        assert inside.mean() >= coverage
+    assert coverage_of_each(Fraction("0.999999")) == 1  # in millionths, rounded up
+    assert coverage_of_each(Fraction("0.3")) == Fraction("0.65")
+
+
+def test_pictures_show_what_seems_to_hold_records_and_say_how_many_they_do_not() -> None:
+    chance = np.random.default_rng(8)
+    columns = {"x": np.append(chance.uniform(0, 95, 3992), np.full(8, 125.0)), "r": chance.uniform(3, 5, 4000)}
+    loss = dp.PrivacyLoss.pure(10**6)
+    with dp.Session(columns, budget=loss, adjacency=dp.REPLACE_ONE) as session:
+        found = session.ask(question(coverage=1, survey=CellSurvey()), loss)
+    across, upwards = found.window
+    assert (across[0], across[-1]) == (0, 96)
+    assert (upwards[0], upwards[-1]) == (0, 5)
+    assert found.unseen == pytest.approx(8 / 4000, abs=1e-4)
+    ax = found.plot()
+    assert ax.get_xlim() == (0, 96)
+    legend = ax.get_legend()
+    assert legend is not None
+    assert legend.get_texts()[1].get_text() == "about 0.2% of the records lie outside"
 
 
 def test_infinite_residuals_lie_outside() -> None:

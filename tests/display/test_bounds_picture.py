@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from dpcurves.display import draw_bounds, draw_plane_bounds, headless_axes
+from dpcurves.display.bounds_picture import NEXT
 from dpcurves.release import Face
 
 FACE = Face(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "doubling", False, "a")
@@ -22,16 +23,18 @@ def ends_of(ax: Axes) -> list[float]:
 
 
 def test_an_interval_stands_between_those_that_were_tried_beside_it() -> None:
-    ax = draw_bounds(8.0, FACE, label="delay", narrower=4.0, wider=16.0, ax=headless_axes())
+    ax = draw_bounds(8.0, FACE, label="delay", covers="95%", narrower=4.0, wider=16.0, ax=headless_axes())
     assert ends_of(ax) == [16.0, 8.0, 4.0]
-    assert legend_of(ax) == ["from -8 to 8"]
+    assert legend_of(ax) == [NEXT, "from -8 to 8\ncovers 95%"]
     assert ax.get_xlabel() == "delay"
 
 
 def test_beyond_the_widest_interval_nothing_is_drawn() -> None:
-    ax = draw_bounds(2e20, FACE, label="delay", narrower=1e20, wider=None, ax=headless_axes())
+    ax = draw_bounds(
+        2e20, FACE, label="delay", covers="perhaps less than 95%", narrower=1e20, wider=None, ax=headless_axes()
+    )
     assert ends_of(ax) == [2e20, 1e20]
-    assert legend_of(ax) == ["from -2e+20 to 2e+20, the widest tried"]
+    assert legend_of(ax) == ["from -2e+20 to 2e+20, the widest tried\ncovers perhaps less than 95%"]
 
 
 def test_a_rectangle_says_which_side_is_the_widest() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcurves.display.lettering import decimals, legend_lettering, lettering, reading
+from dpcurves.display.lettering import decimals, legend_lettering, lettering
 
 
 def test_control_characters_are_replaced_and_lines_are_joined() -> None:
@@ -27,8 +27,3 @@ def test_decimals_tell_the_ends_of_an_interval_apart() -> None:
     assert decimals(0.7101, 0.7103) == 4
     assert decimals(0.7, 0.7) == 2
     assert decimals(0.1, 0.1 + 1e-9) == 6
-
-
-def test_readings_are_short() -> None:
-    assert [reading(value) for value in (14.0, 0.123456, -1234567.8)] == ["14", "0.1235", "-1,234,568"]
-    assert reading(2.0**67) == "1.476e+20"

@@ -72,7 +72,8 @@ class BoundsView:
         from ..curves.private_bounds import CAPPED
 
         each = [curve] if isinstance(curve, Bounds) else [curve.across, curve.upwards]
-        words = ALPHA + "".join(f"\n{one.label}: {CAPPED}" for one in each if one.capped)
+        lines = [f"{one.label}: covers {one.covers}" + (f"; {CAPPED}" if one.capped else "") for one in each]
+        words = "\n".join([*lines, ALPHA])
         ends = {"lower": [one.lower for one in each], "upper": [one.upper for one in each]}
         return [Shown(words, {**ends, "alpha": [one.alpha for one in each]})]
 

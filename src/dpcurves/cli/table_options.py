@@ -240,7 +240,10 @@ class MostBins:
 class Covered:
     """How many records a bound should cover."""
 
-    coverage: Annotated[str, Option(help="The share of the records that each bound should cover.", metavar="P")]
+    coverage: Annotated[
+        str,
+        Option(help="The share of the records to be covered: of a plot of residuals, by the rectangle.", metavar="P"),
+    ]
 
     @property
     def share(self) -> str:

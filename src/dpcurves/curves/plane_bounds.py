@@ -43,7 +43,8 @@ class PlaneBounds(Result):
         """Draw the rectangle."""
         ends, labels = (self.across.bound, self.upwards.bound), (self.across.label, self.upwards.label)
         widest = [each.label for each in (self.across, self.upwards) if each.capped]
-        return display.draw_plane_bounds(ends, self.face, labels=labels, widest=widest, ax=ax, name=name)
+        covers = [f"{each.label} covers {each.covers}" for each in (self.across, self.upwards)]
+        return display.draw_plane_bounds(ends, self.face, labels=labels, covers=covers, widest=widest, ax=ax, name=name)
 
     def to_frame(self) -> Any:
         """Columns ``column``, ``lower`` and ``upper`` as a data frame of two rows."""
@@ -78,7 +79,7 @@ class PlaneBounds(Result):
 
     def _repr_html_(self) -> str:
         both = self.across, self.upwards
-        rows = [(each.label, each.in_words) for each in both]
+        rows = [row for each in both for row in ((each.label, each.in_words), (f"{each.label} covers", each.covers))]
         return card_of("Bounds", self.plot, rows, self.face)
 
 

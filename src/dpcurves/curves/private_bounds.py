@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 from fractions import Fraction
-from math import nan
+from math import ceil, isnan, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+SURE = 0.95
 CAPPED = "no interval seemed wide enough: this is the widest that was tried"
 
 
@@ -35,6 +36,7 @@ class Bounds(Result):
         capped: Whether no smaller interval seemed wide enough. The last one may cover less.
         alpha: How many records the interval may cover less than the asked share, or the one before it more, but for a
             chance of 0.05.
+        coverage: The share of these records that was asked for.
         label: The column.
         face: What stands on every picture.
         evidence: What was released: how often the unit was doubled.
@@ -43,6 +45,7 @@ class Bounds(Result):
     bound: float
     capped: bool
     alpha: float
+    coverage: float
     label: str
     face: Face
     evidence: Evidence
@@ -60,14 +63,25 @@ class Bounds(Result):
     @property
     def in_words(self) -> str:
         """The interval, and whether it is to be trusted less."""
-        return f"from {self.lower:.6g} to {self.upper:.6g}" + (f"; {CAPPED}" if self.capped else "")
+        ends = f"from {display.numeral(self.lower)} to {display.numeral(self.upper)}"
+        return ends + (f"; {CAPPED}" if self.capped else "")
+
+    @property
+    def covers(self) -> str:
+        """What share of the records the interval covers, and with which chance."""
+        share = f"{100 * self.coverage:.6g}%"
+        if self.capped or isnan(self.alpha):
+            return f"perhaps less than {share}, {display.RECORDS}"
+        fewer = display.numeral(ceil(self.alpha))
+        return f"{share}, or up to {fewer} records fewer, with chance {SURE:g}, {display.RECORDS}"
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
         """Draw the interval, and thinner those that are half and twice as wide."""
         wider = None if self.capped else 2 * self.bound
         return display.draw_bounds(
-            self.bound, self.face, label=self.label, narrower=self.bound / 2, wider=wider, ax=ax, name=name
-        )
+            self.bound, self.face, label=self.label, covers=self.covers, narrower=self.bound / 2, wider=wider, ax=ax,
+            name=name,
+        )  # fmt: skip
 
     def to_frame(self) -> Any:
         """Columns ``lower`` and ``upper`` as a data frame of one row."""
@@ -76,7 +90,7 @@ class Bounds(Result):
     def to_json(self) -> str:
         """The published format (``kind`` is ``bounds``)."""
         numbers = {"lower": self.lower, "upper": self.upper, "alpha": self.alpha}
-        question = {"label": self.label, "capped": self.capped}
+        question = {"label": self.label, "capped": self.capped, "coverage": self.coverage}
         return display.envelope(
             "bounds", numbers, self.face, {"question": question, "releases": [self.evidence.to_json()]}
         )
@@ -88,13 +102,14 @@ class Bounds(Result):
         question, (released,) = opened.evidence["question"], opened.evidence["releases"]
         upper, alpha = opened.arrays["upper"], opened.arrays["alpha"]
         evidence = Evidence.from_json(released)
-        return cls(float(upper), bool(question["capped"]), float(alpha), question["label"], opened.face, evidence)
+        coverage, label = float(question["coverage"]), question["label"]
+        return cls(float(upper), bool(question["capped"]), float(alpha), coverage, label, opened.face, evidence)
 
     def _in_short(self) -> tuple[str, ...]:
         return (self.label, f"{self.lower:g} to {self.upper:g}")
 
     def _repr_html_(self) -> str:
-        return card_of("Bounds", self.plot, [(self.label, self.in_words)], self.face)
+        return card_of("Bounds", self.plot, [(self.label, self.in_words), ("covers", self.covers)], self.face)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +172,8 @@ def bounded(query: BoundQuery, share: Fraction) -> Generator[Step, Release, tupl
     law, middle = release.plan.law, query.grid.cells // 2
     bounds = Bounds(
         bound=-float(query.grid.edge(np.array(middle - doublings))), capped=doublings == middle,
-        alpha=law.alpha(0.05) + query.spare if isinstance(law, Compared) else nan,
-        label=query.axes[0].column, face=face_of([release]), evidence=Evidence.of(release),
+        alpha=law.alpha(1 - SURE) + query.spare if isinstance(law, Compared) else nan,
+        coverage=float(query.coverage), label=query.axes[0].column, face=face_of([release]),
+        evidence=Evidence.of(release),
     )  # fmt: skip
     return bounds, release

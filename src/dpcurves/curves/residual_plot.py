@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .. import display
 from ..data import Axis, BoundQuery, Grid, Outside
-from ..data.query import LARGEST_LEAST
+from ..data.query import FINEST_SHARE, LARGEST_LEAST
 from ..postprocess import public_generator
 from ..postprocess.simplex import on_simplex
 from ..privacy import Exact, Model, declared
@@ -39,6 +39,8 @@ HIDDEN = 6
 GROWING, SEEN = Fraction(1, 4), 3
 """The part of the survey that grows a partition; and how many scales of the noise of its counts a divided box holds."""
 MOST_POINTS = 5000
+LEFT_OUT = 0.005
+"""The share of the records within the bounds that pictures may leave out, along each axis."""
 FINEST = 256
 
 
@@ -81,6 +83,29 @@ class ResidualPlot(Result):
             *edges, density, points, beyond / (within + beyond), (axes[0].column, axes[1].column), face, evidence
         )
 
+    @property
+    def window(self) -> tuple[FloatArray, FloatArray]:
+        """Edges of the cells that pictures show: from the first to the last that seem to hold records, and zero.
+
+        The bounds are powers of two around zero, so much of the plane may be empty. Along each axis at most one record
+        in 200 is left out.
+        """
+        across, upwards = (occupied(self.density.sum(axis=axis)) for axis in (1, 0))
+        middle = int(np.searchsorted(self.y_edges, 0.0))
+        upwards = slice(min(upwards.start, middle), max(upwards.stop, middle + 1))
+        return self.x_edges[across], self.y_edges[upwards]
+
+    @property
+    def unseen(self) -> float:
+        """The share of records that pictures do not show, beyond the bounds or beyond the `window`."""
+        x_edges, y_edges = self.window
+        columns, rows = (
+            slice(int(np.searchsorted(edges, seen[0])), int(np.searchsorted(edges, seen[-1])))
+            for edges, seen in ((self.x_edges, x_edges), (self.y_edges, y_edges))
+        )
+        seen = float(self.density[columns, rows].sum())
+        return 1 - (1 - self.outside) * min(seen, 1.0)
+
     def slices(self, count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Predictions in so many slices of about equal width: their middles, shares of records and mean residuals.
 
@@ -115,12 +140,15 @@ class ResidualPlot(Result):
     def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
         """Draw the synthetic scatter."""
         return display.draw_residual_points(
-            self.points, (self.x_edges, self.y_edges), self.labels, self.face, ax=ax, name=name
+            self.points, self.window, self.labels, self.face, unseen=self.unseen, ax=ax, name=name
         )
 
     def plot_density(self, ax: Axes | None = None) -> Axes:
         """Draw the density as a heat map."""
-        return display.draw_residual_density(self.density, (self.x_edges, self.y_edges), self.labels, self.face, ax=ax)
+        edges = self.x_edges, self.y_edges
+        return display.draw_residual_density(
+            self.density, edges, self.labels, self.face, window=self.window, unseen=self.unseen, ax=ax
+        )
 
     def to_frame(self) -> Any:
         """Columns ``predicted`` and ``residual`` of the synthetic points as a data frame."""
@@ -158,7 +186,11 @@ class ResidualPlot(Result):
         return (f"{len(self.points)} synthetic points",)
 
     def _repr_html_(self) -> str:
-        rows = [("synthetic points", str(len(self.points))), ("records beyond the bounds", f"{self.outside:.1%}")]
+        rows = [
+            ("synthetic points", display.numeral(len(self.points))),
+            ("records beyond the bounds", f"about {self.outside:.1%}"),
+            ("records not shown", f"about {self.unseen:.1%}"),
+        ]
         return card_of("Residual plot", self.plot, rows, self.face)
 
 
@@ -179,7 +211,8 @@ class ResidualPlotQuestion:
         predicted: The column of predictions.
         residual: The column of residuals. Infinite ones lie beyond all bounds.
         unit_predicted, unit_residual: What is doubled: public, about the size of values that matter.
-        coverage: The share of the records that each pair of bounds should cover; at most 6 decimals.
+        coverage: The share of the records that the rectangle should cover; at most 6 decimals. Each axis leaves out
+            half of the others at the most, for these may be different records.
         model: Where the model comes from; it has no default, and stands on the face.
         cells: How many cells each axis has: 256 at most.
         survey: How the plane is counted. None: by PrivTree, which divides no box that seems to hold fewer records than
@@ -233,10 +266,22 @@ class ResidualPlotQuestion:
         across, upwards = (
             bound_query(column, getattr(self, name), self.coverage, spare=spare, name=name) for column, name in columns
         )
-        return across, upwards
+        each = coverage_of_each(across.coverage)
+        return replace(across, coverage=each), replace(upwards, coverage=each)
 
     def _axis(self, column: str, bound: float) -> Axis:
         return Axis(column, Grid(-bound, bound, cells=self.cells, outside=Outside.APART))
+
+
+def coverage_of_each(both: Fraction) -> Fraction:
+    """What share each axis has to cover so that two of them cover `both` together, whatever lies where.
+
+    What either leaves out may be different records: each may leave out half. In millionths, rounded up.
+
+    >>> coverage_of_each(Fraction("0.95")), coverage_of_each(Fraction(1))
+    (Fraction(39, 40), Fraction(1, 1))
+    """
+    return Fraction(ceil((1 + both) / 2 * FINEST_SHARE), FINEST_SHARE)
 
 
 def bound_part(setting: Setting) -> Fraction:
@@ -291,6 +336,18 @@ def scattered(
     for index, ends in zip(np.unravel_index(cells, density.shape), edges, strict=True):
         axes.append(ends[index] + chance.random(size) * np.diff(ends)[index])
     return np.stack(axes, axis=1)
+
+
+def occupied(density: FloatArray) -> slice:
+    """Numbers of the edges from the first to the last cell that are left where each end gives up half of `LEFT_OUT`.
+
+    >>> occupied(np.array([0.0, 0.001, 0.6, 0.399, 0.0]))
+    slice(2, 5, None)
+    """
+    below = np.cumsum(density)
+    first = int(np.searchsorted(below, LEFT_OUT / 2, side="right"))
+    last = int(np.searchsorted(below, below[-1] - LEFT_OUT / 2, side="left"))
+    return slice(min(first, len(density) - 1), max(first, min(last, len(density) - 1)) + 2)
 
 
 def _table(rows: Any, columns: int) -> FloatArray:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from ..release import Face
 from .canvas import LANDSCAPE, canvas
 from .ink import GREY, explain, is_blank, next_ink
-from .lettering import legend_lettering, lettering, reading
+from .lettering import legend_lettering, lettering
+from .numerals import numeral
+from .shade import once
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MARGIN = 1.3
+MARGIN, ROOM = 1.3, 2.8
+LONGEST, WIDTH = 120, 48
+NEXT = "the next wider one; in white the ends of the next narrower one"
 WIDEST = "the widest tried"
 
 
@@ -22,6 +27,7 @@ def draw_bounds(
     face: Face,
     *,
     label: str,
+    covers: str,
     narrower: float,
     wider: float | None,
     ax: Axes | None = None,
@@ -33,12 +39,14 @@ def draw_bounds(
         bound: Its upper end.
         face: What is written below the picture.
         label: What the axis shows.
+        covers: Which share of the records it covers, and with which chance.
         narrower: Upper end of the interval that was tried before.
         wider: Upper end of the one that would have been tried next; None: this was the last one.
         ax: Where to draw; None: in a new figure. Several intervals stand one above the other.
         name: What the legend calls it.
     """
     from .footnote import Footnote, sign
+    from .ticks import write_plainly
 
     ax = canvas(ax, LANDSCAPE)
     ink, note = next_ink(ax), Footnote.of(ax)
@@ -47,13 +55,16 @@ def draw_bounds(
         ax.axvline(0, color=GREY, linewidth=0.8)
         ax.set_yticks([])
         ax.set_xlabel(lettering(label), parse_math=False)
-    words = f"from {reading(-bound)} to {reading(bound)}" + ("" if wider is not None else f", {WIDEST}")
+    words = f"from {numeral(-bound)} to {numeral(bound)}" + ("" if wider is not None else f", {WIDEST}")
     title = words if name is None else f"{legend_lettering(name)}: {words}"
     if wider is not None:
-        ax.plot([-wider, wider], [height] * 2, color=ink.color, linewidth=1, alpha=0.45, marker="|")
-    ax.plot([-bound, bound], [height] * 2, color=ink.color, linewidth=5, solid_capstyle="butt", label=title)
+        ends, beside = [-wider, wider], once(ax, NEXT)
+        ax.plot(ends, [height] * 2, color=ink.color, linewidth=1, alpha=0.45, marker="|", label=beside)
+    said = f"{title}\ncovers {covers}"
+    ax.plot([-bound, bound], [height] * 2, color=ink.color, linewidth=5, solid_capstyle="butt", label=said)
     ax.plot([-narrower, narrower], [height] * 2, color="white", linewidth=0, marker="|", markersize=5)
     ax.set_ylim(-1, height + 2)
+    write_plainly(ax)
     explain(ax, "best")
     sign(ax, face, name)
     return ax
@@ -64,6 +75,7 @@ def draw_plane_bounds(
     face: Face,
     *,
     labels: tuple[str, str],
+    covers: Sequence[str] = (),
     widest: Sequence[str] = (),
     ax: Axes | None = None,
     name: str | None = None,
@@ -74,11 +86,13 @@ def draw_plane_bounds(
         bounds: Its upper ends along the x axis and along the y axis.
         face: What is written below the picture.
         labels: What the axes show.
+        covers: Which share of the records each covers, and with which chance.
         widest: Columns for which no wider one was tried.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls it.
     """
     from .footnote import sign
+    from .ticks import write_plainly
 
     ax = canvas(ax, LANDSCAPE)
     ink = next_ink(ax)
@@ -87,15 +101,17 @@ def draw_plane_bounds(
         ax.axhline(0, color=GREY, linewidth=0.8)
         ax.axvline(0, color=GREY, linewidth=0.8)
         ax.set_xlim(-MARGIN * across, MARGIN * across)
-        ax.set_ylim(-MARGIN * upwards, MARGIN * upwards)
+        ax.set_ylim(-MARGIN * upwards, ROOM * upwards)
         ax.set_xlabel(lettering(labels[0]), parse_math=False)
         ax.set_ylabel(lettering(labels[1]), parse_math=False)
-    words = f"± {reading(across)} by ± {reading(upwards)}"
+    words = f"± {numeral(across)} by ± {numeral(upwards)}"
     words += "".join(f", {WIDEST} for {lettering(column)}" for column in widest)
     title = words if name is None else f"{legend_lettering(name)}: {words}"
     corners = [-across, across, across, -across, -across], [-upwards, -upwards, upwards, upwards, -upwards]
     ax.fill(*corners, color=ink.color, alpha=0.12, linewidth=0)
-    ax.plot(*corners, color=ink.color, linestyle=ink.dash, label=title)
+    said = "\n".join((title, *(part for line in covers for part in wrap(lettering(line, LONGEST), WIDTH))))
+    ax.plot(*corners, color=ink.color, linestyle=ink.dash, label=said)
+    write_plainly(ax)
     explain(ax, "best")
     sign(ax, face, name)
     return ax

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 MOST = 60
-LARGE = 1e9
 
 
 def lettering(text: object, most: int = MOST) -> str:
@@ -32,12 +31,3 @@ def decimals(*numbers: float) -> int:
         if len({round(number, digits) for number in numbers}) == len(set(numbers)):
             return digits
     return 6
-
-
-def reading(value: float) -> str:
-    """A number as it is read off a picture.
-
-    >>> reading(-16.9312), reading(123456.78)
-    ('-16.93', '123,457')
-    """
-    return f"{value:,.0f}" if 1000 <= abs(value) < LARGE else f"{value:.4g}"

@@ -17,14 +17,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Labels = tuple[str, str]
+SYNTHETIC = "synthetic points, none a record"
 
 
 def draw_residual_points(
     points: ArrayLike,
-    edges: tuple[Floats, Floats],
+    window: tuple[Floats, Floats],
     labels: Labels,
     face: Face,
     *,
+    unseen: float,
     ax: Axes | None = None,
     name: str | None = None,
 ) -> Axes:
@@ -32,28 +34,37 @@ def draw_residual_points(
 
     Args:
         points: Of shape ``(n, 2)``: a prediction and a residual each.
-        edges: Of the cells that they were drawn from, along either axis.
+        window: Edges of the cells that are shown, along either axis.
         labels: What the axes show.
         face: What is written below the picture.
+        unseen: The share of the records that lie elsewhere.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the model.
     """
     from .footnote import sign
+    from .ticks import write_plainly
 
     ax = canvas(ax, LANDSCAPE)
     ink = next_ink(ax)
-    _frame(ax, edges, labels)
+    _frame(ax, window, labels)
     across, upwards = np.asarray(points, dtype=float).reshape(-1, 2).T
-    words = None if name is None else legend_lettering(name)
+    words = SYNTHETIC if name is None else f"{legend_lettering(name)}: {SYNTHETIC}"
     ax.scatter(across, upwards, s=5, color=ink.color, alpha=0.5, linewidths=0, label=words)
-    if words is not None:
-        explain(ax, "best")
+    _tell(ax, unseen)
+    write_plainly(ax)
     sign(ax, face, name)
     return ax
 
 
 def draw_residual_density(
-    density: ArrayLike, edges: tuple[Floats, Floats], labels: Labels, face: Face, *, ax: Axes | None = None
+    density: ArrayLike,
+    edges: tuple[Floats, Floats],
+    labels: Labels,
+    face: Face,
+    *,
+    window: tuple[Floats, Floats],
+    unseen: float,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw how records are spread over predictions and residuals as a heat map.
 
@@ -62,18 +73,29 @@ def draw_residual_density(
         edges: Of the cells, along either axis.
         labels: What the axes show.
         face: What is written below the picture.
+        window: Edges of the cells that are shown.
+        unseen: The share of the records that lie elsewhere.
         ax: Where to draw; None: in a new figure.
     """
     from .footnote import sign
+    from .ticks import write_plainly
 
     ax = canvas(ax, LANDSCAPE)
-    _frame(ax, edges, labels)
+    _frame(ax, window, labels)
     areas = np.outer(np.diff(edges[0]), np.diff(edges[1]))
     height = np.asarray(density, dtype=float) / areas
     # The root shows thin tails beside a dense middle.
     ax.pcolormesh(*edges, np.sqrt(height).T, cmap="Blues", rasterized=True, zorder=0)
+    _tell(ax, unseen)
+    write_plainly(ax)
     sign(ax, face, None)
     return ax
+
+
+def _tell(ax: Axes, unseen: float) -> None:
+    """How many records lie outside of the picture, in the legend."""
+    ax.plot([], [], " ", label=f"about {unseen:.1%} of the records lie outside")
+    explain(ax, "best")
 
 
 def _frame(ax: Axes, edges: tuple[Floats, Floats], labels: Labels) -> None:
