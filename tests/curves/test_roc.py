@@ -207,3 +207,26 @@ def test_the_upper_end_of_the_grid_is_not_outside() -> None:
     roc = answer(RocQuestion("y", "s", APART, cuts=Cuts.FIXED), table, HUGE, both(4)[1], seed=1)
     assert (roc.thresholds[1], roc.tpr[1]) == (np.nextafter(1.0, 2), 0.5)
     assert roc.auc == 1.0
+
+
+@pytest.mark.parametrize("scores", ["inside", "outside"])
+@pytest.mark.parametrize("adjacency", both(len(LABELS)))
+def test_intervals_hold_the_area_of_exact_scores_wherever_they_lie(
+    adjacency: AddRemove | ReplaceOne, scores: str
+) -> None:
+    fine = SCORES + DRAW.random(len(SCORES)) / 100 if scores == "inside" else 3 * LOGITS
+    exact, level, releases, held = roc_auc_score(LABELS, fine), 0.9, 100, 0
+    for seed in range(releases):
+        low, high = answer(
+            RocQuestion("y", "s"), {"y": LABELS, "s": fine}, PrivacyLoss.pure(5), adjacency, seed
+        ).auc_interval(level)
+        held += low <= exact <= high
+    assert held / releases >= level - 4 * sqrt(level * (1 - level) / releases)  # 4 sigma
+
+
+def test_without_noise_the_interval_is_what_ties_leave_open() -> None:
+    ranked = {"y": np.array([0, 0, 1, 1] * 50), "s": np.array([0.1, 0.2, 0.3, 0.4] * 50)}
+    one_cell = RocQuestion("y", "s", Grid(0, 1, cells=1), cuts=Cuts.FIXED)
+    assert answer(one_cell, ranked, HUGE, both(200)[1], seed=1).auc_interval(0.95) == (0, 1)
+    four = RocQuestion("y", "s", Grid(0, 1, cells=4), cuts=Cuts.FIXED)
+    assert answer(four, ranked, HUGE, both(200)[1], seed=1).auc_interval(0.95) == pytest.approx((1, 1), abs=1e-6)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpcurves.postprocess import auc, auc_of_counts, roc_points
+from dpcurves.postprocess import auc, auc_ends, auc_of_counts, roc_points
 
 
 @st.composite
@@ -68,3 +68,14 @@ def test_areas_are_taken_for_all_draws_at_once() -> None:
     areas = auc_of_counts(table[0], table[1])
     assert areas.shape == (3, 5)
     assert areas[2, 4] == pytest.approx(pairs_won(table[0, 2, 4], table[1, 2, 4]))
+
+
+@given(tables(0, 3).filter(lambda table: table.sum(axis=1).min() > 0))
+def test_the_ends_of_the_area_are_reached_by_the_worst_and_the_best_order_within_cells(
+    table: NDArray[np.float64],
+) -> None:
+    lowest, highest = auc_ends(*table)
+    worst, best = np.zeros((2, 2, 2 * table.shape[1]))
+    worst[0, ::2], worst[1, 1::2] = table
+    best[0, 1::2], best[1, ::2] = table
+    assert (lowest, highest) == pytest.approx((pairs_won(*worst), pairs_won(*best)))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .. import display
 from ..data import Axis, CountQuery, Grid, Outside, Read
 from ..data.axis import Category
-from ..postprocess import auc, auc_of_counts, drawn_even, interval, noise_draws, roc_points, unbiased, upper_quantile
+from ..postprocess import auc, auc_ends, drawn_even, noise_draws, roc_points, unbiased, upper_quantile
 from ..postprocess.generator import draws_for, public_generator
 from ..postprocess.roc import LEAST_MASS
 from ..privacy.given import chance, chosen
@@ -68,7 +68,10 @@ class ROC(Result):
     def auc_interval(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> tuple[float, float]:
-        """Two areas that have the AUC of the records between them with chance `level`, scores of one cell being tied.
+        """Two areas that have the AUC of these records, by their exact scores, between them with chance `level`.
+
+        How scores rank within a cell was not counted: each end takes the order that is the worst for it, so that the
+        interval holds whether scores are tied there or not.
 
         With `population`, the AUC of all that they were drawn from (independent units of one record; variance at most
         AUC (1 - AUC) over the smaller class, Birnbaum and Klose 1957).
@@ -76,31 +79,31 @@ class ROC(Result):
         From 0 to 1 where noise alone may have made the counts of a class: then there may be no area to hold.
         """
         level = chance("level", level)
-        deviations, of_classes = self._deviations(generator)
+        (below, above), of_classes = self._deviations(generator)
         if population:
-            deviations = deviations + self._sampling(len(deviations), generator)
+            sampling = self._sampling(len(below), generator)
+            below, above = below + sampling, above + sampling
         if self._may_lack_a_class(of_classes, level):
             return 0.0, 1.0
-        low, high = interval(self._unbiased_auc, deviations, level)
+        lowest, highest = auc_ends(positive=self._unbiased[1], negative=self._unbiased[0])
+        each = (1 + level) / 2
+        low, high = lowest - upper_quantile(below, each), highest + upper_quantile(-above, each)
         return float(np.clip(low, 0.0, 1.0)), float(np.clip(high, 0.0, 1.0))
 
     @cached_property
     def _unbiased(self) -> FloatArray:
         return unbiased(self.evidence.sums, self.evidence.values, self.evidence.total).cells
 
-    @property
-    def _unbiased_auc(self) -> float:
-        return float(auc_of_counts(positive=self._unbiased[1], negative=self._unbiased[0]))
-
     def _deviations(self, generator: np.random.Generator | None) -> tuple[FloatArray, FloatArray]:
-        """Simulated noise of the area that is read from the unbiased counts, and of the two classes, (draws, 2)."""
+        """Simulated noise of the least and the largest area, (2, draws), and of the two classes, (draws, 2)."""
         law, total = self.evidence.sums, self.evidence.total
-        areas, classes = [], []
+        ends, classes = [], []
         for cells, _ in noise_draws(law, total, draws_for(law.cells), public_generator(generator)):
             noisy = self._unbiased + cells
-            areas.append(auc_of_counts(positive=noisy[:, 1], negative=noisy[:, 0]))
+            ends.append(auc_ends(positive=noisy[:, 1], negative=noisy[:, 0]))
             classes.append(cells.sum(axis=-1))
-        return np.concatenate(areas) - self._unbiased_auc, np.concatenate(classes)
+        exact = np.array(auc_ends(positive=self._unbiased[1], negative=self._unbiased[0]))
+        return np.concatenate(ends, axis=-1) - exact[:, None], np.concatenate(classes)
 
     def _may_lack_a_class(self, of_classes: FloatArray, level: float) -> bool:
         """Whether the noise of a class, with chance ``(1 - level) / 2``, is all that was counted of it but a half."""

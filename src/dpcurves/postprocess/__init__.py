@@ -28,7 +28,7 @@ from .noise_graph import NoiseGraph, noise_graph
 from .outward import cell_at, ends_at, inside
 from .path_quantile import PathQuantile
 from .reading import drawn_even, smoothed, unbiased, unbiased_batch
-from .roc import auc, auc_of_counts, roc_points
+from .roc import auc, auc_ends, auc_of_counts, roc_points
 from .sampling import mean_counts
 from .shrinkage import shrunken
 from .simulate import noise_by_source, noise_draws
@@ -42,13 +42,14 @@ from .weighted_isotonic import weighted_isotonic
 
 __all__ = [
     "DRAWS", "AtMost", "Band", "Bracket", "Ceiling", "Distribution", "Estimate", "Exactly", "GroupNoise", "Groups",
-    "NoiseGraph", "PathQuantile", "Weighed", "area_between", "auc", "auc_of_counts", "auc_of_steps", "binormal_tpr",
-    "bisected", "cell_at", "counts_to_prefixes", "crowded_ends", "drawn_even", "dvoretzky", "ends_at", "energy_between",
-    "hosmer_lemeshow", "inside", "interval", "inverse_at", "largest_gap", "least_squares", "least_squares_batch",
-    "mean_counts", "mean_residuals", "measured_edges", "monotone_hull", "monotone_prefixes", "noise_by_source",
-    "noise_draws", "noise_graph", "non_decreasing", "path_graph", "population_band", "positive_intervals",
-    "prefix_graph", "public_generator", "regular_bounds", "residual_envelope", "roc_points", "share_intervals",
-    "shrunken", "simulated_p_value", "simultaneous_band", "simultaneous_errors", "smooth_absolute", "smooth_squares",
-    "smoothed", "subtracted_prefixes", "subtraction_graph", "subtraction_variances", "tail_bound", "unbiased",
-    "unbiased_batch", "upper_quantile", "upper_quantiles", "value_at", "wavelet_estimate", "weighted_isotonic",
+    "NoiseGraph", "PathQuantile", "Weighed", "area_between", "auc", "auc_ends", "auc_of_counts", "auc_of_steps",
+    "binormal_tpr", "bisected", "cell_at", "counts_to_prefixes", "crowded_ends", "drawn_even", "dvoretzky", "ends_at",
+    "energy_between", "hosmer_lemeshow", "inside", "interval", "inverse_at", "largest_gap", "least_squares",
+    "least_squares_batch", "mean_counts", "mean_residuals", "measured_edges", "monotone_hull", "monotone_prefixes",
+    "noise_by_source", "noise_draws", "noise_graph", "non_decreasing", "path_graph", "population_band",
+    "positive_intervals", "prefix_graph", "public_generator", "regular_bounds", "residual_envelope", "roc_points",
+    "share_intervals", "shrunken", "simulated_p_value", "simultaneous_band", "simultaneous_errors", "smooth_absolute",
+    "smooth_squares", "smoothed", "subtracted_prefixes", "subtraction_graph", "subtraction_variances", "tail_bound",
+    "unbiased", "unbiased_batch", "upper_quantile", "upper_quantiles", "value_at", "wavelet_estimate",
+    "weighted_isotonic",
 ]  # fmt: skip
