@@ -18,8 +18,8 @@ from dpcurves.postprocess import (
     least_squares,
     measured_edges,
     monotone_hull,
-    noise_draws,
     population_band,
+    prefix_noise,
     simultaneous_band,
     upper_quantile,
 )
@@ -39,8 +39,7 @@ def curve_of(law: Measured, values: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def deviations_of(law: Measured, draws: int) -> NDArray[np.float64]:
-    ((cells, _),) = noise_draws(law, TOTAL, draws, np.random.default_rng(2))
-    return counts_to_prefixes(cells)[:, 0] / TOTAL
+    return prefix_noise(law, TOTAL, draws, np.random.default_rng(2)) / TOTAL
 
 
 def releases_of(law: Measured) -> NDArray[np.int64]:

@@ -11,9 +11,9 @@ from dense_least_squares import dense_least_squares
 from numpy.typing import NDArray
 from scipy.stats import chi2, norm
 
-from dpcurves.postprocess import counts_to_prefixes, noise_by_source, noise_draws
+from dpcurves.postprocess import counts_to_prefixes, noise_by_source, noise_draws, prefix_noise, unbiased_batch
 from dpcurves.postprocess import simulate as simulation
-from dpcurves.postprocess.simulate import WIDE_GAUSSIAN, WIDE_LAPLACE, draw
+from dpcurves.postprocess.simulate import WIDE_GAUSSIAN, WIDE_LAPLACE, draw, of_intervals, raw_noise
 from dpcurves.release import Family, Level, Measured, Noise
 from dpcurves.release.prefix_error import prefix_variances
 
@@ -110,3 +110,19 @@ def test_what_each_value_does_to_the_cells_adds_up_to_their_covariance(law: Meas
     seen, expected = np.cov(cells.reshape(40_000, -1).T), sources.T @ sources
     largest = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
     assert np.abs(seen - expected).max() <= 4 * np.sqrt(5 / 40_000) * largest.max()
+
+
+@pytest.mark.parametrize("total", [None, 0])
+def test_sums_of_intervals_need_no_cells(total: int | None) -> None:
+    law = Measured(1, 9, (*MERGED.levels,), LAPLACE)
+    noise = raw_noise(law, 5, np.random.default_rng(1))
+    cells, short = (unbiased_batch(each, noise, total)[0][:, 0] for each in (law, of_intervals(law)))
+    np.testing.assert_allclose(np.cumsum(short, axis=-1), np.cumsum(cells, axis=-1)[:, law.bounds[1:] - 1], atol=1e-9)
+
+
+@pytest.mark.parametrize("law", [Measured(1, 9, MERGED.levels, LAPLACE), Measured(1, 7, TREE.levels, LAPLACE)])
+def test_noise_of_prefixes_has_the_variances_that_are_exact(law: Measured) -> None:
+    noise = prefix_noise(law, total=1, draws=5000, generator=np.random.default_rng(3))
+    exact = prefix_variances(law, total_is_public=True)[0][law.bounds]
+    assert noise.shape == (5000, len(law.bounds))
+    np.testing.assert_allclose((noise**2).mean(axis=0), exact, rtol=4 * sqrt(5 / 5000))  # kurtosis is 6 at most

@@ -97,7 +97,7 @@ class Bins(Result):
     def _around(self, level: float, generator: np.random.Generator | None) -> FloatArray:
         known = np.flatnonzero(self.prefixes.measured)
         places = self.prefixes.grid.edges[known]
-        below, noise = _closed(self.prefixes.unbiased_shares[known], self.prefixes.deviations(generator)[:, known])
+        below, noise = _closed(self.prefixes.unbiased_shares[known], self.prefixes.deviations(generator))
         left, right = self.x[:-1], self.x[1:]
         around = np.searchsorted(places, left, side="right"), np.searchsorted(places, right) + 1
         begin, end = np.searchsorted(places, left) + 1, np.searchsorted(places, right, side="right")

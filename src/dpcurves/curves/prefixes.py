@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Grid, Outside
-from ..postprocess import drawn_even, measured_edges, monotone_prefixes, noise_draws, unbiased
+from ..postprocess import drawn_even, measured_edges, monotone_prefixes, prefix_noise, unbiased
 from ..postprocess.generator import draws_for, public_generator
-from ..release import Evidence
+from ..release import Evidence, NoisySums
 from .refining import Looks
 
 FloatArray = NDArray[np.float64]
+MOST_KEPT = 2**22
+"""Numbers of simulated noise that are kept for other curves of the same law: 32 MB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,13 +92,12 @@ class Prefixes:
         return edges[1:-1] if self.grid.outside is Outside.APART else edges
 
     def deviations(self, generator: np.random.Generator | None) -> FloatArray:
-        """Simulated noise of `unbiased_shares`, of shape ``(draws, cells + 1)``."""
+        """Simulated noise of `unbiased_shares` at the edges that were measured, of shape ``(draws, measured)``."""
         law, total = self.evidence.sums, self.evidence.total
-        chunks = []
-        for cells, _ in noise_draws(law, total, draws_for(law.cells), public_generator(generator)):
-            noisy = np.cumsum(self._unbiased + cells[:, 0], axis=-1)
-            chunks.append(self._at_edges(noisy / np.maximum(noisy[:, -1:], 1.0)))
-        return np.concatenate(chunks) - self.unbiased_shares
+        noise = _public_noise(law, total is not None) if generator is None else _noise(law, total, generator)
+        below = np.append(0.0, np.cumsum(self._unbiased))[law.bounds]
+        shares = (below + noise) / np.maximum(below[-1] + noise[:, -1:], 1.0) - below / self._own_total
+        return np.asarray(shares[:, 1:-1] if self.grid.outside is Outside.APART else shares)
 
     @cached_property
     def _looks(self) -> Looks:
@@ -124,3 +125,25 @@ class Prefixes:
             return np.asarray(cumulated[..., :-1])
         zero = np.zeros((*cumulated.shape[:-1], 1))
         return np.concatenate([zero, cumulated], axis=-1)
+
+
+def _public_noise(law: NoisySums, total_is_public: bool) -> FloatArray:
+    """From the fixed seed, so that of one law it is always the same: kept for the next curve, if it is not too large.
+
+    The curves of all categories have one law.
+    """
+    small = draws_for(len(law.bounds)) * len(law.bounds) <= MOST_KEPT
+    return (_kept_noise if small else _fixed_noise)(law, total_is_public)
+
+
+def _fixed_noise(law: NoisySums, total_is_public: bool) -> FloatArray:
+    found = _noise(law, 0 if total_is_public else None, public_generator(None))
+    found.flags.writeable = False
+    return found
+
+
+_kept_noise = lru_cache(maxsize=2)(_fixed_noise)  # a pure function of public facts
+
+
+def _noise(law: NoisySums, total: int | None, generator: np.random.Generator) -> FloatArray:
+    return prefix_noise(law, total, draws_for(len(law.bounds)), generator)

@@ -31,7 +31,7 @@ from .reading import drawn_even, smoothed, unbiased, unbiased_batch
 from .roc import auc, auc_ends, auc_of_counts, roc_points
 from .sampling import mean_counts
 from .shrinkage import shrunken
-from .simulate import noise_by_source, noise_draws
+from .simulate import noise_by_source, noise_draws, prefix_noise
 from .smoothing_absolute import smooth_absolute
 from .smoothing_squares import smooth_squares
 from .subtraction import subtracted_prefixes, subtraction_variances
@@ -47,9 +47,9 @@ __all__ = [
     "energy_between", "hosmer_lemeshow", "inside", "interval", "inverse_at", "largest_gap", "least_squares",
     "least_squares_batch", "mean_counts", "mean_residuals", "measured_edges", "monotone_hull", "monotone_prefixes",
     "noise_by_source", "noise_draws", "noise_graph", "non_decreasing", "path_graph", "population_band",
-    "positive_intervals", "prefix_graph", "public_generator", "regular_bounds", "residual_envelope", "roc_points",
-    "share_intervals", "shrunken", "simulated_p_value", "simultaneous_band", "simultaneous_errors", "smooth_absolute",
-    "smooth_squares", "smoothed", "subtracted_prefixes", "subtraction_graph", "subtraction_variances", "tail_bound",
-    "unbiased", "unbiased_batch", "upper_quantile", "upper_quantiles", "value_at", "wavelet_estimate",
-    "weighted_isotonic",
+    "positive_intervals", "prefix_graph", "prefix_noise", "public_generator", "regular_bounds", "residual_envelope",
+    "roc_points", "share_intervals", "shrunken", "simulated_p_value", "simultaneous_band", "simultaneous_errors",
+    "smooth_absolute", "smooth_squares", "smoothed", "subtracted_prefixes", "subtraction_graph",
+    "subtraction_variances", "tail_bound", "unbiased", "unbiased_batch", "upper_quantile", "upper_quantiles",
+    "value_at", "wavelet_estimate", "weighted_isotonic",
 ]  # fmt: skip

@@ -31,7 +31,7 @@ def simultaneous_band(
 
     Args:
         curve: The unbiased linear estimate, (points,). Not the isotonic one.
-        deviations: Its simulated noise, (draws, points).
+        deviations: Its simulated noise at the known points, (draws, known points).
         level: The chance to hold all of the curve, over the noise.
         known: Points that were measured. The others lie inside merged cells, where the curve can rise anywhere: the
             band spans both measured neighbours. None: all.
@@ -44,7 +44,7 @@ def simultaneous_band(
     """
     measured = np.ones(curve.shape, dtype=np.bool_) if known is None else known
     half = np.full(curve.shape, np.inf)
-    half[measured] = simultaneous_errors(deviations[:, measured], level)
+    half[measured] = simultaneous_errors(deviations, level)
     return monotone_hull(curve - half, curve + half)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import expm1, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..release import Family, Noise, NoisySums
+from ..release import Family, Level, Measured, Noise, NoisySums
 from .reading import unbiased_batch
 from .tree import FloatArray
 
@@ -38,6 +39,44 @@ def noise_draws(
     chunk = max(1, VALUES_AT_ONCE // max(law.size, law.rows * law.cells))
     for start in range(0, draws, chunk):
         yield unbiased_batch(law, raw_noise(law, min(chunk, draws - start), generator), known)
+
+
+def prefix_noise(law: NoisySums, total: int | None, draws: int, generator: np.random.Generator) -> FloatArray:
+    """Noise of the sums of the first intervals of the one row of a law, drawn afresh: (draws, intervals + 1).
+
+    Between the ends of the finest intervals nothing was measured, so these are simulated alone: as fast, and as small,
+    as there are few of them, however many cells there are.
+
+    Args:
+        law: The law of the release, of one row.
+        total: As given to `unbiased`; it matters only whether it is known.
+        draws: How many.
+        generator: As for `noise_draws`.
+    """
+    short = of_intervals(law) if isinstance(law, Measured) else law
+    found = np.zeros((draws, len(short.bounds)))
+    first = 0
+    for cells, _ in noise_draws(short, total, draws, generator):
+        sums = np.cumsum(cells[:, 0], axis=-1)
+        found[first : first + len(sums), 1:] = sums[:, short.bounds[1:] - 1]
+        first += len(sums)
+    return found
+
+
+def of_intervals(law: Measured) -> Measured:
+    """The same law with the finest intervals as its cells.
+
+    >>> from fractions import Fraction
+    >>> noise = Noise(Family.LAPLACE, Fraction(1))
+    >>> of_intervals(Measured(1, 9, (Level((0, 6), noise), Level(range(0, 9, 3), noise)), None)).levels[0].starts
+    (0, 2)
+    """
+    bounds = law.bounds
+    if len(bounds) == law.cells + 1:
+        return law
+    coarse = (Level(tuple(np.searchsorted(bounds, level.first).tolist()), level.noise) for level in law.levels[:-1])
+    finest = Level(range(len(bounds) - 1), law.levels[-1].noise)
+    return replace(law, cells=len(bounds) - 1, levels=(*coarse, finest))
 
 
 def noise_by_source(law: NoisySums, total: int | None) -> FloatArray:
