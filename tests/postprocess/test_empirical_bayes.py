@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from plain_splits import plain_estimate
 
 from dpcurves.postprocess.dyadic import Dyadic
-from dpcurves.postprocess.empirical_bayes import Splits, estimate, least_squares_total
+from dpcurves.postprocess.empirical_bayes import Splits, estimate, least_squares_total, reestimate
 from dpcurves.postprocess.known import Known, gather
 from dpcurves.postprocess.layout import WHOLE
 from dpcurves.postprocess.least_squares import least_squares
@@ -155,3 +155,40 @@ def test_a_count_in_doubt_puts_its_split_in_doubt() -> None:
     laws = [Measured(1, 4, (level,), missing=None) for level in halves]
     sure, unsure = (estimate(gather(layout, [(law, [800, 200])]), 1000) for law in laws)
     assert unsure.variance[3] / unsure.counts[3] ** 2 > sure.variance[3] / sure.counts[3] ** 2
+
+
+def test_an_estimate_that_knows_nothing_is_made_again_just_so() -> None:
+    layout = Dyadic.plain(64)
+    law = look(layout, Noise(Family.LAPLACE, Fraction(8)))
+    known = gather(layout, [(law, released(law, data(64)["normal"], seed=1))])
+    once = estimate(known, 900)
+    nothing = Splits(layout, once.counts, np.full(layout.nodes, np.inf), once.even)
+    assert np.array_equal(reestimate(known, 900, nothing).counts, once.counts)
+
+
+@pytest.mark.parametrize("kind", ["even", "one cell", "nothing", "normal", "ends"])
+@pytest.mark.parametrize("cells", [1, 2, 5, 100])
+@pytest.mark.parametrize("parameter", [Fraction(1, 10**9), Fraction(5), Fraction(10**12)])
+def test_whatever_was_released_it_is_also_sound_once_more(cells: int, kind: str, parameter: Fraction) -> None:
+    for make, family in zip(LAYOUTS, Family, strict=True):
+        layout = make(cells)
+        law = look(layout, Noise(family, parameter))
+        values = released(law, data(cells)[kind], seed=2)
+        known = gather(layout, [(law, values)])
+        once = estimate(known, float(values[0]))
+        sound(reestimate(known, float(values[0]), once), float(values[0]))
+
+
+def test_where_every_other_cell_is_empty_prefixes_are_better_once_more() -> None:
+    """Counts of empty cells are noise alone: of 40 releases the error is less by a tenth or more."""
+    layout, noise = Dyadic.plain(128), Noise(Family.LAPLACE, Fraction(6))
+    truth = np.where(np.arange(128) % 2 == 0, np.random.default_rng(3).integers(500, 1500, 128), 0)
+    law = look(layout, noise, depths=(2, 7))
+    errors = []
+    for seed in range(40):
+        known = gather(layout, [(law, released(law, truth, seed))])
+        once = estimate(known, float(truth.sum()))
+        again = reestimate(known, float(truth.sum()), once)
+        errors.append([np.square(np.cumsum(each.cells - truth)).mean() for each in (once, again)])
+    first, second = np.mean(errors, axis=0)
+    assert second < 0.81 * first

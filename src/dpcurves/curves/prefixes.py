@@ -25,10 +25,14 @@ MOST_KEPT = 2**22
 class Prefixes:
     """Readings of one row of counts along a grid.
 
-    What is best is read from all turns; what has to be unbiased, from the last one alone. Its intervals were chosen
-    with the answers of earlier turns, so given these its noise is drawn from its law, and intervals and bands that it
-    makes cover as often as they say, whatever came before. Merged with the earlier turns they might not: where their
-    noise was high or low decided where the last turn looked.
+    What is best is read from all turns; what has to be unbiased, from the last one alone, so that bands and intervals
+    cover as often as they say. *Proof.* Let A be the earlier answers. They fix the intervals of the last turn and the
+    law of its noise, which is drawn afresh: given A, its unbiased reading at the ends of its intervals is off by noise
+    of a known law, so a bound that is simulated from this law holds at all ends at once with chance `level` given A.
+    Inside an interval the curve, which does not fall, lies between its ends, whatever the interval holds. A chance that
+    is `level` given each A is `level`. Hence A may choose intervals by any rule, also by how wide the band will be:
+    that changes its width, not its coverage. Merged with the earlier turns a reading might not cover: where their noise
+    was high or low decided where the last turn looked.
 
     Attributes:
         evidence: Counts of one row of cells: of the last turn, if there were several.
@@ -107,7 +111,7 @@ class Prefixes:
     def _best(self) -> FloatArray:
         """Cells with the least expected error, (1, cells)."""
         if self.earlier:
-            return self._looks.splits.cells[None]
+            return self._looks.cells[None]
         return drawn_even(self.evidence.sums, self.evidence.values, self.evidence.total)
 
     @cached_property

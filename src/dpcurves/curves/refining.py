@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..data import Axis, Hint, PartitionQuery
 from ..data.grid import MOST_LAID_OUT
 from ..postprocess.dyadic import Dyadic
-from ..postprocess.empirical_bayes import Splits, estimate, least_squares_total
+from ..postprocess.empirical_bayes import Splits, estimate, least_squares_total, reestimate
 from ..postprocess.known import Known, gather
 from ..postprocess.refinement import SHARES, Tilings, first_look, is_dense, is_glance, refinement
 from ..postprocess.tree import LEAST_VARIANCE
@@ -59,6 +59,11 @@ class Looks:
     def splits(self) -> Splits:
         """The counts of all intervals, by empirical Bayes."""
         return estimate(self.known, self.total)
+
+    @cached_property
+    def cells(self) -> FloatArray:
+        """The best count of each cell, (cells,): by empirical Bayes once more."""
+        return reestimate(self.known, self.total, self.splits).cells
 
     @cached_property
     def _missing(self) -> tuple[float, float]:

@@ -9,6 +9,7 @@ up to the total that was given.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -42,6 +43,8 @@ END_PRIOR = np.array([0.1 / SMOOTH] * SMOOTH + [0.7, 0.2])
 """Of cells at the ends: whether they hold anything is asked, rather than whether as much as any other cell."""
 EVEN = 0.5
 """Chance that records lie evenly all over the grid, before anything is known."""
+DOUBT = 5.0
+"""So many times the variance of its splits is an estimate mistrusted where it is used to make a better one."""
 NEGLIGIBLE = 1e-9
 """With a smaller chance, that they do is not considered."""
 
@@ -187,9 +190,31 @@ def estimate(known: Known, total: float) -> Splits:
     >>> estimate(Known.nothing(Layout.nested([np.array([0, 3])])), total=6).cells
     array([2., 2., 2.])
     """
+    return _descended(known.layout, _ascend(known), total)
+
+
+def reestimate(known: Known, total: float, before: Splits) -> Splits:
+    """The same once more, with what the first estimate has found: a second pass upwards, and one downwards.
+
+    Least squares add up the counts of two halves, and their noises. If one half has nothing, its count is noise alone:
+    then the other half tells better what both have. So halves are weighed here by how the first estimate splits their
+    parent, which is believed up to `DOUBT` times the variance that it has.
+
+    Args:
+        known: What was measured.
+        total: As for `estimate`.
+        before: What `estimate` made of it.
+    """
+
+    def joined(below: Ascent, halving: Halving) -> Ascent:
+        return _weighed(below, halving, before)
+
+    return _descended(known.layout, _ascend(known, joined), total)
+
+
+def _descended(layout: Layout, ascent: Ascent, total: float) -> Splits:
     from scipy.special import expit, logit
 
-    layout, ascent = known.layout, _ascend(known)
     uneven, evidence = _uneven(layout, ascent, total)
     even = float(expit(evidence + logit(EVEN)))
     if even < NEGLIGIBLE:
@@ -240,18 +265,49 @@ def _averaged(layout: Layout, uneven: Descent, even: Descent, chance: float) -> 
     return Splits(layout, counts, variance, chance)
 
 
-def _ascend(known: Known) -> Ascent:
-    precision, value, fourth = known.precision.copy(), known.value.copy(), known.fourth.copy()
-    for parent, left, right, _ in reversed(known.layout.halvings):
-        with np.errstate(divide="ignore"):
-            below = 1 / (1 / precision[left] + 1 / precision[right])  # 0 if either half is unknown
-        own = precision[parent]
-        both = own + below
-        trust = np.divide(below, both, out=np.zeros_like(both), where=both > 0)
-        value[parent] += trust * (value[left] + value[right] - value[parent])
-        fourth[parent] = (1 - trust) ** 4 * fourth[parent] + trust**4 * (fourth[left] + fourth[right])
-        precision[parent] = both
-    return Ascent(precision, value, fourth)
+def _ascend(known: Known, joined: Callable[[Ascent, Halving], Ascent] | None = None) -> Ascent:
+    """Each node from its own count and from its halves, which are `joined` to one count: added up, if not said."""
+    found = Ascent(known.precision.copy(), known.value.copy(), known.fourth.copy())
+    for halving in reversed(known.layout.halvings):
+        parent = halving.parent
+        below, own = (joined or _added)(found, halving), found.precision[parent]
+        both = own + below.precision
+        trust = np.divide(below.precision, both, out=np.zeros_like(both), where=both > 0)
+        found.value[parent] += trust * (below.value - found.value[parent])
+        found.fourth[parent] = (1 - trust) ** 4 * found.fourth[parent] + trust**4 * below.fourth
+        found.precision[parent] = both
+    return found
+
+
+def _added(below: Ascent, halving: Halving) -> Ascent:
+    """Least squares: the sum of two halves."""
+    _, left, right, _ = halving
+    with np.errstate(divide="ignore"):
+        precision = 1 / (1 / below.precision[left] + 1 / below.precision[right])  # 0 if either half is unknown
+    return Ascent(precision, below.value[left] + below.value[right], below.fourth[left] + below.fourth[right])
+
+
+def _weighed(below: Ascent, halving: Halving, splits: Splits) -> Ascent:
+    """The best linear estimate of a parent from its halves, if something is known of how it is split.
+
+    With a share m of the parent, plus an unknown shift of variance t, in the left half, and noises of variances u and v
+    on the halves, the halves have the weights ``m * v + t`` and ``(1 - m) * u + t``, over ``m**2 * v + (1 - m)**2 * u +
+    t`` (generalised least squares). Where nothing is known, t is infinite, and both weights are 1.
+    """
+    parent, left, right, _ = halving
+    plain = _added(below, halving)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        m, t = splits.counts[left] / splits.counts[parent], DOUBT * splits.variance[parent]
+        u, v = 1 / below.precision[left], 1 / below.precision[right]
+        scale = m**2 * v + (1 - m) ** 2 * u + t
+        first, second = (m * v + t) / scale, ((1 - m) * u + t) / scale
+        precision = scale / (u * v + t * (u + v))
+    some = np.isfinite(first) & np.isfinite(second) & np.isfinite(precision)  # else empty, not measured, or exact
+    return Ascent(
+        np.where(some, precision, plain.precision),
+        np.where(some, first * below.value[left] + second * below.value[right], plain.value),
+        np.where(some, first**4 * below.fourth[left] + second**4 * below.fourth[right], plain.fourth),
+    )
 
 
 def _noisy_splits(layout: Layout, ascent: Ascent, descent: Descent, halving: Halving) -> NoisySplits:
