@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from dpcurves.postprocess.refinement import (
     first_look,
     is_dense,
     is_glance,
+    last_refinement,
     refinement,
 )
 from dpcurves.release import Family, Level, Measured, Noise
@@ -54,8 +56,9 @@ def test_whatever_was_released_a_refinement_is_nested(make: Layout, cells: int, 
     law = Measured(1, cells, tuple(Level(t, Noise(family, Fraction(9))) for t in first_look(layout)), missing=None)
     values = (draw.normal(0, 10.0 ** (2 * seed), law.size)).astype(np.int64)
     splits = estimate(gather(layout, [(law, values)]), float(values.sum()))
-    for parameter in (Fraction(1, 10**6), Fraction(3), Fraction(10**9)):
-        tilings = refinement(splits, Noise(family, parameter))
+    tries = product((refinement, last_refinement), (Fraction(1, 10**6), Fraction(3), Fraction(10**9)))
+    for refine, parameter in tries:
+        tilings = refine(splits, Noise(family, parameter))
         nested(layout, tilings)
         assert len(tilings) <= len(LARGEST[family]) + 1
         if len(tilings) <= len(LARGEST[family]):
@@ -101,13 +104,19 @@ def test_many_intervals_are_counted_in_several_tilings_of_even_steps() -> None:
     splits = spread(4096, 1e12)
     tilings = refinement(splits, Noise(Family.LAPLACE, Fraction(1)))
     assert [len(starts) for starts in tilings] == [16, 256, 4096]
-    assert not is_glance(tilings, splits)
-    assert is_glance(tilings[:1], splits)
+    assert not is_glance(tilings, tilings[:1], splits, Family.LAPLACE)
+    assert is_glance(tilings[:1], tilings[:1], splits, Family.LAPLACE)
+
+
+def test_no_second_look_is_made_where_the_last_one_has_many_intervals_anyhow_and_laplace_noise() -> None:
+    splits, few, many = spread(4096, 1.0), (range(0, 4096, 512),), (range(0, 4096, 16),)
+    assert [is_glance(few, many, splits, family) for family in (Family.LAPLACE, Family.GAUSSIAN)] == [False, True]
 
 
 def test_where_records_seem_to_lie_evenly_nothing_is_looked_for() -> None:
-    assert is_glance((range(0, 64, 16),), spread(64, 1.0, even=0.4))
-    assert not is_glance((range(0, 64, 16),), spread(64, 1.0, even=0.6))
+    few = (range(0, 64, 16),)
+    assert is_glance(few, few, spread(64, 1.0, even=0.4), Family.LAPLACE)
+    assert not is_glance(few, few, spread(64, 1.0, even=0.6), Family.LAPLACE)
 
 
 def test_of_even_records_and_of_few_longer_intervals_are_left_whole() -> None:
@@ -115,6 +124,16 @@ def test_of_even_records_and_of_few_longer_intervals_are_left_whole() -> None:
     many, few, even = spread(16, 4.5), spread(16, 4.5), spread(16, 7.5, even=0.9)
     many.counts[1], few.counts[1] = 1000, 100
     assert [len(refinement(splits, alone)[-1]) for splits in (many, few, even)] == [16, 1, 1]
+
+
+def test_the_last_look_also_splits_what_holds_much_however_well_that_is_known() -> None:
+    alone, atom = Noise(Family.LAPLACE, Fraction(4)), spread(64, 0.0)  # a deviation of 5.6 records
+    for node in (1, 2, 4, 8, 16, 32, 64):  # all in the first cell
+        atom.counts[node] = 10_000
+    assert refinement(atom, alone) == (range(0, 64, 64),)
+    assert last_refinement(atom, alone) == ((0, 1, 2, 4, 8, 16, 32),)
+    atom.counts[1:] = np.minimum(atom.counts[1:], 500)  # fewer than 100 deviations
+    assert last_refinement(atom, alone) == (range(0, 64, 64),)
 
 
 def test_shares_are_all_of_the_loss() -> None:

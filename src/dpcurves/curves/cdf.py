@@ -101,7 +101,8 @@ class CDF(Result):
 
         The noise of the unbiased estimate is simulated, its largest studentised deviation bounded, and the monotone
         hull taken; edges inside merged cells span both neighbours. If there were several turns, the estimate is that of
-        the last one: see `Prefixes`. The true curve is that of the records; with
+        the last one, which counts small intervals where records are many: see `Prefixes` for why that is allowed. The
+        true curve is that of the records; with
         `population`, that of the population they were drawn from: half of the error chance goes to the inequality of
         Dvoretzky, Kiefer and Wolfowitz (with Massart's constant), which needs independent units of one record each.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -15,7 +15,7 @@ from ..data.grid import MOST_LAID_OUT
 from ..postprocess.dyadic import Dyadic
 from ..postprocess.empirical_bayes import Splits, estimate, least_squares_total, reestimate
 from ..postprocess.known import Known, gather
-from ..postprocess.refinement import SHARES, Tilings, first_look, is_dense, is_glance, refinement
+from ..postprocess.refinement import SHARES, Tilings, first_look, is_dense, is_glance, last_refinement, refinement
 from ..postprocess.tree import LEAST_VARIANCE
 from ..release import Evidence, Family, Noise, Release, Setting, Step
 
@@ -65,6 +65,11 @@ class Looks:
         """The best count of each cell, (cells,): by empirical Bayes once more."""
         return reestimate(self.known, self.total, self.splits).cells
 
+    @property
+    def noise(self) -> Noise:
+        """Of each count of the first turn."""
+        return self.turns[0].measured.levels[0].noise
+
     @cached_property
     def _missing(self) -> tuple[float, float]:
         """How many records have no value, and one over its variance."""
@@ -91,7 +96,7 @@ def is_worth_looking(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
 def refining(axis: Axis) -> Generator[Step, Release, tuple[Release, ...]]:
     """Ask for a fixed partition, then for intervals that were not clear, and once more.
 
-    Two turns do if nearly nothing was clear, or if records seem to lie evenly.
+    Two turns do if nearly nothing was clear, if records seem to lie evenly, or if the last turn has much to count.
 
     Formal guarantees: each turn is priced as `PartitionQuery`, whatever was answered before: its intervals are
     functions of earlier answers and of public facts. Whatever the first answer is, what follows loses the other 85
@@ -103,14 +108,14 @@ def refining(axis: Axis) -> Generator[Step, Release, tuple[Release, ...]]:
     look, glance, rest = SHARES
     releases = [(yield Step(PartitionQuery((axis,), first_look(layout)), look))]
     looks = Looks.of(releases)
-    tilings = _worth_counting(looks, glance / look)
-    if is_glance(tilings, looks.splits):
+    last = _worth_counting(looks, (glance + rest) / look, last_refinement)
+    tilings = _worth_counting(looks, glance / look, refinement)
+    if is_glance(tilings, last, looks.splits, looks.noise.family):
         releases.append((yield Step(PartitionQuery((axis,), tilings, look=1), glance)))
-        looks = Looks.of(releases)
+        last = _worth_counting(Looks.of(releases), rest / look, last_refinement)
     else:
         rest += glance
-    tilings = _worth_counting(looks, rest / look)
-    releases.append((yield Step(PartitionQuery((axis,), tilings, look=2), rest)))
+    releases.append((yield Step(PartitionQuery((axis,), last, look=2), rest)))
     return tuple(releases)
 
 
@@ -119,11 +124,11 @@ def _layout(cells: int) -> Dyadic:
     return Dyadic.ends_apart(cells)
 
 
-def _worth_counting(looks: Looks, times: Fraction) -> Tilings:
+def _worth_counting(looks: Looks, times: Fraction, refine: Callable[[Splits, Noise], Tilings]) -> Tilings:
     """What to count next, with so many times the loss of the first look; all, if nothing stands out."""
     levels = looks.turns[0].measured.levels
-    noise = levels[0].noise
-    tilings = refinement(looks.splits, Noise(noise.family, noise.parameter / len(levels) / times))
+    alone = Noise(looks.noise.family, looks.noise.parameter / len(levels) / times)
+    tilings = refine(looks.splits, alone)
     return tilings if len(tilings[-1]) > 1 else tuple(level.starts for level in levels)
 
 

@@ -1,0 +1,120 @@
+"""How wide bands of distribution functions are beside those of one turn that counts every cell, and whether they hold.
+
+`python benchmarks/band_width.py [--releases N] [--level L] [--quick]`. For each kind of records, number of them and
+epsilon (replace-one, the number is public): the mean and the largest width over all edges, each over that of one turn
+of the same loss (hint `atoms`), as means over 10 releases (or N); and how many releases hold the whole curve of the
+records, with the numbers that are within 4 standard deviations of the level. Nothing is asserted.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from math import ceil, floor, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from accuracy.answering import COLUMN, answer
+from accuracy.data import FloatArray, Sample
+from rich.console import Console
+from rich.table import Table
+
+from dpcurves.curves import CDF, CdfQuestion
+from dpcurves.data import Grid, Hint
+from dpcurves.privacy import PrivacyLoss
+
+CELLS = 1024
+RECORDS, QUICK = (10_000, 100_000), (100_000,)
+EPSILONS = ("0.1", "1")
+COLUMNS = "records", "n", "epsilon", "mean width", "max width", "held", "of one turn", "by chance", "turns"
+
+Draw = Callable[[int, np.random.Generator], FloatArray]
+
+
+class Found(NamedTuple):
+    """Of one release: widths at all edges, and whether the band held the curve."""
+
+    width: FloatArray
+    held: bool
+    turns: int
+
+
+def years(records: int, draw: np.random.Generator) -> FloatArray:
+    return np.abs(np.floor(draw.normal(38, 23, records))).clip(0, 100)
+
+
+def incomes(records: int, draw: np.random.Generator) -> FloatArray:
+    return np.exp(draw.normal(10, 0.8, records))
+
+
+def heaped(records: int, draw: np.random.Generator) -> FloatArray:
+    exact, kind = incomes(records, draw), draw.random(records)
+    return np.where(kind < 0.6, np.round(exact, -3), np.where(kind < 0.8, np.round(exact, -2), exact))
+
+
+def zero_inflated(records: int, draw: np.random.Generator) -> FloatArray:
+    return np.where(draw.random(records) < 0.35, 0.0, incomes(records, draw))
+
+
+KINDS: dict[str, tuple[Draw, Grid]] = {
+    "whole years": (years, Grid(0, 128, cells=CELLS)),
+    "whole years, uneven cells": (years, Grid(0, 100, cells=CELLS)),
+    "heaped incomes": (heaped, Grid(0, 102_400, cells=CELLS)),
+    "zeros and incomes": (zero_inflated, Grid(0, 102_400, cells=CELLS)),
+    "normal": (lambda records, draw: draw.normal(0, 1, records), Grid(-5, 5, cells=CELLS)),
+    "beta": (lambda records, draw: draw.beta(2, 3, records), Grid(0, 1, cells=CELLS)),
+    "uniform": (lambda records, draw: draw.random(records), Grid(0, 1, cells=CELLS)),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure row by row."""
+    options = _options(arguments)
+    table = Table(*COLUMNS, title=f"Bands of level {options.level}, {CELLS} cells, {options.releases} releases")
+    for kind, sample, epsilon in _tasks(QUICK if options.quick else RECORDS):
+        ours, single = (_released(sample, epsilon, hint, options) for hint in (None, Hint.ATOMS))
+        table.add_row(kind, str(sample.records), epsilon, *_ratios(ours, single), *_coverage(ours, single, options))
+    Console(width=140).print(table)
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--releases", type=int, default=10, help="how many of each kind, instead of 10")
+    parser.add_argument("--level", type=float, default=0.95, help="of the bands, instead of 0.95")
+    parser.add_argument("--quick", action="store_true", help="100,000 records alone")
+    return parser.parse_args(arguments)
+
+
+def _tasks(sizes: Sequence[int]) -> Iterator[tuple[str, Sample, str]]:
+    for kind, (draw, grid) in KINDS.items():
+        for records in sizes:
+            cells = grid.cell_of(draw(records, np.random.default_rng(1)).clip(grid.lower, grid.upper))
+            sample = Sample(grid, np.bincount(cells, minlength=grid.cells))
+            yield from ((kind, sample, epsilon) for epsilon in EPSILONS)
+
+
+def _released(sample: Sample, epsilon: str, hint: Hint | None, options: argparse.Namespace) -> list[Found]:
+    question, found = CdfQuestion(COLUMN, sample.grid, hint=hint), []
+    for seed in range(options.releases):
+        curve: CDF = answer(question, sample, PrivacyLoss.pure(epsilon), seed)
+        lower, upper = curve.band(options.level)
+        held = bool(np.all((lower <= sample.shares + 1e-9) & (sample.shares <= upper + 1e-9)))
+        found.append(Found(upper - lower, held, len(curve.prefixes.turns)))
+    return found
+
+
+def _ratios(ours: Sequence[Found], single: Sequence[Found]) -> tuple[str, str]:
+    widths = (np.stack([found.width for found in each]) for each in (ours, single))
+    means, most = zip(*((each.mean(), each.max(axis=1).mean()) for each in widths), strict=True)
+    return f"{means[0] / means[1]:.2f}", f"{most[0] / most[1]:.2f}"
+
+
+def _coverage(ours: Sequence[Found], single: Sequence[Found], options: argparse.Namespace) -> tuple[str, ...]:
+    held = [str(sum(found.held for found in each)) for each in (ours, single)]
+    count, spread = options.releases * options.level, 4 * sqrt(options.releases * options.level * (1 - options.level))
+    low, high = max(0, ceil(count - spread)), min(options.releases, floor(count + spread))
+    return *held, f"{low} to {high}", f"{np.mean([found.turns for found in ours]):.1f}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""How wide bands are, and how often they hold, on what people have: whole years, and what is continuous.
+
+Seeds are fixed. Coverage is compared with its level, more or less 4 sigma: a false alarm has chance 3e-5 a side.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import pytest
+from by_hand import answer
+from numpy.typing import NDArray
+
+from dpcurves.curves import CDF, CdfQuestion, prefixes
+from dpcurves.data import Categories, Grid, Hint
+from dpcurves.postprocess import prefix_noise
+from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
+
+DRAW = np.random.default_rng(11)
+YEARS = np.abs(np.floor(DRAW.normal(38, 23, 100_000))).clip(0, 100)
+SOME_YEARS = YEARS[:5000]
+CONTINUOUS = DRAW.beta(2, 3, 5000)
+LOSS = PrivacyLoss.pure(1)
+LEVEL, RELEASES = 0.8, 200
+
+Values = NDArray[np.float64]
+
+
+def widths(curve: CDF) -> tuple[float, float]:
+    lower, upper = curve.band(0.95)
+    return float((upper - lower).mean()), float((upper - lower).max())
+
+
+@pytest.mark.parametrize("grid", [Grid(0, 128, cells=1024), Grid(0, 100, cells=1024)])
+def test_whole_years_on_a_fine_grid_have_a_band_about_as_narrow_as_that_of_one_turn(grid: Grid) -> None:
+    """Largest widths have been 10 times as wide: inside merged cells a band spans all that they hold."""
+    adjacency = ReplaceOne(EACH_RECORD, len(YEARS))
+    looked, single = (
+        np.mean(
+            [
+                widths(answer(CdfQuestion("x", grid, hint=hint), {"x": YEARS}, LOSS, adjacency, seed))
+                for seed in range(releases)
+            ],
+            axis=0,
+        )
+        for hint, releases in ((None, 6), (Hint.ATOMS, 2))
+    )
+    mean, most = looked / single
+    assert mean < 1.3
+    assert most < 2
+
+
+def held(values: Values, grid: Grid, adjacency: Adjacency) -> int:
+    """How many of all bands hold the whole curve."""
+    below = np.searchsorted(np.sort(values), grid.edges)
+    exact = np.append(below[:-1], len(values)) / len(values)
+    found = 0
+    for seed in range(RELEASES):
+        lower, upper = answer(CdfQuestion("x", grid), {"x": values}, LOSS, adjacency, seed).band(LEVEL)
+        found += bool(np.all((lower <= exact + 1e-9) & (exact <= upper + 1e-9)))
+    return found
+
+
+def test_bands_of_continuous_records_hold_just_as_often_as_they_say() -> None:
+    found = held(CONTINUOUS, Grid(0, 1, cells=100), AddRemove(EACH_RECORD))
+    assert abs(found - RELEASES * LEVEL) <= 4 * sqrt(RELEASES * LEVEL * (1 - LEVEL))
+
+
+def test_bands_of_whole_years_hold_at_least_as_often_as_they_say() -> None:
+    """The last turn cuts around what looked full: it was chosen from earlier answers, so it may not cost coverage."""
+    found = held(SOME_YEARS, Grid(0, 128, cells=256), ReplaceOne(EACH_RECORD, len(SOME_YEARS)))
+    assert found >= RELEASES * LEVEL - 4 * sqrt(RELEASES * LEVEL * (1 - LEVEL))
+
+
+def test_noise_of_one_law_is_simulated_once_for_all_categories(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+
+    def counted(*arguments: object) -> Values:
+        drawn.append(1)
+        return prefix_noise(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(prefixes, "prefix_noise", counted)
+    question = CdfQuestion("x", Grid(0, 1, cells=37), by=Categories("group", ("a", "b", "c")))
+    columns = {"x": CONTINUOUS, "group": np.resize(["a", "b", "c"], len(CONTINUOUS))}
+    curves = answer(question, columns, LOSS, AddRemove(EACH_RECORD), seed=1)
+    bands = [curve.band(0.9) for curve in curves.values()]
+    assert len(drawn) == 1
+    assert not np.array_equal(bands[0][0], bands[1][0])
+    curves["a"].band(0.9, generator=np.random.default_rng(1))
+    assert len(drawn) == 2
