@@ -277,8 +277,8 @@ def residual_plot(
     """How residuals spread over predictions: a private density, and a synthetic scatter drawn from it.
 
     Arguments and guarantees as for `binned_residuals`, and more. Both axes are bounded in private, by the first power
-    of two times `unit_predicted`, or `unit_residual`, so that both cover a share `coverage` of the records; within these
-    bounds each axis has `cells` cells. The ledger is in memory and does not add up with other calls.
+    of two times `unit_predicted`, or `unit_residual`, so that both cover a share `coverage` of the records; within
+    these bounds each axis has `cells` cells. The ledger is in memory and does not add up with other calls.
 
     >>> import dpcurves as dp
     >>> x, residual = [0.1 * i for i in range(10)] * 500, [0.2, -0.2] * 2500
