@@ -127,7 +127,9 @@ def draw(curves: dict[str, Any]) -> None:
 def introduction() -> str:
     return (
         "Five curves of 336,776 flights. Each aircraft is protected, with at most 20 of its flights. "
-        f"The curves of the model {COVERS.replace('covers', 'cover')}."
+        f"The curves of the model {COVERS.replace('covers', 'cover')}.\n\n"
+        "Quartiles of the arrival delay stand here twice: read off its distribution function, and asked for on their "
+        "own with half of that loss. These are two releases with two noises, so they differ; both have intervals."
     )
 
 
