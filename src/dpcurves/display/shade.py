@@ -15,7 +15,6 @@ RECORDS = "for these records"
 """What an interval covers that knows of the noise alone."""
 POPULATION = "for the population"
 """What an interval covers that knows of the noise, and of how the records were drawn."""
-STANDARD_ERROR = f"± 1 standard error of the noise, {RECORDS}"
 DEEP, PALE = 0.34, 0.15
 UNNAMED = "_nolegend_"
 
