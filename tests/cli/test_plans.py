@@ -27,8 +27,8 @@ def test_a_plan_names_price_error_and_mechanism_of_every_turn(run: Run, kind: st
     assert result.exit_code == 0, result.output
     assert "replace-one, protects each record" in result.stdout
     turns = {
-        "cdf": 3,
-        "quantiles": 3,
+        "cdf": 2,
+        "quantiles": 2,
         "roc": 2,
         "calibration": 3,
         "hosmer-lemeshow": 3,

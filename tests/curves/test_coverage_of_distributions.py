@@ -3,7 +3,7 @@
 Five kinds of data, 1,000 and 100,000 records, epsilon 0.1 and 1, both adjacencies: 40 cases of a few releases each, and
 each release is held against all kinds of intervals. Pooled by data and by setting, coverage is no more than 4 standard
 deviations below the level. There are 150 checks: one of them would fail by chance in less than 1 of 200 suites, were
-intervals exact; the seeds are fixed. A larger table: `python benchmarks/coverage.py`.
+intervals exact; the seeds are fixed. A larger table: `python benchmarks/interval_coverage.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How often intervals of distributions cover: `python benchmarks/coverage.py --releases 50`."""
+"""How often intervals of distributions cover: `python benchmarks/interval_coverage.py --releases 50`."""
 
 from __future__ import annotations
 
