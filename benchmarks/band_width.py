@@ -32,7 +32,7 @@ Draw = Callable[[int, np.random.Generator], FloatArray]
 
 
 class Found(NamedTuple):
-    """Of one release: widths at all edges, and whether the band held the curve."""
+    """Measure one release: widths at all edges, and whether the band held the curve."""
 
     width: FloatArray
     held: bool

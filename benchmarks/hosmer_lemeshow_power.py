@@ -74,7 +74,7 @@ def rates(setting: Setting, adjacency: Adjacency, releases: int) -> Rates:
 
 
 def classical_p_value(records: Table) -> float:
-    """Of the chi-square test of ten groups of about equal size."""
+    """Return the p-value of the chi-square test of ten groups of about equal size."""
     statistic = 0.0
     for own in np.array_split(np.argsort(records.score, kind="stable"), PEER_GROUPS):
         expected, observed = records.score[own].sum(), records.label[own].sum()

@@ -37,18 +37,18 @@ def seeded() -> dict[str, Any]:
 
 
 def band() -> Any:
-    """Of a distribution function."""
+    """Draw intervals of a distribution function."""
     return dp.cdf(AGES, grid=dp.Grid(0, 120, cells=120), label="age in years", **seeded()).plot()
 
 
 def quantiles() -> Any:
-    """Of quantiles of whole numbers, all at once."""
+    """Draw intervals of quantiles of whole numbers, all at once."""
     found = dp.quantiles(AGES, p=(0.25, 0.5, 0.75), grid=dp.Grid(0, 120, cells=120), label="age in years", **seeded())
     return found.plot()
 
 
 def clamped() -> Any:
-    """Of quantiles on a grid that ends at 50, where a third of the values lie beyond."""
+    """Draw intervals of quantiles on a grid that ends at 50, where a third of the values lie beyond."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dp.CurveWarning)  # it stands on the picture
         found = dp.quantiles(AGES, (0.25, 0.5, 0.9), grid=dp.Grid(0, 50, cells=50), label="age in years", **seeded())
@@ -56,27 +56,27 @@ def clamped() -> Any:
 
 
 def histogram() -> Any:
-    """Of counts in cells."""
+    """Draw intervals of counts in cells."""
     return dp.histogram(AGES, grid=dp.Grid(0, 120, cells=24), label="age in years", **seeded()).plot()
 
 
 def area() -> Any:
-    """Of the area under a ROC curve."""
+    """Draw intervals of the area under a ROC curve."""
     return dp.roc_curve(LABELS, SCORES, **seeded()).plot(level=0.95)
 
 
 def calibration() -> Any:
-    """Of the shares of groups."""
+    """Draw intervals of the shares of groups."""
     return dp.calibration_curve(LABELS, SCORES, groups=8, **seeded()).plot()
 
 
 def groups() -> Any:
-    """Of observed and expected counts."""
+    """Draw intervals of observed and expected counts."""
     return dp.hosmer_lemeshow(LABELS, SCORES, groups=8, **seeded()).plot()
 
 
 def envelope() -> Any:
-    """Of mean residuals."""
+    """Draw intervals of mean residuals."""
     return dp.binned_residuals(LABELS, SCORES, model=dp.PUBLIC_MODEL, bins=8, **seeded()).plot()
 
 
