@@ -138,8 +138,8 @@ def fill(task: Task, url: str, reports: int) -> None:
     store.begin(task.hash)
     for start in range(0, reports, AT_ONCE):
         names = [os.urandom(ID) for _ in range(min(AT_ONCE, reports - start))]
-        reports = [Stored(name, name, 2 * name, share) for name in names]
-        store.add(task.hash, AT_ONCE, Offer(start // AT_ONCE, bytes(NAME), Earlier.STAYS, reports))
+        more = [Stored(name, name, 2 * name, share) for name in names]
+        store.add(task.hash, AT_ONCE, Offer(start // AT_ONCE, bytes(NAME), Earlier.STAYS, more))
 
 
 def one_by_one(task: Task, batch: bytes) -> list[bytes]:

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import resource
+import socket
+from pathlib import Path
 
 import pytest
+import uvicorn
+from fastapi.responses import JSONResponse
+from uvicorn.server import ServerState
 
+from dpcurves.aggregator.channel import trusting
 from dpcurves.aggregator.door import Door, Limits
+from dpcurves.aggregator.entrance import Entrance, Guest, listening_at, proving
+from dpcurves.aggregator.identity import Identity
 from dpcurves.aggregator.launch import leave_no_image
 
 
@@ -65,6 +73,36 @@ def test_limits_leave_room_and_time() -> None:
     for connections, seconds in ((1, 10.0), (512, 0.0)):
         with pytest.raises(ValueError, match=r"^connections, deadline: at least 2 connections and 1 second are needed"):
             Limits(connections, seconds)
+
+
+def test_short_answers_are_sent_at_once_and_who_has_no_handshake_leaves_nothing_behind(tmp_path: Path) -> None:
+    identity = Identity.found(tmp_path / "a", "https://127.0.0.1:1")
+    config = uvicorn.Config(JSONResponse({"known": 7}), ws="none", lifespan="off", log_level="critical")
+    config.load()
+
+    async def ask() -> tuple[bytes, int, int]:
+        came, door, (listening,) = list[socket.socket](), Door(Limits(4, 60)), listening_at("127.0.0.1", 0)
+
+        def welcome(connection: socket.socket) -> None:
+            came.append(connection)
+            Guest(door, config, ServerState()).come(connection, proving(identity, []))
+
+        entrance, port = Entrance([listening], welcome), listening.getsockname()[1]
+        _, rude = await asyncio.open_connection("127.0.0.1", port)
+        rude.write(b"GET / HTTP/1.1\r\n\r\n")
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting(identity.public))
+        writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        nodelay = came[1].getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        said = await reader.read()
+        for one in (rude, writer):
+            one.close()
+        entrance.close()
+        await entrance.wait_closed()
+        return said, nodelay, came[0].fileno()
+
+    said, nodelay, gone = asyncio.run(ask())
+    assert said.endswith(b'{"known":7}')
+    assert (nodelay != 0, gone) == (True, -1)
 
 
 def test_a_server_that_crashes_leaves_no_image_of_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
