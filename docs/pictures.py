@@ -81,7 +81,7 @@ def envelope() -> Any:
 
 
 def bounds() -> Any:
-    """Of a share that is covered."""
+    """Draw intervals of a share that is covered."""
     return dp.bounds(ERRORS, unit=0.25, coverage="0.95", label="residual", **seeded()).plot()
 
 

@@ -8,7 +8,7 @@ from rich.console import Console
 
 
 class Screen(Console):
-    """As rich has it, but it does not end the process when a pipe is broken."""
+    """The console of rich, but it does not end the process when a pipe is broken."""
 
     def on_broken_pipe(self) -> None:
         """Raise what was raised, once more."""

@@ -57,7 +57,7 @@ class ByCategory(Result, Mapping[Category, Curve]):
 
     @property
     def face(self) -> Face:
-        """The same for all curves; their notes name the category."""
+        """Return what all curves share; their notes name the category."""
         face: Face = next(iter(self._curves.values())).face
         return replace(face, notes=together({str(name): curve.notes for name, curve in self._curves.items()}))
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 LEVEL = 0.95
-"""Of intervals on cards."""
+"""The level of intervals on cards."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -45,7 +45,7 @@ class Shares(NamedTuple):
     sums: Fraction
 
     def within(self, part: Fraction) -> Shares:
-        """The same proportions of a part of the loss."""
+        """Return these proportions of a part of the loss."""
         return Shares(*(share * part for share in self))
 
 

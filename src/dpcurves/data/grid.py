@@ -341,7 +341,7 @@ class Grid:
         return np.where(apart, 0, np.clip(steps, -half, half)).astype(np.int64)
 
     def with_outside(self, outside: Outside) -> Grid:
-        """The same cells, with values outside counted there.
+        """Return these cells, with values outside counted there.
 
         >>> Grid(0, 1, cells=2).with_outside(Outside.APART).slots
         4
