@@ -13,7 +13,7 @@ R = TypeVar("R")
 
 
 def compiled(loop: Callable[P, R]) -> Callable[P, R]:
-    """The same loop over arrays and numbers, compiled when it is first called; loops of this package are kept on disk.
+    """Compile a loop over arrays and numbers when it is first called; loops of this package are kept on disk.
 
     (What is kept is bound to the name of its module: a script that is imported under two names could not read it.)
     numba takes half a second to import: who smooths nothing does not wait for it. So compiled loops do not call each

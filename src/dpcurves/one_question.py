@@ -44,7 +44,7 @@ from .session import Session
 
 Curve = TypeVar("Curve")
 Values: TypeAlias = Any
-"""Of one dimension: a list, a NumPy or Arrow array, or a series of pandas or Polars."""
+"""Values of one dimension: a list, a NumPy or Arrow array, or a series of pandas or Polars."""
 
 
 def cdf(
@@ -346,7 +346,7 @@ def _ask(
 
 
 def _column(values: Any, name: str) -> Any:
-    """As it is: a list is not made an array, for its rows would then decide which type it has."""
+    """Pass on a column as it is: a list is not made an array, for its rows would then decide which type it has."""
     if not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1 or isinstance(values, str | bytes):
         raise ValueError(f"{name}: a list, a series or an array of one dimension is needed")
     return values

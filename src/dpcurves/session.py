@@ -306,7 +306,7 @@ def _require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
 
 
 def _table(table: Any) -> Any:
-    """As it is, unless it never is a table: what it holds is told when it is opened, and to nobody."""
+    """Pass on what may be a table; what it holds is told when it is opened, and to nobody."""
     if table is None or isinstance(table, list | tuple | set | bytes | int | float | complex):
         raise TypeError(
             f"table: a file, a data frame, a DuckDB relation or a mapping from names to columns is needed, "

@@ -190,7 +190,7 @@ class Desk:
             return self._counting
 
     def _charged(self, standing: Standing) -> Payment:
-        # Of the noise too: another release of this program may not answer again with a noise that it draws otherwise.
+        # So is how noise is drawn: another release of this program may not answer again if it draws otherwise.
         paid_for = f"{self.task.hash} {standing.set} {standing.commitments} {self._noise.drawn_as}"
         try:
             grant = self.ledger.charge(

@@ -38,7 +38,7 @@ class NoiseSecret:
     @classmethod
     def of(cls, identity: Identity, ledger: Ledger, task: Task, party: int) -> NoiseSecret:
         """The one of a server. Who loses the ledger's key loses it for ever."""
-        # Of the server's own key too: ledgers of both servers may, by mistake, have been given one and the same.
+        # The server's own key is in it: both ledgers may, by mistake, have been given one and the same.
         secret = identity.sealing.private_bytes_raw() + ledger.dataset_key(task.dataset)
         return cls(secret, party, noise_name(task.law(1)))  # a law that is the same for any number of reports
 

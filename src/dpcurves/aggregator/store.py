@@ -109,7 +109,7 @@ class Store:
         return self._write(work)
 
     def owners(self, task: str) -> int:
-        """Of how many owners there are reports; once the task is closed, reports that count."""
+        """How many owners have sent reports; once the task is closed, reports that count."""
         found = select(func.count(REPORTS.c.owner.distinct())).where(REPORTS.c.task == task)
         return self._read(lambda connection: int(connection.execute(found).scalar_one()))
 

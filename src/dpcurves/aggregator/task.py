@@ -129,7 +129,7 @@ class Task:
 
     @property
     def bits(self) -> int:
-        """Of the number of a slot, the one behind all included."""
+        """The bits of the number of a slot, the one behind all included."""
         return self.slots.bit_length()
 
     def adjacency(self, reports: int) -> Adjacency:

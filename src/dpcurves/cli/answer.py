@@ -34,7 +34,7 @@ FORGETFUL = "no --ledger was given: nothing remembers this loss, and it does not
 
 @dataclass(frozen=True)
 class Terms:
-    """Of what a question is asked, and at what price."""
+    """Whom a question is asked of, and at what price."""
 
     source: Source
     price: Price

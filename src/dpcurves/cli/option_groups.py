@@ -15,7 +15,7 @@ Group = type[Any]
 
 
 def with_options(command: Command) -> Command:
-    """The same command, taking the fields of its dataclasses one by one.
+    """Make a command take the fields of its dataclasses one by one.
 
     Every parameter of `command` is a dataclass. Its fields are annotated as options, or are groups of options again;
     together they are what is shown by ``--help``, in this order.

@@ -119,7 +119,7 @@ def _packed(words: Words) -> bool:
 
 
 def _laid(words: Words) -> Words:
-    """The same words, side by side."""
+    """Lay words side by side in memory."""
     return words if _packed(words) else np.ascontiguousarray(words)
 
 

@@ -86,7 +86,7 @@ class Emitter:
         return self._load(self._place(schedule, _I64(number), 0, 2 * self.lanes, self.wide))
 
     def filled(self, kind: Any, value: int) -> Any:
-        """The same constant everywhere."""
+        """A vector that has one constant everywhere."""
         return ir.Constant(kind, [value] * kind.count)
 
     def top(self) -> Any:

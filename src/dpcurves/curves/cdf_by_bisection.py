@@ -89,7 +89,7 @@ def together(releases: Sequence[Release]) -> Evidence:
 
 
 def counts_of_intervals(evidence: Evidence) -> FloatArray:
-    """Of the finest intervals, by least squares: over intervals, for cells are many."""
+    """Estimate the counts of the finest intervals by least squares: over intervals, for cells are many."""
     law = evidence.measured
     finest = np.asarray(law.levels[-1].starts)
     levels = tuple(

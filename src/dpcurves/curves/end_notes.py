@@ -26,12 +26,12 @@ def notes_on_ends(prefixes: Prefixes) -> tuple[str, ...]:
 
 
 def notes_on_end_cells(grid: Grid, known: NDArray[np.int64], below: FloatArray, evidence: Evidence) -> tuple[str, ...]:
-    """The same, from unbiased counts below the edges of these numbers, all that were not interpolated."""
+    """Note crowded end cells from unbiased counts below the edges of these numbers, all that were not interpolated."""
     if grid.outside is Outside.APART or len(known) < 4:
         return ()
     edges = grid.edges
     noise = _noise(evidence)
-    # Of an end cell that was not counted apart from its neighbours nothing is known.
+    # Nothing is known of an end cell that was not counted apart from its neighbours.
     alone = known[1] == 1, known[-2] == grid.cells - 1
     first, last = crowded_ends(edges[known], below, (noise[0] if alone[0] else inf, noise[1] if alone[1] else inf))
     notes = []

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 SHARES = Shares(cuts=Fraction(1, 10), counts=Fraction(2, 3), sums=Fraction(7, 30))
 COUNTING = Fraction(1, 50)
-"""Of the loss, to count the records where their number is private and the number of groups is left to us."""
+"""The part of the loss that counts records where their number is private and the number of groups is left to us."""
 USUAL, FEWER = 10, ((350.0, 4), (1050.0, 5))
 """Groups; and so many where there are fewer records for each standard deviation of the noise of a count."""
 DROWNED = 3

@@ -46,7 +46,7 @@ def counted_between_by(
     share: Fraction,
     label: str,
 ) -> Generator[Step, Release, ByCategory[CDF]]:
-    """The same for each category, on the same intervals: one curve each, all for the price of one."""
+    """Ask for each category on the same intervals, and read one curve each, all for the price of one."""
     require_kind("by", by, Categories, CATEGORIES)
     counts = yield Step(PartitionQuery((by, axis), _tilings(axis, starts, setting)), share)
     face = face_of([*before, counts])

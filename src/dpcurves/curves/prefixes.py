@@ -124,7 +124,7 @@ class Prefixes:
         return np.asarray(unbiased(law, values, total).cells[0])
 
     def _at_edges(self, cumulated: FloatArray) -> FloatArray:
-        """Of cumulated cells: what is below each edge of the grid."""
+        """What is below each edge of the grid, from cumulated cells."""
         if self.grid.outside is Outside.APART:
             return np.asarray(cumulated[..., :-1])
         zero = np.zeros((*cumulated.shape[:-1], 1))

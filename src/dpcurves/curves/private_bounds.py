@@ -166,7 +166,7 @@ def bound_query(
 
 
 def bounded(query: BoundQuery, share: Fraction) -> Generator[Step, Release, tuple[Bounds, Release]]:
-    """Ask for one interval, for `share` of the loss. Of two columns: one after the other, each with its own share."""
+    """Ask for one interval, for `share` of the loss; two columns are asked one after the other, each with its share."""
     release = yield Step(query, share)
     (doublings,) = release.values
     law, middle = release.plan.law, query.grid.cells // 2

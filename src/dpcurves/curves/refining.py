@@ -36,7 +36,7 @@ class Looks:
 
     @classmethod
     def of(cls, releases: Sequence[Release]) -> Looks:
-        """Of the answers as they came."""
+        """Take up the answers as they came."""
         return cls(tuple(Evidence.of(release) for release in releases))
 
     @cached_property
@@ -67,7 +67,7 @@ class Looks:
 
     @property
     def noise(self) -> Noise:
-        """Of each count of the first turn."""
+        """The noise of each count of the first turn."""
         return self.turns[0].measured.levels[0].noise
 
     @cached_property
@@ -133,7 +133,7 @@ def _worth_counting(looks: Looks, times: Fraction, refine: Callable[[Splits, Noi
 
 
 def _noise_alone(setting: Setting) -> Noise:
-    """Of a count, if the whole loss were spent on one tiling; to choose by, not to protect."""
+    """The noise of a count if the whole loss were spent on one tiling; to choose by, not to protect."""
     loss, adjacency = setting.loss, setting.adjacency
     if loss.epsilon is not None:
         return Noise(Family.LAPLACE, adjacency.moves / loss.epsilon)

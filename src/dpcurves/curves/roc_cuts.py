@@ -46,7 +46,7 @@ def _query(score: Axis, cuts: Cuts, levels: int) -> CutQuery | MedianQuery:
 
 
 def share_left(cuts: Cuts) -> Fraction:
-    """Of the loss, for counting."""
+    """The part of the loss that is left for counting."""
     return ALL if cuts is Cuts.FIXED else ALL - CUTS_SHARE
 
 

@@ -70,7 +70,7 @@ class Thresholds(Result):
 
     @property
     def covariance(self) -> FloatArray:
-        """Of the counts: those whose paths are alike share noise. Shape ``(thresholds, thresholds)``."""
+        """The covariance of the counts: those whose paths are alike share noise. Shape ``(thresholds, thresholds)``."""
         return self.evidence.path.covariance
 
     @property

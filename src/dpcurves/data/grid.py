@@ -17,7 +17,7 @@ from .even_cells import cells_of_width, edges_of_width, require_edge
 from .spacing import Outside, Spacing
 
 MOST_LAID_OUT = 2**20
-"""Of a grid with a formula, not more edges than this are kept in memory at a time."""
+"""The most edges of a grid with a formula that are kept in memory at a time."""
 
 FEW = 1000
 
@@ -351,7 +351,7 @@ class Grid:
         return grid
 
     def laid_out(self) -> Grid:
-        """The same cells by their edges: for who looks them up again and again. Very fine grids stay formulas.
+        """List these cells by their edges, for who looks them up again and again. Very fine grids stay formulas.
 
         >>> Grid.geometric(1, 4, cells=2).laid_out()
         Grid.from_edges((1.0, 2.0, 4.0))
@@ -359,7 +359,7 @@ class Grid:
         return Grid.from_edges(self.edges.tolist(), outside=self.outside) if self._is_laid_out else self
 
     def cut(self, at: Sequence[int]) -> Grid:
-        """The same range in fewer cells, with edges at the numbers `at` (any order, repeats are one).
+        """Cut this range into fewer cells, with edges at the numbers `at` (any order, repeats are one).
 
         >>> Grid(0, 1, cells=4).cut([2, 2]).edges.tolist()
         [0.0, 0.5, 1.0]

@@ -224,7 +224,7 @@ class AboveQuery(Table):
 
 @dataclass(frozen=True, slots=True)
 class BoundQuery(Table):
-    """Of intervals around the middle cell of the one axis, the first that covers a share of the records.
+    """Find the first interval around the middle cell of the one axis that covers a share of the records.
 
     Interval i has the middle cell and i cells on each side of it, the last one all cells. Values outside the grid, the
     infinities among them, are in none; missing values are no records here.

@@ -22,7 +22,7 @@ Box = tuple[tuple[int, int], ...]
 
 
 def laid_out(places: Places) -> NDArray[np.int64]:
-    """As an array. A formula is laid out as one: NumPy would read a range number by number."""
+    """Lay places out as an array, a formula as one: NumPy would read a range number by number."""
     if isinstance(places, range):
         return np.arange(places.start, places.stop, places.step, dtype=np.int64)
     return np.array(places, dtype=np.int64)
@@ -111,7 +111,7 @@ class WaveletQuery(Table):
 
 @dataclass(frozen=True, slots=True)
 class MisfitQuery(Table):
-    """Of which box do the records differ most in number from what is expected? Answered by one choice of a box.
+    """Find the box in which records differ most in number from what is expected, by one choice of a box.
 
     Attributes:
         boxes: Boxes of cells.

@@ -185,7 +185,7 @@ def _plain(value: object) -> object:
 
 
 def _plain_scalar(value: object) -> object:
-    """Of JSON's own type, also where what is given is derived from it: a text may call itself otherwise."""
+    """Turn into JSON's own type also what is derived from it: a text may call itself otherwise."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):

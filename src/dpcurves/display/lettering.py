@@ -16,7 +16,7 @@ def lettering(text: object, most: int = MOST) -> str:
 
 
 def legend_lettering(text: object) -> str:
-    """The same for a legend, which would leave out what begins with an underscore."""
+    """`text` as `lettering` has it, fit for a legend, which would leave out what begins with an underscore."""
     line = lettering(text)
     return f" {line}" if line.startswith("_") else line
 

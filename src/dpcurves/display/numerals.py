@@ -102,7 +102,7 @@ def numerals(values: ArrayLike) -> list[str]:
 
 
 def _decimals(values: NDArray[np.float64], largest: float) -> int:
-    """As few as show these numbers in full, up to four figures, or those that tell steps of a rising column apart."""
+    """The fewest that show these numbers in full, up to four figures, or tell steps of a rising column apart."""
     steps = np.diff(values)
     step = float(np.median(steps)) if len(steps) and np.all(steps > 0) else largest
     enough = min(max(_after_point(largest, FIGURES), _after_point(step, 2)), _after_point(largest, MOST_FIGURES))

@@ -23,7 +23,7 @@ class Receipt(str):
 
 
 class OpenReceipt(Receipt):
-    """The same where it is not known whether the charge was written."""
+    """A note on an error where it is not known whether the charge was written."""
 
 
 def receipt_of(error: BaseException) -> Receipt | None:

@@ -27,7 +27,7 @@ class CauchyRule(NamedTuple):
     beta: float
 
     def scale(self, sensitivity: float) -> Fraction:
-        """Of the noise, for a sensitivity that is known up to one part in ``2**38``; rounded up."""
+        """The scale of the noise, for a sensitivity that is known up to one part in ``2**38``; rounded up."""
         return Fraction(sensitivity) * (1 + SLACK / 2) / self.alpha
 
 

@@ -13,7 +13,7 @@ Integers = NDArray[np.int64] | NDArray[np.object_]
 Residues = NDArray[np.uint64]
 
 LONGEST = 2**23
-"""Of as many values the primes still have a transform of twice the length."""
+"""The most values for which the primes still have a transform of twice the length."""
 
 HEAVIEST = 2**36
 

@@ -67,7 +67,7 @@ def _merged(padded: Counts, order: Places, length: int) -> Places:
 
 @compiled
 def _taken_out(padded: Counts, order: Places, length: int) -> tuple[Counts, Places, Places]:
-    """Of each block its cells, and a linked list of them in the order of size, from which all are taken out again.
+    """List the cells of each block, linked in the order of size, from which all are taken out again.
 
     They are taken out from last to first: whoever puts them in from first to last finds for each its neighbours where
     it left them. Behind the cells of a block stands the end of its list, which is larger than all.

@@ -11,7 +11,7 @@ from .linear import draws
 MOST_KEPT = 2**18
 """Noises that are kept at hand; there may be many more."""
 FORMAT = 1
-"""Of the noises that a key gives. Whatever changes one of them, here or in a sampler, needs another number."""
+"""The way in which a key gives noises. Whatever changes one of them, here or in a sampler, needs another number."""
 
 
 class NoiseKey:

@@ -85,7 +85,7 @@ def exact_sums(table: ExactTable, law: NoisySums) -> list[tuple[ExactTable, Nois
 
 
 def _sums(cells: ExactTable, law: NoisySums) -> list[ExactTable]:
-    """Of cells (rows, cells): a table (rows, length) for each part of the law."""
+    """Sum cells (rows, cells): a table (rows, length) for each part of the law."""
     match law:
         case Measured():
             return [_over(cells, level.first) for level in law.levels]

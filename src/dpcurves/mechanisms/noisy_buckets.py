@@ -21,7 +21,7 @@ from .deviation import window_deviations
 
 LARGEST_TOLL = 2**30
 LARGEST_SUM = 2**54
-"""Of all noise scales of a partition. Sums leave 64 bits only if a noise is above 256 scales: chances are e**-256."""
+"""The largest sum of noise scales. Sums leave 64 bits only if a noise is above 256 scales: chances are e**-256."""
 
 
 @dataclass(frozen=True, slots=True)

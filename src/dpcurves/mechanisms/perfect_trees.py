@@ -40,7 +40,7 @@ class PerfectTrees:
     total_is_public: bool
 
     def some(self, numbers: NDArray[np.int64]) -> PerfectTrees:
-        """Of these trees those with these numbers."""
+        """Keep the trees with these numbers."""
         return replace(self, radices=self.radices[numbers], widths=self.widths[numbers])
 
     def errors_in_short(self) -> FloatArray:

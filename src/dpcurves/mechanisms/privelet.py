@@ -136,7 +136,7 @@ class AxisPrices(NamedTuple):
         return cls(side, tuple(Fraction(max(1, round(_PARTS * weight**root)), _PARTS) for weight in mean_squares(side)))
 
     def partings(self) -> list[Parting]:
-        """Of two equal cells, and of cells that lie in different halves of a node of each level; the dearest ones.
+        """Price two equal cells, and cells that lie in different halves of a node of each level; the dearest ones.
 
         The first node of a level has contrasts of all levels above, and its right half is the largest one. In its left
         half, the first cell has contrasts of all levels below. In its right half, of r cells, the first one has those

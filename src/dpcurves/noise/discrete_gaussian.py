@@ -82,7 +82,7 @@ class Steps:
         return self.rate * (low * (2 * self.start(outcome) + low))
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Of the steps up to about ``2**-bits``; beyond, both sides fall faster than a geometric series."""
+        """The weights of the steps up to about ``2**-bits``; beyond, both sides fall faster than a geometric series."""
         both = zip(self._side(0, bits), self._side(1, bits), strict=True)
         count = (isqrt(int(bits * Fraction(7, 10) / self.rate)) >> self.bits) + 2
         listed = [weight for weight, _ in chain.from_iterable(islice(both, count))]

@@ -82,7 +82,7 @@ class Digit:
     count: int
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Of all digits; there are no others."""
+        """The weights of all digits; there are no others."""
         return powers(one(bits), decay(self.rate, bits), self.count, bits), 0
 
 
@@ -94,7 +94,7 @@ class SignedDigit:
     toll: Fraction
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Of the digits up to about ``2**-bits``; the others are a geometric series."""
+        """The weights of the digits up to about ``2**-bits``; the others are a geometric series."""
         ratio, sign = decay(self.rate, bits), decay(self.toll, bits)
         *digits, next_ = powers(one(bits), ratio, int(bits * Fraction(7, 10) / self.rate) + 3, bits)
         both = ((digit, times(digit, sign, bits)) for digit in digits)

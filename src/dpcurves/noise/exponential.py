@@ -76,7 +76,7 @@ def alternate(exponent: Fraction, first: int, randomness: Randomness) -> bool:
 
 
 def _series(small: int, bits: int) -> Bracket:
-    """Of ``exp(-x)`` for all x from `small` to `small` + 1 units.
+    """Enclose ``exp(-x)`` for all x from `small` to `small` + 1 units.
 
     Each term is rounded down, which costs less than 1.1 units, the terms left out are together below 1 unit, and so
     is the change of the exponential within the unit of `small`.

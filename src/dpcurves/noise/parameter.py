@@ -6,7 +6,7 @@ from fractions import Fraction
 
 
 def positive(value: Fraction, largest: int, name: str) -> Fraction:
-    """The same number, above zero and not above `largest`.
+    """Return a number that is above zero and not above `largest`.
 
     Raises:
         TypeError: it is no rational number.
@@ -19,7 +19,7 @@ def positive(value: Fraction, largest: int, name: str) -> Fraction:
 
 
 def rational(value: Fraction, name: str) -> Fraction:
-    """The same number, at least 0, in Python's own integers (a Fraction can hold NumPy's, which overflow).
+    """Return a number of at least 0 in Python's own integers (a Fraction can hold NumPy's, which overflow).
 
     Raises:
         TypeError: it is no rational number: a float would not say which one is meant.
@@ -33,7 +33,7 @@ def rational(value: Fraction, name: str) -> Fraction:
 
 
 def counted(size: int) -> int:
-    """The same number of draws.
+    """Return a number of draws that is not below zero.
 
     Raises:
         ValueError: it is below zero.

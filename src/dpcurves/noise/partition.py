@@ -149,7 +149,7 @@ class Last:
     terms: list[Scaled]
 
     def weights(self, bits: int) -> tuple[Sequence[Bracket], int]:
-        """Of all outcomes; there are no others.
+        """The weights of all outcomes; there are no others.
 
         A ratio of wholes is below 2: where the power of two alone is at most ``2**(-bits - 1)``, 0 and 1 are bounds.
         """
@@ -185,7 +185,7 @@ def _weights(rate: Fraction) -> tuple[Floats, Integers]:
 
 
 def _normal(whole: int, scale: int) -> Scaled:
-    """The same number, or one a little below, with a whole number of `FINE` bits."""
+    """Write a number, or one a little below, with a whole number of `FINE` bits."""
     excess = whole.bit_length() - FINE
     return (whole >> excess if excess > 0 else whole << -excess), scale + excess
 

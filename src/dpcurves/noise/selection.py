@@ -73,7 +73,7 @@ class Bins:
     counts: list[int]
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Of all bins; there are no others."""
+        """The weights of all bins; there are no others."""
         lowest = powers(one(bits), decay(self.rate * 2**self.bits, bits), len(self.counts), bits)
         return [(count * low, count * high) for count, (low, high) in zip(self.counts, lowest, strict=True)], 0
 

@@ -32,7 +32,7 @@ class Distribution:
 
     @classmethod
     def of_curve(cls, x: ArrayLike, y: ArrayLike) -> Distribution:
-        """Of shares `y` below edges `x`: what lies outside of the edges is taken to lie on the first and the last one.
+        """Read shares `y` below edges `x`: what lies outside of them is taken to lie on the first and the last one.
 
         >>> Distribution.of_curve([0, 1, 2], [0, 0.5, 1]).reached.tolist()
         [0.0, 0.5, 1.0]

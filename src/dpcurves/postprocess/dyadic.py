@@ -45,7 +45,7 @@ class Dyadic(Layout):
 
     @classmethod
     def ends_apart(cls, cells: int) -> Dyadic:
-        """The same, but a third of the way down the first and the last cell are taken from their neighbours.
+        """Halve as `plain` does, but a third of the way down take the first and the last cell from their neighbours.
 
         Values outside a grid are counted at its ends, so that there a large cell may stand next to empty ones. Four
         nodes come behind the heap: the first cell, its former node without it, the last cell's node without it, and

@@ -40,7 +40,7 @@ TELLING = 0.01
 PRIOR = np.array([3.0, 2.0, 1.5, 1.0, 1.0, 0.7, 0.5, 4.0, 0.5]) / 14.2
 """Weights of the kinds of `mixture` before anything is known: nearly even splits are likelier than rough ones."""
 END_PRIOR = np.array([0.1 / SMOOTH] * SMOOTH + [0.7, 0.2])
-"""Of cells at the ends: whether they hold anything is asked, rather than whether as much as any other cell."""
+"""The prior of cells at the ends, which asks whether they hold anything, not whether as much as any other cell."""
 EVEN = 0.5
 """Chance that records lie evenly all over the grid, before anything is known."""
 DOUBT = 5.0
@@ -110,7 +110,7 @@ class Moments(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """Of the kinds.
+    """How much each kind of split weighs.
 
     Attributes:
         all: Of the level, (2, kinds): of splits whose parent is not rough, and of those where it is.
@@ -194,7 +194,7 @@ def estimate(known: Known, total: float) -> Splits:
 
 
 def reestimate(known: Known, total: float, before: Splits) -> Splits:
-    """The same once more, with what the first estimate has found: a second pass upwards, and one downwards.
+    """Estimate once more, with what the first estimate has found: a second pass upwards, and one downwards.
 
     Least squares add up the counts of two halves, and their noises. If one half has nothing, its count is noise alone:
     then the other half tells better what both have. So halves are weighed here by how the first estimate splits their
@@ -255,7 +255,7 @@ def _even(layout: Layout, ascent: Ascent, total: float) -> Descent:
 
 
 def _averaged(layout: Layout, uneven: Descent, even: Descent, chance: float) -> Splits:
-    """Of two estimates, the second of which holds with this chance."""
+    """The mean of two estimates, the second of which holds with this chance."""
     counts = uneven.counts + chance * (even.counts - uneven.counts)
     variance = uneven.variance + chance * (even.variance - uneven.variance)
     apart = even.counts - uneven.counts
@@ -311,7 +311,7 @@ def _weighed(below: Ascent, halving: Halving, splits: Splits) -> Ascent:
 
 
 def _noisy_splits(layout: Layout, ascent: Ascent, descent: Descent, halving: Halving) -> NoisySplits:
-    """Of two noisy halves, given their sum. Where neither was measured, the variance is infinite."""
+    """Compare two noisy halves, given their sum. Where neither was measured, the variance is infinite."""
     parent, left, right, _ = halving
     count = descent.counts[parent]
     share = layout.width[left] / layout.width[parent]

@@ -69,7 +69,7 @@ class GroupNoise(NamedTuple):
     centred_sum: FloatArray
 
     def surplus(self, middle: FloatArray) -> FloatArray:
-        """Of positives less expected ones, in groups with these middles."""
+        """Noise of positives less expected ones, in groups with these middles."""
         return self.positive - middle * (self.positive + self.negative) - self.centred_sum
 
 

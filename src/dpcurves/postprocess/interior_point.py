@@ -50,7 +50,7 @@ class Programme:
     last_ground: float
 
     def factors(self, weight: FloatArray) -> Elimination:
-        """Of ``A diag(weight) A'``: the Laplacian of the graph, and the weights of the bounded steps as its ground."""
+        """Factor ``A diag(weight) A'``: the Laplacian of the graph, with weights of the bounded steps as its ground."""
         noises = len(self.slots)
         of_slot, ground = np.zeros(len(self.graph.variance)), np.full(len(self.steps), self.last_ground)
         of_slot[self.slots] = weight[:noises] + weight[noises : 2 * noises]

@@ -162,7 +162,7 @@ def _gaussian_parts(splits: NoisySplits) -> tuple[FloatArray, FloatArray]:
 
 
 def _smooth(splits: NoisySplits, prior: FloatArray, variance: FloatArray, log_chance: FloatArray) -> Moments:
-    """Of deviations that are Gaussian around 0, with the variances of `prior`, (splits, kinds)."""
+    """Moments of deviations that are Gaussian around 0, with the variances of `prior`, (splits, kinds)."""
     deviation, noise = splits.deviation[:, None], variance[:, :, None]
     spread = prior + noise
     trust = prior / spread
@@ -185,7 +185,7 @@ def _one_sided(splits: NoisySplits, variance: FloatArray, log_chance: FloatArray
 
 
 def _half_normal(left: FloatArray, noise: FloatArray, prior: FloatArray, odds: FloatArray) -> Moments:
-    """Of a leftover that is the size of a Gaussian deviation of variance `prior`."""
+    """Moments of a leftover that is the size of a Gaussian deviation of variance `prior`."""
     from scipy.special import erfcx, log_ndtr
 
     spread = prior + noise
@@ -208,7 +208,7 @@ def _sides(
 
 
 def _together(log_likelihood: FloatArray, mean: FloatArray, second: FloatArray) -> Moments:
-    """Of a mixture over the first axis."""
+    """Moments of a mixture over the first axis."""
     largest = log_likelihood.max(axis=0)
     chance = np.exp(log_likelihood - largest)
     total = chance.sum(axis=0)

@@ -104,7 +104,7 @@ class PathQuantile:
         return tail_bound(self._noises(threshold), error / steps)
 
     def _noises(self, threshold: int) -> tuple[Weighed, ...]:
-        """Of the excess."""
+        """The independent noises that the excess at a threshold is made of."""
         parties, noise = self.law.parties, self.law.noise
         levels = parties * self.law.levels
         if self.total is not None and self.law.missing is not None:

@@ -35,7 +35,7 @@ def unbiased(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: i
 
 
 def unbiased_batch(law: NoisySums, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
-    """The same of many releases under one law: (..., size) to cells (..., rows, cells) and missing counts (...)."""
+    """Read many releases under one law: (..., size) to cells (..., rows, cells) and missing counts (...)."""
     match law:
         case Measured():
             return least_squares_batch(law, values, total)

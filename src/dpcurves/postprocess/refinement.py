@@ -32,7 +32,7 @@ Starts = range | tuple[int, ...]
 Tilings = tuple[Starts, ...]
 
 SHARES = (Fraction(3, 20), Fraction(3, 20), Fraction(7, 10))
-"""Of the loss, for the three looks."""
+"""The parts of the loss for the three looks."""
 
 GLANCE = 96  # intervals of a second look at most
 ANYHOW = 200  # intervals of a last look from which on no second one is made before
@@ -41,9 +41,9 @@ LARGEST = {Family.LAPLACE: (96, 1200), Family.GAUSSIAN: (16, 130, 1000)}
 TOLERANCE = (4.0, 4.0, 1.0, 1.0)
 """Variance that a split may keep, in units of the noise of a split in a look of 1, 2, ... tilings."""
 CAUTIOUS = (5.0, 4.0, 1.0, 1.0)
-"""The same, where there are few records for the noise: a prefix then has little that is known beside much noise."""
+"""`TOLERANCE` where there are few records for the noise: a prefix then has little that is known beside much noise."""
 UNHURRIED = (8.0, 5.0, 1.0, 1.0)
-"""The same, where records seem to lie evenly: what is not split is then straight."""
+"""`TOLERANCE` where records seem to lie evenly: what is not split is then straight."""
 SPANNED = {
     Family.LAPLACE: ((100.0,), (15.0, 30.0, 60.0), (15.0, 30.0, 60.0)),
     Family.GAUSSIAN: ((100.0,), (15.0, 30.0, 60.0), (8.0, 15.0, 30.0, 60.0), (8.0, 15.0, 30.0, 60.0)),
@@ -51,7 +51,7 @@ SPANNED = {
 """Records that an interval of the last look may hold, in deviations of a count in a look of 1, 2, ... tilings: of these
 numbers the first with which there are not too many intervals."""
 STRAIGHT = ((200.0,), (60.0,), (60.0,), (60.0,))
-"""The same, where records seem to lie evenly: the estimate then wants few intervals. Grids of few cells keep the more
+"""`SPANNED` where records seem to lie evenly: the estimate then wants few intervals. Grids of few cells keep the more
 exact numbers of several tilings."""
 FEW = 250  # records, in units of the deviation of a count in a single tiling
 CLEAR = 0.5  # chance that records lie evenly, from which on this is taken to be so
@@ -99,7 +99,7 @@ def refinement(splits: Splits, alone: Noise) -> Tilings:
 
 
 def last_refinement(splits: Splits, alone: Noise) -> Tilings:
-    """The same for the last look: an interval is also split if it seems to hold more than `SPANNED` records.
+    """Refine for the last look: an interval is also split if it seems to hold more than `SPANNED` records.
 
     A band is as wide inside an interval as all that it holds, beside the noise. That matters most where one cell of an
     interval has nearly everything: that this is so may be known well enough for an estimate, but a band has to see it.
@@ -159,7 +159,7 @@ def _spanned(splits: Splits, family: Family) -> tuple[tuple[float, ...], ...]:
 
 
 def _split_variance(alone: Noise, tilings: int) -> float:
-    """Of a split of which both halves are counted."""
+    """The variance of a split of which both halves are counted."""
     return Noise(alone.family, alone.parameter * tilings).variance / 2
 
 

@@ -62,7 +62,7 @@ def remaining(squares: FloatArray, freedom: NDArray[np.int64]) -> FloatArray:
 
 
 def _refined(readings: Sequence[Reading]) -> Iterator[Reading]:
-    """The same readings, with unmeasured levels between them where a parent has more than `FAN` children."""
+    """Put unmeasured levels between readings where a parent has more than `FAN` children."""
     parent = readings[0].bounds[[0, -1]]
     for reading in readings:
         yield from _between(parent, reading)

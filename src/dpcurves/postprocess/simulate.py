@@ -64,7 +64,7 @@ def prefix_noise(law: NoisySums, total: int | None, draws: int, generator: np.ra
 
 
 def of_intervals(law: Measured) -> Measured:
-    """The same law with the finest intervals as its cells.
+    """Return a law with the finest intervals as its cells.
 
     >>> from fractions import Fraction
     >>> noise = Noise(Family.LAPLACE, Fraction(1))

@@ -16,7 +16,7 @@ MOST_SHOWN = 60
 MOST_WRITTEN = 400
 """Characters of an exact number."""
 MOST_TENS = 300
-"""Of its powers of ten, up or down: nearly as many as doubles have."""
+"""The most powers of ten of an exact number, up or down: nearly as many as doubles have."""
 
 
 def shown(given: object) -> str:

@@ -25,7 +25,7 @@ PUBLIC_MODEL, DISJOINT_RECORDS, PRIVATE_MODEL = Model.PUBLIC, Model.DISJOINT, Mo
 
 
 def declared(model: object) -> Model:
-    """The same model. There is no default: nobody else knows where it comes from.
+    """Return a model that was declared. There is no default: nobody else knows where it comes from.
 
     Raises:
         TypeError: it is something else.

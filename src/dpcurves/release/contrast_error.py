@@ -50,7 +50,7 @@ def top_variance(law: Contrasts, total_is_public: bool) -> float:
 
 
 def _lone_total(law: Contrasts, missing: float | None) -> float:
-    """Of one row, which is all that is not missing."""
+    """The variance of the total of the only row, which is all that is not missing."""
     if missing is None or law.rows > 1:
         raise ValueError("law: without totals of the rows, one row and a public total with a missing count are needed")
     return missing

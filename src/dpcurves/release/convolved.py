@@ -59,7 +59,7 @@ class Convolved(EvenLayout):
 
     @property
     def variance(self) -> float:
-        """Of one value, in squared records."""
+        """The variance of one value, in squared records."""
         return self.noise.variance / 4.0**self.bits
 
 

@@ -30,7 +30,7 @@ class Evidence:
 
     @classmethod
     def of(cls, release: Release) -> Evidence:
-        """Of one release. Sums over records do not add up to a number of records, public or not."""
+        """Keep what one release says. Sums over records do not add up to a number of records, public or not."""
         law = release.plan.law
         counted = not isinstance(law, Chosen | Grown) and law.missing is not None
         return cls(law, release.values, release.plan.adjacency.total if counted else None)

@@ -63,7 +63,7 @@ class Face:
         )  # fmt: skip
 
     def noted(self, *notes: str) -> Face:
-        """The same face with these notes, each once."""
+        """Return this face with these notes on it, each once."""
         return replace(self, notes=tuple(dict.fromkeys((*self.notes, *notes))))
 
     @property

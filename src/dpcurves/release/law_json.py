@@ -15,7 +15,7 @@ from .path_noise import PathNoise
 from .wavelets import Wavelets
 
 MOST_CELLS = 2**22
-"""As many as a curator counts one by one."""
+"""The largest number of cells: a curator counts as many one by one."""
 MOST_BITS = 256
 
 

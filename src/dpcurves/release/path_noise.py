@@ -73,7 +73,7 @@ class PathNoise:
 
     @property
     def variance(self) -> float:
-        """Of one count of at least one cell."""
+        """The variance of one count of at least one cell."""
         return self.levels * self.of_block
 
     @property
@@ -83,7 +83,7 @@ class PathNoise:
 
     @property
     def covariance(self) -> FloatArray:
-        """Of the counts, in the order of `at`: shape ``(len(at), len(at))``."""
+        """The covariance of the counts, in the order of `at`: shape ``(len(at), len(at))``."""
         at = np.array(self.at, dtype=np.int64)
         apart = np.frexp(((at[:, None] - 1) ^ (at - 1)).astype(np.float64))[1]  # the bit length: below 2**53 exactly
         shared = np.where((at[:, None] > 0) & (at > 0), np.maximum(self.levels - apart, 0), 0)

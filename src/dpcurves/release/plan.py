@@ -38,5 +38,5 @@ class Plan:
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same plan, whoever makes it."""
+        """A digest that is equal for equal plans, whoever makes them."""
         return sha256(repr(self).encode()).hexdigest()

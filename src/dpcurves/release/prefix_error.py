@@ -157,7 +157,7 @@ class _Sums(NamedTuple):
 
 
 def _interpolated_sums(bounds: IndexArray) -> _Sums:
-    """Of intervals that are interpolated linearly: a is 0, 1/width, 2/width, ..."""
+    """Sums over intervals that are interpolated linearly: a is 0, 1/width, 2/width, ..."""
     width = np.diff(bounds).astype(np.float64)
     return _Sums(width, (width - 1) / 2, (width - 1) * (2 * width - 1) / (6 * width), np.zeros(len(width)))
 
@@ -179,7 +179,7 @@ def _regular(law: Measured) -> list[range]:
 
 
 def _top_of_alike(law: Measured, tilings: list[range]) -> tuple[_Sums, FloatArray]:
-    """The same where the law is regular: two intervals of each level stand for all, a whole one and the last one."""
+    """Sums and variances of a regular law: two intervals of each level stand for all, a whole one and the last one."""
     own = [max(level.noise.variance, _TINY) for level in law.levels]
     width = tilings[-1].step
     sums = _interpolated_sums(np.array([0, width, width + law.cells - tilings[-1][-1]]))
@@ -199,7 +199,7 @@ def _of(sums: _Sums, kind: IndexArray) -> _Sums:
 
 
 def _in_parents(sums: _Sums, variance: FloatArray, first: IndexArray) -> _Sums:
-    """Of the intervals of the level above."""
+    """Sums over the intervals of the level above."""
     total = np.add.reduceat(variance, first)
     children = np.diff(np.append(first, len(variance)))
     part = variance / np.repeat(total, children)

@@ -69,7 +69,7 @@ class Wavelets:
 
     @property
     def mean_prefix_variance(self) -> float:
-        """Of an unbiased count of a box that begins at the first cell, the mean over all such boxes.
+        """The variance of an unbiased count of a box that begins at the first cell, the mean over all such boxes.
 
         Such a count is a sum of values times factors, each the product of one factor for every axis.
         """

@@ -91,7 +91,7 @@ def parts_of(counts: FloatArray, epsilon: float, axes: int) -> Places:
 
 
 def _divided(shape: tuple[int, ...], coarse: Places, parts: Places) -> Places:
-    """Of each cell, the number of its part in its block, where a block is divided into as many along each axis."""
+    """Number the part of its block that each cell lies in, where a block is divided into as many along each axis."""
     label = np.zeros(len(coarse), dtype=np.int64)
     for places in np.indices(shape).reshape(len(shape), -1):
         low = np.full(len(parts), np.iinfo(np.int64).max)

@@ -30,7 +30,7 @@ class Extent:
 
     @classmethod
     def of(cls, axes: Axes) -> Extent:
-        """Of the table with these axes.
+        """The extent of the table with these axes.
 
         >>> from dpcurves.data import Grid
         >>> Extent.of((Axis("age", Grid(0, 1, cells=3, outside=Outside.APART)),)).outside
@@ -79,7 +79,7 @@ def hilbert_place(row: Places, column: Places, *, side: int) -> Places:
 
 
 def nested_blocks(shape: tuple[int, ...], parts: int) -> Places:
-    """Of each cell of a table, the number of its block, where each axis is divided into so many about equal parts.
+    """Number the block of each cell of a table, where each axis is divided into so many about equal parts.
 
     Blocks of a multiple of so many parts are nested in them.
 
@@ -90,7 +90,7 @@ def nested_blocks(shape: tuple[int, ...], parts: int) -> Places:
 
 
 def equal_blocks(shape: tuple[int, ...], parts: int) -> Places:
-    """Of each cell of a table, the number of its block, where each axis has at least so many parts, of one length.
+    """Number the block of each cell of a table, where each axis has at least so many parts, of one length.
 
     What is left over at the end of an axis is a part, too.
 

@@ -18,7 +18,7 @@ from .base import require
 from .curator import Curator
 
 MOST_CELLS = 2**22
-"""Of a table in which every cell gets its noise: beyond, thresholds are looked at without it."""
+"""The most cells of a table in which every cell gets its noise: beyond, thresholds are looked at without it."""
 SEEDED, PAID = "seeded", "paid"
 _DIGITS = 15  # of a fingerprint in base 16
 

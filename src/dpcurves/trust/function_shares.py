@@ -22,7 +22,7 @@ SERVERS = 2
 RING = 2**64
 """Shares are integers modulo this."""
 LARGEST_SCALE = 2**40
-"""Of noise: beyond it, a sum of noises could wrap around the ring."""
+"""The largest scale of noise: beyond it, a sum of noises could wrap around the ring."""
 MOST_CELLS = 2**53
 NAMED = "two servers that do not collude"
 

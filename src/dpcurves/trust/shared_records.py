@@ -47,7 +47,7 @@ class Encoding:
 
     @property
     def domain(self) -> Domain:
-        """Of the slots, and the place behind them."""
+        """The domain of the slots, and the place behind them."""
         return Domain(self.slots.bit_length(), Z64)
 
     @property

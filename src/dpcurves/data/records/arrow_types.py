@@ -29,7 +29,7 @@ def plain_type(declared: pa.DataType) -> pa.DataType:
 
 
 def plain_array(array: pa.Array) -> pa.Array:
-    """The same values in a type whose values DuckDB neither checks nor converts: text is bytes, times are integers.
+    """Return values in a type whose values DuckDB neither checks nor converts: text is bytes, times are integers.
 
     (DuckDB refuses bytes that are no UTF-8, and times that overflow in microseconds, and shows them.)
     """

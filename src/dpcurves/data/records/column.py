@@ -15,7 +15,7 @@ LONGEST = 2**20
 NUMBER = "CAST({0} AS DOUBLE)"
 
 TEXT = "CAST({0} AS VARCHAR)"
-"""Of bytes too: all that is not a plain character is written as its hexadecimal code, so no byte is refused."""
+"""Text of any column, bytes too: no byte is refused, for all but plain characters are written as hexadecimal codes."""
 
 # Text that reads as a number, else as true or false. A date is no number: nobody said from when on to count.
 NUMBER_IN_TEXT = (

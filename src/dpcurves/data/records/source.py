@@ -25,7 +25,7 @@ class Source(Protocol):
         """A FROM clause, for one query, of the columns at `places` (at least one)."""
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
-        """The same with a column `whole`: bytes that are equal where all columns of two rows are, and only there."""
+        """`scan` with a column `whole`: bytes that are equal where all columns of two rows are, and only there."""
 
 
 def with_whole_rows(rows: str, columns: Sequence[Column], places: Sequence[int]) -> str:

@@ -137,7 +137,7 @@ def _counts_by_sql(
 def _batches(
     connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], slots: Sequence[str | None]
 ) -> Iterator[list[Numbers]]:
-    """Of each batch of rows and each axis: the slots, or the numbers where there is no SQL; NaN: missing."""
+    """Read each axis of each batch of rows: the slots, or the numbers where there is no SQL; NaN: missing."""
     values = (f"({slot or f'n{number}'})::DOUBLE" for number, slot in enumerate(slots))
     each = ", ".join(f"coalesce({value}, 'nan'::DOUBLE) AS k{number}" for number, value in enumerate(values))
     found = connection.sql(f"SELECT {each} FROM ({_read(rows, bound)})")
