@@ -74,7 +74,7 @@ def exact(label: IntArray, score: FloatArray) -> FloatArray:
 
 
 def total_variation(some: FloatArray, others: FloatArray) -> float:
-    """Of two samples, in twenty cells of equal width."""
+    """The total variation distance of two samples, in twenty cells of equal width."""
     ends = min(some.min(), others.min()), max(some.max(), others.max())
     shares = [np.histogram(each, 20, ends)[0] / len(each) for each in (some, others)]
     return float(np.abs(shares[0] - shares[1]).sum() / 2)

@@ -137,7 +137,7 @@ def _cells(options: argparse.Namespace, console: Console, progress: Progress) ->
 
 
 def plainly_read(table: Table) -> Table:
-    """The same table without two rows, as the sources of the targets have it."""
+    """Leave two rows out, as the sources of the targets do."""
 
     def kept(rows: dict[str, Measured]) -> dict[str, Measured]:
         return {name: row for name, row in rows.items() if name not in PRODUCT_READINGS}

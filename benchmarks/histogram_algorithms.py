@@ -85,7 +85,7 @@ KNOWN: dict[tuple[str, str], dict[str, float]] = {  # of reference code; where d
     ("GOWALLA", "1"): {"cells": 38.6, "uniform grid": 38.6, "adaptive grid": 59.3, "hierarchy": 29.4, "AHP": 64.6,
                        PRINTED: 14.0, "MWEM": 89500},
 }  # fmt: skip
-# Of reference code in a plane, rebuilt, floats kept: mean, standard error and number of runs, of the rectangles here.
+# Reference code in a plane, rebuilt, floats kept: mean, standard error and number of runs, of the rectangles here.
 # Its first three seeds, with the rectangles that they had, give again 60.4, 7.10, 174.3 and 13.99: what is known above.
 MANY_RUNS: dict[tuple[str, str], tuple[float, float, int]] = {
     ("ADULT-2D", "0.1"): (73.1, 1.2, 400),
@@ -94,7 +94,7 @@ MANY_RUNS: dict[tuple[str, str], tuple[float, float, int]] = {
     ("GOWALLA", "1"): (17.7, 0.25, 200),
 }
 
-# Of the adaptive grid of reference code, five runs each, at 64 and at 256 cells a side.
+# The adaptive grid of reference code, five runs each, at 64 and at 256 cells a side.
 GRIDS: dict[tuple[int, str, str], float] = {
     **{(SIDE, name, epsilon): KNOWN[name, epsilon]["adaptive grid"] for name, epsilon in MANY_RUNS},
     (256, "ADULT-2D", "0.1"): 173, (256, "ADULT-2D", "1"): 35.9, (256, "GOWALLA", "0.1"): 501,

@@ -67,7 +67,7 @@ def page(found: Iterable[Recorded]) -> str:
 
 
 def anchor(paper: Paper) -> str:
-    """Of the section of a paper: the name of its folder."""
+    """The anchor of the section of a paper: the name of its folder."""
     return paper.folder.name.replace("_", "-")
 
 

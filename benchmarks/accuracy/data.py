@@ -77,7 +77,7 @@ class Task:
 
     @lru_cache(maxsize=64)  # noqa: B019 - tasks live as long as the table
     def sample(self, number: int) -> Sample:
-        """The same one for all methods."""
+        """Draw the sample of this number, which is one for all methods."""
         return Sample(self.grid, self.draw(number))
 
 
@@ -103,7 +103,7 @@ def poisson(exponent: int, draws: int) -> Task:
 
 
 def synthetic(draws: int) -> list[Task]:
-    """Of N(0, 1), of N(0.3, 0.01**2), and of three Poisson processes."""
+    """Draw from N(0, 1), from N(0.3, 0.01**2), and from three Poisson processes."""
     return [normal("normal", 0, 1, draws), normal("peaked", 0.3, 0.01, draws)] + [
         poisson(exponent, draws) for exponent in (10, 12, 15)
     ]

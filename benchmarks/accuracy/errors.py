@@ -30,7 +30,7 @@ class Measured(NamedTuple):
 
     @property
     def standard_error(self) -> FloatArray:
-        """Of the means, over releases."""
+        """The standard error of the means, over releases."""
         releases = len(self.errors)
         return np.asarray(self.errors.std(axis=0, ddof=1) / np.sqrt(releases)) if releases > 1 else np.zeros(3)
 

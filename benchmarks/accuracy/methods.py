@@ -58,7 +58,7 @@ class Method:
 
 
 def one_by_one(release: Callable[[Job], FloatArray]) -> Releases:
-    """Of a way to make a single release."""
+    """Make many releases of a way to make a single one."""
     return lambda jobs: map(release, jobs)
 
 
@@ -100,7 +100,7 @@ def tree_of_least_squares(job: Job) -> FloatArray:
 
 
 def coarse(kappa: float) -> Callable[[Job], FloatArray]:
-    """As few intervals as the rule says, least squares, isotonic regression, straight lines."""
+    """Count as few intervals as the rule says; least squares, isotonic regression, straight lines."""
 
     def release(job: Job) -> FloatArray:
         mechanism = rule(kappa, job.sample.grid.cells, job.loss, job.sample.records).mechanism
@@ -122,7 +122,7 @@ def partition(kappa: float) -> Callable[[Job], FloatArray]:
 
 
 def grown_partition(job: Job) -> FloatArray:
-    """The same, divided as far as noise lets it, and read as the product reads it."""
+    """Divide by PrivTree as far as noise lets it, and read as the product does."""
     curve: CDF = answer(PartitionCdfQuestion(COLUMN, job.sample.grid), job.sample, job.loss, job.seed)
     return curve.y
 

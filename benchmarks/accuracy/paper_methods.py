@@ -29,7 +29,7 @@ BINS = 8, 32, 128, 512, 2048
 
 
 def of_papers() -> list[Method]:
-    """As printed, at the right scale of the noise."""
+    """Methods as printed, at the right scale of the noise."""
     return [
         untuned("noise path, smoothed", smoothed_path, zero_concentrated=False),
         _tuned("histogram", histogram, BINS),
@@ -110,7 +110,7 @@ def _tuned(name: str, make: Callable[[int], Callable[[Job], FloatArray]], choice
 
 
 def _noise(loss: PrivacyLoss, queries: int, size: int, randomness: Randomness) -> FloatArray:
-    """Of counts that a record moves by 1 each, where so many share the loss."""
+    """Draw noise for counts that a record moves by 1 each, where so many share the loss."""
     if loss.epsilon is not None:
         return np.asarray(discrete_laplace.sample(Fraction(queries) / loss.epsilon, size, randomness), dtype=np.float64)
     return np.asarray(discrete_gaussian.sample(Fraction(queries) / (2 * loss.rho), size, randomness), dtype=np.float64)

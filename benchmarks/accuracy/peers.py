@@ -101,7 +101,7 @@ def _shares(counts: FloatArray, records: int) -> FloatArray:
 
 
 def _in_peers(name: str, jobs: Sequence[Job]) -> Iterator[FloatArray]:
-    """Of jobs on one grid. Only counts that differ are handed over."""
+    """Release jobs on one grid. Only counts that differ are handed over."""
     distinct = {job.sample.counts.tobytes(): job.sample.counts for job in jobs}
     places = {key: number for number, key in enumerate(distinct)}
     epsilons = [float(job.loss.epsilon or 0) for job in jobs]

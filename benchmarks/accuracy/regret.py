@@ -23,7 +23,7 @@ Rows = Mapping[str, Measured]
 
 
 class Regrets(NamedTuple):
-    """Of one method, over all cells.
+    """Regrets of one method, over all cells.
 
     Attributes:
         mean: The geometric mean of each metric, (3,).

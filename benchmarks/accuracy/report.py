@@ -17,7 +17,7 @@ THOUSANDTHS = 1e3
 
 
 class Seconds(NamedTuple):
-    """Of the processor, for one release.
+    """Seconds of the processor, for one release.
 
     Attributes:
         ours: Of the product's default, all turns.

@@ -39,7 +39,7 @@ def of_many(epsilon: float, delta: float, counts: int) -> dict[str, float]:
 
 
 def laplace_by_pld(epsilon: float, delta: float, counts: int) -> float | None:
-    """The same with Laplace noise, its losses composed by their distributions; None without dp-accounting."""
+    """The deviation with Laplace noise, its losses composed by their distributions; None without dp-accounting."""
 
     def excess(each: float) -> float:
         part = PrivacyLoss.pure(Fraction(each).limit_denominator(10**4))

@@ -23,7 +23,7 @@ def deviation(epsilon: float, delta: float, sensitivity: float) -> float:
 
 
 def smooth_sensitivity(values: FloatArray, rank: int, beta: float, ends: tuple[float, float]) -> tuple[float, int]:
-    """Of the record of this rank (from 0), and how many differences were looked at: of all intervals that hold it."""
+    """Find it at this rank (from 0), and how many differences were looked at: of all intervals that hold its record."""
     padded = np.concatenate([[ends[0]], np.sort(values), [ends[1]]])
     best, looks = 0.0, 0
     for distance in range(len(values) + 1):

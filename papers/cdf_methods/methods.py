@@ -33,7 +33,7 @@ class Budget:
 
     @property
     def rho(self) -> Fraction:
-        """The same, zero-concentrated: the largest that is known to be enough, of nine digits, as ledgers keep it."""
+        """The largest zero-concentrated loss that is known to be enough, of nine digits, as ledgers keep it."""
         return Fraction(floor(rho_for(self.epsilon, self.delta) * 10**9), 10**9)
 
 
@@ -52,7 +52,7 @@ def by_global_sensitivity(
 def by_smooth_sensitivity(
     values: FloatArray, budget: Budget, size: int, randomness: Randomness, generator: np.random.Generator
 ) -> Distribution:
-    """The same, with noise in proportion to the smooth sensitivity of each quantile."""
+    """Quantiles with noise in proportion to the smooth sensitivity of each."""
     smoothing = composed(budget.epsilon, budget.delta, size)
     spreads, _ = smooth_sensitivities(values, smoothing.beta, ENDS)
     return _of_quantiles(values, size, smoothing.factor * spreads[_ranks(len(values), size)], generator)
@@ -68,7 +68,7 @@ def by_histogram(
 def by_charged_histogram(
     values: FloatArray, budget: Budget, size: int, randomness: Randomness, generator: np.random.Generator
 ) -> Distribution:
-    """The same, where each bin is charged for itself, as "the privacy loss increases with the number of bins" says."""
+    """Counts of equal bins, each charged for itself, as "the privacy loss increases with the number of bins" says."""
     return _histogram(values, size, size / (2 * budget.rho), randomness)
 
 
@@ -98,7 +98,7 @@ METHODS: dict[str, Method] = {
 
 
 def _ranks(records: int, size: int) -> NDArray[np.int64]:
-    """Of evenly spaced quantiles."""
+    """Ranks of evenly spaced quantiles."""
     return np.arange(1, size + 1) * records // (size + 1)
 
 

@@ -22,7 +22,7 @@ LEAST = 2.0**-300
 
 
 def smooth_sensitivities(values: FloatArray, beta: float, ends: tuple[float, float]) -> tuple[FloatArray, int]:
-    """Of the record of each rank, and how many steps that took: about ``n log n`` for all of them.
+    """Find the smooth sensitivity at each rank, and how many steps that took: about ``n log n`` for all of them.
 
     S of rank r is the largest ``exp(-beta (j - i - 1)) (x_j - x_i)`` with ``i <= r <= j``, in rising order and with the
     ends of the range beyond the records. Records are cut in two, again and again. Pairs on both sides of a cut: with
@@ -119,7 +119,7 @@ def _between(low: float, high: float) -> float:
 
 @njit(cache=True)
 def _all_ranks(x, beta):  # type: ignore[no-untyped-def]
-    """Of rising places, ends included: the largest weighted distance around each, and the steps that it took."""
+    """Find the largest weighted distance around each of rising places, ends included, and the steps that it took."""
     count = len(x)
     best, steps = np.zeros(count), 0
     half = 1

@@ -127,7 +127,7 @@ def _squared_change(bins: int) -> float:
 
 
 def _rounds_to_find(place: float, width: float) -> int:
-    """Of the dichotomy without noise, until all records, which lie at one place, are in an interval so short."""
+    """Count rounds of the dichotomy without noise, until records, all at one place, are in an interval so short."""
     low, high = ENDS
     rounds = 0
     while high - low > width:

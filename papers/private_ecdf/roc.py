@@ -57,13 +57,13 @@ class Shown:
 
 
 def true_curve(records: Scored) -> Curve:
-    """Of the records, on the grid that releases use."""
+    """The curve of the records, on the grid that releases use."""
     negative, positive = _prefixes(records, Path(LEVELS))
     return Curve(_from_zero(negative / negative[-1]), _from_zero(positive / positive[-1]))
 
 
 def private_curves(records: Scored, epsilon: float, randomness: Randomness) -> dict[str, Curve]:
-    """As section 5.1 says: each class at half of epsilon, raw and smoothed; and by dpcurves at the whole."""
+    """Release as section 5.1 says, each class at half of epsilon, raw and smoothed; and by dpcurves at the whole."""
     path = Path(LEVELS)
     negative, positive = (_versions(row, path, epsilon / 2, randomness, records) for row in _prefixes(records, path))
     curves = {name: _rates(negative[name], positive[name]) for name in negative}
@@ -75,7 +75,7 @@ def private_curves(records: Scored, epsilon: float, randomness: Randomness) -> d
 
 
 def area_between(first: Curve, second: Curve) -> float:
-    """Of the symmetric difference of what lies under two rising curves."""
+    """The area of the symmetric difference of what lies under two rising curves."""
     heights = [np.interp(RATES, curve.fpr, curve.tpr) for curve in (first, second)]
     return float(np.trapezoid(np.abs(heights[0] - heights[1]), RATES))
 

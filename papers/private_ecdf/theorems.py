@@ -90,7 +90,7 @@ def _of_calibration() -> Findings:
 
 
 def contributions(score: np.ndarray, label: np.ndarray, cuts: np.ndarray) -> np.ndarray:
-    """As `as_printed.contributions`, with half-open groups, and 1 less prediction and label for negatives."""
+    """Sum as `as_printed.contributions` does, with half-open groups, and 1 less prediction and label for negatives."""
     group = np.clip(np.searchsorted(cuts, score, side="right") - 1, 0, len(cuts) - 2)
     inside = group[:, None] == np.arange(len(cuts) - 1)
     return np.concatenate([inside * part[:, None] for part in (score, 1 - score, label, 1 - label)], axis=1)

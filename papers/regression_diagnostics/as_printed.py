@@ -81,7 +81,7 @@ def partition_not_private(
 
 
 def noisy_costs(row: Floats, epsilon: float, epsilon_of_counts: float, generator: np.random.Generator) -> Floats:
-    """Of the ``2**k`` cells before place i, in row k at i: distances from the mean, and noise where k is above 0."""
+    """Distances from the mean of the ``2**k`` cells before place i, in row k at i, with noise where k is above 0."""
     return np.stack(list(_costs(row, epsilon, epsilon_of_counts, generator)))
 
 

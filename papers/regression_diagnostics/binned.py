@@ -33,7 +33,7 @@ class Records(NamedTuple):
 
     @classmethod
     def of(cls, label: Floats, score: Floats) -> Records:
-        """As many bins as the root of the number of records."""
+        """Cut as many bins as the root of the number of records."""
         return cls(Judged.of(label, score), confidential(label, score))
 
 
@@ -44,7 +44,7 @@ METHODS: dict[str, Releases] = {
     PACKAGE: lambda records, epsilon, seed: by_dpcurves(records.judged, epsilon, seed, SHARE),
 }
 Separation = Mapping[str, Mapping[int, float]]
-"""Of each method, the total variation distance for each product."""
+"""The total variation distance of each method, for each product."""
 
 
 def confidential(label: Floats, score: Floats) -> Plot:
@@ -55,7 +55,7 @@ def confidential(label: Floats, score: Floats) -> Plot:
 
 
 def slopes(plot: Plot) -> Floats:
-    """Of the lines through the points left and right of the middle; none is flat, where there are no two points."""
+    """Slopes of the lines through the points left and right of the middle; flat where there are no two points."""
     return np.array([_slope(plot, side) for side in (plot.mean <= MIDDLE, plot.mean > MIDDLE)])
 
 
@@ -73,7 +73,7 @@ def shape_difference(some: Plot, slopes_of_other: Floats) -> float:
 
 
 def total_variation(some: Floats, others: Floats) -> float:
-    """Of two samples, in cells of equal width."""
+    """The total variation distance of two samples, in cells of equal width."""
     ends = min(some.min(), others.min()), max(some.max(), others.max())
     one, other = (np.histogram(each, CELLS, ends)[0] / len(each) for each in (some, others))
     return float(np.abs(one - other).sum() / 2)
@@ -86,12 +86,12 @@ def data_sets(records: int) -> dict[str, Records]:
 
 
 def products_of(size: BinnedSize) -> dict[str, tuple[int, ...]]:
-    """Of each method."""
+    """The products that each method is tried at."""
     return {PRINTED: size.products, PUT_RIGHT: size.products, PACKAGE: size.products_package}
 
 
 def steps_of(size: BinnedSize) -> list[int]:
-    """As many steps as there are products."""
+    """Count a step for each product."""
     return [product for products in products_of(size).values() for product in products]
 
 

@@ -40,7 +40,7 @@ class Plot(NamedTuple):
 
 Means = Callable[[Bins, float, np.random.Generator], Plot]
 Release = Callable[[Judged, float, int, float], Plot]
-"""Of records, at epsilon, from a seed, with a share of epsilon for bins, and as much for joining them."""
+"""One release of records, at epsilon, from a seed, with a share of epsilon for bins, and as much for joining them."""
 
 
 def pribrp_not_private(records: Judged, epsilon: float, seed: int, ratio: float) -> Plot:
@@ -78,7 +78,7 @@ def _levels(records: Judged) -> int:
 
 
 def _bins(records: Judged, cuts: Edges) -> Bins:
-    """Of records between cuts; of equal cuts, one is enough."""
+    """Bin records between cuts; of equal cuts, one is enough."""
     begins = np.unique(np.append(cuts, 0))
     begins = begins[begins < len(records.number)]
     edges = np.append(begins, len(records.number)) / len(records.number)

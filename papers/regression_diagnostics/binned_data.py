@@ -26,7 +26,7 @@ class Judged(NamedTuple):
 
     @classmethod
     def of(cls, label: Floats, score: Floats) -> Judged:
-        """Of single records."""
+        """Cut single records into cells."""
         cell = SCORES.cell_of(score)
         weights = np.ones_like(score), label, score, score * label
         number, positive, predicted, of_positive = (
@@ -43,7 +43,7 @@ def drawn(model: str, records: int, chance: np.random.Generator) -> tuple[Floats
 
 
 def predictions(x: Floats, label: Floats, at: Floats) -> Floats:
-    """Of a logistic regression in x alone, at other places."""
+    """Predictions of a logistic regression in x alone, at other places."""
     from sklearn.linear_model import LogisticRegression
 
     model: Any = LogisticRegression(C=NO_PENALTY).fit(x[:, None], label)

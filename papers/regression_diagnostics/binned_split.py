@@ -20,7 +20,7 @@ METHODS: dict[str, Callable[[Records, float, int, float], Plot]] = {
     PACKAGE: lambda records, epsilon, seed, ratio: by_dpcurves(records.judged, epsilon, seed, ratio),
 }
 Differences = Mapping[str, Floats]
-"""Of each method, the mean difference of shapes, of shape ``(models and epsilons, ratios)``."""
+"""The mean difference of shapes of each method, of shape ``(models and epsilons, ratios)``."""
 
 
 def differences(sets: Mapping[str, Records], size: BinnedSize, step: Callable[[], None]) -> Differences:
@@ -38,7 +38,7 @@ def differences(sets: Mapping[str, Records], size: BinnedSize, step: Callable[[]
 
 
 def steps_of(size: BinnedSize) -> list[float]:
-    """As many steps as there are settings."""
+    """Count a step for each setting."""
     return [*size.ratios] * 2 * len(size.split_epsilons)
 
 

@@ -42,7 +42,7 @@ def is_there(folder: Path) -> bool:
 
 
 def fans(folder: Path, size: ResidualSize, step: Callable[[], None]) -> Fans:
-    """Of both models."""
+    """Measure the fans of both models."""
     sets = judged(folder)
     private: dict[str, dict[str, dict[float, float]]] = {method: {name: {} for name in sets} for method in METHODS}
     for name, records in sets.items():

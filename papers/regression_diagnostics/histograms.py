@@ -31,7 +31,7 @@ from dpcurves.surveys import (
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Estimate = Callable[[Counts, float, int, Adjacency], Floats]
-"""Of exact counts, at epsilon, from a seed."""
+"""Estimate counts from exact ones, at epsilon, from a seed."""
 Reader = Callable[[NoisySums, tuple[int, ...], int | None], Floats]
 Asking = Callable[[tuple[Axis, ...], Setting], Generator[Step, Release, Surveyed]]
 DIGITS = 12

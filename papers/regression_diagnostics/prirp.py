@@ -36,7 +36,7 @@ def prirp_not_private(records: Records, epsilon: float, seed: int) -> Density:
 
 
 def prirp_put_right(records: Records, epsilon: float, seed: int) -> Density:
-    """The same with DAWA as dpcurves has it."""
+    """PriRP with DAWA as dpcurves has it."""
     return surveyed(DawaSurvey(), records, epsilon, seed, replaced(records))
 
 
@@ -83,6 +83,6 @@ def bound(values: Floats, unit: float, epsilon: float, chance: np.random.Generat
 
 
 def density_of(estimate: Floats, edges: Edges) -> Density:
-    """Of whole counts not below zero."""
+    """Make whole counts not below zero a density."""
     total = float(estimate.sum())
     return Density(estimate / max(total, 1.0), edges, round(total))

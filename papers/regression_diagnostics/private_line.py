@@ -38,7 +38,7 @@ class Judged:
 
 
 def judged(size: ResidualSize, step: Callable[[], None]) -> Judged:
-    """Of one line."""
+    """Judge releases of one line."""
     records = residuals_of_private_line(size.records)
     found: dict[str, dict[float, Floats]] = {method: {} for method in METHODS}
     for epsilon in OF_PLOTS:
@@ -98,7 +98,7 @@ def least_in_ball(features: Floats, label: Floats) -> Floats:
 
 
 def slope_of(plot: Density) -> float:
-    """Of residuals over predictions, in the middles of cells."""
+    """The slope of residuals over predictions, in the middles of cells."""
     across, upwards = ((edges[1:] + edges[:-1]) / 2 for edges in plot.edges)
     predicted, residual = np.meshgrid(across, upwards, indexing="ij")
     return _slope(predicted.ravel(), residual.ravel(), plot.shares.ravel())

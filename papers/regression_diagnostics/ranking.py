@@ -44,7 +44,7 @@ def setting_names(sets: Mapping[str, Columns], size: RocSize) -> list[tuple[str,
 
 
 def errors(sets: Mapping[str, Columns], size: RocSize, step: Callable[[], None]) -> Errors:
-    """Of all methods, over all settings."""
+    """Errors of all methods, over all settings."""
     found: dict[str, list[FloatArray]] = {method: [] for method in METHODS}
     for name, epsilon in setting_names(sets, size):
         for method, rows in found.items():
@@ -54,7 +54,7 @@ def errors(sets: Mapping[str, Columns], size: RocSize, step: Callable[[], None])
 
 
 def mean_errors(method: Method, columns: Columns, epsilon: float, runs: int) -> FloatArray:
-    """Of the area, and the area between the curves."""
+    """Mean errors of the area, and the mean area between the curves."""
     truth = confidential(columns)
     curves = [method(columns, epsilon, seed) for seed in range(runs)]
     return np.asarray([(abs(curve.auc - truth.auc), distance(curve, truth)) for curve in curves]).mean(axis=0)

@@ -62,7 +62,7 @@ def models(size: ResidualSize) -> dict[str, Records]:
 
 
 def separation(size: ResidualSize, step: Callable[[], None]) -> Separation:
-    """Of many releases of one data set of each model."""
+    """Measure many releases of one data set of each model."""
     sets = models(size)
     of: dict[str, dict[int, Mapping[str, Floats]]] = {method: {} for method in METHODS}
     for product in size.products:
@@ -99,7 +99,7 @@ class Overlaid:
         return np.array([self.similarity(method, records, epsilon, seed) for seed in seeds])
 
     def similarity(self, method: Method, records: Records, epsilon: float, seed: int) -> float:
-        """Of one release."""
+        """The similarity of one release."""
         scatter = drawn_from(method(records, epsilon, seed), self.edges, np.random.default_rng((1, seed)))
         return distance(self.truth, scatter)
 
@@ -117,7 +117,7 @@ def edges_of(records: Records) -> Edges:
 
 
 def total_variation(some: Floats, others: Floats) -> float:
-    """Of two samples, in cells of equal width."""
+    """The total variation distance of two samples, in cells of equal width."""
     ends = min(some.min(), others.min()), max(some.max(), others.max())
     one, other = (np.histogram(each, BINS, ends)[0] / len(each) for each in (some, others))
     return float(np.abs(one - other).sum() / 2)

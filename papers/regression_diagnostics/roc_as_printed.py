@@ -41,7 +41,7 @@ def medians_not_private(counts: Counts, epsilon: float, levels: int, chance: np.
 
 
 def medians_in_floats(counts: Counts, epsilon: float, levels: int, chance: np.random.Generator) -> Edges:
-    """The same with the exact Cauchy rule; up to rounding what dpcurves draws, and quicker."""
+    """Algorithm 12 with the exact Cauchy rule; up to rounding what dpcurves draws, and quicker."""
     rule = cauchy_rule(Fraction(f"{epsilon:.12g}") / levels / 2)
     noise = NoiseRule(rule.beta, float(1 / rule.alpha))
     return np.fromiter(_medians(counts, levels, noise, chance), dtype=np.int64)

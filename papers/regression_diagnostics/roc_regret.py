@@ -35,7 +35,7 @@ Errors = Mapping[str, FloatArray]
 def errors(
     sets: Mapping[str, Columns], settings: Sequence[tuple[str, float]], size: RocSize, step: Callable[[], None]
 ) -> Errors:
-    """Of all algorithms, on the same thresholds."""
+    """Errors of all algorithms, on the same thresholds."""
     found: dict[str, list[FloatArray]] = {name: [] for name in (PRINTED, *SOUND)}
     for name, epsilon in settings:
         runs: dict[str, list[tuple[float, float]]] = {algorithm: [] for algorithm in found}
@@ -88,5 +88,5 @@ def findings(found: Errors) -> Findings:
 
 
 def _over_the_least(regret: Mapping[str, FloatArray], name: str, column: int) -> float:
-    """Of one algorithm, over the least of the others."""
+    """The regret of one algorithm over the least of the others."""
     return float(regret[name][column] / min(row[column] for other, row in regret.items() if other != name))

@@ -65,7 +65,7 @@ def package(ratio: float) -> Method:
 
 
 def errors(sets: Mapping[str, Columns], size: RocSize, step: Callable[[], None]) -> Errors:
-    """Of both, for all ratios."""
+    """Errors of both, for all ratios."""
     found: dict[str, list[FloatArray]] = {PRINTED: [], PACKAGE: []}
     for columns in sets.values():
         for epsilon in size.split_epsilons:
@@ -77,7 +77,7 @@ def errors(sets: Mapping[str, Columns], size: RocSize, step: Callable[[], None])
 
 
 def steps_of(sets: Mapping[str, Columns], size: RocSize) -> list[float]:
-    """As many steps as there are settings."""
+    """Count a step for each setting."""
     return [*size.ratios] * len(sets) * len(size.split_epsilons)
 
 

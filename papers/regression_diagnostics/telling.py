@@ -21,7 +21,7 @@ LEVEL = 0.05
 TOLD_APART = {200: 0.1, 500: 0.05, 1000: 0.025, 2000: 0.025}
 """What the papers found, but for the 0.01 at 2000 that one of them has."""
 MOST = 0.9
-"""Of all times that this is done."""
+"""The share of all times that this is done."""
 
 Largest = FloatArray
 """The largest p-value of all pairs so many steps apart: of shape ``(times, steps)``."""
@@ -46,7 +46,7 @@ class Power:
 
 
 def steps_of(size: RocSize) -> list[int]:
-    """As many steps as there are products."""
+    """Count a step for each product."""
     return [*size.told, *size.told_right, *size.told_package, *size.told_finely]
 
 
@@ -65,7 +65,7 @@ def power(size: RocSize, step: Callable[[], None]) -> Power:
 
 
 def ranked(area: float, records: int) -> Columns:
-    """As many positives as negatives, whose ROC curve is a power of the false positive rate, with this area."""
+    """Make as many positives as negatives, whose ROC curve is a power of the false positive rate, with this area."""
     half = records // 2
     even = (np.arange(half) + 0.5) / half
     places = np.concatenate([even, even ** (area / (1 - area))])

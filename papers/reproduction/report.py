@@ -53,7 +53,7 @@ def bound(claim: Claim) -> str:
 
 
 def numbers(row: Row) -> tuple[str, str, str]:
-    """Of the paper's way, of the corrected one, and of dpcurves; empty where there is none."""
+    """Write the numbers of the paper's way, of the corrected one, and of dpcurves; empty where there is none."""
     if row.measured is None:
         return "", "", ""
     return _number(row.measured.printed), _number(row.measured.corrected), _number(row.measured.package)

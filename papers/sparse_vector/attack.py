@@ -31,7 +31,7 @@ class Rates:
     threshold: FloatArray
 
     def mean(self, name: str, *, above_zero: bool) -> float:
-        """Of all runs; or of those whose noisy threshold is above zero, as in all but a share delta / 2 of them."""
+        """The mean over all runs; or over those with a noisy threshold above zero, as in all but a share delta / 2."""
         rates: FloatArray = getattr(self, name)
         return float(rates[self.threshold > 0].mean() if above_zero else rates.mean())
 
@@ -64,7 +64,7 @@ def reconstruct(counts: IntArray, parts: IntArray, epsilon: float, generator: np
 def rates(
     counts: IntArray, epsilon: float, stages: tuple[float, float], runs: int, generator: np.random.Generator
 ) -> Rates:
-    """Of many runs, with these shares of epsilon for the attack and for the counts."""
+    """Attack many times, with these shares of epsilon for the attack and for the counts."""
     rows = []
     for _ in range(runs):
         attack, count = (epsilon * share for share in stages)

@@ -35,7 +35,7 @@ class Losses:
 
 
 def against_copies(copies: Sequence[int], step: Callable[[], None]) -> Losses:
-    """Of all variants that have noise on the queries. Without it one chance is zero, and the ratio infinite."""
+    """Losses of all variants that have noise on the queries. Without it one chance is zero, and the ratio infinite."""
     printed: dict[str, list[float]] = {split.name: [] for split in (LEE, CHEN, RESET)}
     package = []
     for t in copies:
@@ -60,7 +60,7 @@ def printed_loss(split: Split, copies: int) -> float:
 
 
 def package_loss(copies: int) -> float:
-    """The same of dpcurves' integer noise, exactly, where at most t answers may be above."""
+    """The loss of dpcurves' integer noise, exactly, where at most t answers may be above."""
     axes = (Axis("x", Grid(0, 1, cells=1)),)
     queries = (Comparison((1,), 0),) * copies + (Comparison((-1,), -1),) * copies
     who = AddRemove(EACH_RECORD)
@@ -95,7 +95,7 @@ class Answer:
 
 
 def _log_chances(noise: Noise, least: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
-    """Of a draw of at least so much, and of less: ``r**m / (1 + r)`` is the chance of m or more, for m > 0."""
+    """Chances of a draw of at least so much, and of less: ``r**m / (1 + r)`` is that of m or more, for m > 0."""
     rate = 1 / float(noise.parameter)
     whole = np.log1p(np.exp(-rate))
     above = -rate * np.maximum(least, 1) - whole

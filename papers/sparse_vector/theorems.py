@@ -19,7 +19,7 @@ CUTOFFS = 1, 2, 3
 
 
 def findings(copies: int) -> Findings:
-    """Of all four.
+    """Measure all four.
 
     Args:
         copies: How many queries push the noise of the threshold up: the loss nears what is claimed as they grow.

@@ -66,7 +66,7 @@ def command(arguments: Sequence[str], log: str, environment: Mapping[str, str]) 
 
 
 def of_next_version(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
-    """The same of a dpcurves whose servers speak another version of the protocol about the same task."""
+    """Do what a dpcurves does whose servers speak another version of the protocol about the same task."""
     from dpcurves.aggregator import question
 
     setattr(question, "VERSION", VERSION + 1)  # noqa: B010
@@ -74,7 +74,7 @@ def of_next_version(arguments: Sequence[str], log: str, environment: Mapping[str
 
 
 def mortal(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
-    """The same of one that kills itself at the step that stands in a file beside its log, as `before freeze`."""
+    """Do what `dpcurves` does, but die at the step that stands in a file beside the log, as `before freeze`."""
     from dpcurves.aggregator.store import Store
 
     for name in ("attempt", "freeze", "decide"):

@@ -42,7 +42,7 @@ def nothing(name: str) -> None:
 
 @pytest.fixture
 def stores() -> list[Stepped]:
-    """Of both servers, for many tasks."""
+    """The stores of both servers, for many tasks."""
     return [Stepped(party) for party in (0, 1)]
 
 
@@ -94,7 +94,7 @@ class Two:
         return True
 
     def _add(self, party: int, one: Offer) -> None:
-        """As a desk does."""
+        """Add an offer as a desk does."""
         try:
             self.stores[party].add(self.task, 100, one)
         except Frozen:

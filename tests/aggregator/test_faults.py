@@ -235,7 +235,7 @@ def test_a_server_that_answers_an_owner_with_anything_is_refused_in_one_line(
 def test_a_disk_that_is_full_is_told_to_who_asked_and_to_the_operator_and_stops_nothing_else(
     pair: Watched, tmp_path: Path
 ) -> None:
-    """As quotas do, the system lets server 1 write no further than the first page of any file."""
+    """Lets server 1, as quotas do, write no further than the first page of any file."""
     prlimit = getattr(resource, "prlimit", None) or pytest.skip("limits of other processes can not be set here")
     task, process, line = pair.tasks["filled"], pair.running[1].pid, "its disk cannot be read or written"
     pair.contribute(task, values())
@@ -637,7 +637,7 @@ def secrets(pair: Watched) -> Iterator[bytes]:
 
 
 def forms_of(found: Iterator[bytes]) -> Iterator[str]:
-    """As text, digits, base 64, Python's own and JSON's."""
+    """Write each secret as text, digits, base 64, Python's own and JSON's."""
     for secret in found:
         yield secret.hex()
         yield repr(secret)[2:-1].lower()

@@ -90,7 +90,7 @@ def steps_of(store: Store, work: Callable[[Store], object]) -> int:
 
 
 def test_neither_an_upload_nor_a_look_takes_longer_the_more_reports_are_stored() -> None:
-    """Of others: 6000 reports of six owners take at most half as long again, for the trees of indices are deeper."""
+    """Stores 6000 reports of six others: half as long again at most is allowed, for the trees of indices are deeper."""
     store, name = Store("sqlite://"), b"n" * 16
     store.begin(TASK)
     before = steps_of(store, lambda store: store.add(TASK, 7, offer(9, REPORT))), steps_of(store, look)

@@ -68,7 +68,7 @@ def csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def semicolons(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same, with semicolons."""
+    """The table as CSV with semicolons."""
     return _write(tmp_path_factory.mktemp("tables") / "semicolons.csv", ";")
 
 

@@ -50,7 +50,7 @@ def test_running_sums_of_indicators_count_what_lies_at_or_below_for_any_number_o
 
 
 def test_what_all_servers_but_one_have_is_balanced_bit_by_bit_whatever_is_shared() -> None:
-    """Of 6 * 64 bits each is off by 4.5 deviations once in 147,000 times: false alarms are 0.3 % (fixed seed)."""
+    """Is off by 4.5 deviations in one of 6 * 64 bits once in 147,000 times: false alarms are 0.3 % (fixed seed)."""
     shares = share_vectors(np.zeros((4000, 2), np.uint64), 3, PORTABLE, Randomness.from_seed(11))
     for words in (share.vectors(PORTABLE) for share in shares):
         ones = (words[..., None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)).sum(axis=0)

@@ -108,7 +108,7 @@ class Textbook:
         return int((-total if party else total) % (1 << self.size))
 
     def record(self, key: Key, seed: int) -> bytes:
-        """As the product writes a key and one server's seed."""
+        """Write a key and one server's seed as the product does."""
         seeds = [word | turn[0] << 127 for word, turn in zip(key.seeds, key.turns, strict=True)]
         turns = sum((left ^ right) << level for level, (left, right) in enumerate(key.turns))
         point = key.point if self.bits <= 20 else []

@@ -33,7 +33,7 @@ SETTINGS = tuple(product(("0.1", "1"), (0, 1)))
 
 
 def held(question: Question[Curve], kind: str, records: int, releases: int) -> Iterator[list[bool]]:
-    """Of every group that is not empty: whether what is true of these records, and of the population, is held."""
+    """Tell for every group that is not empty whether what is true of these records, and of the population, is held."""
     for (epsilon, adjacency), seed in product(SETTINGS, range(releases)):
         chance = np.random.default_rng(seed)
         score = scores(kind, records, chance)
@@ -105,7 +105,7 @@ def test_of_the_population_nothing_is_said_where_a_unit_has_several_records() ->
 
 
 def test_bins_of_a_right_model_are_within_the_envelope_as_often_as_it_says() -> None:
-    """Of spread scores 95 in 100, of others at least that: their residuals vary less than those of the mean score."""
+    """Holds 95 in 100 of spread scores, and more of others: their residuals vary less than those of the mean score."""
     found: dict[str, list[bool]] = {}
     question = BinnedResidualsQuestion("y", "s", PUBLIC_MODEL)
     for kind, (epsilon, adjacency), seed in product((CONTINUOUS, *KINDS), SETTINGS, range(8)):

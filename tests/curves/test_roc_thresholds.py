@@ -24,7 +24,7 @@ WHO, ONE = ReplaceOne(EACH_RECORD, 1500), PrivacyLoss.pure(1)
 
 
 def answered(question: RocThresholdsQuestion, noise: float = 0.0, seed: int = 1) -> RocThresholds:
-    """As if servers counted, with some rounded normal noise."""
+    """Answer as if servers counted, with some rounded normal noise."""
     slots = question.grid.slots
     places, chance = LABELS * slots + question.grid.cell_of(SCORES), np.random.default_rng(seed)
 

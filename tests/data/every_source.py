@@ -1,4 +1,4 @@
-"""The same columns as every kind of data that can be opened."""
+"""Columns of one table, as every kind of data that can be opened."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ class Lazy:
 
 
 class LazyArray:
-    """The same in one piece."""
+    """A column in one piece that is worked out when it is asked for, and cannot be."""
 
     def __len__(self) -> int:
         return 3

@@ -27,7 +27,7 @@ def test_an_interrupt_is_no_failure() -> None:
 
 def test_a_panic_is_a_failure() -> None:
     class Panic(BaseException):
-        """As of engines that are not written in Python."""
+        """An error as engines raise it that are not written in Python."""
 
     def panics() -> None:
         raise Panic("a value")

@@ -161,7 +161,7 @@ def test_notes_themselves_lose_no_more_where_the_depth_is_even_or_records_come_a
 
 
 def noted_loss(law: PathNoise, adjacency: Adjacency) -> Fraction:
-    """Of all noisy sums that may ever be noted, over all records that come, go, move or become missing."""
+    """The loss of all noisy sums that may ever be noted, over all records that come, go, move or become missing."""
     blocks = {block for cell in range(law.cells) for block in law.path(cell + 1)}
     weight = np.zeros((len(blocks), law.cells + 1), dtype=np.int64)
     for row, block in enumerate(blocks):

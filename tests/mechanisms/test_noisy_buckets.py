@@ -84,7 +84,7 @@ FOUR, SUMS = np.arange(-12, 13), np.arange(-MOST, MOST + 1)
 
 
 def lesser(single: FloatArray, pair: FloatArray, own: int, deviation: int) -> FloatArray:
-    """Of two cells, one with the noise `own`: chances of their least cost, apart (row 0) or together (row 1)."""
+    """Chances of the least cost of two cells, one with the noise `own`, apart (row 0) or together (row 1)."""
     found = np.zeros((2, len(SUMS)))
     for other, chance in zip(FOUR.tolist(), single.tolist(), strict=True):
         apart, together = own + other, deviation + FOUR

@@ -38,7 +38,7 @@ def asked(sides: tuple[int, ...], beyond: int = 0) -> WaveletQuery:
 
 
 def noises(law: Wavelets) -> list[Noise]:
-    """Of each value."""
+    """List the noise of each value."""
     table = np.empty(law.sides, dtype=np.int64)
     for number, block in enumerate(law.blocks):
         table[block] = number
@@ -135,7 +135,7 @@ def test_the_plan_says_the_mean_variance_of_boxes_from_the_first_cell(
 
 
 def test_draws_have_the_variances_of_the_plan_at_four_sigma() -> None:
-    """Of the 23 combinations of bands with most values; false alarms with 23 * 6.4e-5. The kurtosis is 6."""
+    """Looks at the 23 combinations of bands with most values; false alarms with 23 * 6.4e-5. The kurtosis is 6."""
     law = law_of(Privelet().plan(asked((130, 128)), PURE, ALONE))
     drawn = np.array(noise_of_values(law, Randomness.from_seed(8))[: law.cells], dtype=np.float64).reshape(law.sides)
     large = [

@@ -88,7 +88,7 @@ def logs(asked: SplitQuery, growth: Growth, records: int) -> FloatArray:
 
 
 def cases(loss: PrivacyLoss, adjacency: Adjacency) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Of every tiny query: the laws of all data sets that have a neighbour, and of these neighbours."""
+    """List for every tiny query the laws of all data sets that have a neighbour, and of these neighbours."""
     for (shape, fans), least in product(SHAPES, (0, 1)):
         asked = query(shape, fans, least)
         chances = logs(asked, growth_of(asked, loss, adjacency), 3)

@@ -25,7 +25,7 @@ Way = tuple[list[Plan], Fraction]
 
 
 def answers(size: int, turn: int, way: int) -> NDArray[np.int64]:
-    """Of the ways, the first have answers that leave nothing, everything, or one place to look at; others are wild."""
+    """Make answers: the first ways leave nothing, everything, or one place to look at; others are wild."""
     draw = np.random.default_rng([turn, way])
     exact = np.zeros(size, dtype=np.int64)
     if way == 1:
@@ -58,7 +58,7 @@ def ways(grid: Grid, loss: PrivacyLoss, adjacency: Adjacency) -> Iterator[Way]:
 
 
 def worst_loss(laws: list[Measured], sets: NDArray[np.int64], pairs: NDArray[np.int64]) -> Fraction:
-    """Of all turns together, over all pairs of neighbours, exactly: see `exact_loss`."""
+    """The loss of all turns together, over all pairs of neighbours, exactly: see `exact_loss`."""
     norms, prices = [], []
     for law in laws:
         released = [exact_sums(table, law) for table in sets]

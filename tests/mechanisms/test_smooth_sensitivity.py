@@ -89,7 +89,7 @@ def test_the_sensitivity_of_a_median_is_that_of_its_definition(beta: float) -> N
 
 
 def log_sensitivity(cells: IntArray, beta: float) -> float:
-    """The same from places and ranks, pair by pair, in logarithms: for tables with many records."""
+    """Take the logarithm from places and ranks, pair by pair: for tables with many records."""
     total, last = int(cells.sum()), np.cumsum(cells).tolist()
     rank, held = (total + 1) // 2, np.flatnonzero(cells).tolist()
     left = [(0, 0), *((2 * c + 1, min(last[c], rank)) for c in held if last[c] - int(cells[c]) < rank)]

@@ -58,7 +58,7 @@ def bounds(doublings: int, coverage: str, spare: int = 0) -> BoundQuery:
 
 
 def chance_at_least(noise: Noise, least: IntArray) -> FloatArray:
-    """Of a draw: ``r**m / (1 + r)`` for m above 0, and by symmetry below."""
+    """The chance of a draw of at least m: ``r**m / (1 + r)`` for m above 0, and by symmetry below."""
     rate = 1 / float(noise.parameter)
     far = np.exp(-rate * np.where(least > 0, least, 1 - least)) / (1 + np.exp(-rate))
     chances: FloatArray = np.where(least > 0, far, 1 - far)
@@ -72,7 +72,7 @@ def answers(looks: int, most: int) -> Iterator[tuple[int, ...]]:
 
 
 def chance(exact: IntArray, answer: tuple[int, ...], plan: Compared, scales: int = FARTHEST) -> float:
-    """Of one answer, given the differences of one data set, summed over the common noise."""
+    """The chance of one answer, given the differences of one data set, summed over the common noise."""
     rate, far = 1 / float(plan.common.parameter), ceil(scales * float(plan.common.parameter))
     common = np.arange(-far, far + 1)
     asked = len(exact) if len(answer) < plan.size else answer[-1] + 1

@@ -39,7 +39,7 @@ def test_the_tables_make_up_the_law_exactly(scale: Fraction) -> None:
 
 
 def probability(tables: discrete_laplace.Tables, z: int) -> Decimal:
-    """Of z, from the thresholds of the digits that make it up."""
+    """The probability of z, from the thresholds of the digits that make it up."""
     magnitude, chance = (z if z >= 0 else -1 - z), Decimal(1)
     for width, table in reversed(tables.digits):
         chance *= between(table, magnitude % 2**width)
@@ -81,7 +81,7 @@ class Far:
     """A highest digit, of either sign, that no scale gives with a probability above exp(-256)."""
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Of the outcomes up to 2**14 + 1, of which only the last two have any."""
+        """The weights of the outcomes up to 2**14 + 1, of which only the last two have any."""
         return [(0, 0)] * 2**14 + [one(bits)] * 2, 0
 
 

@@ -37,7 +37,7 @@ class Whole:
     counts: tuple[int, ...]
 
     def weights(self, bits: int) -> tuple[Sequence[Bracket], int]:
-        """Of all outcomes."""
+        """The weights of all outcomes."""
         return [(count << bits, count << bits) for count in self.counts], 0
 
 

@@ -65,7 +65,7 @@ def test_chances_are_proportional_to_products_of_weights(rate: Fraction, prior: 
 
 
 def test_all_partitions_into_lengths_of_powers_of_two_can_be_drawn() -> None:
-    """Of five places: compositions of 5 into 1, 2 and 4."""
+    """Draws from five places: compositions of 5 into 1, 2 and 4."""
     assert len(law(Chances.of(PENALTIES, RATE, 0.5))) == 10
 
 
@@ -80,7 +80,7 @@ def test_draws_follow_the_law() -> None:
 
 
 def test_a_draw_at_a_border_is_settled_by_further_bits() -> None:
-    """Of two places with equal chances: the word 2**63 is the border itself, and what follows proves it right of it."""
+    """Takes two equal chances: the word 2**63 is the border itself, and what follows proves it right of it."""
     even = np.zeros((2, 3), dtype=np.uint32)
     terms = Chances.of(even, RATE, 1.0).last(2)
     assert terms == [(2**52, -52)] * 2

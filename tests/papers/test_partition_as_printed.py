@@ -22,7 +22,7 @@ def alone(row: NDArray[np.float64], place: int, seed: int) -> int:
 
 
 def test_the_partition_alone_loses_more_than_its_loss() -> None:
-    """Of four cells: 1.211 where 0.5 is promised. Four standard errors: false alarm rate 3.2e-5."""
+    """Takes four cells: 1.211 where 0.5 is promised. Four standard errors: false alarm rate 3.2e-5."""
     without, with_one = alone(np.zeros(4), 2, 1), alone(np.array([0.0, 0, 1, 0]), 2, 2)
     loss, error = log(with_one / without), sqrt(1 / with_one + 1 / without)
     assert loss - 4 * error > 0.5

@@ -30,7 +30,7 @@ def design(law: Law) -> FloatArray:
 
 
 def _blocks(law: Law) -> list[FloatArray]:
-    """Of one row: one matrix for each part."""
+    """List the matrices of one row, one for each part."""
     if isinstance(law, Convolved):
         root = [1.0]
         for k in range(1, law.points):

@@ -171,7 +171,7 @@ def _of_others(others: list[FloatArray], weights: FloatArray, prior: FloatArray)
 
 
 def _doubted(split: Split, variance: float, weights: FloatArray, doubt: float) -> float:
-    """As if the size of the parent was drawn, too: what the prior square gains from that, where little was learned."""
+    """Tell what the prior square gains if the size of the parent is drawn, too, where little was learned."""
     before = _under(split._replace(variance=np.inf), weights)[1]
     even = split.share * (1 - split.share)
     growth = float(weights[:SMOOTH] @ ROUGHNESS) * (4 * even) ** 2 + float(weights[SMOOTH:].sum()) * even

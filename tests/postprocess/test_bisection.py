@@ -30,7 +30,7 @@ def test_it_stops_where_answers_end_and_says_what_is_asked_next() -> None:
 
 
 def test_the_crossing_is_that_of_the_isotonic_curve_of_all_looks() -> None:
-    """Of 200 random curves (seed 17), however noisy, and whatever the weights."""
+    """Takes 200 random curves (seed 17), however noisy, and whatever the weights."""
     generator = np.random.default_rng(17)
     for _ in range(200):
         cells = int(generator.integers(2, 200))

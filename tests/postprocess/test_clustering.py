@@ -8,7 +8,7 @@ from dpcurves.postprocess.clustering import clusters
 
 
 def by_the_rule(rising: list[float], variance: float) -> list[int]:
-    """The same with plain sums."""
+    """Cluster with plain sums."""
 
     def cost(members: list[float]) -> float:
         mean = sum(members) / len(members)

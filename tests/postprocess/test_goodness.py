@@ -21,7 +21,7 @@ LATTICE = 2**20
 SUM = Noise(Family.LAPLACE, Fraction(4 * LATTICE))
 WIDTH, MIDDLE = np.diff(EDGES), (EDGES[:-1] + EDGES[1:]) / 2
 VARIANCE = ((1 - MIDDLE) ** 2 + MIDDLE**2) * COUNT.variance + (WIDTH / (2 * LATTICE)) ** 2 * SUM.variance
-"""Of the noise of positives less expected ones."""
+"""The variance of the noise of positives less expected ones."""
 NONE = np.zeros(5)
 RUNS = 400
 

@@ -70,7 +70,7 @@ def test_a_fall_that_no_noise_explains_is_refused() -> None:
 
 @pytest.mark.parametrize(("levels", "seed"), [(8, 4312), (11, 400)])
 def test_rounding_near_the_solution_does_not_keep_it_away(levels: int, seed: int) -> None:
-    """Of some 14,000 Poisson curves, the two on which equations could once not be met that near to the bounds."""
+    """Takes the two of some 14,000 Poisson curves on which equations could once not be met that near to the bounds."""
     points, generator = 2**levels, np.random.default_rng(seed)
     bounds = regular_bounds(points, 2)
     exact = np.cumsum(generator.poisson((3, 10, 30)[seed % 3], points)).astype(float)

@@ -50,7 +50,7 @@ LAWS = [
 
 
 def least_squares(law: Measured, total_is_public: bool) -> FloatArray:
-    """The same by brute force: unknown are the finest intervals of all rows, and the missing cell."""
+    """Solve by brute force: unknown are the finest intervals of all rows, and the missing cell."""
     bounds = law.levels[-1].bounds(law.cells)
     bins = len(bounds) - 1
     unknown = law.rows * bins + 1

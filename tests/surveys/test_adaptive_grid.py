@@ -19,7 +19,7 @@ EMPTY = np.zeros(64**2 + 1, dtype=np.int64)
 
 
 def test_noise_alone_divides_half_a_block_on_average() -> None:
-    """Of 400 tables of 10,000 empty blocks: 200 blocks, with a deviation of 14; within 4 sigma."""
+    """Takes 400 tables of 10,000 empty blocks: 200 blocks, with a deviation of 14; within 4 sigma."""
     chance, scale = np.random.default_rng(3), 1 / float(COARSE)
     divided = sum(np.count_nonzero(parts_of(chance.laplace(0, scale, 10_000), 1, axes=2) > 1) for _ in range(400))
     assert abs(divided - 200) < 4 * np.sqrt(200)
