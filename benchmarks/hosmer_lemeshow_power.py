@@ -42,7 +42,8 @@ class Setting(NamedTuple):
 class Rates(NamedTuple):
     """How often a test says that the model is wrong."""
 
-    private: float
+    replace_one: float
+    add_remove: float
     classical: float
 
 
@@ -63,23 +64,25 @@ def adjacencies(records: int) -> tuple[Adjacency, Adjacency]:
     return ReplaceOne(EACH_RECORD, records), AddRemove(EACH_RECORD)
 
 
-def rates(setting: Setting, adjacency: Adjacency, releases: int) -> Rates:
-    """Over so many tables, and one release of each."""
-    private, classical, loss = 0, 0, PrivacyLoss.pure(setting.epsilon)
+def rates(setting: Setting, releases: int) -> Rates:
+    """Over so many tables, and one release of each under either adjacency."""
+    loss = PrivacyLoss.pure(setting.epsilon)
+    found = np.zeros(3)
     for seed in range(releases):
         records = drawn(setting.kind, setting.records, seed, slope=setting.slope, shift=setting.shift)
-        private += answer(QUESTION, records, loss, adjacency, seed).p_value <= ALPHA
-        classical += classical_p_value(records) <= ALPHA
-    return Rates(private / releases, classical / releases)
+        private = [answer(QUESTION, records, loss, each, seed).p_value for each in adjacencies(setting.records)]
+        found += np.array([*private, classical_p_value(records)]) <= ALPHA
+    return Rates(*(found / releases).tolist())
 
 
 def classical_p_value(records: Table) -> float:
     """Return the p-value of the chi-square test of ten groups of about equal size."""
     statistic = 0.0
-    for own in np.array_split(np.argsort(records.score, kind="stable"), PEER_GROUPS):
-        expected, observed = records.score[own].sum(), records.label[own].sum()
-        variance = expected * (1 - expected / len(own))
-        statistic += (observed - expected) ** 2 / variance if variance > 0 else 0.0
+    columns = (np.array_split(column, PEER_GROUPS) for column in (records.score, records.label))
+    for score, label in zip(*columns, strict=True):
+        expected = score.sum()
+        variance = expected * (1 - expected / len(score))
+        statistic += (label.sum() - expected) ** 2 / variance if variance > 0 else 0.0
     return float(chi2.sf(statistic, PEER_GROUPS))
 
 
@@ -89,9 +92,9 @@ def shown(title: str, settings: list[Setting], releases: int) -> Printed:
     for column in ("scores", "model", "n", "epsilon", "replace-one", "add-remove", "chi-square, not private"):
         table.add_column(column)
     for setting in track(settings, description=title):
-        both = [rates(setting, adjacency, releases) for adjacency in adjacencies(setting.records)]
-        found = [f"{each.private:.3f}" for each in both] + [f"{both[0].classical:.3f}"]
-        table.add_row(setting.scores, setting.wrong, f"{setting.records:,}", setting.epsilon, *found)
+        found = rates(setting, releases)
+        line = setting.scores, setting.wrong, f"{setting.records:,}", setting.epsilon
+        table.add_row(*line, *(f"{rate:.3f}" for rate in found))
     return table
 
 

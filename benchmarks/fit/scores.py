@@ -16,7 +16,7 @@ Drawn = Callable[[int, np.random.Generator], FloatArray]
 
 
 class Table(NamedTuple):
-    """Records: a label, 0 or 1, and a score."""
+    """Records in the order of their scores (they are then counted quickly): a label, 0 or 1, and a score."""
 
     label: NDArray[np.int64]
     score: FloatArray
@@ -67,7 +67,7 @@ KINDS: MappingProxyType[str, Drawn] = MappingProxyType(
 def drawn(kind: Drawn, records: int, seed: int, *, slope: float = 1.0, shift: float = 0.0) -> Table:
     """Records whose log-odds of a positive label are `slope` times those of the score, and `shift` more."""
     chance = np.random.default_rng(seed)
-    score = kind(records, chance)
+    score = np.sort(kind(records, chance))
     with np.errstate(divide="ignore"):
         truth = expit(slope * logit(score) + shift)
     return Table((chance.random(records) < truth).astype(np.int64), score)
