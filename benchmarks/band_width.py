@@ -20,8 +20,9 @@ from rich.console import Console
 from rich.table import Table
 
 from dpcurves.curves import CDF, CdfQuestion
-from dpcurves.data import Grid, Hint
+from dpcurves.data import Grid
 from dpcurves.privacy import PrivacyLoss
+from dpcurves.queries import Hint
 
 CELLS = 1024
 RECORDS, QUICK = (10_000, 100_000), (100_000,)

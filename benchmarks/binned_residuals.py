@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from rich.progress import track
 
 from dpcurves.curves import BinnedResiduals, BinnedResidualsQuestion
-from dpcurves.data import Axis, Query, SumQuery
-from dpcurves.ledger import Grant, Purse
+from dpcurves.data import Axis
+from dpcurves.ledger import Grant, QuestionBudget
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import DISJOINT_RECORDS, EACH_RECORD, PrivacyLoss, ReplaceOne
+from dpcurves.queries import Query, SumQuery
 from dpcurves.release import Release, Setting, Step
 from dpcurves.session import converse
 
@@ -52,12 +53,12 @@ def table(label: IntArray, score: FloatArray, query: Query) -> NDArray[np.object
 
 def released(label: IntArray, score: FloatArray, epsilon: str, seed: int) -> BinnedResiduals:
     loss, adjacency, chance = PrivacyLoss.pure(epsilon), ReplaceOne(EACH_RECORD, RECORDS), Randomness.from_seed(seed)
-    purse = Purse(Grant("benchmark", loss, "benchmark", 1))
+    budget = QuestionBudget(Grant("benchmark", loss, "benchmark", 1))
 
     def reply(step: Step) -> Release:
-        payment = purse.pay(step.query.paid_as, step.share)
-        plan = AUTO.plan(step.query, payment.loss, adjacency)
-        return Release(plan, AUTO.run(table(label, score, step.query), plan, chance), payment, seeded=True)
+        allotment = budget.pay(step.query.paid_as, step.share)
+        plan = AUTO.plan(step.query, allotment.loss, adjacency)
+        return Release(plan, AUTO.run(table(label, score, step.query), plan, chance), allotment, seeded=True)
 
     return converse(QUESTION.steps(Setting(loss, adjacency, adaptive=True)), reply)
 

@@ -19,8 +19,8 @@ from time import perf_counter, process_time
 import duckdb
 
 from dpcurves.data import Axis, Grid
-from dpcurves.data.records import open_records
 from dpcurves.privacy import EACH_RECORD
+from dpcurves.records import open_records
 
 CELLS = 2**16
 GRIDS = {

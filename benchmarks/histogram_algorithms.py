@@ -25,28 +25,29 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))
 
 from regression_diagnostics.as_printed import estimate_not_private
 
-from dpcurves.data import Axis, BucketQuery, CountQuery, Grid, Read
-from dpcurves.mechanisms import AUTO, BucketChoice, Haar, Mechanism, NoisyBuckets, Tree
-from dpcurves.mechanisms.deviation import window_deviations
+from dpcurves.data import Axis, Grid
+from dpcurves.histograms import (
+    AdaptiveGridEstimator,
+    AhpEstimator,
+    Axes,
+    CellEstimator,
+    DawaEstimator,
+    HierarchyEstimator,
+    MwemEstimator,
+    PriveletEstimator,
+    PrivTreeEstimator,
+    TableEstimator,
+    UniformEstimator,
+    UniformGridEstimator,
+)
+from dpcurves.laws.noise_law import NoisySums
+from dpcurves.mechanisms import AUTO, ExponentialPartition, Haar, Mechanism, NoisyBuckets, Tree
+from dpcurves.mechanisms.selection.deviation import window_deviations
 from dpcurves.noise.randomness import Randomness
 from dpcurves.postprocess import unbiased
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
+from dpcurves.queries import CountQuery, IntervalPartitionQuery, Read
 from dpcurves.release import Release, Setting
-from dpcurves.release.noise_law import NoisySums
-from dpcurves.surveys import (
-    AdaptiveGridSurvey,
-    AhpSurvey,
-    Axes,
-    CellSurvey,
-    DawaSurvey,
-    HierarchySurvey,
-    MwemSurvey,
-    PriveletSurvey,
-    PrivTreeSurvey,
-    Survey,
-    UniformGridSurvey,
-    UniformSurvey,
-)
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -57,10 +58,10 @@ RECTANGLES = 2000
 MANY = 200
 IN_LINE = ("ADULTFRANK", "MEDCOST", "INCOME", "HEPTH")
 IN_PLANE = {"ADULT-2D": "Adult_2D", "GOWALLA": "checkin", "MDSALARY": "MDSalary2D", "TAXI": "BeijingTaxiS"}
-SURVEYS: dict[str, Survey] = {
-    "cells": CellSurvey(), "uniform": UniformSurvey(), "hierarchy": HierarchySurvey(), "DAWA": DawaSurvey(),
-    "AHP": AhpSurvey(), "uniform grid": UniformGridSurvey(), "adaptive grid": AdaptiveGridSurvey(),
-    "MWEM": MwemSurvey(), "PrivTree": PrivTreeSurvey(), "wavelets": PriveletSurvey(),
+SURVEYS: dict[str, TableEstimator] = {
+    "cells": CellEstimator(), "uniform": UniformEstimator(), "hierarchy": HierarchyEstimator(), "DAWA": DawaEstimator(),
+    "AHP": AhpEstimator(), "uniform grid": UniformGridEstimator(), "adaptive grid": AdaptiveGridEstimator(),
+    "MWEM": MwemEstimator(), "PrivTree": PrivTreeEstimator(), "wavelets": PriveletEstimator(),
 }  # fmt: skip
 PRINTED = "DAWA as printed (NOT PRIVATE)"
 KNOWN: dict[tuple[str, str], dict[str, float]] = {  # of reference code; where data are the same
@@ -105,10 +106,10 @@ def axes_of(shape: tuple[int, ...]) -> Axes:
     return tuple(Axis(f"x{number}", Grid(0, 1, cells=cells)) for number, cells in enumerate(shape))
 
 
-def surveyed(survey: Survey, counts: Counts, epsilon: str, seed: int) -> Floats:
+def estimated(estimator: TableEstimator, counts: Counts, epsilon: str, seed: int) -> Floats:
     """The estimate that a curator would get, without ledger and records."""
     loss, table, randomness = PrivacyLoss.pure(epsilon), np.append(counts.ravel(), 0), Randomness.from_seed(seed)
-    steps = survey.counts(axes_of(counts.shape), Setting(loss, WHO, adaptive=True), Fraction(1))
+    steps = estimator.counts(axes_of(counts.shape), Setting(loss, WHO, adaptive=True), Fraction(1))
     try:
         step = next(steps)
         while True:
@@ -169,8 +170,8 @@ def plane(folder: Path, name: str, side: int) -> Counts:
 def accuracy(folder: Path | None, runs: int) -> None:
     lines = []
     ways: dict[str, Callable[[Counts, str, int], Floats]] = {
-        name: lambda counts, epsilon, seed, survey=survey: surveyed(survey, counts, epsilon, seed)  # type: ignore[misc]
-        for name, survey in SURVEYS.items()
+        name: lambda counts, epsilon, seed, estimator=estimator: estimated(estimator, counts, epsilon, seed)  # type: ignore[misc]
+        for name, estimator in SURVEYS.items()
     }
     ways[PRINTED] = printed
     cases = [(name, counts, epsilon) for name, counts in histograms(folder) for epsilon in EPSILONS]
@@ -216,7 +217,7 @@ def adaptive_grids(folder: Path, runs: int) -> None:
         counts = plane(folder, name, side)
         read = rectangles(counts.shape)
         truth = read(counts.astype(np.float64))
-        found = (surveyed(AdaptiveGridSurvey(), counts, epsilon, seed) for seed in range(runs))
+        found = (estimated(AdaptiveGridEstimator(), counts, epsilon, seed) for seed in range(runs))
         errors = np.array([np.abs(read(cells) - truth).mean() for cells in found])
         own = f"{errors.mean():.4g} +- {errors.std() / np.sqrt(runs):.2g}"
         print(f"{f'{side} x {side}':11}{name:11}{epsilon:>8}  {own:16}{known:8.4g}")
@@ -265,15 +266,17 @@ def speed() -> None:
     print("\nSeconds of CPU time")
     print(f"{'deviations of all windows, 2^11 cells':56}{seconds(lambda: window_deviations(small)):9.4f}")
     print(f"{'the same by sorting each window in NumPy':56}{seconds(lambda: by_sorting(small)):9.4f}")
-    for mechanism in (BucketChoice(), NoisyBuckets()):
+    for mechanism in (ExponentialPartition(), NoisyBuckets()):
         for cells in (2**16, 2**20):
-            plan = mechanism.plan(BucketQuery(axes_of((cells,)), range(cells)), PrivacyLoss.pure("0.25"), WHO)
+            plan = mechanism.plan(
+                IntervalPartitionQuery(axes_of((cells,)), range(cells)), PrivacyLoss.pure("0.25"), WHO
+            )
             table = np.append(few[:cells], 0)
             took = seconds(lambda m=mechanism, t=table, p=plan: m.run(t, p, Randomness.from_seed(1)))  # type: ignore[misc]
             print(f"{plan.made_by + f', {cells} cells':56}{took:9.3f}")
-    surveyed(DawaSurvey(), few[: 2**16], "1", 1)  # shapes of trees are remembered
+    estimated(DawaEstimator(), few[: 2**16], "1", 1)  # shapes of trees are remembered
     for counts in (few[: 2**16], generator.poisson(generator.integers(0, 1000, 2**16))):
-        took = seconds(lambda c=counts: surveyed(DawaSurvey(), c, "1", 1))  # type: ignore[misc]
+        took = seconds(lambda c=counts: estimated(DawaEstimator(), c, "1", 1))  # type: ignore[misc]
         print(f"{f'DAWA, both turns, 65536 cells, {counts.sum()} records':56}{took:9.3f}")
     for linear in (Tree(), Haar()):
         print(released(linear, 2**20, few))

@@ -10,16 +10,16 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.postprocess import least_squares, monotone_prefixes, noise_draws, shrunken
-from dpcurves.postprocess.simulate import raw_noise
-from dpcurves.release import Family, Level, Measured, Noise
+from dpcurves.laws import Family, IntervalSums, Level, Noise, least_squares
+from dpcurves.postprocess import monotone_prefixes, noise_draws, shrunken
+from dpcurves.postprocess.inference.simulate import raw_noise
 
 Counts = NDArray[np.int64]
 
 
-def tree(cells: int, widths: tuple[int, ...], family: Family, epsilon: float = 1.0) -> Measured:
+def tree(cells: int, widths: tuple[int, ...], family: Family, epsilon: float = 1.0) -> IntervalSums:
     noise = Noise(family, Fraction(2 * len(widths)) / Fraction(epsilon).limit_denominator(1000))
-    return Measured(1, cells, tuple(Level(range(0, cells, width), noise) for width in widths), missing=None)
+    return IntervalSums(1, cells, tuple(Level(range(0, cells, width), noise) for width in widths), missing=None)
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -32,7 +32,7 @@ def seconds(work: Callable[[], object]) -> float:
     return min(times)
 
 
-def draws(law: Measured, generator: np.random.Generator) -> None:
+def draws(law: IntervalSums, generator: np.random.Generator) -> None:
     for _ in noise_draws(law, 1, 1000, generator):
         pass
 
@@ -79,7 +79,7 @@ def shrinkage(cells: int = 4096, releases: int = 20) -> None:
                 print(f"{name:10} {shape:5} {epsilon:7} | {plain[0]:9.1f} {plain[1]:9.2f} {'':10} | {ratio}")
 
 
-def _errors(law: Measured, truth: Counts, releases: int, generator: np.random.Generator) -> NDArray[np.float64]:
+def _errors(law: IntervalSums, truth: Counts, releases: int, generator: np.random.Generator) -> NDArray[np.float64]:
     total, exact = int(truth.sum()), np.cumsum(truth)
     sums = np.concatenate([np.add.reduceat(truth, np.asarray(level.starts)) for level in law.levels])
     found = np.zeros((2, 3))

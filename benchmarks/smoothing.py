@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_matrix, hstack, identity
 
 from dpcurves.postprocess import AtMost, NoiseGraph, path_graph, regular_bounds, smooth_absolute, smooth_squares
-from dpcurves.postprocess.increments import steps_to
-from dpcurves.postprocess.smoothing_absolute import least_absolute_change
-from dpcurves.postprocess.smoothing_squares import least_squares_change
+from dpcurves.postprocess.smoothing.increments import steps_to
+from dpcurves.postprocess.smoothing.smoothing_absolute import least_absolute_change
+from dpcurves.postprocess.smoothing.smoothing_squares import least_squares_change
 
 FloatArray = NDArray[np.float64]
 

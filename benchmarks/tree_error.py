@@ -6,12 +6,13 @@ from time import perf_counter
 
 import numpy as np
 
-from dpcurves.data import Axis, Categories, CountQuery, Grid, Read
+from dpcurves.data import Axis, Categories, Grid
+from dpcurves.laws import IntervalSums, NoisySums
 from dpcurves.mechanisms import Flat, Haar, KAry, Linear, SquareRoot, Tree
 from dpcurves.noise.randomness import Randomness
 from dpcurves.postprocess import subtraction_variances, unbiased
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.release import Measured, NoisySums
+from dpcurves.queries import CountQuery, Read
 
 EPSILON = PrivacyLoss.pure("0.001")
 RHO = PrivacyLoss.zcdp("0.000001")
@@ -42,7 +43,7 @@ def gaussian(mechanism: Linear, asked: CountQuery, adjacency: Adjacency) -> floa
 
 def subtraction(asked: CountQuery, adjacency: Adjacency) -> float:
     law = KAry().plan(asked, EPSILON, adjacency).law
-    assert isinstance(law, Measured)
+    assert isinstance(law, IntervalSums)
     return float(subtraction_variances(law)[1:-1].mean()) * 1e-6
 
 
@@ -65,7 +66,7 @@ def shape(cells: int) -> str:
     started = perf_counter()
     law = Tree().plan(query(1, cells), EPSILON, PUBLIC).law
     seconds = perf_counter() - started
-    assert isinstance(law, Measured)
+    assert isinstance(law, IntervalSums)
     widths = " ".join(str(level.starts.step) for level in law.levels if isinstance(level.starts, range))
     return f"{cells:8}{seconds:9.2f}  {widths}"
 

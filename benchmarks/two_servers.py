@@ -30,27 +30,28 @@ from rich.progress import Progress
 from rich.table import Table
 
 import dpcurves as dp
-from dpcurves.aggregator import Server, Task
-from dpcurves.aggregator.analyst import Analyst, close
-from dpcurves.aggregator.batch import ID, NAME, Earlier, packed, unpacked
-from dpcurves.aggregator.channel import Channel
-from dpcurves.aggregator.desk import encoding_of
-from dpcurves.aggregator.founding import found
-from dpcurves.aggregator.identity import Identity
-from dpcurves.aggregator.owner import Contribution, bearer_of, read_places
-from dpcurves.aggregator.sealing import OVERHEAD
-from dpcurves.aggregator.store import Offer, Store, Stored
-from dpcurves.aggregator.ticket import Role, Ticket, hash_of
 from dpcurves.crypto import PortableEngine
 from dpcurves.curves import QuantileQuestion, ThresholdsQuestion
-from dpcurves.data import Axis, RangeQuery
-from dpcurves.ledger import Ledger, Purse
-from dpcurves.mechanisms.keyed_path import NoiseKey
+from dpcurves.data import Axis
+from dpcurves.ledger import Ledger, QuestionBudget
+from dpcurves.mechanisms.prefixes.keyed_noise import NoiseKey
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD
+from dpcurves.queries import PrefixQuery
 from dpcurves.release import ALL, Release, Setting, Step
 from dpcurves.trust import FunctionShares, Owners
 from dpcurves.trust.shared_records import Encoding, Reports
+from dpcurves.two_servers import Server, Task
+from dpcurves.two_servers.analyst import Analyst, close
+from dpcurves.two_servers.batch import ID, NAME, Earlier, packed, unpacked
+from dpcurves.two_servers.channel import Channel
+from dpcurves.two_servers.identity import Identity
+from dpcurves.two_servers.new_task import found
+from dpcurves.two_servers.owner import Contribution, bearer_of, read_places
+from dpcurves.two_servers.sealing import OVERHEAD
+from dpcurves.two_servers.store import Offer, Store, Stored
+from dpcurves.two_servers.task_service import encoding_of
+from dpcurves.two_servers.ticket import Role, Ticket, hash_of
 
 GRID = dp.Grid(-8, 8, cells=2**32 - 1)  # with the place of missing records, 32 bits
 ONE = dp.PrivacyLoss.pure(1)
@@ -289,8 +290,8 @@ class Quartiles:
     """All three by the bisection of Algorithm 1 (Barczewski, Mawass and Ramon), side by side, without intervals."""
 
     @property
-    def paid_as(self) -> RangeQuery:
-        return RangeQuery((Axis("x", GRID),), at=())
+    def paid_as(self) -> PrefixQuery:
+        return PrefixQuery((Axis("x", GRID),), at=())
 
     def steps(self, setting: Setting) -> Generator[Step, Release, list[float]]:
         total = (yield self._look([GRID.slots])).values[0]
@@ -317,11 +318,11 @@ def errors(table: Table, bars: Progress) -> None:
     keys = [encoding.keys(party, [share[party] for share in shares]) for party in (0, 1)]
     query = replace(Quartiles().paid_as, at=at)
     plan = FunctionShares().plan(query, ONE, dp.REPLACE_ONE.among(EACH_RECORD, 500))
-    payment, exact = Purse.rehearsing(ONE).pay("tree", ALL), np.array([(places < each).sum() for each in at])
+    allotment, exact = QuestionBudget.rehearsing(ONE).pay("tree", ALL), np.array([(places < each).sum() for each in at])
     squares = []
     for _ in bars.track(range(RUNS), description="errors"):
         pair = [Reports(key, encoding.engine, NoiseKey(os.urandom(32))) for key in keys]
-        values = FunctionShares().run(plan, pair, payment, Randomness.system()).values
+        values = FunctionShares().run(plan, pair, allotment, Randomness.system()).values
         squares.append(np.mean((np.array(values) - exact) ** 2))
     ratio = float(np.sqrt(np.mean(squares))) / plan.error
     table.add_row(f"error over {RUNS} runs, beside plan", "0.95 to 1.05", f"{ratio:.3f}", "")

@@ -24,15 +24,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 import dpcurves as dp
 from dpcurves import display
-from dpcurves.aggregator import Task
-from dpcurves.aggregator.analyst import Analyst, close
-from dpcurves.aggregator.founding import found
-from dpcurves.aggregator.identity import Identity
-from dpcurves.aggregator.owner import Contribution, bearer_of, read_places
-from dpcurves.aggregator.statement import statement
-from dpcurves.aggregator.ticket import Role, Ticket
 from dpcurves.curves import QuantileQuestion, RocThresholdsQuestion, ThresholdsQuestion
-from dpcurves.curves.labels import labels
+from dpcurves.curves.turns.labels import labels
+from dpcurves.two_servers import Task
+from dpcurves.two_servers.analyst import Analyst, close
+from dpcurves.two_servers.identity import Identity
+from dpcurves.two_servers.new_task import found
+from dpcurves.two_servers.owner import Contribution, bearer_of, read_places
+from dpcurves.two_servers.statement import statement
+from dpcurves.two_servers.ticket import Role, Ticket
 
 OUT = Path(__file__).parent / "out" / "federated"
 AIRLINES = ("UA", "B6", "EV", "DL", "AA")

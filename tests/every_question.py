@@ -1,4 +1,4 @@
-"""Seeded answers to every question and survey, and to what is smoothed, as text that can be compared."""
+"""Seeded answers to every question and estimator, and to what is smoothed, as text that can be compared."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import numpy as np
 
 import dpcurves as dp
 from dpcurves.curves import Question
-from dpcurves.data import Axis, BucketQuery
+from dpcurves.data import Axis
+from dpcurves.histograms import AhpEstimator, DawaEstimator
 from dpcurves.mechanisms import AUTO, Mechanism, NoisyBuckets
 from dpcurves.postprocess import AtMost, path_graph, regular_bounds, smooth_absolute, smooth_squares
 from dpcurves.privacy import EACH_RECORD, AddRemove
+from dpcurves.queries import IntervalPartitionQuery
 from dpcurves.release import ALL, Release, Setting
-from dpcurves.surveys import AhpSurvey, DawaSurvey
 
 GRID, LOSS, WHO = dp.Grid(0, 1, cells=64), dp.PrivacyLoss.pure(1), AddRemove(EACH_RECORD)
 AXIS = (Axis("x", GRID),)
@@ -57,12 +58,12 @@ def of_question(question: Question[object]) -> str:
 
 
 def of_buckets(mechanism: Mechanism) -> str:
-    plan = mechanism.plan(BucketQuery(AXIS, tuple(range(64))), LOSS, WHO)
+    plan = mechanism.plan(IntervalPartitionQuery(AXIS, tuple(range(64))), LOSS, WHO)
     return str(mechanism.run(COUNTS, plan, dp.Randomness.from_seed(6)))
 
 
-def of_survey(survey: AhpSurvey | DawaSurvey) -> str:
-    steps = survey.counts(AXIS, Setting(LOSS, WHO, adaptive=True), ALL)
+def of_estimator(estimator: AhpEstimator | DawaEstimator) -> str:
+    steps = estimator.counts(AXIS, Setting(LOSS, WHO, adaptive=True), ALL)
     try:
         step = next(steps)
         while True:
@@ -77,7 +78,7 @@ def answers() -> dict[str, str]:
     """By name; what is asked of the same kind is numbered."""
     found = {f"{number} {type(each).__name__}": of_question(each) for number, each in enumerate(QUESTIONS)}
     found |= {type(each).__name__: of_buckets(each) for each in (AUTO, NoisyBuckets())}
-    found |= {type(each).__name__: of_survey(each) for each in (AhpSurvey(), DawaSurvey())}
+    found |= {type(each).__name__: of_estimator(each) for each in (AhpEstimator(), DawaEstimator())}
     noisy, graph = np.round(CHANCE.normal(np.arange(64), 9)), path_graph(regular_bounds(64, 2), [1.0] * 7)
     smoothed = (smooth(noisy, graph, AtMost(64.0)).tolist() for smooth in (smooth_squares, smooth_absolute))
     return found | {"smoothed": str(list(smoothed))}

@@ -20,8 +20,9 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.curves import Continued, Quantile, QuantileQuestion, Thresholds, ThresholdsQuestion
-from dpcurves.data import Axis, CountQuery, RangeQuery, Read
+from dpcurves.data import Axis
 from dpcurves.ledger import Ledger
+from dpcurves.queries import CountQuery, PrefixQuery, Read
 from dpcurves.release import ALL, Release, Setting, Step
 from dpcurves.session import rehearse
 
@@ -130,10 +131,10 @@ def test_looks_without_the_notes_they_stand_on_are_refused(tmp_path: Path) -> No
 
 def test_seeded_noise_and_secret_noise_are_not_mixed(tmp_path: Path) -> None:
     url = in_file(tmp_path)
-    assert session(url, randomness=dp.Randomness.from_seed(1)).ask(thresholds(9), ONE, "a").face.seeded
+    assert session(url, randomness=dp.Randomness.from_seed(1)).ask(thresholds(9), ONE, "a").privacy.seeded
     with pytest.raises(ValueError, match=r"^randomness: this request began with another kind"):
         session(url).ask(thresholds(10), ONE, "a")
-    assert session(url, randomness=dp.Randomness.from_seed(2)).ask(thresholds(10), ONE, "a").face.seeded
+    assert session(url, randomness=dp.Randomness.from_seed(2)).ask(thresholds(10), ONE, "a").privacy.seeded
 
 
 def test_records_that_changed_between_looks_change_no_answer_that_was_given(tmp_path: Path) -> None:
@@ -227,11 +228,11 @@ class Liar:
     """Says that it pays for one grid, and asks for another."""
 
     @property
-    def paid_as(self) -> RangeQuery:
-        return RangeQuery((Axis("x", FINE),), ())
+    def paid_as(self) -> PrefixQuery:
+        return PrefixQuery((Axis("x", FINE),), ())
 
     def steps(self, setting: Setting) -> Generator[Step, Release, Release]:
-        release = yield Step(RangeQuery((Axis("x", dp.Grid(0, 1, cells=8)),), (3,)), share=ALL)
+        release = yield Step(PrefixQuery((Axis("x", dp.Grid(0, 1, cells=8)),), (3,)), share=ALL)
         return release
 
 

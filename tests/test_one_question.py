@@ -65,4 +65,4 @@ def test_labels_may_be_booleans_or_words() -> None:
 
 def test_a_loss_that_is_no_whole_billionth_is_paid() -> None:
     bars = dp.histogram([1, 1, 2], grid=dp.Grid(0, 4, cells=4), epsilon=Fraction(1, 3), adjacency=dp.ADD_REMOVE)
-    assert bars.face.epsilon == pytest.approx(1 / 3)
+    assert bars.privacy.epsilon == pytest.approx(1 / 3)

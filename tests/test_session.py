@@ -19,9 +19,10 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.curves import HosmerLemeshowQuestion
-from dpcurves.data import Axis, CountQuery, Read
+from dpcurves.data import Axis
 from dpcurves.ledger import Ledger, sqlite
 from dpcurves.ledger.receipt import receipt_of
+from dpcurves.queries import CountQuery, Read
 from dpcurves.release import ALL, Release, Setting, Step
 
 SECRET = 918273.645
@@ -171,14 +172,14 @@ def test_a_unit_is_bounded_and_named_on_the_face() -> None:
     table = {"x": np.tile(X, 2), "who": np.tile(np.arange(400), 2)}
     opened = session(table, adjacency=dp.ADD_REMOVE, unit="who", rows_per_unit=1)
     curve = opened.ask(QUESTION, ONE)
-    assert (curve.face.unit, curve.face.rows_per_unit, curve.face.units) == ("who", 1, None)
+    assert (curve.privacy.unit, curve.privacy.rows_per_unit, curve.privacy.units) == ("who", 1, None)
     assert abs(curve.count - 400) < 200  # half of 800 rows; the noise of the total is far below 200
 
 
 def test_a_seed_is_written_on_the_face_and_the_system_is_not() -> None:
     seeded = session({"x": X}, randomness=dp.Randomness.from_seed(1)).ask(QUESTION, ONE)
-    assert seeded.face.seeded
-    assert not session({"x": X}).ask(QUESTION, ONE).face.seeded
+    assert seeded.privacy.seeded
+    assert not session({"x": X}).ask(QUESTION, ONE).privacy.seeded
 
 
 def test_nothing_prints_a_record() -> None:
@@ -206,7 +207,7 @@ def test_a_sum_of_small_losses_is_charged_as_the_one_release_that_it_pays_for() 
         opened = dp.Session({"x": X}, budget=dp.PrivacyLoss.zcdp(2), adjacency=dp.REPLACE_ONE)
         curve = opened.ask(QUESTION, loss)
         assert opened.left.rho == dp.PrivacyLoss.zcdp("1.5").rho
-        assert (curve.face.epsilon, curve.face.rho) == (1, 0.5)
+        assert (curve.privacy.epsilon, curve.privacy.rho) == (1, 0.5)
 
 
 def test_the_same_step_asked_twice_in_one_conversation_is_answered_once() -> None:

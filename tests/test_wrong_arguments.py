@@ -9,8 +9,9 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.curves import RocThresholdsQuestion
-from dpcurves.data import Axis, CountQuery, Read
-from dpcurves.surveys import DawaSurvey
+from dpcurves.data import Axis
+from dpcurves.histograms import DawaEstimator
+from dpcurves.queries import CountQuery, Read
 
 X = [0.1, 0.5, 0.9] * 20
 Y = [0, 1, 1] * 20
@@ -19,8 +20,8 @@ ONE = dp.PrivacyLoss.pure(1)
 PAID: dict[str, Any] = {"adjacency": dp.REPLACE_ONE, "epsilon": 1}
 
 
-def plot_of(survey: Any) -> dp.ResidualPlotQuestion:
-    return dp.ResidualPlotQuestion("x", "y", 1, 1, 0.9, dp.PUBLIC_MODEL, survey=survey)
+def plot_of(estimator: Any) -> dp.ResidualPlotQuestion:
+    return dp.ResidualPlotQuestion("x", "y", 1, 1, 0.9, dp.PUBLIC_MODEL, estimator=estimator)
 
 
 def table(data: Any) -> dp.Session:
@@ -53,8 +54,8 @@ WRONG: list[tuple[str, Callable[[Any], object], Any]] = [
     ("at: a list of shares", lambda at: dp.QuantilesQuestion("x", GRID, at), 0.5),
     ("at: a tuple of numbers", lambda at: dp.ThresholdsQuestion("x", GRID, at), 7),
     ("at: a tuple of numbers", lambda at: RocThresholdsQuestion("y", "x", GRID, at), 7),
-    ("survey: one of dpcurves", plot_of, "dawa"),
-    ("survey: one of dpcurves", plot_of, DawaSurvey),
+    ("estimator: one of dpcurves", plot_of, "dawa"),
+    ("estimator: one of dpcurves", plot_of, DawaEstimator),
     ("table: a file, a data frame", table, [1, 2]),
     ("table: a file, a data frame", table, None),
     ("budget: a loss, as in PrivacyLoss.pure", budget, 1),

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.curves import Question
-from dpcurves.data import Axis, PartitionQuery, Query
-from dpcurves.ledger import Grant, Purse
+from dpcurves.data import Axis
+from dpcurves.ledger import Grant, QuestionBudget
 from dpcurves.mechanisms import AUTO, Mechanism
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
+from dpcurves.queries import PartitionQuery, Query
 from dpcurves.release import Evidence, Release, Setting, Step
 from dpcurves.session import converse
 
@@ -45,14 +46,14 @@ def _setting(sample: Sample, loss: PrivacyLoss) -> Setting:
 
 
 def _replies(sample: Sample, loss: PrivacyLoss, seed: int, mechanism: Mechanism) -> Callable[[Step], Release]:
-    purse, randomness = Purse(Grant("benchmark", loss, "benchmark", 1)), Randomness.from_seed(seed)
+    budget, randomness = QuestionBudget(Grant("benchmark", loss, "benchmark", 1)), Randomness.from_seed(seed)
     adjacency = ReplaceOne(EACH_RECORD, sample.records)
 
     def reply(step: Step) -> Release:
-        payment = purse.pay(step.query.paid_as, step.share)
-        plan = mechanism.plan(step.query, payment.loss, adjacency)
+        allotment = budget.pay(step.query.paid_as, step.share)
+        plan = mechanism.plan(step.query, allotment.loss, adjacency)
         values = mechanism.run(table_of(sample, step.query), plan, randomness)
-        return Release(plan, values, payment, seeded=True)
+        return Release(plan, values, allotment, seeded=True)
 
     return reply
 

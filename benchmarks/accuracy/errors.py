@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpcurves.postprocess.distances import Distribution, Gap
+from dpcurves.postprocess.summaries.distances import Distribution, Gap
 
 from .data import FloatArray, Sample
 
 METRICS = ("KS", "W1", "RMSE")
 
 
-class Measured(NamedTuple):
+class IntervalSums(NamedTuple):
     """Errors of several releases.
 
     Attributes:

@@ -8,9 +8,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from dpcurves.curves import CDF, CdfQuestion, PartitionCdfQuestion
-from dpcurves.data import Axis, CountQuery, Grid, Hint, Read
+from dpcurves.data import Axis, Grid
 from dpcurves.mechanisms import Flat, Linear, Tree
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
+from dpcurves.queries import CountQuery, Hint, Read
 
 from .answering import COLUMN, answer, counts_of_partition
 from .data import FloatArray, Sample

@@ -6,12 +6,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpcurves.data import Axis, CountQuery, Read
+from dpcurves.data import Axis
 from dpcurves.mechanisms import Linear
 from dpcurves.noise.randomness import Randomness
 from dpcurves.postprocess import monotone_prefixes, non_decreasing, unbiased
 from dpcurves.postprocess import shrunken as shrunken_counts
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
+from dpcurves.queries import CountQuery, Read
 from dpcurves.release import Evidence, Release
 
 from .answering import COLUMN, table_of

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.curves import Question
-from dpcurves.data import Axis, Query, SumQuery
-from dpcurves.ledger import Grant, Purse
+from dpcurves.data import Axis
+from dpcurves.ledger import Grant, QuestionBudget
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
+from dpcurves.queries import Query, SumQuery
 from dpcurves.release import Release, Setting, Step
 from dpcurves.session import converse
 
@@ -24,12 +25,12 @@ LABEL, SCORE = "label", "score"
 
 def answer(question: Question[Curve], records: Table, loss: PrivacyLoss, adjacency: Adjacency, seed: int) -> Curve:
     """The curve that a session would give."""
-    purse, randomness = Purse(Grant("benchmark", loss, "benchmark", 1)), Randomness.from_seed(seed)
+    budget, randomness = QuestionBudget(Grant("benchmark", loss, "benchmark", 1)), Randomness.from_seed(seed)
 
     def reply(step: Step) -> Release:
-        payment = purse.pay(step.query.paid_as, step.share)
-        plan = AUTO.plan(step.query, payment.loss, adjacency)
-        return Release(plan, AUTO.run(table_of(records, step.query), plan, randomness), payment, seeded=True)
+        allotment = budget.pay(step.query.paid_as, step.share)
+        plan = AUTO.plan(step.query, allotment.loss, adjacency)
+        return Release(plan, AUTO.run(table_of(records, step.query), plan, randomness), allotment, seeded=True)
 
     return converse(question.steps(Setting(loss, adjacency, adaptive=True)), reply)
 

@@ -14,7 +14,7 @@ from sizes import Size
 import dpcurves as dp
 from dpcurves.noise import Randomness
 from dpcurves.postprocess import Distribution
-from dpcurves.postprocess.distances import Gap
+from dpcurves.postprocess.summaries.distances import Gap
 
 FloatArray = NDArray[np.float64]
 DISTANCES = "Kolmogorov-Smirnov", "Wasserstein", "energy"

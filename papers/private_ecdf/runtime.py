@@ -12,12 +12,12 @@ from data import poisson_counts
 from numpy.typing import NDArray
 from path import Path
 from releases import raw
-from reproduction.measured import Findings, Measured
+from reproduction.measured import Findings, IntervalSums
 from sizes import Size
 
 from dpcurves.noise import Randomness
 from dpcurves.postprocess import AtMost, smooth_absolute, smooth_squares
-from dpcurves.postprocess.increments import steps_to
+from dpcurves.postprocess.smoothing.increments import steps_to
 
 FloatArray = NDArray[np.float64]
 RATE, EPSILON = 3.0, 1.0
@@ -46,7 +46,7 @@ def findings(seconds: Seconds) -> Findings:
     """Which power is solved sooner, at the largest size; and what is gained over the paper's solver there."""
     last = {name: float(values[-1]) for name, values in seconds.taken.items()}
     package = last["dpcurves, p = 1"] / last["dpcurves, p = 2"]
-    return {"runtime-powers": Measured(last["CVXOPT, p = 1"] / last["CVXOPT, p = 2"], package=package)}
+    return {"runtime-powers": IntervalSums(last["CVXOPT, p = 1"] / last["CVXOPT, p = 2"], package=package)}
 
 
 def _row(path: Path, seed: int) -> dict[str, float]:

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.curves import Question
-from dpcurves.data import Axis, Categories, Query
-from dpcurves.ledger import Grant, Purse
+from dpcurves.data import Axis, Categories
+from dpcurves.ledger import Grant, QuestionBudget
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
+from dpcurves.queries import Query
 from dpcurves.release import Release, Setting, Step
 from dpcurves.session import converse
 
@@ -34,13 +35,13 @@ def setting(columns: Columns, epsilon: float) -> Setting:
 
 def replies(columns: Columns, epsilon: float, seed: int) -> Callable[[Step], Release]:
     """Each step answered from exact tables, with noise, out of one budget."""
-    purse, randomness = Purse(Grant("paper", _loss(epsilon), "paper", 1)), Randomness.from_seed(seed)
+    budget, randomness = QuestionBudget(Grant("paper", _loss(epsilon), "paper", 1)), Randomness.from_seed(seed)
     adjacency = _adjacency(columns)
 
     def reply(step: Step) -> Release:
-        payment = purse.pay(step.query.paid_as, step.share)
-        plan = AUTO.plan(step.query, payment.loss, adjacency)
-        return Release(plan, AUTO.run(table_of(columns, step.query), plan, randomness), payment, seeded=True)
+        allotment = budget.pay(step.query.paid_as, step.share)
+        plan = AUTO.plan(step.query, allotment.loss, adjacency)
+        return Release(plan, AUTO.run(table_of(columns, step.query), plan, randomness), allotment, seeded=True)
 
     return reply
 

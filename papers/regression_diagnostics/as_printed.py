@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.compiled import compiled
-from dpcurves.mechanisms.tree_shape import best_shape
-from dpcurves.postprocess import least_squares_batch
-from dpcurves.release import Family, Level, Measured, Noise
-from dpcurves.surveys.extent import neighbourly
+from dpcurves.histograms.extent import neighbourly
+from dpcurves.laws import Family, IntervalSums, Level, Noise, least_squares_batch
+from dpcurves.mechanisms.sums.tree_strategy import best_shape
 
 Floats = NDArray[np.float64]
 IN_LINE, IN_PLANE = 0.5, 0.25
@@ -56,7 +55,7 @@ def _totals_in_line(exact: Floats, epsilon: float, generator: np.random.Generato
         starts, noise = range(0, len(exact), width), Noise(Family.LAPLACE, 1 / share / Fraction(epsilon))
         levels.append(Level(starts, noise))
         values.append(np.add.reduceat(exact, starts) + generator.laplace(0, float(noise.parameter), len(starts)))
-    cells, _ = least_squares_batch(Measured(1, len(exact), tuple(levels), None), np.concatenate(values), None)
+    cells, _ = least_squares_batch(IntervalSums(1, len(exact), tuple(levels), None), np.concatenate(values), None)
     return np.asarray(cells[0])
 
 

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from dpcurves.curves import BinnedResidualsQuestion
 from dpcurves.curves.binned_residuals import COUNTS, CUTS, MERGES, SUMS, least_records, merged
-from dpcurves.curves.score_groups import SCORES, Shares, measured
-from dpcurves.data import Axis, Categories, CutQuery, MergeQuery, Outside, Query, SumQuery
+from dpcurves.curves.turns.score_groups import SCORES, Shares, measured
+from dpcurves.data import Axis, Categories, Outside
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.postprocess import Groups, mean_residuals
 from dpcurves.privacy import DISJOINT_RECORDS, EACH_RECORD, PrivacyLoss, ReplaceOne
+from dpcurves.queries import MergePartitionQuery, QuantileCutsQuery, Query, SumQuery
 from dpcurves.release import Release, Setting, Step
 from dpcurves.session import converse
 
@@ -43,9 +44,9 @@ class Divided:
         classes, score, least = Categories("label", (0, 1)), Axis("score", cells), least_records(setting)
         joining = self.share * MERGES / CUTS
         rest = (1 - self.share - joining) / (COUNTS + SUMS)
-        cuts = yield Step(CutQuery((score,), QUESTION.bins), self.share)
+        cuts = yield Step(QuantileCutsQuery((score,), QUESTION.bins), self.share)
         fine = Axis("score", cells.cut(cuts.values))
-        merges = yield Step(MergeQuery((fine,), least), joining)
+        merges = yield Step(MergePartitionQuery((fine,), least), joining)
         bins = merged(fine.grid, merges.values)
         groups, _ = yield from measured(classes, "score", bins, Shares(self.share, COUNTS * rest, SUMS * rest))
         return groups.released

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from roc_as_printed import Edges, dawa_not_private, medians_in_floats, medians_not_private
 
 from dpcurves.curves import Cuts, RocQuestion, SmoothAucQuestion
-from dpcurves.data import Axis, Categories, CountQuery, Grid, Read
-from dpcurves.postprocess.roc import auc, roc_points
+from dpcurves.data import Axis, Categories, Grid
+from dpcurves.postprocess.summaries.roc import auc, roc_points
 from dpcurves.privacy import EACH_RECORD, AddRemove, ReplaceOne
+from dpcurves.queries import CountQuery, Read
 
 FloatArray = NDArray[np.float64]
 Median = Callable[[Counts, float, int, np.random.Generator], Edges]

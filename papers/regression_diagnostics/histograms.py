@@ -8,32 +8,33 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.data import Axis, BucketQuery, CountQuery, Grid, Query, Read
+from dpcurves.data import Axis, Grid
+from dpcurves.histograms import (
+    AhpEstimator,
+    CellEstimator,
+    DawaEstimator,
+    EstimatedTable,
+    HierarchyEstimator,
+    MwemEstimator,
+    PrivTreeEstimator,
+    TableEstimator,
+    UniformEstimator,
+)
+from dpcurves.laws.noise_law import NoisySums
 from dpcurves.mechanisms import AUTO, Haar, Mechanism, NoisyBuckets, Tree
 from dpcurves.noise.randomness import Randomness
-from dpcurves.postprocess import drawn_even, unbiased
+from dpcurves.postprocess import shrunken_estimate, unbiased
 from dpcurves.privacy import Adjacency, PrivacyLoss
+from dpcurves.queries import CountQuery, IntervalPartitionQuery, Query, Read
 from dpcurves.release import ALL, Evidence, Plan, Release, Setting, Step
-from dpcurves.release.noise_law import NoisySums
 from dpcurves.session import converse
-from dpcurves.surveys import (
-    AhpSurvey,
-    CellSurvey,
-    DawaSurvey,
-    HierarchySurvey,
-    MwemSurvey,
-    PrivTreeSurvey,
-    Survey,
-    Surveyed,
-    UniformSurvey,
-)
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Estimate = Callable[[Counts, float, int, Adjacency], Floats]
 """Estimate counts from exact ones, at epsilon, from a seed."""
 Reader = Callable[[NoisySums, tuple[int, ...], int | None], Floats]
-Asking = Callable[[tuple[Axis, ...], Setting], Generator[Step, Release, Surveyed]]
+Asking = Callable[[tuple[Axis, ...], Setting], Generator[Step, Release, EstimatedTable]]
 DIGITS = 12
 
 
@@ -43,13 +44,13 @@ class AllNoisy:
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What would be done."""
-        return (NoisyBuckets() if isinstance(query, BucketQuery) else AUTO).plan(query, loss, adjacency)
+        return (NoisyBuckets() if isinstance(query, IntervalPartitionQuery) else AUTO).plan(query, loss, adjacency)
 
     def run(
         self, table: NDArray[np.int64] | NDArray[np.object_], plan: Plan, randomness: Randomness
     ) -> tuple[int, ...]:
         """What the plan says."""
-        return (NoisyBuckets() if isinstance(plan.query, BucketQuery) else AUTO).run(table, plan, randomness)
+        return (NoisyBuckets() if isinstance(plan.query, IntervalPartitionQuery) else AUTO).run(table, plan, randomness)
 
 
 def asked(
@@ -70,11 +71,11 @@ def line(cells: int) -> tuple[Axis, ...]:
     return (Axis("place", Grid(0, 1, cells=cells)),)
 
 
-def surveyed(survey: Survey, mechanism: Mechanism = AUTO) -> Estimate:
+def estimated(estimator: TableEstimator, mechanism: Mechanism = AUTO) -> Estimate:
     """By a histogram algorithm of several turns."""
 
-    def steps(axes: tuple[Axis, ...], setting: Setting) -> Generator[Step, Release, Surveyed]:
-        return survey.counts(axes, setting, ALL)
+    def steps(axes: tuple[Axis, ...], setting: Setting) -> Generator[Step, Release, EstimatedTable]:
+        return estimator.counts(axes, setting, ALL)
 
     def estimate(row: Counts, epsilon: float, seed: int, adjacency: Adjacency) -> Floats:
         return asked(row, epsilon, seed, adjacency, steps=steps, mechanism=mechanism)
@@ -105,9 +106,15 @@ DAWA, DAWA_ALL_NOISY, HB, LAPLACE, AHP, MWEM, UNIFORM = (
 )  # fmt: skip
 SMOOTHED = "tree, smoothed (dpcurves)"
 SOUND: dict[str, Estimate] = {
-    DAWA: surveyed(DawaSurvey()), DAWA_ALL_NOISY: surveyed(DawaSurvey(), AllNoisy()), HB: surveyed(HierarchySurvey()),
-    LAPLACE: surveyed(CellSurvey()), AHP: surveyed(AhpSurvey()), MWEM: surveyed(MwemSurvey()),
-    UNIFORM: surveyed(UniformSurvey()), "PrivTree": surveyed(PrivTreeSurvey()), "Privelet": counted(Haar()),
-    SMOOTHED: counted(Tree(), drawn_even),
-}  # fmt: skip
+    DAWA: estimated(DawaEstimator()),
+    DAWA_ALL_NOISY: estimated(DawaEstimator(), AllNoisy()),
+    HB: estimated(HierarchyEstimator()),
+    LAPLACE: estimated(CellEstimator()),
+    AHP: estimated(AhpEstimator()),
+    MWEM: estimated(MwemEstimator()),
+    UNIFORM: estimated(UniformEstimator()),
+    "PrivTree": estimated(PrivTreeEstimator()),
+    "Privelet": counted(Haar()),
+    SMOOTHED: counted(Tree(), shrunken_estimate),
+}
 """Those of Table 4.4, and others."""

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.curves import ResidualPlotQuestion
-from dpcurves.data import Axis, BoundQuery, Categories, Query, SplitQuery
+from dpcurves.data import Axis, Categories
 from dpcurves.mechanisms import AUTO, Mechanism
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import DISJOINT_RECORDS, EACH_RECORD, Adjacency, Model, PrivacyLoss, ReplaceOne
+from dpcurves.queries import CoverageQuery, Query, TreePartitionQuery
 from dpcurves.release import Plan, Release, Setting, Step
 from dpcurves.session import converse
 
@@ -123,7 +124,7 @@ def conversed(
 
 
 def _plan(mechanism: Mechanism, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-    kept = isinstance(query, BoundQuery | SplitQuery)
+    kept = isinstance(query, CoverageQuery | TreePartitionQuery)
     return _kept_plan(mechanism.plan, query, loss, adjacency) if kept else mechanism.plan(query, loss, adjacency)
 
 

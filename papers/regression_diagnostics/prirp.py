@@ -15,10 +15,10 @@ from as_printed import estimate_not_private
 from plane import COVERAGE, PREDICTED, RESIDUAL, Density, Edges, Floats, Records, conversed, replaced
 
 from dpcurves.data import Axis, Grid, Outside
+from dpcurves.histograms import DawaEstimator, TableEstimator
 from dpcurves.mechanisms import AUTO, Mechanism
 from dpcurves.privacy import Adjacency
 from dpcurves.release import ALL
-from dpcurves.surveys import DawaSurvey, Survey
 
 Bounded = tuple[float, float]
 Method = Callable[[Records, float, int], Density]
@@ -37,17 +37,23 @@ def prirp_not_private(records: Records, epsilon: float, seed: int) -> Density:
 
 def prirp_put_right(records: Records, epsilon: float, seed: int) -> Density:
     """PriRP with DAWA as dpcurves has it."""
-    return surveyed(DawaSurvey(), records, epsilon, seed, replaced(records))
+    return estimated(DawaEstimator(), records, epsilon, seed, replaced(records))
 
 
-def surveyed(
-    survey: Survey, records: Records, epsilon: float, seed: int, adjacency: Adjacency, *, mechanism: Mechanism = AUTO
+def estimated(
+    estimator: TableEstimator,
+    records: Records,
+    epsilon: float,
+    seed: int,
+    adjacency: Adjacency,
+    *,
+    mechanism: Mechanism = AUTO,
 ) -> Density:
     """PriRP with another histogram algorithm, which keeps its promise under this adjacency."""
     edges, left = equal_cells(records, epsilon, np.random.default_rng(seed))
     axes = _axis(PREDICTED, edges[0]), _axis(RESIDUAL, edges[1])
     found = conversed(
-        records, lambda setting: survey.counts(axes, setting, ALL), left, seed, adjacency, mechanism=mechanism
+        records, lambda setting: estimator.counts(axes, setting, ALL), left, seed, adjacency, mechanism=mechanism
     )
     return density_of(np.rint(np.maximum(found.cells, 0.0)), edges)
 

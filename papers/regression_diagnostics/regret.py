@@ -9,34 +9,41 @@ from functools import partial
 import numpy as np
 from histograms import AllNoisy
 from plane import Density, Floats, Records, replaced
-from prirp import Method, prirp_not_private, surveyed
-from reproduction.measured import Findings, Measured
+from prirp import Method, estimated, prirp_not_private
+from reproduction.measured import Findings, IntervalSums
 from residual_sizes import ResidualSize
 from residuals import Overlaid, models
 
+from dpcurves.histograms import (
+    AdaptiveGridEstimator,
+    AhpEstimator,
+    CellEstimator,
+    DawaEstimator,
+    HierarchyEstimator,
+    MwemEstimator,
+    PriveletEstimator,
+    PrivTreeEstimator,
+    TableEstimator,
+    UniformEstimator,
+    UniformGridEstimator,
+)
 from dpcurves.mechanisms import AUTO, Mechanism
 from dpcurves.privacy import EACH_RECORD, AddRemove
-from dpcurves.surveys import (
-    AdaptiveGridSurvey,
-    AhpSurvey,
-    CellSurvey,
-    DawaSurvey,
-    HierarchySurvey,
-    MwemSurvey,
-    PriveletSurvey,
-    PrivTreeSurvey,
-    Survey,
-    UniformGridSurvey,
-    UniformSurvey,
-)
 
 DAWA, AHP, LAPLACE, HB, GRID, UNIFORM, MWEM = "DAWA", "AHP", "LM", "HB", "AG", "Uniform", "MWEM"
 OF_THE_TABLE = DAWA, AHP, LAPLACE, HB, GRID, UNIFORM, MWEM
-SURVEYS: dict[str, Survey] = {
-    DAWA: DawaSurvey(), AHP: AhpSurvey(), LAPLACE: CellSurvey(), HB: HierarchySurvey(), GRID: AdaptiveGridSurvey(),
-    UNIFORM: UniformSurvey(), MWEM: MwemSurvey(), "UG": UniformGridSurvey(), "PrivTree": PrivTreeSurvey(),
-    "Privelet": PriveletSurvey(),
-}  # fmt: skip
+SURVEYS: dict[str, TableEstimator] = {
+    DAWA: DawaEstimator(),
+    AHP: AhpEstimator(),
+    LAPLACE: CellEstimator(),
+    HB: HierarchyEstimator(),
+    GRID: AdaptiveGridEstimator(),
+    UNIFORM: UniformEstimator(),
+    MWEM: MwemEstimator(),
+    "UG": UniformGridEstimator(),
+    "PrivTree": PrivTreeEstimator(),
+    "Privelet": PriveletEstimator(),
+}
 ALL_NOISY = "DAWA, all intervals noisy"
 PRINTED, SOUND = "as printed", "sound"
 Similar = Mapping[str, Mapping[str, Floats]]
@@ -44,7 +51,7 @@ Similar = Mapping[str, Mapping[str, Floats]]
 
 
 @dataclass(frozen=True)
-class Compared:
+class ThresholdAnswers:
     """Mean similarities of all algorithms to the confidential plot of the same records, within the same bounds.
 
     As printed: noise for one record more or less, DAWA as its reference code has it, and the algorithms of the table.
@@ -61,7 +68,7 @@ class Compared:
         return {name: float((row / best).mean()) for name, row in rows.items()}
 
 
-def compared(size: ResidualSize, step: Callable[[], None]) -> Compared:
+def compared(size: ResidualSize, step: Callable[[], None]) -> ThresholdAnswers:
     """Over all models and epsilons."""
     sets = models(size)
     of: dict[str, dict[str, dict[str, Floats]]] = {PRINTED: {}, SOUND: {}}
@@ -69,7 +76,7 @@ def compared(size: ResidualSize, step: Callable[[], None]) -> Compared:
         for name, method in methods.items():
             of[kind][name] = {model: _means(method, records, size) for model, records in sets.items()}
             step()
-    return Compared(size.regret_epsilons, of)
+    return ThresholdAnswers(size.regret_epsilons, of)
 
 
 def _means(method: Method, records: Records, size: ResidualSize) -> Floats:
@@ -78,14 +85,16 @@ def _means(method: Method, records: Records, size: ResidualSize) -> Floats:
     return np.array([overlaid.similarities(method, records, epsilon, runs).mean() for epsilon in size.regret_epsilons])
 
 
-def one_more_or_less(survey: Survey, records: Records, epsilon: float, seed: int) -> Density:
+def one_more_or_less(estimator: TableEstimator, records: Records, epsilon: float, seed: int) -> Density:
     """Noise as the reference codes have it."""
-    return surveyed(survey, records, epsilon, seed, AddRemove(EACH_RECORD))
+    return estimated(estimator, records, epsilon, seed, AddRemove(EACH_RECORD))
 
 
-def one_changed(survey: Survey, records: Records, epsilon: float, seed: int, mechanism: Mechanism = AUTO) -> Density:
+def one_changed(
+    estimator: TableEstimator, records: Records, epsilon: float, seed: int, mechanism: Mechanism = AUTO
+) -> Density:
     """Noise for the neighbours that the papers have."""
-    return surveyed(survey, records, epsilon, seed, replaced(records), mechanism=mechanism)
+    return estimated(estimator, records, epsilon, seed, replaced(records), mechanism=mechanism)
 
 
 METHODS: dict[str, dict[str, Method]] = {
@@ -93,18 +102,18 @@ METHODS: dict[str, dict[str, Method]] = {
         name: prirp_not_private if name == DAWA else partial(one_more_or_less, SURVEYS[name]) for name in OF_THE_TABLE
     },
     SOUND: {
-        **{name: partial(one_changed, survey) for name, survey in SURVEYS.items()},
-        ALL_NOISY: partial(one_changed, DawaSurvey(), mechanism=AllNoisy()),
+        **{name: partial(one_changed, estimator) for name, estimator in SURVEYS.items()},
+        ALL_NOISY: partial(one_changed, DawaEstimator(), mechanism=AllNoisy()),
     },
 }
 STEPS = [name for methods in METHODS.values() for name in methods]
 
 
-def findings(found: Compared) -> Findings:
+def findings(found: ThresholdAnswers) -> Findings:
     """Table 4.2: regrets, and whether that of DAWA is the least."""
     printed, sound = found.regrets(PRINTED), found.regrets(SOUND)
-    named: Findings = {f"table42-{name}": Measured(printed[name], package=sound[name]) for name in OF_THE_TABLE}
-    named["table42-least"] = Measured(_over_others(printed), package=_over_others(sound))
+    named: Findings = {f"table42-{name}": IntervalSums(printed[name], package=sound[name]) for name in OF_THE_TABLE}
+    named["table42-least"] = IntervalSums(_over_others(printed), package=_over_others(sound))
     return named
 
 

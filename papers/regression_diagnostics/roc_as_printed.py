@@ -15,14 +15,15 @@ from as_printed import IN_LINE, partition_not_private
 from histograms import Counts, Floats, asked
 from numpy.typing import NDArray
 
-from dpcurves.data import Axis, Read
-from dpcurves.mechanisms.admissible_cauchy import cauchy_rule
-from dpcurves.mechanisms.noisy_medians import median, smooth_sensitivity
+from dpcurves.data import Axis
+from dpcurves.histograms.extent import Extent
+from dpcurves.histograms.region_counts import counted as counted_regions
+from dpcurves.histograms.table_estimator import Conversation
+from dpcurves.mechanisms.selection.admissible_cauchy import cauchy_rule
+from dpcurves.mechanisms.selection.noisy_medians import median, smooth_sensitivity
 from dpcurves.privacy import Adjacency
+from dpcurves.queries import Read
 from dpcurves.release import ALL, Setting
-from dpcurves.surveys.counted import counted as counted_regions
-from dpcurves.surveys.extent import Extent
-from dpcurves.surveys.survey import Conversation
 
 Edges = NDArray[np.int64]
 

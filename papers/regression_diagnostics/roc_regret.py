@@ -19,7 +19,7 @@ from curves import (
 )  # fmt: skip
 from histograms import AHP, DAWA, HB, LAPLACE, MWEM, SOUND, UNIFORM
 from numpy.typing import NDArray
-from reproduction.measured import Findings, Measured
+from reproduction.measured import Findings, IntervalSums
 from roc_as_printed import medians_not_private
 from roc_sizes import RocSize
 
@@ -40,7 +40,7 @@ def errors(
     for name, epsilon in settings:
         runs: dict[str, list[tuple[float, float]]] = {algorithm: [] for algorithm in found}
         truth = confidential(sets[name])
-        for seed in range(size.surveys):
+        for seed in range(size.estimators):
             for algorithm, one in _curves(sets[name], epsilon, seed, size.levels):
                 runs[algorithm].append((abs(one.auc - truth.auc), distance(one, truth)))
         for algorithm, rows in runs.items():
@@ -75,13 +75,13 @@ def findings(found: Errors) -> Findings:
     whole = regrets(found, tuple(SOUND))
     named: Findings = {}
     for kind, column in KINDS.items():
-        named[f"table44-{kind}-dawa"] = Measured(float(printed[PRINTED][column]), float(sound[DAWA][column]))
-        named[f"table44-{kind}-least"] = Measured(
+        named[f"table44-{kind}-dawa"] = IntervalSums(float(printed[PRINTED][column]), float(sound[DAWA][column]))
+        named[f"table44-{kind}-least"] = IntervalSums(
             _over_the_least(printed, PRINTED, column), _over_the_least(sound, DAWA, column),
             _over_the_least(whole, DAWA, column),
         )  # fmt: skip
         for rival in RIVALS:
-            named[f"table44-{kind}-{rival.lower()}"] = Measured(
+            named[f"table44-{kind}-{rival.lower()}"] = IntervalSums(
                 float(printed[rival][column]), float(sound[rival][column])
             )
     return named

@@ -28,7 +28,7 @@ class RocSize:
     runs: int
     epsilons: tuple[float, ...]
     levels: int
-    surveys: int
+    estimators: int
     ratios: tuple[float, ...]
     splits: int
     split_epsilons: tuple[float, ...]
@@ -70,7 +70,7 @@ class BinnedSize:
 
 
 ROC_FULL = RocSize(
-    runs=40, epsilons=(0.1, 0.2, 0.5, 1.0), levels=10, surveys=20,
+    runs=40, epsilons=(0.1, 0.2, 0.5, 1.0), levels=10, estimators=20,
     ratios=(0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95), splits=25, split_epsilons=(0.1, 1.0),
     records=1000, repetitions=20, told={200: 5, 500: 5, 700: 5, 1000: 10, 2000: 5},
     told_right={200: 5, 500: 5, 700: 5, 1000: 10, 2000: 5},
@@ -78,13 +78,13 @@ ROC_FULL = RocSize(
     told_finely={2000: (1, 3)},
 )  # fmt: skip
 ROC_QUICK = RocSize(
-    runs=20, epsilons=(0.1, 1.0), levels=10, surveys=10, ratios=(0.05, 0.1, 0.2, 0.5, 0.8, 0.95), splits=20,
+    runs=20, epsilons=(0.1, 1.0), levels=10, estimators=10, ratios=(0.05, 0.1, 0.2, 0.5, 0.8, 0.95), splits=20,
     split_epsilons=(0.1, 1.0), records=1000, repetitions=20, told={200: 1, 500: 1, 1000: 1, 2000: 1},
     told_right={200: 1, 500: 1, 1000: 1, 2000: 1}, told_package={200: 3, 300: 3, 500: 3, 1000: 3, 2000: 3},
     told_finely={},
 )  # fmt: skip
 ROC_TINY = RocSize(
-    runs=2, epsilons=(1.0,), levels=4, surveys=1, ratios=(0.2, 0.95), splits=1, split_epsilons=(1.0,), records=64,
+    runs=2, epsilons=(1.0,), levels=4, estimators=1, ratios=(0.2, 0.95), splits=1, split_epsilons=(1.0,), records=64,
     repetitions=2, told={1000: 1}, told_right={1000: 1}, told_package={1000: 1}, told_finely={},
 )  # fmt: skip
 BINNED_FULL = BinnedSize(

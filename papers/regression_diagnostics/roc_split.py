@@ -11,14 +11,15 @@ from answering import Columns, answer
 from curves import MODEL, SCORES, Curve, Method, between, curve, printed_counts, thresholds
 from numpy.typing import NDArray
 from ranking import AREA, CURVE, mean_errors
-from reproduction.measured import Findings, Measured
+from reproduction.measured import Findings, IntervalSums
 from roc_as_printed import medians_not_private
 from roc_sizes import RocSize
 
-from dpcurves.curves.question import face_of
+from dpcurves.curves.question import statement_of
 from dpcurves.curves.roc import ROC
-from dpcurves.curves.roc_cuts import levels_for
-from dpcurves.data import Axis, Categories, CountQuery, CutQuery, Read
+from dpcurves.curves.turns.roc_cuts import levels_for
+from dpcurves.data import Axis, Categories
+from dpcurves.queries import CountQuery, QuantileCutsQuery, Read
 from dpcurves.release import ALL, Evidence, Release, Setting, Step
 
 FloatArray = NDArray[np.float64]
@@ -38,10 +39,10 @@ class Divided:
     def steps(self, setting: Setting) -> Generator[Step, Release, ROC]:
         """Cuts, counts."""
         score = Axis("score", SCORES)
-        cuts = yield Step(CutQuery((score,), 2 ** levels_for(setting)), self.share)
+        cuts = yield Step(QuantileCutsQuery((score,), 2 ** levels_for(setting)), self.share)
         pieces = Axis("score", SCORES.cut(cuts.values))
         counts = yield Step(CountQuery((Categories("label", (0, 1)), pieces), Read.PREFIXES), ALL - self.share)
-        return ROC.read(Evidence.of(counts), pieces.grid, face_of([cuts, counts], MODEL))
+        return ROC.read(Evidence.of(counts), pieces.grid, statement_of([cuts, counts], MODEL))
 
 
 def printed(ratio: float, levels: int) -> Method:
@@ -90,7 +91,9 @@ def findings(found: Errors, size: RocSize) -> Findings:
         "figure410-stable": lambda rows: _mean(rows[:, few].max(axis=1) / rows[:, few].min(axis=1)),
         "figure410-good": lambda rows: float((rows[:, place[GOOD]] / rows.min(axis=1)).max()),
     }
-    return {name: Measured(number(found[PRINTED]), package=number(found[PACKAGE])) for name, number in numbers.items()}
+    return {
+        name: IntervalSums(number(found[PRINTED]), package=number(found[PACKAGE])) for name, number in numbers.items()
+    }
 
 
 def _mean(ratios: FloatArray) -> float:

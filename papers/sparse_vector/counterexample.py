@@ -15,10 +15,11 @@ from as_printed import CHEN, LEE, RESET, FloatArray, Split
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from dpcurves.data import AboveQuery, Axis, Comparison, Grid
+from dpcurves.data import Axis, Grid
+from dpcurves.laws import Noise, ThresholdAnswers
 from dpcurves.mechanisms import SparseVector
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves.release import Compared, Noise
+from dpcurves.queries import Comparison, ThresholdQuery
 
 EPSILON = 1.0
 FAR = 60.0  # scales of the noise of the threshold: what is beyond has a chance below exp(-60)
@@ -64,8 +65,8 @@ def package_loss(copies: int) -> float:
     axes = (Axis("x", Grid(0, 1, cells=1)),)
     queries = (Comparison((1,), 0),) * copies + (Comparison((-1,), -1),) * copies
     who = AddRemove(EACH_RECORD)
-    law = SparseVector().plan(AboveQuery(axes, queries, copies), PrivacyLoss.pure(EPSILON), who).law
-    if not isinstance(law, Compared):
+    law = SparseVector().plan(ThresholdQuery(axes, queries, copies), PrivacyLoss.pure(EPSILON), who).law
+    if not isinstance(law, ThresholdAnswers):
         raise TypeError("law: that of comparisons is needed")
     ours, theirs = Answer(0, copies, 1, copies), Answer(1, copies, 0, copies)
     return abs(ours.log_chance(law.common, law.own) - theirs.log_chance(law.common, law.own))

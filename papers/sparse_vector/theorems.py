@@ -7,12 +7,13 @@ from math import exp, log
 
 from as_printed import RESET
 from counterexample import Answer, printed_loss
-from reproduction.measured import Findings, Measured
+from reproduction.measured import Findings, IntervalSums
 
-from dpcurves.data import AboveQuery, Axis, Comparison, Grid
+from dpcurves.data import Axis, Grid
+from dpcurves.laws import Family, Noise, ThresholdAnswers
 from dpcurves.mechanisms import SparseVector
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves.release import Compared, Family, Noise
+from dpcurves.queries import Comparison, ThresholdQuery
 
 QUERIES, BETA = 10, 0.05
 CUTOFFS = 1, 2, 3
@@ -27,36 +28,36 @@ def findings(copies: int) -> Findings:
     loss = max(_loss(_printed(c, 1), c, copies) for c in CUTOFFS)
     ours = max(_loss(_package(c, 1), c, copies) for c in CUTOFFS)
     return {
-        "theorem2-loss": Measured(loss, package=ours),
-        "theorem3-alpha": Measured(_least_alpha(_printed(1, 1), 1), package=_package(1, 1).alpha(BETA)),
-        "theorem7-loss": Measured(printed_loss(RESET, 100), corrected=loss, package=ours),
-        "theorem8-alpha": Measured(_least_alpha(_printed(2, 2), 2), package=_package(2, 2).alpha(BETA)),
+        "theorem2-loss": IntervalSums(loss, package=ours),
+        "theorem3-alpha": IntervalSums(_least_alpha(_printed(1, 1), 1), package=_package(1, 1).alpha(BETA)),
+        "theorem7-loss": IntervalSums(printed_loss(RESET, 100), corrected=loss, package=ours),
+        "theorem8-alpha": IntervalSums(_least_alpha(_printed(2, 2), 2), package=_package(2, 2).alpha(BETA)),
     }
 
 
-def _printed(cutoff: int, sensitivity: int) -> Compared:
+def _printed(cutoff: int, sensitivity: int) -> ThresholdAnswers:
     """At epsilon 1: noise of scale 2 times the sensitivity on the threshold, and 4 c times it on queries."""
     common, own = (Noise(Family.LAPLACE, Fraction(each * sensitivity)) for each in (2, 4 * cutoff))
-    return Compared((QUERIES,) * cutoff, common, own, QUERIES, step=1)
+    return ThresholdAnswers((QUERIES,) * cutoff, common, own, QUERIES, step=1)
 
 
-def _package(cutoff: int, sensitivity: int) -> Compared:
+def _package(cutoff: int, sensitivity: int) -> ThresholdAnswers:
     """At epsilon 1, of ten comparisons that one record may move either way."""
     compared = (Comparison((sensitivity,), 0), Comparison((-sensitivity,), 0)) * (QUERIES // 2)
-    query = AboveQuery((Axis("x", Grid(0, 1, cells=1)),), compared, cutoff)
+    query = ThresholdQuery((Axis("x", Grid(0, 1, cells=1)),), compared, cutoff)
     law = SparseVector().plan(query, PrivacyLoss.pure(1), AddRemove(EACH_RECORD)).law
-    if not isinstance(law, Compared):
+    if not isinstance(law, ThresholdAnswers):
         raise TypeError("law: that of comparisons is needed")
     return law
 
 
-def _loss(law: Compared, cutoff: int, copies: int) -> float:
+def _loss(law: ThresholdAnswers, cutoff: int, copies: int) -> float:
     """Very many queries that rise by 1 stay below, and then c that fall by 1 are above: 40 above the others."""
     ours, theirs = Answer(0, copies, 40, cutoff), Answer(1, copies, 39, cutoff)
     return abs(ours.log_chance(law.common, law.own) - theirs.log_chance(law.common, law.own))
 
 
-def _least_alpha(law: Compared, cutoff: int) -> float:
+def _least_alpha(law: ThresholdAnswers, cutoff: int) -> float:
     """The least alpha at which ten queries, c of them alpha above 0 and the others alpha below, err rarely enough."""
     alpha = 1
     while _error(law, cutoff, alpha) > BETA:
@@ -64,7 +65,7 @@ def _least_alpha(law: Compared, cutoff: int) -> float:
     return float(alpha)
 
 
-def _error(law: Compared, cutoff: int, alpha: int) -> float:
+def _error(law: ThresholdAnswers, cutoff: int, alpha: int) -> float:
     right = Answer(-alpha, QUERIES - cutoff, alpha, cutoff).log_chance(law.common, law.own)
     rate = 1 / float(law.common.parameter)
     return 1 - exp(right + log((1 - exp(-rate)) / (1 + exp(-rate))))

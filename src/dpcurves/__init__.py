@@ -44,10 +44,14 @@ if TYPE_CHECKING:
         ks_distance,
         wasserstein_distance,
     )
-    from .data import Categories, Grid, Hint, Outside
+    from .data import Categories, Grid, Outside
     from .ledger import Account, BudgetExceeded, Ledger
     from .noise.randomness import Randomness
-    from .one_question import (
+    from .privacy import DISJOINT_RECORDS, EACH_RECORD, PRIVATE_MODEL, PUBLIC_MODEL, Neighbours, PrivacyLoss, Unit
+    from .queries import Hint
+    from .release import UnsupportedQuery
+    from .session import Session, rehearse
+    from .shortcuts import (
         binned_residuals,
         bounds,
         calibration_curve,
@@ -58,17 +62,6 @@ if TYPE_CHECKING:
         residual_plot,
         roc_curve,
     )
-    from .privacy import (
-        DISJOINT_RECORDS,
-        EACH_RECORD,
-        PRIVATE_MODEL,
-        PUBLIC_MODEL,
-        Neighbours,
-        PrivacyLoss,
-        Unit,
-    )
-    from .release import UnsupportedQuery
-    from .session import Session, rehearse
 
     ADD_REMOVE = Neighbours.ADD_REMOVE
     REPLACE_ONE = Neighbours.REPLACE_ONE
@@ -82,16 +75,17 @@ _ROOMS = {
         "QuantilesQuestion", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "SmoothAuc", "SmoothAucQuestion",
         "Thresholds", "ThresholdsQuestion", "energy_distance", "ks_distance", "wasserstein_distance",
     ),
-    "data": ("Categories", "Grid", "Hint", "Outside"),
+    "data": ("Categories", "Grid", "Outside"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),
     "noise.randomness": ("Randomness",),
-    "one_question": (
+    "shortcuts": (
         "binned_residuals", "bounds", "calibration_curve", "cdf", "histogram", "hosmer_lemeshow", "quantiles",
         "residual_plot", "roc_curve",
     ),
     "privacy": (
         "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "Neighbours", "PrivacyLoss", "Unit",
     ),
+    "queries": ("Hint",),
     "release": ("UnsupportedQuery",),
     "session": ("Session", "rehearse"),
 }  # fmt: skip

@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
+from .arguments import require_kind, shown
 from .curves import Continued, Question
 from .curves.notes import warn_of
-from .data import Query
-from .ledger import Account, Currency, Grant, Payment, Purse
+from .ledger import Account, Allotment, Currency, Grant, QuestionBudget
 from .ledger.amount import MOST
 from .ledger.receipt import charged_under
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
-from .privacy.given import require_kind, shown
+from .queries import Query
 from .release import Plan, Release, Setting, Step, UnsupportedQuery
 from .trust import Central, Curator, TrustModel
 
 if TYPE_CHECKING:
-    from .data.records import Records
     from .ledger import Balance, Ledger, Statement
+    from .records import Records
 
 Curve = TypeVar("Curve")
 
@@ -186,39 +186,39 @@ class Session:
         )
 
     def _converse(self, question: Question[Curve], grant: Grant, records: Records) -> Curve:
-        purse = Purse(grant)
+        budget = QuestionBudget(grant)
         paid: dict[int, Release] = {}
 
         def reply(step: Step) -> Release:
             _require_paid(question, step)
-            payment = purse.pay(step.query.paid_as, step.share)
-            if payment.part not in paid:
-                paid[payment.part] = self._paid_release(step.query.paid_as, grant, payment, records)
+            allotment = budget.pay(step.query.paid_as, step.share)
+            if allotment.part not in paid:
+                paid[allotment.part] = self._paid_release(step.query.paid_as, grant, allotment, records)
             if step.query == step.query.paid_as:
-                return paid[payment.part]
-            return self._run(self._trust.plan(step.query, payment.loss, self.adjacency), grant, payment, records)
+                return paid[allotment.part]
+            return self._run(self._trust.plan(step.query, allotment.loss, self.adjacency), grant, allotment, records)
 
         return converse(question.steps(self._setting(grant.loss)), reply)
 
-    def _paid_release(self, thing: Query, grant: Grant, payment: Payment, records: Records) -> Release:
+    def _paid_release(self, thing: Query, grant: Grant, allotment: Allotment, records: Records) -> Release:
         """What was answered when this was paid for; else answered and stored now. It has the turn of its part."""
-        plan = self._trust.plan(thing, payment.loss, self.adjacency)
-        stored = self._ledger.stored(grant, payment.part, payment.part)
+        plan = self._trust.plan(thing, allotment.loss, self.adjacency)
+        stored = self._ledger.stored(grant, allotment.part, allotment.part)
         if stored is None:
-            fresh = self._run(plan, grant, payment, records)
-            stored = self._ledger.store(grant, payment.part, payment.part, fresh.to_json())
-        return Release.from_json(stored, plan, payment)
+            fresh = self._run(plan, grant, allotment, records)
+            stored = self._ledger.store(grant, allotment.part, allotment.part, fresh.to_json())
+        return Release.from_json(stored, plan, allotment)
 
-    def _run(self, plan: Plan, grant: Grant, payment: Payment, records: Records) -> Release:
-        curator = Curator(records, _Notes(self._ledger, grant, payment.part))
-        return self._trust.run(plan, [curator], payment, self._randomness)
+    def _run(self, plan: Plan, grant: Grant, allotment: Allotment, records: Records) -> Release:
+        curator = Curator(records, _Notes(self._ledger, grant, allotment.part))
+        return self._trust.run(plan, [curator], allotment, self._randomness)
 
     def _setting(self, loss: PrivacyLoss) -> Setting:
         return Setting(loss, self.adjacency, self._trust.adaptive)
 
     def _opened(self) -> Records:
         if self._records is None:
-            from .data.records import open_records
+            from .records import open_records
 
             key = self._ledger.dataset_key(self._dataset)
             self._records = open_records(self._table, unit=self._unit, key=key, delimiter=self._delimiter)
@@ -257,18 +257,18 @@ def rehearse(
     """
     loss = _require_askable(question, loss).of_one_release()
     model: TrustModel[Any] = trust if trust is not None else Central()
-    purse = Purse.rehearsing(loss)
+    budget = QuestionBudget.rehearsing(loss)
     plans: list[Plan] = []
 
     def blank(step: Step) -> Release:
         _require_paid(question, step)
-        payment = purse.pay(step.query.paid_as, step.share)
-        plans.append(model.plan(step.query, payment.loss, adjacency))
+        allotment = budget.pay(step.query.paid_as, step.share)
+        plans.append(model.plan(step.query, allotment.loss, adjacency))
         return Release.rehearsed(plans[-1])
 
     converse(question.steps(Setting(loss, adjacency, model.adaptive)), blank)
-    if purse.left != 0:
-        raise ValueError(f"the shares of a question add up to 1; {purse.left} of this one is left")
+    if budget.left != 0:
+        raise ValueError(f"the shares of a question add up to 1; {budget.left} of this one is left")
     return tuple(plans)
 
 

@@ -9,9 +9,9 @@ import pytest
 from typer.testing import Result
 
 import dpcurves as dp
-from dpcurves import CDF, Histogram, Quantiles
 from dpcurves.cli.column_views import CdfView
 from dpcurves.cli.output import Covering
+from dpcurves.curves import CDF, Histogram, Quantiles
 from dpcurves.display import check_document
 
 Run = Callable[..., Result]

@@ -167,7 +167,7 @@ def test_a_url_without_a_ledger_is_refused(
 
 
 def test_a_ledger_without_accounts_says_how_to_make_one(run: Run, parquet: Path, tmp_path: Path) -> None:
-    from dpcurves import Ledger
+    from dpcurves.ledger import Ledger
 
     url = f"sqlite:///{tmp_path}/budget.db"
     Ledger.open(url)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from dpcurves import Quantile, Thresholds
+from dpcurves.curves import Quantile, Thresholds
 from dpcurves.display import check_document
 
 Run = Callable[..., Result]

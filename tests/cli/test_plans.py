@@ -8,7 +8,7 @@ import pytest
 from typer.testing import Result
 
 import dpcurves as dp
-from dpcurves.release import Compared
+from dpcurves.laws import ThresholdAnswers
 
 Run = Callable[..., Result]
 
@@ -86,7 +86,7 @@ def test_a_plan_of_bounds_says_how_many_records_they_may_miss(run: Run) -> None:
     planned = run("plan", "bounds", "--coverage", "0.95", *TERMS)
     question = dp.BoundsQuestion("value", 1, "0.95")
     (plan,) = dp.rehearse(question, dp.PrivacyLoss.pure(1), dp.REPLACE_ONE.among(dp.EACH_RECORD, 100_000))
-    assert isinstance(plan.law, Compared)
+    assert isinstance(plan.law, ThresholdAnswers)
     assert planned.stdout.endswith(f"(more with chance 0.05): {plan.law.alpha(0.05):.4g}\n")
     refused = run("plan", "bounds", "--coverage", "1.95", *TERMS)
     assert refused.stderr == "dpcurves: coverage: a share above 0 and up to 1, of 6 decimals, is needed, got 1.95\n"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import Result
 
-from dpcurves import ROC
+from dpcurves.curves import ROC
 from dpcurves.display import check_document
 
 Run = Callable[..., Result]

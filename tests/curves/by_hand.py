@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpcurves.curves import Question
-from dpcurves.data import Axis, Categories, Outside, Query, RangeQuery, SumQuery
-from dpcurves.ledger import Grant, Purse
+from dpcurves.data import Axis, Categories, Outside
+from dpcurves.ledger import Grant, QuestionBudget
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.memory import FleetingMemory
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
+from dpcurves.queries import PrefixQuery, Query, SumQuery
 from dpcurves.release import Release, Setting, Step
 from dpcurves.session import converse
 
@@ -24,21 +25,21 @@ Columns = Mapping[str, ArrayLike]
 
 def answer(question: Question[Curve], columns: Columns, loss: PrivacyLoss, adjacency: Adjacency, seed: int) -> Curve:
     """The curve that a session would give, without its ledger and its database."""
-    purse, randomness = Purse(Grant("by hand", loss, "test", 1)), Randomness.from_seed(seed)
+    budget, randomness = QuestionBudget(Grant("by hand", loss, "test", 1)), Randomness.from_seed(seed)
     memory = FleetingMemory()
 
     def reply(step: Step) -> Release:
-        payment = purse.pay(step.query.paid_as, step.share)
-        plan = AUTO.plan(step.query, payment.loss, adjacency)
-        if isinstance(step.query, RangeQuery):
+        allotment = budget.pay(step.query.paid_as, step.share)
+        plan = AUTO.plan(step.query, allotment.loss, adjacency)
+        if isinstance(step.query, PrefixQuery):
             counts = AUTO.look(_counter(columns, step.query), plan, memory, randomness)
-            return Release(plan, counts, payment, seeded=True)
-        return Release(plan, AUTO.run(table_of(columns, step.query), plan, randomness), payment, seeded=True)
+            return Release(plan, counts, allotment, seeded=True)
+        return Release(plan, AUTO.run(table_of(columns, step.query), plan, randomness), allotment, seeded=True)
 
     return converse(question.steps(Setting(loss, adjacency, adaptive=True)), reply)
 
 
-def _counter(columns: Columns, query: RangeQuery) -> Callable[[tuple[int, ...]], list[int]]:
+def _counter(columns: Columns, query: PrefixQuery) -> Callable[[tuple[int, ...]], list[int]]:
     """Counts of records below thresholds, and of missing ones."""
     (axis,) = query.axes
     cells = np.sort(_cells(axis, np.asarray(columns[axis.column])))

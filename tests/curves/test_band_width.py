@@ -12,10 +12,12 @@ import pytest
 from by_hand import answer
 from numpy.typing import NDArray
 
-from dpcurves.curves import CDF, CdfQuestion, prefixes
-from dpcurves.data import Categories, Grid, Hint
+from dpcurves.curves import CDF, CdfQuestion
+from dpcurves.curves.turns import prefixes
+from dpcurves.data import Categories, Grid
 from dpcurves.postprocess import prefix_noise
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
+from dpcurves.queries import Hint
 
 DRAW = np.random.default_rng(11)
 YEARS = np.abs(np.floor(DRAW.normal(38, 23, 100_000))).clip(0, 100)

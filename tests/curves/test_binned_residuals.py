@@ -10,7 +10,7 @@ import pytest
 from by_hand import answer, both, table_of
 from numpy.typing import NDArray
 
-from dpcurves import ADD_REMOVE, PRIVATE_MODEL, PUBLIC_MODEL, PrivacyLoss, Session, rehearse
+from dpcurves import ADD_REMOVE
 from dpcurves.curves.binned_residuals import (
     COUNTS,
     SUMS,
@@ -19,11 +19,23 @@ from dpcurves.curves.binned_residuals import (
     least_records,
     merged,
 )
-from dpcurves.curves.score_groups import HALF
-from dpcurves.data import Axis, Categories, CountQuery, Grid, Outside, Query, Read, SumQuery
+from dpcurves.curves.turns.score_groups import HALF
+from dpcurves.data import Axis, Categories, Grid, Outside
+from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO
-from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, ReplaceOne, Unit
-from dpcurves.release import Measured, Setting
+from dpcurves.privacy import (
+    EACH_RECORD,
+    PRIVATE_MODEL,
+    PUBLIC_MODEL,
+    AddRemove,
+    Adjacency,
+    PrivacyLoss,
+    ReplaceOne,
+    Unit,
+)
+from dpcurves.queries import CountQuery, Query, Read, SumQuery
+from dpcurves.release import Setting
+from dpcurves.session import Session, rehearse
 
 FloatArray = NDArray[np.float64]
 DRAW = np.random.default_rng(5)
@@ -114,8 +126,8 @@ def test_a_session_answers_and_the_face_says_where_the_model_comes_from() -> Non
     with Session(TABLE, budget=PrivacyLoss.pure(3), adjacency=ADD_REMOVE) as session:
         found = session.ask(BinnedResidualsQuestion("y", "s", PRIVATE_MODEL), PrivacyLoss.pure(2), "a")
         again = session.ask(BinnedResidualsQuestion("y", "s", PRIVATE_MODEL), PrivacyLoss.pure(2), "a")
-    assert found.face.epsilon == 2
-    assert "which is not in this one" in found.face.model
+    assert found.privacy.epsilon == 2
+    assert "which is not in this one" in found.privacy.model
     assert (again.residual == found.residual).all()
     read = BinnedResiduals.from_json(found.to_json())
     for name in ("prob_pred", "residual", "count", "envelope", "edges"):
@@ -126,7 +138,12 @@ def test_a_session_answers_and_the_face_says_where_the_model_comes_from() -> Non
 
 def test_shares_add_up_and_pieces_follow_public_numbers_alone() -> None:
     plans = rehearse(QUESTION, ONE, AddRemove(EACH_RECORD))
-    assert [plan.query.__class__.__name__ for plan in plans] == ["CutQuery", "MergeQuery", "CountQuery", "SumQuery"]
+    assert [plan.query.__class__.__name__ for plan in plans] == [
+        "QuantileCutsQuery",
+        "MergePartitionQuery",
+        "CountQuery",
+        "SumQuery",
+    ]
     assert rehearse(QUESTION, ONE, ReplaceOne(EACH_RECORD, 200))[0].query.pieces == 4  # type: ignore[union-attr]
     assert rehearse(QUESTION, ONE, ReplaceOne(EACH_RECORD, 1))[0].query.pieces == 2  # type: ignore[union-attr]
     setting = Setting(ONE, ReplaceOne(Unit("u", 2), 50), adaptive=True)
@@ -154,7 +171,7 @@ def test_counts_and_centred_sums_lose_their_shares_on_ties_of_boundaries(adjacen
         for new in range(len(records)):
             lost = Fraction(0)
             for plan, was, now in zip(plans, before, tables, strict=True):
-                assert isinstance(plan.law, Measured)
+                assert isinstance(plan.law, IntervalSums)
                 cells, missing = np.abs(now[new] - was[old])[:-1].sum(), abs(now[new] - was[old])[-1]
                 lost += int(cells) / plan.law.levels[0].noise.parameter
                 lost += 0 if plan.law.missing is None else int(missing) / plan.law.missing.parameter

@@ -146,7 +146,7 @@ def test_bins_come_back_from_json_with_their_intervals(outside: Outside) -> None
     assert np.array_equal(again.x, found.x)
     assert np.allclose(again.share, found.share, atol=1e-12)
     assert again.total == pytest.approx(found.total)
-    assert (again.label, again.face) == (found.label, found.face)
+    assert (again.label, again.privacy) == (found.label, found.privacy)
     assert np.allclose(again.intervals(0.9), found.intervals(0.9))
     assert again.to_json() == found.to_json()
 

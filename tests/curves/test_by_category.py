@@ -70,7 +70,7 @@ def test_curves_come_back_from_json_with_their_categories_and_bands(many: int) -
     assert list(again) == list(range(many))  # numbers, not texts
     assert again.to_json() == curves.to_json()
     assert (again[1].band(0.9)[0] == curves[1].band(0.9)[0]).all()
-    assert again.face == curves.face
+    assert again.privacy == curves.privacy
     with pytest.raises(ValueError, match=r"^curve.kind: 'histogram' is needed, got 'cdf'$"):
         ByCategory.from_json(curves.to_json(), Histogram)
     with pytest.raises(ValueError, match=r"^curve.kind: 'curves' is needed, got 'cdf'$"):

@@ -10,8 +10,9 @@ from by_hand import answer, both
 from numpy.typing import NDArray
 
 from dpcurves.curves import CDF, CdfQuestion
-from dpcurves.data import Categories, Grid, Hint, Outside
+from dpcurves.data import Categories, Grid, Outside
 from dpcurves.privacy import AddRemove, PrivacyLoss, ReplaceOne, Unit
+from dpcurves.queries import Hint
 
 GRID = Grid(0, 1, cells=64)
 QUESTION = CdfQuestion("x", GRID, measured_in="m")
@@ -122,7 +123,7 @@ def test_a_curve_that_was_written_is_read_with_its_bands() -> None:
     again = CDF.from_json(curve.to_json())
     assert (again.y == curve.y).all()
     assert (again.band(0.95)[1] == curve.band(0.95)[1]).all()
-    assert again.face == curve.face
+    assert again.privacy == curve.privacy
     assert again.label == "x (m)"
 
 

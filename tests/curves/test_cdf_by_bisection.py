@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from dpcurves.curves import CDF
 from dpcurves.curves.cdf_by_bisection import BisectionCdfQuestion
-from dpcurves.data import Grid, Outside, PartitionQuery
+from dpcurves.data import Grid, Outside
 from dpcurves.privacy import Adjacency, PrivacyLoss, ReplaceOne
+from dpcurves.queries import PartitionQuery
 from dpcurves.session import rehearse
 
 GRID = Grid(0, 1, cells=64)

@@ -121,14 +121,14 @@ def test_a_session_answers_a_request_once_and_says_how(question: Question) -> No
     with Session({"x": X}, budget=PrivacyLoss.pure(1), adjacency=Neighbours.ADD_REMOVE) as session:
         first, again = (session.ask(question, PrivacyLoss.pure(1), request="a") for _ in range(2))
     assert (first.y == again.y).all()
-    assert first.face.epsilon == 1
-    assert first.face.mechanism.count(";") == 1
+    assert first.privacy.epsilon == 1
+    assert first.privacy.mechanism.count(";") == 1
 
 
 def test_units_of_several_records_are_answered() -> None:
     several = AddRemove(Unit("u", 3))
     for question in QUESTIONS:
-        assert answer(question, {"x": X}, PrivacyLoss.pure(1), several, seed=3).face.rows_per_unit == 3
+        assert answer(question, {"x": X}, PrivacyLoss.pure(1), several, seed=3).privacy.rows_per_unit == 3
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

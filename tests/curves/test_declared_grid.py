@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from dpcurves.curves.declared_grid import grid_from_json, grid_to_json
+from dpcurves.curves.turns.declared_grid import grid_from_json, grid_to_json
 from dpcurves.data import Grid, Outside
 
 GRIDS = [

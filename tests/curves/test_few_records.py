@@ -8,20 +8,20 @@ from by_hand import answer, both
 
 from dpcurves.curves import ROC, Cuts, ResidualPlotQuestion, RocQuestion, SmoothAucQuestion
 from dpcurves.data import Grid
-from dpcurves.privacy import DISJOINT_RECORDS, PrivacyLoss
-from dpcurves.surveys import (
-    AdaptiveGridSurvey,
-    AhpSurvey,
-    CellSurvey,
-    DawaSurvey,
-    HierarchySurvey,
-    MwemSurvey,
-    PriveletSurvey,
-    PrivTreeSurvey,
-    Survey,
-    UniformGridSurvey,
-    UniformSurvey,
+from dpcurves.histograms import (
+    AdaptiveGridEstimator,
+    AhpEstimator,
+    CellEstimator,
+    DawaEstimator,
+    HierarchyEstimator,
+    MwemEstimator,
+    PriveletEstimator,
+    PrivTreeEstimator,
+    TableEstimator,
+    UniformEstimator,
+    UniformGridEstimator,
 )
+from dpcurves.privacy import DISJOINT_RECORDS, PrivacyLoss
 
 LOSSES = (PrivacyLoss.pure("0.01"), PrivacyLoss.pure(10**6), PrivacyLoss.zcdp("0.1"))
 SCORED = {
@@ -30,10 +30,18 @@ SCORED = {
     "all scores 1": ([1.0, 0.0, 1.0], [1.0] * 3), "infinite": ([1.0, 0.0, 1.0], [np.inf, -np.inf, np.inf]),
     "missing": ([1.0, np.nan, 7.0], [np.nan, 0.2, 0.4]),
 }  # fmt: skip
-SURVEYS: tuple[Survey, ...] = (
-    AdaptiveGridSurvey(), AhpSurvey(), CellSurvey(), DawaSurvey(), HierarchySurvey(), MwemSurvey(2), PrivTreeSurvey(),
-    PriveletSurvey(), UniformGridSurvey(), UniformSurvey(),
-)  # fmt: skip
+ESTIMATORS: tuple[TableEstimator, ...] = (
+    AdaptiveGridEstimator(),
+    AhpEstimator(),
+    CellEstimator(),
+    DawaEstimator(),
+    HierarchyEstimator(),
+    MwemEstimator(2),
+    PrivTreeEstimator(),
+    PriveletEstimator(),
+    UniformGridEstimator(),
+    UniformEstimator(),
+)
 PLOTTED = {
     "nobody": ([], []), "one record": ([0.3], [0.1]), "a constant prediction": ([0.5] * 40, np.linspace(-1, 1, 40)),
     "all alike": ([0.0] * 30, [0.0] * 30), "infinite residuals": ([0.2] * 9, [np.inf, -np.inf, 0.1] * 3),
@@ -69,10 +77,10 @@ def test_every_area_is_one(columns: tuple[list[float], list[float]]) -> None:
 
 
 @pytest.mark.parametrize("columns", PLOTTED.values(), ids=list(PLOTTED))
-@pytest.mark.parametrize("survey", SURVEYS, ids=lambda survey: type(survey).__name__)
-def test_every_survey_leaves_a_density(survey: Survey, columns: tuple[list[float], list[float]]) -> None:
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
+def test_every_estimator_leaves_a_density(estimator: TableEstimator, columns: tuple[list[float], list[float]]) -> None:
     table = {"f": np.array(columns[0]), "r": np.array(columns[1])}
-    question = ResidualPlotQuestion("f", "r", 0.5, 0.5, 1, DISJOINT_RECORDS, 6, survey)
+    question = ResidualPlotQuestion("f", "r", 0.5, 0.5, 1, DISJOINT_RECORDS, 6, estimator)
     for adjacency, loss in zip(both(max(1, len(columns[0]))), (LOSSES[0], LOSSES[2]), strict=True):
         plot = answer(question, table, loss, adjacency, seed=4)
         assert plot.density.shape == (6, 6)

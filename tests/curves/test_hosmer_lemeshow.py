@@ -13,12 +13,12 @@ from by_hand import answer, both
 from scipy.stats import kstest
 from scored import CONTINUOUS, KINDS, labels_of, scores
 
-from dpcurves import rehearse
 from dpcurves.curves import HosmerLemeshow, HosmerLemeshowQuestion
 from dpcurves.curves.hosmer_lemeshow import COUNTING, groups_for
-from dpcurves.data import CountQuery, CutQuery
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
+from dpcurves.queries import CountQuery, QuantileCutsQuery
 from dpcurves.release import Setting
+from dpcurves.session import rehearse
 
 QUESTION = HosmerLemeshowQuestion("y", "s")
 RUNS = 300
@@ -69,7 +69,7 @@ def test_fewer_groups_are_asked_of_fewer_records() -> None:
         rehearse(QUESTION, PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, records))[0].query
         for records in (900, 2900, 5000)
     )
-    assert [query.pieces for query in (few, some, many) if isinstance(query, CutQuery)] == [4, 5, 10]
+    assert [query.pieces for query in (few, some, many) if isinstance(query, QuantileCutsQuery)] == [4, 5, 10]
     gaussian = Setting(
         PrivacyLoss.zcdp("0.125"), ReplaceOne(EACH_RECORD, 1), adaptive=True
     )  # as much noise as epsilon 1
@@ -83,4 +83,4 @@ def test_where_the_number_of_records_is_private_it_is_counted_first() -> None:
     assert sum(float(plan.loss.epsilon or 0) for plan in others) == pytest.approx(0.98)
     assert [len(judged(CONTINUOUS, records, "1", 0, 1).count) for records in (300, 1200, 5000)] == [4, 5, 10]
     given = rehearse(HosmerLemeshowQuestion("y", "s", groups=7), PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
-    assert [type(plan.query).__name__ for plan in given] == ["CutQuery", "CountQuery", "SumQuery"]
+    assert [type(plan.query).__name__ for plan in given] == ["QuantileCutsQuery", "CountQuery", "SumQuery"]

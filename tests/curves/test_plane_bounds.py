@@ -18,10 +18,10 @@ QUESTION = PlaneBoundsQuestion(BoundsQuestion("r", 1, 0.95), BoundsQuestion("s",
 def test_each_column_has_its_own_interval_for_half_of_the_loss(adjacency: object) -> None:
     found = answer(QUESTION, TABLE, PrivacyLoss.pure(40), adjacency, seed=1)  # type: ignore[arg-type]
     assert (found.across.bound, found.upwards.bound) == (32, 0.01)
-    assert (found.across.face.epsilon, found.face.epsilon) == (20, 40)
+    assert (found.across.privacy.epsilon, found.privacy.epsilon) == (20, 40)
     assert found.to_frame()["upper"].to_list() == [32, 0.01]
     again = PlaneBounds.from_json(found.to_json())
-    assert (again.across.bound, again.upwards.bound, again.face) == (32, 0.01, found.face)
+    assert (again.across.bound, again.upwards.bound, again.privacy) == (32, 0.01, found.privacy)
 
 
 def test_intervals_and_rectangles_are_drawn_and_shown_as_cards() -> None:

@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 from by_hand import answer, both
 
-from dpcurves import ADD_REMOVE, PrivacyLoss, Session
-from dpcurves.curves.private_bounds import Bounds, BoundsQuestion, bound_query, bounded
-from dpcurves.release import ALL, Chosen, Plan, Release, Setting, Step
+from dpcurves import ADD_REMOVE
+from dpcurves.curves.bounds import Bounds, BoundsQuestion, bound_query, bounded
+from dpcurves.laws import Selection
+from dpcurves.privacy import PrivacyLoss
+from dpcurves.release import ALL, Plan, Release, Setting, Step
+from dpcurves.session import Session
 
 HUGE = PrivacyLoss.pure(10**9)
 VALUES = np.random.default_rng(3).normal(scale=10, size=2000)
@@ -75,11 +78,11 @@ def test_a_session_answers_it_and_another_column_with_its_own_share() -> None:
         assert found.bound in {16, 32}
         (plan,) = session.plan(BoundsQuestion("r", 1, 0.95), PrivacyLoss.pure(1))
         assert plan.error < 4
-    assert found.face.epsilon == 3
+    assert found.privacy.epsilon == 3
     assert list(found.to_frame().columns) == ["lower", "upper"]
     again = Bounds.from_json(found.to_json())
-    assert (again.bound, again.capped, again.alpha, again.label, again.face) == (
-        found.bound, found.capped, found.alpha, "r", found.face,
+    assert (again.bound, again.capped, again.alpha, again.label, again.privacy) == (
+        found.bound, found.capped, found.alpha, "r", found.privacy,
     )  # fmt: skip
 
 
@@ -104,7 +107,7 @@ def test_two_columns_have_bounds_of_their_own_for_parts_of_one_loss() -> None:
 
 def test_who_only_chose_has_no_alpha() -> None:
     query = bound_query("r", 1, 0.9, 3)
-    plan = Plan(query, HUGE, both(3)[0], "somebody: chose", Chosen((0,)), 0.0)
+    plan = Plan(query, HUGE, both(3)[0], "somebody: chose", Selection((0,)), 0.0)
     talk = bounded(query, ALL)
     next(talk)
     with pytest.raises(StopIteration) as end:

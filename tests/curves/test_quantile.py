@@ -12,14 +12,16 @@ import pytest
 from matplotlib import pyplot as plt
 
 from dpcurves.curves import Quantile, QuantileQuestion, Thresholds
-from dpcurves.data import Grid, Outside, RangeQuery
+from dpcurves.data import Grid, Outside
+from dpcurves.laws import Family, Noise, PathSums
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves.release import ALL, Evidence, Face, Family, Noise, PathNoise, Plan, Release, Setting
+from dpcurves.queries import PrefixQuery
+from dpcurves.release import ALL, Evidence, Plan, PrivacyStatement, Release, Setting
 
 ONE = PrivacyLoss.pure(1)
 SETTING = Setting(ONE, AddRemove(EACH_RECORD), True)
 TINY = Noise(Family.LAPLACE, Fraction(1, 1000))
-FACE = Face(1.0, 0.5, "add-remove", "", 1, None, "one curator", "noise path", False, "a")
+FACE = PrivacyStatement(1.0, 0.5, "add-remove", "", 1, None, "one curator", "noise path", False, "a")
 
 
 def asked(question: QuantileQuestion, values: list[float]) -> tuple[Quantile, list[tuple[int, ...]]]:
@@ -29,10 +31,10 @@ def asked(question: QuantileQuestion, values: list[float]) -> tuple[Quantile, li
         step = next(steps)
         while True:
             query = step.query
-            assert isinstance(query, RangeQuery)
+            assert isinstance(query, PrefixQuery)
             assert (step.share, query.paid_as) == (ALL, question.paid_as)
             looks.append(query.at)
-            law = PathNoise(query.cells, query.at, 4, TINY, TINY)
+            law = PathSums(query.cells, query.at, 4, TINY, TINY)
             plan = Plan(query, ONE, SETTING.adjacency, "one curator: noise path", law, 1.0)
             counts = tuple(int(np.sum(cells < slots)) for slots in query.at)
             step = steps.send(replace(Release.rehearsed(plan), values=(*counts, 0)))
@@ -98,7 +100,7 @@ def test_the_interval_for_the_population_is_searched_for_in_the_same_turns_and_i
 
 def test_of_units_with_several_records_nothing_is_said_of_the_population() -> None:
     found, _ = asked(QuantileQuestion("age", Grid(0, 8, cells=8), 0.25), [5, 6])
-    several = replace(found.looks, face=replace(found.face, rows_per_unit=2))
+    several = replace(found.looks, privacy=replace(found.privacy, rows_per_unit=2))
     again = Quantile.read(0.25, 0.95, several)
     assert again.population is None
     assert "population_lower" not in again.to_frame().columns
@@ -109,11 +111,11 @@ def test_of_units_with_several_records_nothing_is_said_of_the_population() -> No
 def test_the_face_counts_the_loss_once_however_many_looks_there_were() -> None:
     found, looks = asked(QuantileQuestion("age", Grid(0, 64, cells=64), 0.5), [5, 6])
     assert len(looks) == 6
-    assert found.face.epsilon == 1
+    assert found.privacy.epsilon == 1
 
 
 def test_counts_that_are_missing_are_noticed() -> None:
-    law = PathNoise(8, (8,), 4, TINY, None)
+    law = PathSums(8, (8,), 4, TINY, None)
     with pytest.raises(ValueError, match=r"^looks: "):
         Quantile.read(0.5, 0.9, Thresholds.read(Evidence(law, (3,), None), Grid(0, 1, cells=8), "age", FACE))
 

@@ -12,10 +12,11 @@ from by_hand import answer, both
 from numpy.typing import NDArray
 
 from dpcurves.curves import CDF, CdfQuestion, Quantiles, QuantilesQuestion
-from dpcurves.curves.refining import FEWEST, is_worth_looking
-from dpcurves.data import Axis, Categories, CountQuery, Grid, Hint, Outside, PartitionQuery
+from dpcurves.curves.turns.adaptive_refinement import FEWEST, is_worth_looking
+from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.mechanisms import Tree
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne, Unit
+from dpcurves.queries import CountQuery, Hint, PartitionQuery
 from dpcurves.release import Setting
 from dpcurves.session import Session, rehearse
 from dpcurves.trust import Central
@@ -50,7 +51,7 @@ def test_at_a_huge_loss_the_curve_is_exact(adjacency: Adjacency, grid: Grid, hug
 def test_the_curve_is_near_and_says_what_was_paid_and_done(adjacency: Adjacency, loss: PrivacyLoss) -> None:
     curve = answer(QUESTION, {"x": X}, loss, adjacency, seed=2)
     assert np.abs(curve.y - truth(X, GRID.edges)).max() < 0.03
-    assert (curve.face.epsilon, curve.face.rho) == (loss.epsilon, pytest.approx(float(loss.rho)))
+    assert (curve.privacy.epsilon, curve.privacy.rho) == (loss.epsilon, pytest.approx(float(loss.rho)))
     assert len(curve.prefixes.turns) == 3
 
 

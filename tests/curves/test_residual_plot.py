@@ -10,10 +10,10 @@ import pytest
 from by_hand import answer
 
 import dpcurves as dp
-from dpcurves.curves.residual_plot import bound_part, coverage_of_each, records_to_spare, scattered, tree_survey
-from dpcurves.data import SplitQuery
+from dpcurves.curves.residual_plot import bound_part, coverage_of_each, records_to_spare, scattered, tree_estimator
+from dpcurves.histograms import CellEstimator, DawaEstimator
+from dpcurves.queries import TreePartitionQuery
 from dpcurves.release import Setting
-from dpcurves.surveys import CellSurvey, DawaSurvey
 
 GENERATOR = np.random.default_rng(6)
 X = GENERATOR.normal(0, 1, 3000)
@@ -29,13 +29,13 @@ def question(**changed: Any) -> dp.ResidualPlotQuestion:
 def test_without_noise_the_density_is_the_histogram_within_the_bounds() -> None:
     loss = dp.PrivacyLoss.pure(10**6)
     with dp.Session({"x": X, "r": RESIDUAL}, budget=loss, adjacency=dp.REPLACE_ONE) as session:
-        found = session.ask(question(cells=8, survey=CellSurvey()), loss)
+        found = session.ask(question(cells=8, estimator=CellEstimator()), loss)
     assert found.x_edges[[0, -1]].tolist() == [-2, 2]
     assert found.y_edges[[0, -1]].tolist() == [-1, 1]
     counts, _, _ = np.histogram2d(X, RESIDUAL, bins=[found.x_edges, found.y_edges])
     np.testing.assert_allclose(found.density, counts / counts.sum(), atol=1e-9)
     assert found.outside == pytest.approx(1 - counts.sum() / 3000)
-    assert found.face.model == dp.PUBLIC_MODEL.value
+    assert found.privacy.model == dp.PUBLIC_MODEL.value
 
 
 def test_points_follow_the_density() -> None:
@@ -90,7 +90,7 @@ def test_pictures_show_what_seems_to_hold_records_and_say_how_many_they_do_not()
     columns = {"x": np.append(chance.uniform(0, 95, 3992), np.full(8, 125.0)), "r": chance.uniform(3, 5, 4000)}
     loss = dp.PrivacyLoss.pure(10**6)
     with dp.Session(columns, budget=loss, adjacency=dp.REPLACE_ONE) as session:
-        found = session.ask(question(coverage=1, survey=CellSurvey()), loss)
+        found = session.ask(question(coverage=1, estimator=CellEstimator()), loss)
     across, upwards = found.window
     assert (across[0], across[-1]) == (0, 96)
     assert (upwards[0], upwards[-1]) == (0, 5)
@@ -114,7 +114,7 @@ def test_json_holds_all_of_it() -> None:
     again = dp.ResidualPlot.from_json(found.to_json())
     for name in ("x_edges", "y_edges", "density", "points"):
         np.testing.assert_array_equal(getattr(again, name), getattr(found, name))
-    assert (again.outside, again.labels, again.face) == (found.outside, found.labels, found.face)
+    assert (again.outside, again.labels, again.privacy) == (found.outside, found.labels, found.privacy)
     assert [turn.values for turn in again.evidence] == [turn.values for turn in found.evidence]
     assert again.to_json() == found.to_json()
 
@@ -129,10 +129,10 @@ def test_damaged_json_is_refused_in_one_line(old: str, new: str) -> None:
         dp.ResidualPlot.from_json(text.replace(old, new))
 
 
-def test_a_rehearsal_pays_for_bounds_and_a_survey() -> None:
+def test_a_rehearsal_pays_for_bounds_and_an_estimator() -> None:
     adjacency = dp.REPLACE_ONE.among(dp.EACH_RECORD, units=1000)
-    for survey in (CellSurvey(), DawaSurvey()):
-        plans = dp.rehearse(question(survey=survey), dp.PrivacyLoss.pure(1), adjacency)
+    for estimator in (CellEstimator(), DawaEstimator()):
+        plans = dp.rehearse(question(estimator=estimator), dp.PrivacyLoss.pure(1), adjacency)
         assert [plan.loss.epsilon for plan in plans[:2]] == [Fraction(6, 100)] * 2
         assert sum(plan.loss.epsilon or 0 for plan in plans) == 1
 
@@ -159,11 +159,11 @@ def test_where_records_are_many_hardly_any_are_spared() -> None:
 @pytest.mark.parametrize("loss", [dp.PrivacyLoss.pure("0.1"), dp.PrivacyLoss.zcdp("0.005")])
 def test_no_box_is_divided_for_noise(loss: dp.PrivacyLoss) -> None:
     setting = Setting(loss, dp.ADD_REMOVE.among(dp.EACH_RECORD, units=None), adaptive=True)
-    survey = tree_survey(setting, Fraction(4, 5))
-    *_, counts = dp.rehearse(question(survey=survey), loss, setting.adjacency)
-    assert survey.least == pytest.approx(3 / np.sqrt(2) * counts.error, rel=0.03)
-    assert dp.rehearse(question(), loss, setting.adjacency)[2].query == SplitQuery(
-        counts.query.axes, (2, 2), survey.least
+    estimator = tree_estimator(setting, Fraction(4, 5))
+    *_, counts = dp.rehearse(question(estimator=estimator), loss, setting.adjacency)
+    assert estimator.least == pytest.approx(3 / np.sqrt(2) * counts.error, rel=0.03)
+    assert dp.rehearse(question(), loss, setting.adjacency)[2].query == TreePartitionQuery(
+        counts.query.axes, (2, 2), estimator.least
     )
 
 

@@ -10,7 +10,7 @@ from sklearn.metrics import roc_curve as sklearn_roc_curve
 
 from dpcurves.curves import ROC, Cuts, RocQuestion
 from dpcurves.curves.roc import UNIT_INTERVAL
-from dpcurves.curves.roc_cuts import levels_for
+from dpcurves.curves.turns.roc_cuts import levels_for
 from dpcurves.data import Grid, Outside
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 from dpcurves.release import Setting

@@ -9,9 +9,10 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from dpcurves.curves import RocThresholds, RocThresholdsQuestion
-from dpcurves.data import Grid, Outside, RangeQuery
-from dpcurves.ledger import Purse
+from dpcurves.data import Grid, Outside
+from dpcurves.ledger import QuestionBudget
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
+from dpcurves.queries import PrefixQuery
 from dpcurves.release import ALL, Setting
 from dpcurves.session import converse
 from dpcurves.trust import FunctionShares
@@ -29,10 +30,10 @@ def answered(question: RocThresholdsQuestion, noise: float = 0.0, seed: int = 1)
     places, chance = LABELS * slots + question.grid.cell_of(SCORES), np.random.default_rng(seed)
 
     def reply(step: Any) -> Any:
-        query: RangeQuery = step.query
+        query: PrefixQuery = step.query
         plan = FunctionShares().plan(query, ONE, WHO)
         counts = [int((places < each).sum() + np.rint(chance.normal() * noise)) for each in query.at]
-        return told(plan, counts, Purse.told("a", ONE).pay(query.paid_as, ALL))
+        return told(plan, counts, QuestionBudget.told("a", ONE).pay(query.paid_as, ALL))
 
     return converse(question.steps(Setting(ONE, WHO, adaptive=False)), reply)
 
@@ -72,7 +73,7 @@ def test_what_was_seen_is_written_and_read_again() -> None:
     assert again.to_json() == roc.to_json()
     assert again.to_frame().equals(roc.to_frame())
     assert "ROC curve" in roc._repr_html_()
-    assert roc.face.trust == "two servers that do not collude, owners unchecked"
+    assert roc.privacy.trust == "two servers that do not collude, owners unchecked"
 
 
 def test_edges_must_be_inner_ones_each_once() -> None:

@@ -37,7 +37,7 @@ def test_the_binormal_curve_has_the_area_and_both_corners(auc: float) -> None:
 def test_what_was_written_is_read_again_and_drawn() -> None:
     curve = answer(QUESTION, TABLE, PrivacyLoss.pure(1), AddRemove(EACH_RECORD), seed=2)
     again = SmoothAuc.from_json(curve.to_json())
-    assert (again.auc, again.face) == (curve.auc, curve.face)
+    assert (again.auc, again.privacy) == (curve.auc, curve.privacy)
     assert again.tpr.tolist() == curve.tpr.tolist()
     assert curve.binormal(0.5) == pytest.approx(np.interp(0.5, curve.fpr, curve.tpr), abs=1e-6)
     legend = curve.plot().get_legend()

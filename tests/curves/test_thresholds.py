@@ -12,15 +12,17 @@ from matplotlib import pyplot as plt
 
 from dpcurves.curves import Thresholds, ThresholdsQuestion
 from dpcurves.curves.thresholds import edges_below
-from dpcurves.data import Axis, Grid, Outside, RangeQuery
+from dpcurves.data import Axis, Grid, Outside
+from dpcurves.laws import Family, Noise, PathSums
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves.release import ALL, Evidence, Face, Family, Noise, PathNoise, Plan, Release, Setting
+from dpcurves.queries import PrefixQuery
+from dpcurves.release import ALL, Evidence, Plan, PrivacyStatement, Release, Setting
 
 ONE = PrivacyLoss.pure(1)
 WHO = AddRemove(EACH_RECORD)
 GRID = Grid(0, 8, cells=8)
-LAW = PathNoise(8, (8, 0, 3, 5), 4, Noise(Family.LAPLACE, Fraction(2)), Noise(Family.LAPLACE, Fraction(1)))
-FACE = Face(1.0, 0.5, "add-remove", "", 1, None, "one curator", "noise path", False, "a")
+LAW = PathSums(8, (8, 0, 3, 5), 4, Noise(Family.LAPLACE, Fraction(2)), Noise(Family.LAPLACE, Fraction(1)))
+FACE = PrivacyStatement(1.0, 0.5, "add-remove", "", 1, None, "one curator", "noise path", False, "a")
 
 
 def read(grid: Grid = GRID) -> Thresholds:
@@ -51,9 +53,9 @@ def test_it_asks_for_slots_of_the_grid() -> None:
         question = ThresholdsQuestion("age", grid, (3, 0, 8))
         steps = question.steps(Setting(ONE, WHO, True))
         (step, share) = next(steps)
-        assert step == RangeQuery((Axis("age", grid),), slots)
+        assert step == PrefixQuery((Axis("age", grid),), slots)
         assert (share, step.paid_as) == (ALL, question.paid_as)
-        plan = Plan(step, ONE, WHO, "one curator: path", PathNoise(step.cells, slots, 4, LAW.noise, None), 1.0)
+        plan = Plan(step, ONE, WHO, "one curator: path", PathSums(step.cells, slots, 4, LAW.noise, None), 1.0)
         with pytest.raises(StopIteration) as end:
             steps.send(Release.rehearsed(plan))
         assert end.value.value.x.tolist() == [0, 3, 8]
@@ -68,7 +70,7 @@ def test_slots_end_at_edges_and_beyond_the_grid_at_its_ends() -> None:
 def test_intervals_hold_all_counts_by_the_exact_law_of_their_noise() -> None:
     """4,000 draws of the exact law at level 0.9: at least 0.9 less 4 sigma, which is conservative by design."""
     draw, true, level, held = np.random.default_rng(4), np.array([0, 30, 60, 100]), 0.9, 0
-    law = PathNoise(8, (0, 3, 5, 8), 4, LAW.noise, LAW.missing)
+    law = PathSums(8, (0, 3, 5, 8), 4, LAW.noise, LAW.missing)
     stop = 1 - np.exp(-0.5)  # of discrete Laplace noise of scale 2, on each of four levels
     noises = (draw.geometric(stop, (4000, 4, 4)) - draw.geometric(stop, (4000, 4, 4))).sum(-1)
     for noise in noises[:, 1:]:

@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 import pytest
 
 from dpcurves.data import Axis, Categories, Grid
-from dpcurves.data.records import open_records
-from dpcurves.data.records.arrow_types import column_of, plain_array, plain_type
-from dpcurves.data.records.column import Kind
 from dpcurves.privacy import EACH_RECORD, Unit
+from dpcurves.records import open_records
+from dpcurves.records.arrow_types import column_of, plain_array, plain_type
+from dpcurves.records.column import Kind
 
 NUMBERS = [
     pa.bool_(), pa.int8(), pa.uint64(), pa.float16(), pa.float32(), pa.float64(), pa.decimal128(9, 2),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dpcurves.data import Grid, Outside
-from dpcurves.data.binning import category_slot, double, formula_of, grid_slot, in_numbers, slot_type
+from dpcurves.records.binning import category_slot, double, formula_of, grid_slot, in_numbers, slot_type
 
 CONNECTION = duckdb.connect()
 

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dpcurves.data import Boxes, Splitting
+from dpcurves.queries import Boxes, Splitting
 
 CASES = [
     ((7,), (2,)),

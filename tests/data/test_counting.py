@@ -15,9 +15,10 @@ import pytest
 from every_source import EVERY_SOURCE, Columns, edge_values
 from numpy.typing import NDArray
 
-from dpcurves.data import Axis, Categories, CountQuery, CutQuery, Grid, Outside, Read, SumQuery
-from dpcurves.data.records import Records, open_records, tabulate
+from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.privacy import EACH_RECORD
+from dpcurves.queries import CountQuery, QuantileCutsQuery, Read, SumQuery
+from dpcurves.records import Records, open_records, tabulate
 
 KEY = b"a key of the data set"
 HALF = 2**39
@@ -224,7 +225,7 @@ def test_tabulate_answers_every_kind_of_query() -> None:
     axes = (Axis("x", HALVES),)
     with opened({"x": np.array([0.1, 0.9, np.nan])}) as records:
         assert tabulate(records, CountQuery(axes, Read.CELLS)).tolist() == [1, 1, 1]
-        assert tabulate(records, CutQuery(axes, pieces=2)).dtype == np.int64
+        assert tabulate(records, QuantileCutsQuery(axes, pieces=2)).dtype == np.int64
         sums = tabulate(records, SumQuery(axes, half=2**39))
         assert sums.dtype == object
         assert [round(value / 2**39, 6) for value in sums.tolist()] == [-0.6, 0.6, 0]

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpcurves.data import Axis, Categories, Grid
-from dpcurves.data.records import csv_lines, open_records
-from dpcurves.data.records.csv_lines import CsvSource, source_of_csv
 from dpcurves.privacy import EACH_RECORD, Unit
+from dpcurves.records import csv_lines, open_records
+from dpcurves.records.csv_lines import CsvSource, source_of_csv
 
 KEY = b"key"
 PARTS = [

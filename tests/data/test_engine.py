@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from dpcurves.data import Axis, Grid
-from dpcurves.data.records import open_records
-from dpcurves.data.records.engine import Engine
 from dpcurves.privacy import EACH_RECORD
+from dpcurves.records import open_records
+from dpcurves.records.engine import Engine
 
 SCRIPT = """
 import numpy as np
 from dpcurves.data import Axis, Grid
-from dpcurves.data.records import open_records
+from dpcurves.records import open_records
 from dpcurves.privacy import Unit
 records = open_records({"x": np.arange(9.0), "u": list("aabbccdde")}, unit=Unit("u", 1), key=b"k")
 for grid in (Grid(0, 9, cells=3), Grid.geometric(1, 9, cells=3)):

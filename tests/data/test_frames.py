@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from dpcurves.data import Axis, Categories, Grid
-from dpcurves.data.records import Records, open_records
 from dpcurves.privacy import EACH_RECORD, Unit
+from dpcurves.records import Records, open_records
 
 GRID = Grid(0, 3, cells=3)
 

@@ -16,8 +16,8 @@ import pytest
 from every_source import EVERY_SOURCE
 
 from dpcurves.data import Axis, Categories, Grid
-from dpcurves.data.records import Records, open_records
 from dpcurves.privacy import EACH_RECORD, Unit
+from dpcurves.records import Records, open_records
 
 KEY = b"key of the data set"
 SECRET = "Rosalind Franklin 61.75"

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpcurves.data import Axis, Grid, Outside
-from dpcurves.data.records import open_records
-from dpcurves.data.records.parquet import source_of_parquet
 from dpcurves.privacy import EACH_RECORD, Unit
+from dpcurves.records import open_records
+from dpcurves.records.parquet import source_of_parquet
 
 VALUES = np.array([0.1, np.nan, 0.7, np.nan, -np.inf, 0.3, np.inf, 2.0])
 

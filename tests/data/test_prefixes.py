@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpcurves.data import Axis, Categories, Grid, Outside, RangeQuery
-from dpcurves.data.records import Records, open_records, tabulate
+from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.privacy import EACH_RECORD, Unit
+from dpcurves.queries import PrefixQuery
+from dpcurves.records import Records, open_records, tabulate
 
 KEY = b"a key of the data set"
 
@@ -96,7 +97,7 @@ def test_no_rows_are_counted_as_none() -> None:
 
 def test_the_table_of_a_range_is_its_counts_and_the_missing_cell() -> None:
     with opened({"x": np.array([0.1, 0.6, np.nan, 0.9])}) as records:
-        query = RangeQuery((Axis("x", Grid(0, 1, cells=2**32)),), (2**31, 2**32))
+        query = PrefixQuery((Axis("x", Grid(0, 1, cells=2**32)),), (2**31, 2**32))
         assert tabulate(records, query).tolist() == [1, 3, 1]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcurves.data import Axis, Categories, CountQuery, CutQuery, Grid, Outside, RangeQuery, Read, SumQuery
+from dpcurves.data import Axis, Categories, Grid, Outside
+from dpcurves.queries import CountQuery, PrefixQuery, QuantileCutsQuery, Read, SumQuery
 
 AXES = (Categories("label", (0, 1)), Axis("score", Grid(0, 1, cells=4, outside=Outside.APART)))
 
@@ -16,8 +17,12 @@ def test_a_table_has_a_row_for_each_cell_of_the_axes_before_the_last() -> None:
 
 
 def test_a_record_adds_one_to_a_count_and_half_a_cell_to_a_sum() -> None:
-    assert CountQuery(AXES, Read.PREFIXES).reach == CutQuery(AXES[1:], pieces=4).reach == 1
-    assert SumQuery(AXES, half=2**39).reach == 2**39
+    assert (
+        CountQuery(AXES, Read.PREFIXES).per_record_sensitivity
+        == QuantileCutsQuery(AXES[1:], pieces=4).per_record_sensitivity
+        == 1
+    )
+    assert SumQuery(AXES, half=2**39).per_record_sensitivity == 2**39
 
 
 def test_a_query_is_paid_as_itself() -> None:
@@ -29,23 +34,23 @@ FINE = Axis("x", Grid(0, 1, cells=2**32))
 
 
 def test_counts_of_prefixes_are_paid_together() -> None:
-    query = RangeQuery((FINE,), (5, 2**32, 0, 5))
-    assert query.paid_as == query.paid_as.paid_as == RangeQuery((FINE,), ())
-    assert query.paid_as != RangeQuery((Axis("x", Grid(0, 1, cells=2**31)),), ())
+    query = PrefixQuery((FINE,), (5, 2**32, 0, 5))
+    assert query.paid_as == query.paid_as.paid_as == PrefixQuery((FINE,), ())
+    assert query.paid_as != PrefixQuery((Axis("x", Grid(0, 1, cells=2**31)),), ())
     assert query.grid == FINE.grid
 
 
 def test_thresholds_print_as_whole_numbers() -> None:
-    assert RangeQuery((FINE,), tuple(np.array([3, 4]))) == RangeQuery((FINE,), (3, 4))
-    assert "at=(3, 4)" in repr(RangeQuery((FINE,), tuple(np.array([3, 4]))))
+    assert PrefixQuery((FINE,), tuple(np.array([3, 4]))) == PrefixQuery((FINE,), (3, 4))
+    assert "at=(3, 4)" in repr(PrefixQuery((FINE,), tuple(np.array([3, 4]))))
 
 
 def test_a_prefix_of_no_grid_is_refused() -> None:
     for axes in ((), AXES, AXES[:1]):
         with pytest.raises(ValueError, match=r"^axes: "):
-            RangeQuery(axes, ())
+            PrefixQuery(axes, ())
     for at in ((-1,), (2**32 + 1,)):
         with pytest.raises(ValueError, match=r"^at: whole numbers from 0 to 4294967296"):
-            RangeQuery((FINE,), at)
+            PrefixQuery((FINE,), at)
     with pytest.raises(TypeError):
-        RangeQuery((FINE,), (0.5,))  # type: ignore[arg-type]
+        PrefixQuery((FINE,), (0.5,))  # type: ignore[arg-type]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dpcurves.data import Axis, BucketQuery, Categories, Grid, MisfitQuery, Read, RegionQuery
+from dpcurves.data import Axis, Categories, Grid
+from dpcurves.queries import IntervalPartitionQuery, Read, RegionQuery, WorstBoxQuery
 
 AXES = (Categories("label", (0, 1)), Axis("score", Grid(0, 1, cells=3)))
 
@@ -39,17 +40,17 @@ def test_tilings_are_nested() -> None:
 def test_buckets_are_of_different_cells() -> None:
     for order in ((), (0, 0), (6,), (-1,)):
         with pytest.raises(ValueError, match="order"):
-            BucketQuery(AXES, order)
-    assert BucketQuery(AXES, (4, 1)).rows == 2
+            IntervalPartitionQuery(AXES, order)
+    assert IntervalPartitionQuery(AXES, (4, 1)).rows == 2
 
 
 def test_boxes_lie_within_the_table() -> None:
     for box in (((0, 2),), ((0, 3), (0, 1)), ((1, 1), (0, 1)), ((0, 1), (-1, 1))):
         with pytest.raises(ValueError, match="boxes"):
-            MisfitQuery(AXES, (box,), (1,))
+            WorstBoxQuery(AXES, (box,), (1,))
     with pytest.raises(ValueError, match="boxes"):
-        MisfitQuery(AXES, (), ())
+        WorstBoxQuery(AXES, (), ())
     with pytest.raises(ValueError, match="expected"):
-        MisfitQuery(AXES, (((0, 2), (0, 3)),), ())
+        WorstBoxQuery(AXES, (((0, 2), (0, 3)),), ())
     with pytest.raises(ValueError, match="expected"):
-        MisfitQuery(AXES, (((0, 2), (0, 3)),), (-(2**63),))
+        WorstBoxQuery(AXES, (((0, 2), (0, 3)),), (-(2**63),))

@@ -8,8 +8,8 @@ import duckdb
 import pytest
 
 from dpcurves.data import Axis, Categories, Grid
-from dpcurves.data.records import open_records
 from dpcurves.privacy import EACH_RECORD, Unit
+from dpcurves.records import open_records
 
 EXOTIC = """
     SELECT i AS n, 'p'::ENUM('p', 'q') AS en, TIMESTAMP 'infinity' AS ts, DATE '-infinity' AS da, TIME '12:00' AS ti,

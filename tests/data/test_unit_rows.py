@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcurves.data import Axis, Categories, Grid
-from dpcurves.data.records import Records, open_records
-from dpcurves.data.records.column import Column, Kind
-from dpcurves.data.records.frames import source_of_mapping
-from dpcurves.data.records.unit_rows import pads, units_in, used_rows
 from dpcurves.privacy import Unit
+from dpcurves.records import Records, open_records
+from dpcurves.records.column import Column, Kind
+from dpcurves.records.frames import source_of_mapping
+from dpcurves.records.unit_rows import pads, units_in, used_rows
 
 KEY = b"a secret key"
 CONNECTION = duckdb.connect()

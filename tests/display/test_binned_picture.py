@@ -8,9 +8,11 @@ import pytest
 from matplotlib.collections import PathCollection
 
 from dpcurves.display import draw_binned_residuals
-from dpcurves.release import Face
+from dpcurves.release import PrivacyStatement
 
-FACE = Face(0.5, 0.125, "add-remove", "", 1, None, "one curator", "flat", False, "a", "public: fixed before")
+FACE = PrivacyStatement(
+    0.5, 0.125, "add-remove", "", 1, None, "one curator", "flat", False, "a", "public: fixed before"
+)
 PREDICTED, RESIDUALS, WITHIN = np.array([0.1, 0.4, 0.8]), np.array([0.05, -0.02, 0.3]), np.array([0.1, 0.2, 0.15])
 
 

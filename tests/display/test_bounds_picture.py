@@ -7,9 +7,9 @@ from matplotlib.axes import Axes
 
 from dpcurves.display import draw_bounds, draw_plane_bounds, headless_axes
 from dpcurves.display.bounds_picture import NEXT
-from dpcurves.release import Face
+from dpcurves.release import PrivacyStatement
 
-FACE = Face(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "doubling", False, "a")
+FACE = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "doubling", False, "a")
 
 
 def legend_of(ax: Axes) -> list[str]:

@@ -7,11 +7,19 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
-from dpcurves.display import POPULATION, RECORDS, Shade, covering, draw_calibration, draw_hosmer_lemeshow, headless_axes
+from dpcurves.display import (
+    POPULATION,
+    RECORDS,
+    Shade,
+    covering,
+    draw_calibration,
+    draw_hosmer_lemeshow,
+    headless_axes,
+)
 from dpcurves.display.calibration_picture import FLOOR, TALLEST
-from dpcurves.release import Face
+from dpcurves.release import PrivacyStatement
 
-FACE = Face(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
+FACE = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
 PREDICTED = np.array([0.1, 0.5, 0.9])
 OBSERVED = np.array([0.2, 0.4, 0.8])
 COUNT = np.array([50.0, 100.0, 0.0])

@@ -45,9 +45,9 @@ def test_a_curve_that_cannot_be_drawn_says_what_to_install_in_one_line() -> None
 import sys
 sys.modules["matplotlib"] = None
 from dpcurves.display import draw_cdf
-from dpcurves.release import Face
+from dpcurves.release import PrivacyStatement
 try:
-    draw_cdf([0, 1], [0, 1], Face(1.0, 0.5, "replace-one", "", 1, 9, "a", "b", False, "c"), label="x")
+    draw_cdf([0, 1], [0, 1], PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "a", "b", False, "c"), label="x")
 except ImportError as missing:
     print(missing)
 """

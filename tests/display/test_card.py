@@ -6,9 +6,11 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 from dpcurves.display import SEEDED, card
-from dpcurves.release import MISSING_RULE, Face
+from dpcurves.release import MISSING_RULE, PrivacyStatement
 
-FACE = Face(0.5, 0.125, "replace-one", "tailnum", 5, 1000, "one curator", "flat", False, "request 1", "taken as public")
+FACE = PrivacyStatement(
+    0.5, 0.125, "replace-one", "tailnum", 5, 1000, "one curator", "flat", False, "request 1", "taken as public"
+)
 NASTY = '"><script>alert(1)</script><img src=x onerror="alert(1)">'
 
 
@@ -51,8 +53,8 @@ def test_a_seeded_card_says_so_on_top() -> None:
 
 
 def test_everything_from_outside_is_escaped() -> None:
-    face = replace(FACE, unit=NASTY, trust=NASTY, mechanism=NASTY, grant=NASTY, model=NASTY, adjacency=NASTY)
-    page = Page(card(NASTY, "", [(NASTY, NASTY)], face))
+    privacy = replace(FACE, unit=NASTY, trust=NASTY, mechanism=NASTY, grant=NASTY, model=NASTY, adjacency=NASTY)
+    page = Page(card(NASTY, "", [(NASTY, NASTY)], privacy))
     assert not {"script", "img"} & set(page.tags)
     assert not any(name == "src" or name.startswith("on") for name, _ in page.attributes)
     assert NASTY in "".join(page.words)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dpcurves.display import RECORDS, Shade, covering, draw_counts, headless_axes
-from dpcurves.release import Face
+from dpcurves.release import PrivacyStatement
 
-FACE = Face(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "noise path", False, "a")
+FACE = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "noise path", False, "a")
 X, COUNT, ERROR = np.array([0.0, 15.0, 60.0]), np.array([7339, 11126, 19255]), np.array([256.0, 256.0, 0.0])
 
 

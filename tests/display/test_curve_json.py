@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from dpcurves.display import bundle, curve_json, curve_schema, envelope, opened
-from dpcurves.release import MISSING_RULE, Face
+from dpcurves.release import MISSING_RULE, PrivacyStatement
 
-FACE = Face(0.1, 0.005, "replace-one", "tailnum", 5, 1000, "one curator", "tree", True, "request 1", "taken as public")
+FACE = PrivacyStatement(
+    0.1, 0.005, "replace-one", "tailnum", 5, 1000, "one curator", "tree", True, "request 1", "taken as public"
+)
 EVIDENCE: dict[str, object] = {"question": {"column": "delay"}, "releases": [{"chosen": [1, 2]}]}
 GROUP = {"lower": 0.0, "upper": 0.5, "count": 10, "positives": 3.0, "expected": 2.5}
 THIRDS = np.arange(1, 4) / 3
@@ -45,7 +47,7 @@ def test_every_kind_comes_back_the_same_and_fits_the_schema(kind: str) -> None:
     text = envelope(kind, BODIES[kind], FACE, EVIDENCE)
     jsonschema.validate(json.loads(text), dict(curve_schema()), cls=jsonschema.Draft202012Validator)
     curve = opened(text, kind)
-    assert (curve.kind, curve.face, curve.evidence) == (kind, FACE, EVIDENCE)
+    assert (curve.kind, curve.privacy, curve.evidence) == (kind, FACE, EVIDENCE)
     assert curve.arrays.keys() == BODIES[kind].keys()
     for name, array in BODIES[kind].items():
         expected = np.where(np.isfinite(array), array, np.nan) if isinstance(array, np.ndarray) else array
@@ -79,7 +81,7 @@ def test_a_bundle_of_written_curves_is_a_curve_and_looks_at_none_of_them_again(m
 
 
 @pytest.mark.parametrize(
-    "face",
+    "privacy",
     [
         replace(FACE, epsilon=None),
         replace(FACE, unit="", rows_per_unit=1),
@@ -87,8 +89,8 @@ def test_a_bundle_of_written_curves_is_a_curve_and_looks_at_none_of_them_again(m
         replace(FACE, seeded=False, model="", grant=""),
     ],
 )
-def test_every_face_comes_back_the_same(face: Face) -> None:
-    assert opened(envelope("cdf", BODIES["cdf"], face, EVIDENCE), "cdf").face == face
+def test_every_face_comes_back_the_same(privacy: PrivacyStatement) -> None:
+    assert opened(envelope("cdf", BODIES["cdf"], privacy, EVIDENCE), "cdf").privacy == privacy
 
 
 def test_the_privacy_object_has_all_that_was_promised() -> None:

@@ -18,9 +18,9 @@ from dpcurves.display import (
     draw_quantiles,
     headless_axes,
 )
-from dpcurves.release import Face
+from dpcurves.release import PrivacyStatement
 
-FACE = Face(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
+FACE = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
 X = np.array([0.0, 1.0, 4.0, 9.0])
 Y = np.array([0.0, 0.25, 0.5, 1.0])
 

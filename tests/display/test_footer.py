@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpcurves.display import SEEDED, footer
-from dpcurves.release import Face
+from dpcurves.release import PrivacyStatement
 
-FACE = Face(0.5, 0.125, "add-remove", "tailnum", 5, None, "one curator", "flat", False, "a")
+FACE = PrivacyStatement(0.5, 0.125, "add-remove", "tailnum", 5, None, "one curator", "flat", False, "a")
 
 
 def test_the_footer_states_loss_adjacency_unit_and_trust() -> None:
@@ -24,10 +24,10 @@ def test_a_seeded_release_says_so() -> None:
 
 
 def test_what_is_said_of_the_model_follows() -> None:
-    face = replace(FACE, seeded=True, model="taken as public")
-    assert footer(face).splitlines()[1] == f"{SEEDED}. Model: taken as public"
+    privacy = replace(FACE, seeded=True, model="taken as public")
+    assert footer(privacy).splitlines()[1] == f"{SEEDED}. Model: taken as public"
 
 
 def test_names_cannot_add_lines() -> None:
-    face = replace(FACE, unit="a\nb", trust="c\nd", model="e\nf")
-    assert len(footer(face).splitlines()) == 2
+    privacy = replace(FACE, unit="a\nb", trust="c\nd", model="e\nf")
+    assert len(footer(privacy).splitlines()) == 2

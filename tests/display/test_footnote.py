@@ -12,11 +12,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpcurves.display import LANDSCAPE, SEEDED, SQUARE, draw_calibration, draw_cdf, draw_roc, footer, headless_axes
-from dpcurves.display.footnote import WARNING, Footnote
-from dpcurves.release import Face
+from dpcurves.display.figure_note import WARNING, Footnote
+from dpcurves.release import PrivacyStatement
 
 mpl.use("Agg")
-FACE = Face(0.5, 0.125, "add-remove", "tailnum", 5, None, "one curator who holds all records", "flat", False, "a")
+FACE = PrivacyStatement(
+    0.5, 0.125, "add-remove", "tailnum", 5, None, "one curator who holds all records", "flat", False, "a"
+)
 LONG = replace(FACE, seeded=True, model="fitted on other aircraft; covers the evaluation records only, and is public")
 LINE = np.linspace(0.0, 1.0, 5)
 
@@ -27,12 +29,12 @@ def note_of(ax: Axes) -> Footnote:
     return note
 
 
-def drawn(kind: str, ax: Axes, face: Face = LONG, name: str | None = None) -> Axes:
+def drawn(kind: str, ax: Axes, privacy: PrivacyStatement = LONG, name: str | None = None) -> Axes:
     if kind == "cdf":
-        return draw_cdf(LINE, LINE, face, label="delay (minutes)", ax=ax, name=name)
+        return draw_cdf(LINE, LINE, privacy, label="delay (minutes)", ax=ax, name=name)
     if kind == "roc":
-        return draw_roc(LINE, LINE, 0.5, face, ax=ax, name=name)
-    return draw_calibration(LINE, LINE, 100 * LINE, face, ax=ax, name=name)
+        return draw_roc(LINE, LINE, 0.5, privacy, ax=ax, name=name)
+    return draw_calibration(LINE, LINE, 100 * LINE, privacy, ax=ax, name=name)
 
 
 def assert_clear(ax: Axes) -> None:
@@ -89,8 +91,8 @@ def test_one_claim_for_many_curves_is_written_once() -> None:
 
 def test_claims_that_differ_say_whose_they_are() -> None:
     ax = headless_axes()
-    for name, face in (("A", FACE), ("B", LONG), ("C", FACE)):
-        drawn("cdf", ax, face, name)
+    for name, privacy in (("A", FACE), ("B", LONG), ("C", FACE)):
+        drawn("cdf", ax, privacy, name)
     text = " ".join(note_of(ax).get_text().split())
     assert text.startswith(f"A, C: {footer(FACE)} B: ")
     assert SEEDED in text

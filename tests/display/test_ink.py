@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dpcurves.display import draw_cdf, headless_axes
-from dpcurves.display.ink import CROWD, next_ink
-from dpcurves.release import Face
+from dpcurves.display.line_styles import CROWD, next_ink
+from dpcurves.release import PrivacyStatement
 
-FACE = Face(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
+FACE = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
 LINE = np.linspace(0.0, 1.0, 5)
 
 

@@ -11,9 +11,11 @@ import pytest
 from matplotlib.axes import Axes
 
 from dpcurves.display import Shade, draw_cdf, headless_axes, save_figure, svg_text
-from dpcurves.release import Face
+from dpcurves.release import PrivacyStatement
 
-FACE = Face(1.0, 0.5, "replace-one", "<script>u</script>", 2, 9, "one curator", "flat", False, "a", "<b>model</b>")
+FACE = PrivacyStatement(
+    1.0, 0.5, "replace-one", "<script>u</script>", 2, 9, "one curator", "flat", False, "a", "<b>model</b>"
+)
 LINE = np.linspace(0.0, 1.0, 50)
 
 

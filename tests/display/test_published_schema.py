@@ -12,9 +12,9 @@ import pytest
 
 from dpcurves.display import check_document, curve_schema, envelope, published_schema
 from dpcurves.display.published_schema import faults
-from dpcurves.release import Face
+from dpcurves.release import PrivacyStatement
 
-FACE = Face(0.5, 0.125, "add-remove", "tailnum", 5, None, "one curator", "flat", False, "a", "public")
+FACE = PrivacyStatement(0.5, 0.125, "add-remove", "tailnum", 5, None, "one curator", "flat", False, "a", "public")
 LEVELS = [
     {"starts": {"range": [0, 4, 2]}, "family": "discrete Laplace", "parameter": "20/3"},
     {"starts": {"list": [0, 1, 3]}, "family": "discrete Gaussian", "parameter": "7"},

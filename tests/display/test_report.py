@@ -8,20 +8,12 @@ from html.parser import HTMLParser
 
 import numpy as np
 
-from dpcurves.display import (
-    SEEDED,
-    Balance,
-    Charge,
-    Refusal,
-    card,
-    draw_cdf,
-    headless_axes,
-    report,
-    svg_text,
-)
-from dpcurves.release import Face
+from dpcurves.display import SEEDED, Balance, Charge, Refusal, card, draw_cdf, headless_axes, report, svg_text
+from dpcurves.release import PrivacyStatement
 
-FACE = Face(0.5, 0.125, "replace-one", "tailnum", 5, 1000, "one curator", "flat", False, "request 1", "taken as public")
+FACE = PrivacyStatement(
+    0.5, 0.125, "replace-one", "tailnum", 5, 1000, "one curator", "flat", False, "request 1", "taken as public"
+)
 NASTY = '"><script src="//example.org/x.js"></script><img src=x onerror="alert(1)">'
 LINE = np.linspace(0.0, 1.0, 20)
 BALANCE = Balance(
@@ -59,9 +51,9 @@ class Page(HTMLParser):
         return [facts[name] for _, facts in self.tags if name in facts]
 
 
-def curve_card(face: Face = FACE, title: str = "Delay") -> str:
-    ax = draw_cdf(LINE, LINE**2, face, label="delay (minutes)", ax=headless_axes())
-    return card(title, svg_text(ax), [("median", "0.7")], face)
+def curve_card(privacy: PrivacyStatement = FACE, title: str = "Delay") -> str:
+    ax = draw_cdf(LINE, LINE**2, privacy, label="delay (minutes)", ax=headless_axes())
+    return card(title, svg_text(ax), [("median", "0.7")], privacy)
 
 
 def whole() -> str:
@@ -135,9 +127,9 @@ def test_one_seeded_card_marks_the_whole_page() -> None:
 
 
 def test_everything_from_outside_is_escaped() -> None:
-    face = replace(FACE, unit=NASTY, model=NASTY, trust=NASTY)
+    privacy = replace(FACE, unit=NASTY, model=NASTY, trust=NASTY)
     balance = Balance(NASTY, NASTY, NASTY, NASTY, [Charge(NASTY, NASTY, NASTY, NASTY)])
-    page = Page(report(NASTY, NASTY, [curve_card(face, NASTY)], [balance], [Refusal(NASTY, NASTY)]))
+    page = Page(report(NASTY, NASTY, [curve_card(privacy, NASTY)], [balance], [Refusal(NASTY, NASTY)]))
     assert page.open == []
     assert not {"script", "img"} & {tag for tag, _ in page.tags}
     assert page.values("src") == page.values("onerror") == []

@@ -8,9 +8,11 @@ import pytest
 from matplotlib.collections import PathCollection, QuadMesh
 
 from dpcurves.display import draw_residual_density, draw_residual_points
-from dpcurves.release import Face
+from dpcurves.release import PrivacyStatement
 
-FACE = Face(0.5, 0.125, "add-remove", "", 1, None, "one curator", "flat", False, "a", "public: fixed before")
+FACE = PrivacyStatement(
+    0.5, 0.125, "add-remove", "", 1, None, "one curator", "flat", False, "a", "public: fixed before"
+)
 EDGES = np.array([-2.0, 0.0, 2.0]), np.array([-1.0, 0.0, 0.5, 1.0])
 LABELS = ("predicted", "residual")
 

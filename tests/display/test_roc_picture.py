@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from dpcurves.display import draw_roc, headless_axes
-from dpcurves.release import Face
+from dpcurves.release import PrivacyStatement
 
-FACE = Face(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
+FACE = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
 FPR = np.array([0.0, 0.2, 1.0])
 TPR = np.array([0.0, 0.7, 1.0])
 

@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console, RenderableType
 
 from dpcurves.display import SEEDED, Balance, Charge, curve_table, ledger_table
-from dpcurves.release import Face
+from dpcurves.release import PrivacyStatement
 
-FACE = Face(0.5, 0.125, "add-remove", "tailnum", 5, None, "one curator", "flat", False, "a")
+FACE = PrivacyStatement(0.5, 0.125, "add-remove", "tailnum", 5, None, "one curator", "flat", False, "a")
 
 
 def printed(table: RenderableType, width: int = 120) -> str:

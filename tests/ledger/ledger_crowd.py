@@ -12,7 +12,7 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 from dpcurves.ledger import Account, BudgetExceeded, Grant, Ledger
-from dpcurves.ledger.place import place_of
+from dpcurves.ledger.location import place_of
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 
 QUESTION = "ab" * 32

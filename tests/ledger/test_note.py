@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from dpcurves.ledger import Account, Grant, Ledger
-from dpcurves.ledger.book import Book
+from dpcurves.ledger.head_row import Book
 from dpcurves.ledger.key import Key
 from dpcurves.ledger.schema import METADATA, NOTES
 from dpcurves.privacy import PrivacyLoss

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpcurves.ledger import Grant, Purse
+from dpcurves.ledger import Grant, QuestionBudget
 from dpcurves.privacy import PrivacyLoss
 
 GRANT = Grant("a", PrivacyLoss.pure("0.7"), "flights", 1)
@@ -12,40 +12,40 @@ GRANT = Grant("a", PrivacyLoss.pure("0.7"), "flights", 1)
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 7, 1000])
 def test_parts_sum_to_the_grant_exactly(parts: int) -> None:
-    purse = Purse(GRANT)
-    losses = [purse.pay(thing, Fraction(1, parts)).loss for thing in range(parts)]
+    budget = QuestionBudget(GRANT)
+    losses = [budget.pay(thing, Fraction(1, parts)).loss for thing in range(parts)]
     assert sum(loss.epsilon or 0 for loss in losses) == Fraction(7, 10)
-    assert purse.left == 0
+    assert budget.left == 0
 
 
 def test_parts_are_numbered_in_the_order_in_which_they_are_paid() -> None:
-    purse = Purse(GRANT)
-    assert [purse.pay(thing, Fraction(1, 4)).part for thing in "abab"] == [0, 1, 0, 1]
-    assert purse.left == Fraction(1, 2)
+    budget = QuestionBudget(GRANT)
+    assert [budget.pay(thing, Fraction(1, 4)).part for thing in "abab"] == [0, 1, 0, 1]
+    assert budget.left == Fraction(1, 2)
 
 
 @pytest.mark.parametrize("share", [Fraction(0), Fraction(-1, 2), Fraction(3, 2)])
 def test_no_share_is_below_zero_or_above_what_is_left(share: Fraction) -> None:
     with pytest.raises(ValueError, match=f"a step asks for share {share} of its question; 1 is left"):
-        Purse(GRANT).pay("a tree", share)
+        QuestionBudget(GRANT).pay("a tree", share)
 
 
 def test_shares_of_two_things_do_not_add_up_to_more_than_the_grant() -> None:
-    purse = Purse(GRANT)
-    purse.pay("a tree", Fraction(2, 3))
+    budget = QuestionBudget(GRANT)
+    budget.pay("a tree", Fraction(2, 3))
     with pytest.raises(ValueError, match="a step asks for share 2/3 of its question; 1/3 is left"):
-        purse.pay("another tree", Fraction(2, 3))
-    assert purse.left == Fraction(1, 3)
+        budget.pay("another tree", Fraction(2, 3))
+    assert budget.left == Fraction(1, 3)
 
 
 def test_a_thing_is_not_paid_again_at_another_price() -> None:
-    purse = Purse(GRANT)
-    purse.pay("a tree", Fraction(1, 2))
+    budget = QuestionBudget(GRANT)
+    budget.pay("a tree", Fraction(1, 2))
     with pytest.raises(ValueError, match="this step was paid for with another share than 1/4"):
-        purse.pay("a tree", Fraction(1, 4))
-    assert purse.left == Fraction(1, 2)
+        budget.pay("a tree", Fraction(1, 4))
+    assert budget.left == Fraction(1, 2)
 
 
 def test_a_share_that_is_not_exact_is_refused() -> None:
     with pytest.raises(TypeError, match="^share: a Fraction is needed, got float$"):
-        Purse.rehearsing(PrivacyLoss.pure(1)).pay("a tree", 0.5)  # type: ignore[arg-type]
+        QuestionBudget.rehearsing(PrivacyLoss.pure(1)).pay("a tree", 0.5)  # type: ignore[arg-type]

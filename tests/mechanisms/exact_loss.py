@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 from tiny_tables import IntArray, data_sets, kinds, neighbours
 
-from dpcurves.data import CountQuery, SumQuery
-from dpcurves.mechanisms.linear import exact_sums
+from dpcurves.laws import Family, Noise, NoisySums
+from dpcurves.mechanisms.sums.linear import exact_sums
 from dpcurves.privacy import Adjacency
-from dpcurves.release import Family, Noise, NoisySums
+from dpcurves.queries import CountQuery, SumQuery
 
 
 def worst_loss(query: CountQuery | SumQuery, law: NoisySums, adjacency: Adjacency) -> Fraction:

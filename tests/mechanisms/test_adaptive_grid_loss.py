@@ -11,12 +11,13 @@ from exact_loss import price
 from numpy.typing import NDArray
 from tiny_tables import ADJACENCIES, IntArray, axes, data_sets, neighbours
 
-from dpcurves.data import RegionQuery
+from dpcurves.histograms import AdaptiveGridEstimator
+from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.linear import arranged, exact_sums
+from dpcurves.mechanisms.sums.linear import arranged, exact_sums
 from dpcurves.privacy import Adjacency, PrivacyLoss
-from dpcurves.release import Measured, Plan, Release, Setting
-from dpcurves.surveys import AdaptiveGridSurvey
+from dpcurves.queries import RegionQuery
+from dpcurves.release import Plan, Release, Setting
 
 CELLS = 6
 Answer = Callable[[Plan], tuple[int, ...]]
@@ -24,7 +25,7 @@ Answer = Callable[[Plan], tuple[int, ...]]
 
 def asked(setting: Setting, answer: Answer) -> list[Plan]:
     """All turns, where they are answered so."""
-    steps, plans = AdaptiveGridSurvey().counts(axes(1, CELLS), setting, Fraction(1)), list[Plan]()
+    steps, plans = AdaptiveGridEstimator().counts(axes(1, CELLS), setting, Fraction(1)), list[Plan]()
     try:
         step = next(steps)
         while True:
@@ -59,7 +60,7 @@ def test_all_turns_together_lose_exactly_what_is_claimed(loss: PrivacyLoss, adja
 def _spent(plan: Plan, sets: IntArray, pairs: IntArray) -> NDArray[np.object_]:
     """What one turn loses between the neighbours of each pair, exactly."""
     assert isinstance(plan.query, RegionQuery)
-    assert isinstance(plan.law, Measured)
+    assert isinstance(plan.law, IntervalSums)
     released = [exact_sums(arranged(table, plan.query), plan.law) for table in sets]
     spent = np.zeros(len(pairs), dtype=object)
     for parts in zip(*released, strict=True):

@@ -10,15 +10,16 @@ import pytest
 from numpy.typing import NDArray
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
-from dpcurves.data import BucketQuery
-from dpcurves.data.region import laid_out
-from dpcurves.mechanisms import AUTO, BucketChoice
-from dpcurves.mechanisms.bucket_choice import prior, rate_of
-from dpcurves.mechanisms.deviation import window_deviations
+from dpcurves.laws import Selection
+from dpcurves.mechanisms import AUTO, ExponentialPartition
+from dpcurves.mechanisms.selection.deviation import window_deviations
+from dpcurves.mechanisms.selection.exponential_partition import prior, rate_of
 from dpcurves.noise.partition import Chances
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.release import Chosen, UnsupportedQuery
+from dpcurves.queries import IntervalPartitionQuery
+from dpcurves.queries.region import laid_out
+from dpcurves.release import UnsupportedQuery
 
 FloatArray = NDArray[np.float64]
 PURE = PrivacyLoss.pure("1.5")
@@ -28,8 +29,8 @@ ALPHAS = (1.01, 1.5, 2.0, 4.0, 16.0, 128.0)
 RECORDS = 3
 
 
-def query_of(cells: int) -> BucketQuery:
-    return BucketQuery(axes(1, cells), range(cells))
+def query_of(cells: int) -> IntervalPartitionQuery:
+    return IntervalPartitionQuery(axes(1, cells), range(cells))
 
 
 def law(chances: Chances) -> list[Fraction]:
@@ -47,7 +48,7 @@ def law(chances: Chances) -> list[Fraction]:
 
 
 @lru_cache(maxsize=64)
-def log_chances(query: BucketQuery, loss: PrivacyLoss, adjacency: Adjacency) -> FloatArray:
+def log_chances(query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> FloatArray:
     """One row for each tiny data set; missing records do not matter."""
     rate, places = rate_of(query, loss, adjacency), len(query.order)
     sets = data_sets(query.cells * query.rows + 1, RECORDS)
@@ -79,12 +80,12 @@ def test_a_concentrated_loss_is_never_exceeded_in_any_order(adjacency: Adjacency
 
 
 def test_cells_that_are_not_in_the_order_do_not_matter() -> None:
-    query = BucketQuery(axes(1, 5), (3, 1, 2))
+    query = IntervalPartitionQuery(axes(1, 5), (3, 1, 2))
     table = np.array([100, 1, 2, 3, 100, 7])
-    plan = BucketChoice().plan(query, PrivacyLoss.pure(10**6), AddRemove(EACH_RECORD))
-    assert BucketChoice().run(table, plan, Randomness.from_seed(0)) == (1, 1, 1)
+    plan = ExponentialPartition().plan(query, PrivacyLoss.pure(10**6), AddRemove(EACH_RECORD))
+    assert ExponentialPartition().run(table, plan, Randomness.from_seed(0)) == (1, 1, 1)
     table[[3, 1]] = 5
-    assert BucketChoice().run(table, plan, Randomness.from_seed(0)) == (1, 0, 1)
+    assert ExponentialPartition().run(table, plan, Randomness.from_seed(0)) == (1, 0, 1)
 
 
 def test_equal_neighbours_are_counted_together_and_steps_are_kept() -> None:
@@ -96,8 +97,8 @@ def test_equal_neighbours_are_counted_together_and_steps_are_kept() -> None:
 
 
 def test_a_plan_says_what_is_chosen() -> None:
-    plan = BucketChoice().plan(query_of(4), PURE, PUBLIC)
-    assert plan.law == Chosen((1, 1, 1, 1))
+    plan = ExponentialPartition().plan(query_of(4), PURE, PUBLIC)
+    assert plan.law == Selection((1, 1, 1, 1))
     assert plan.loss == PURE
 
 
@@ -106,11 +107,11 @@ def test_rounding_is_paid_for() -> None:
     query = query_of(1024)
     assert 2 * rate_of(query, PURE, AddRemove(EACH_RECORD)) < Fraction(3, 2)
     with pytest.raises(UnsupportedQuery, match="too little"):
-        BucketChoice().plan(query, PrivacyLoss.pure("1e-12"), PUBLIC)
+        ExponentialPartition().plan(query, PrivacyLoss.pure("1e-12"), PUBLIC)
     with pytest.raises(UnsupportedQuery, match="too little"):
-        BucketChoice().plan(query, PURE * Fraction(0), PUBLIC)
+        ExponentialPartition().plan(query, PURE * Fraction(0), PUBLIC)
 
 
 def test_what_it_cannot_do_is_refused() -> None:
     with pytest.raises(UnsupportedQuery, match="buckets"):
-        BucketChoice().plan(counts(1, 8), PURE, PUBLIC)
+        ExponentialPartition().plan(counts(1, 8), PURE, PUBLIC)

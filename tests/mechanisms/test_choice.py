@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from tiny_tables import axes, counts, cuts, sums
 
-from dpcurves.data import Axis, Categories, CountQuery, Grid, Hint, Outside, Read
-from dpcurves.mechanisms import AUTO, LINEAR, Flat, Linear, Mechanism, RecursiveCuts, SquareRoot, Tree
-from dpcurves.mechanisms.choice import resolution_error
+from dpcurves.data import Axis, Categories, Grid, Outside
+from dpcurves.laws import IntervalSums
+from dpcurves.mechanisms import AUTO, LINEAR, ExponentialQuantiles, Flat, Linear, Mechanism, SquareRoot, Tree
+from dpcurves.mechanisms.auto import resolution_error
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
-from dpcurves.release import Measured, UnsupportedQuery
+from dpcurves.queries import CountQuery, Hint, Read
+from dpcurves.release import UnsupportedQuery
 
 PURE = PrivacyLoss.pure(1)
 WEAK = PrivacyLoss.pure("0.01")
@@ -32,7 +34,7 @@ def test_both_choosers_are_mechanisms() -> None:
 
 
 def test_cuts_are_chosen_and_single_cells_and_sums_are_flat() -> None:
-    assert AUTO.choose(cuts(8, 3), PURE, PRIVATE) == RecursiveCuts()
+    assert AUTO.choose(cuts(8, 3), PURE, PRIVATE) == ExponentialQuantiles()
     assert AUTO.choose(sums(1, 8, 5), PURE, PRIVATE) == Flat()
     assert AUTO.choose(counts(1, 4096, Read.CELLS), PURE, public(10)) == Flat()
 
@@ -91,7 +93,7 @@ def test_full_cells_are_counted_through_a_square_root_if_the_loss_is_concentrate
 def test_where_the_number_of_units_is_private_every_cell_is_counted() -> None:
     for loss in (PURE, WEAK):
         law = AUTO.plan(replace(counts(1, 4096), hint=Hint.SPREAD), loss, PRIVATE).law
-        assert isinstance(law, Measured)
+        assert isinstance(law, IntervalSums)
         assert law.levels[-1].starts == range(4096)
 
 
@@ -100,7 +102,7 @@ def test_cells_apart_and_categories_are_never_merged() -> None:
     names = Categories("name", tuple(range(66)))
     for axis in (apart, names):
         law = AUTO.plan(CountQuery((axis,), Read.PREFIXES, Hint.SPREAD), WEAK, public(3)).law
-        assert isinstance(law, Measured)
+        assert isinstance(law, IntervalSums)
         assert law.levels[-1].starts == range(66)
 
 

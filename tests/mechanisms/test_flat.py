@@ -8,11 +8,12 @@ from math import sqrt
 import pytest
 from tiny_tables import counts, cuts, sums
 
-from dpcurves.data import Read
+from dpcurves.laws import Family, IntervalSums, Noise
+from dpcurves.laws.prefix_error import mean_prefix_variance
 from dpcurves.mechanisms import Flat
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
-from dpcurves.release import Family, Measured, Noise, UnsupportedQuery
-from dpcurves.release.prefix_error import mean_prefix_variance
+from dpcurves.queries import Read
+from dpcurves.release import UnsupportedQuery
 
 PURE = PrivacyLoss.pure("0.5")
 WHO = AddRemove(Unit("patient", 3))
@@ -20,14 +21,14 @@ WHO = AddRemove(Unit("patient", 3))
 
 def test_one_level_has_all_of_the_loss() -> None:
     law = Flat().plan(counts(2, 5), PURE, WHO).law
-    assert isinstance(law, Measured)
+    assert isinstance(law, IntervalSums)
     assert [level.starts for level in law.levels] == [range(5)]
     assert law.levels[0].noise == law.missing == Noise(Family.LAPLACE, Fraction(6))
 
 
 def test_sums_have_noise_of_their_reach_and_no_missing_cell() -> None:
     law = Flat().plan(sums(1, 5, 7), PrivacyLoss.zcdp(2), WHO).law
-    assert isinstance(law, Measured)
+    assert isinstance(law, IntervalSums)
     assert (law.levels[0].noise, law.missing) == (Noise(Family.GAUSSIAN, Fraction(3**2 * 7**2, 4)), None)
 
 
@@ -36,7 +37,7 @@ def test_the_error_of_cells_is_that_of_one_cell_and_of_prefixes_that_of_least_sq
     assert Flat().plan(counts(2, 5, Read.CELLS), PURE, WHO).error == pytest.approx(sqrt(cell))
     assert Flat().plan(sums(2, 5, 1), PURE, WHO).error == pytest.approx(sqrt(cell))
     prefixes = Flat().plan(counts(2, 5), PURE, WHO)
-    assert isinstance(prefixes.law, Measured)
+    assert isinstance(prefixes.law, IntervalSums)
     assert prefixes.error**2 == pytest.approx(mean_prefix_variance(prefixes.law, total_is_public=False))
 
 
@@ -48,7 +49,7 @@ def test_a_public_total_lowers_the_error_of_prefixes() -> None:
 
 def test_wide_intervals_are_for_prefixes_alone() -> None:
     law = Flat(4).plan(counts(1, 10), PURE, WHO).law
-    assert isinstance(law, Measured)
+    assert isinstance(law, IntervalSums)
     assert law.levels[0].starts == range(0, 10, 4)
     for query in (counts(1, 10, Read.CELLS), sums(1, 10, 1)):
         with pytest.raises(UnsupportedQuery, match="width"):
@@ -56,7 +57,7 @@ def test_wide_intervals_are_for_prefixes_alone() -> None:
 
 
 def test_what_it_cannot_do_is_refused() -> None:
-    with pytest.raises(UnsupportedQuery, match="CutQuery"):
+    with pytest.raises(UnsupportedQuery, match="QuantileCutsQuery"):
         Flat().plan(cuts(4, 2), PURE, WHO)
     with pytest.raises(ValueError, match="width"):
         Flat(0)

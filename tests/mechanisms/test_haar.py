@@ -10,12 +10,13 @@ import pytest
 from exact_loss import worst_loss
 from tiny_tables import ADJACENCIES, counts, sums
 
-from dpcurves.data import Read
+from dpcurves.laws import Family, HaarSums, Noise
 from dpcurves.mechanisms import Haar
-from dpcurves.mechanisms.linear import exact_sums
+from dpcurves.mechanisms.sums.linear import exact_sums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.release import Contrasts, Family, Noise, Plan, UnsupportedQuery
+from dpcurves.queries import Read
+from dpcurves.release import Plan, UnsupportedQuery
 
 PURE = PrivacyLoss.pure("0.7")
 CONCENTRATED = PrivacyLoss.zcdp("0.3")
@@ -23,8 +24,8 @@ PUBLIC = ReplaceOne(EACH_RECORD, 1000)
 FOUR_SIGMA = 4.0
 
 
-def law_of(plan: Plan) -> Contrasts:
-    assert isinstance(plan.law, Contrasts)
+def law_of(plan: Plan) -> HaarSums:
+    assert isinstance(plan.law, HaarSums)
     return plan.law
 
 

@@ -8,12 +8,13 @@ import pytest
 from exact_loss import worst_loss
 from tiny_tables import ADJACENCIES, counts, sums
 
-from dpcurves.data import Read
+from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import KAry, Tree
-from dpcurves.mechanisms.k_ary import best_radix
-from dpcurves.postprocess.subtraction import subtraction_variances
+from dpcurves.mechanisms.sums.k_ary import best_radix
+from dpcurves.postprocess.estimation.k_ary import subtraction_variances
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.release import Measured, Plan, UnsupportedQuery
+from dpcurves.queries import Read
+from dpcurves.release import Plan, UnsupportedQuery
 
 PURE = PrivacyLoss.pure("0.7")
 CONCENTRATED = PrivacyLoss.zcdp("0.3")
@@ -21,8 +22,8 @@ WEAK = PrivacyLoss.pure("0.001")
 PUBLIC = ReplaceOne(EACH_RECORD, 1000)
 
 
-def law_of(plan: Plan) -> Measured:
-    assert isinstance(plan.law, Measured)
+def law_of(plan: Plan) -> IntervalSums:
+    assert isinstance(plan.law, IntervalSums)
     return plan.law
 
 

@@ -9,10 +9,10 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from dpcurves.mechanisms.keyed_path import FORMAT, NoiseKey, noise_name
-from dpcurves.release import Family, Noise, PathNoise
+from dpcurves.laws import Family, Noise, PathSums
+from dpcurves.mechanisms.prefixes.keyed_noise import FORMAT, NoiseKey, noise_name
 
-LAW = PathNoise(6, (), 4, Noise(Family.LAPLACE, Fraction(3)), None)
+LAW = PathSums(6, (), 4, Noise(Family.LAPLACE, Fraction(3)), None)
 AT = tuple(range(7))
 
 
@@ -21,7 +21,7 @@ def key(number: int) -> bytes:
 
 
 def test_a_threshold_has_the_same_noise_whatever_is_asked_beside_it() -> None:
-    fine = PathNoise(2**40, (), 40, Noise(Family.GAUSSIAN, Fraction(9)), None)
+    fine = PathSums(2**40, (), 40, Noise(Family.GAUSSIAN, Fraction(9)), None)
     together = NoiseKey(key(1)).noises(fine, [1, 2**39, 2**40, 2**39 + 1])
     assert [NoiseKey(key(1)).noises(fine, [each])[0] for each in (1, 2**39, 2**40, 2**39 + 1)] == together
     assert NoiseKey(key(2)).noises(fine, [2**39]) != [together[1]]
@@ -40,7 +40,7 @@ def test_the_first_no_cells_have_no_noise() -> None:
         replace(LAW, noise=Noise(Family.GAUSSIAN, Fraction(3))),
     ],
 )
-def test_the_same_key_under_another_law_has_other_noises(other: PathNoise) -> None:
+def test_the_same_key_under_another_law_has_other_noises(other: PathSums) -> None:
     """By chance all 60 noises are alike once in far more than 2**60 keys."""
     ours, theirs = ([NoiseKey(key(n)).noises(law, [1, 2, 3, 4, 5, 6]) for n in range(10)] for law in (LAW, other))
     assert ours != theirs
@@ -62,7 +62,7 @@ def test_noises_are_those_of_format_1(cells: int, levels: int, noise: Noise, kno
     """A task that runs has no others: if one of these changes, `FORMAT` has to."""
     assert FORMAT == 1
     at = sorted({1, cells // 2, cells - 1, cells} - {0})
-    assert NoiseKey(key(1)).noises(PathNoise(cells, (), levels, noise, None), at) == known
+    assert NoiseKey(key(1)).noises(PathSums(cells, (), levels, noise, None), at) == known
 
 
 @pytest.mark.parametrize("noise", [LAW.noise, Noise(Family.GAUSSIAN, Fraction(5))])

@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 from tiny_tables import counts, cuts, sums
 
-from dpcurves.mechanisms import ExactTable, Flat, Linear, RecursiveCuts, Tree
-from dpcurves.mechanisms.linear import exact_sums
+from dpcurves.laws import Family, IntervalSums, Level, Noise
+from dpcurves.mechanisms import ExactTable, ExponentialQuantiles, Flat, Linear, Tree
+from dpcurves.mechanisms.sums.linear import exact_sums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
-from dpcurves.release import Family, Level, Measured, Noise
 
 NOISE = Noise(Family.LAPLACE, Fraction(1))
-NESTED = Measured(2, 5, (Level((0, 2), NOISE), Level((0, 1, 2, 4), NOISE)), missing=NOISE)
+NESTED = IntervalSums(2, 5, (Level((0, 2), NOISE), Level((0, 1, 2, 4), NOISE)), missing=NOISE)
 TABLE = [1, 2, 3, 4, 5, 10, 20, 30, 40, 50, 7]
 FOUR_SIGMA = 4.0
 LOSSES = {"pure": PrivacyLoss.pure("0.5"), "concentrated": PrivacyLoss.zcdp("0.01")}
 
 
-def flat_list(table: ExactTable, law: Measured) -> list[int]:
+def flat_list(table: ExactTable, law: IntervalSums) -> list[int]:
     return [value for part, _ in exact_sums(table, law) for value in part.tolist()]
 
 
@@ -33,7 +33,7 @@ def test_sums_come_level_by_level_row_by_row_and_the_missing_cell_last() -> None
 
 
 def test_without_a_missing_cell_in_the_law_it_is_not_released() -> None:
-    law = Measured(1, 2, (Level(range(2), NOISE),), missing=None)
+    law = IntervalSums(1, 2, (Level(range(2), NOISE),), missing=None)
     assert flat_list(np.array([4, 5, 6]), law) == [4, 5]
 
 
@@ -55,7 +55,7 @@ def test_noise_on_top_of_the_largest_integers_does_not_overflow() -> None:
 def test_each_level_has_mean_and_variance_of_its_noise_at_four_sigma(mechanism: Linear, loss: PrivacyLoss) -> None:
     """False alarm rate about 6.4e-5 for each of at most 13 parts and 2 moments. The kurtosis of Laplace noise is 6."""
     plan = mechanism.plan(counts(2, 3001), loss, ReplaceOne(EACH_RECORD, 100))
-    assert isinstance(plan.law, Measured)
+    assert isinstance(plan.law, IntervalSums)
     table = np.arange(2 * 3001 + 1)
     values = np.array(mechanism.run(table, plan, Randomness.from_seed(3)))
     start = 0
@@ -76,9 +76,9 @@ def test_the_same_seed_gives_the_same_noise_and_another_one_does_not() -> None:
 
 
 def test_the_shared_run_refuses_a_plan_of_choices() -> None:
-    plan = RecursiveCuts().plan(cuts(4, 2), LOSSES["pure"], AddRemove(EACH_RECORD))
+    plan = ExponentialQuantiles().plan(cuts(4, 2), LOSSES["pure"], AddRemove(EACH_RECORD))
     with pytest.raises(TypeError, match="noisy sums"):
         Flat().run(np.zeros(5, dtype=np.int64), plan, Randomness.from_seed(1))
     of_sums = Flat().plan(sums(1, 4, 2), LOSSES["pure"], AddRemove(EACH_RECORD))
     with pytest.raises(TypeError, match="recursive cuts"):
-        RecursiveCuts().run(np.zeros(5, dtype=np.int64), of_sums, Randomness.from_seed(1))
+        ExponentialQuantiles().run(np.zeros(5, dtype=np.int64), of_sums, Randomness.from_seed(1))

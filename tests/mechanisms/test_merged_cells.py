@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from scipy.stats import chisquare
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
-from dpcurves.data import MergeQuery
+from dpcurves.laws import Noise
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.merged_cells import MergedCells, ends, noise_of
+from dpcurves.mechanisms.thresholds.merged_cells import MergedCells, ends, noise_of
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.release import Noise, UnsupportedQuery
+from dpcurves.queries import MergePartitionQuery
+from dpcurves.release import UnsupportedQuery
 
 FloatArray = NDArray[np.float64]
 PURE = PrivacyLoss.pure("1.2")
@@ -82,7 +83,7 @@ def test_the_published_noise_is_halved_where_the_number_of_records_is_private() 
 
 def test_drawn_answers_have_the_enumerated_law_at_four_sigma() -> None:
     """False alarm rate 6.4e-5."""
-    plan = MergedCells().plan(MergeQuery(axes(1, 3), 3), PURE, AddRemove(EACH_RECORD))
+    plan = MergedCells().plan(MergePartitionQuery(axes(1, 3), 3), PURE, AddRemove(EACH_RECORD))
     table, draws, randomness = (2, 1, 3), 2500, Randomness.from_seed(3)
     seen = dict.fromkeys(product((0, 1), repeat=3), 0)
     for _ in range(draws):
@@ -101,7 +102,7 @@ def test_noise_of_the_number_is_fresh_for_each_interval() -> None:
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
 def test_without_noise_intervals_hold_enough(adjacency: Adjacency) -> None:
-    plan = AUTO.plan(MergeQuery(axes(1, 5), 4), PrivacyLoss.pure(10**9), adjacency)
+    plan = AUTO.plan(MergePartitionQuery(axes(1, 5), 4), PrivacyLoss.pure(10**9), adjacency)
     assert plan.law.blank() == (1, 1, 1, 1, 1)
     assert AUTO.run(np.array([1, 3, 0, 5, 2, 99]), plan, Randomness.from_seed(1)) == (0, 1, 0, 1, 0)
 
@@ -112,10 +113,10 @@ def test_what_it_cannot_do_is_refused() -> None:
         MergedCells().plan(counts(1, 3), PURE, who)
     for loss in (PURE * Fraction(0), PrivacyLoss.zcdp("1e-30"), PrivacyLoss.pure("1e-20")):
         with pytest.raises(UnsupportedQuery, match="above zero|more noise"):
-            MergedCells().plan(MergeQuery(axes(1, 3), 3), loss, who)
+            MergedCells().plan(MergePartitionQuery(axes(1, 3), 3), loss, who)
     with pytest.raises(ValueError, match="^least: "):
-        MergeQuery(axes(1, 3), 0)
+        MergePartitionQuery(axes(1, 3), 0)
     with pytest.raises(ValueError, match="^axes: "):
-        MergeQuery(axes(2, 3), 1)
+        MergePartitionQuery(axes(2, 3), 1)
     with pytest.raises(TypeError, match="merged cells"):
         MergedCells().run(np.zeros(4, dtype=np.int64), AUTO.plan(counts(1, 3), PURE, who), Randomness.from_seed(1))

@@ -9,19 +9,20 @@ import pytest
 from numpy.typing import NDArray
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
-from dpcurves.data import MisfitQuery
-from dpcurves.mechanisms import AUTO, MisfitChoice
-from dpcurves.mechanisms.misfit_choice import box_counts, rate_of
+from dpcurves.laws import Selection
+from dpcurves.mechanisms import AUTO, ExponentialWorstBox
+from dpcurves.mechanisms.selection.exponential_worst_box import box_counts, rate_of
 from dpcurves.noise import selection
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
-from dpcurves.release import Chosen, UnsupportedQuery
+from dpcurves.queries import WorstBoxQuery
+from dpcurves.release import UnsupportedQuery
 
 FloatArray = NDArray[np.float64]
 PURE = PrivacyLoss.pure("1.5")
 CONCENTRATED = PrivacyLoss.zcdp("0.2")
 BOXES = (((0, 1), (0, 2)), ((0, 2), (1, 2)), ((0, 2), (0, 2)), ((1, 2), (0, 1)))
-QUERY = MisfitQuery(axes(2, 2), BOXES, (1, 0, 2, 3))
+QUERY = WorstBoxQuery(axes(2, 2), BOXES, (1, 0, 2, 3))
 ALPHAS = (1.01, 1.5, 2.0, 4.0, 16.0)
 
 
@@ -59,13 +60,13 @@ def test_boxes_count_what_lies_in_them() -> None:
 
 def test_the_worst_box_is_chosen_where_there_is_next_to_no_noise() -> None:
     plan = AUTO.plan(QUERY, PrivacyLoss.pure(1000), AddRemove(EACH_RECORD))
-    assert plan.law == Chosen((0,))
+    assert plan.law == Selection((0,))
     assert AUTO.run(np.array([1, 0, 90, 0, 5]), plan, Randomness.from_seed(0)) == (2,)
 
 
 def test_what_it_cannot_do_is_refused() -> None:
     adjacency = AddRemove(EACH_RECORD)
     with pytest.raises(UnsupportedQuery, match="box"):
-        MisfitChoice().plan(counts(1, 8), PURE, adjacency)
+        ExponentialWorstBox().plan(counts(1, 8), PURE, adjacency)
     with pytest.raises(UnsupportedQuery, match="above zero"):
-        MisfitChoice().plan(QUERY, PURE * Fraction(0), adjacency)
+        ExponentialWorstBox().plan(QUERY, PURE * Fraction(0), adjacency)

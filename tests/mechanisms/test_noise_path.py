@@ -15,14 +15,16 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import shortest_path
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
-from dpcurves.data import Axis, Grid, RangeQuery
-from dpcurves.mechanisms import AUTO, NoisePath
-from dpcurves.mechanisms.noise_path import path_law
-from dpcurves.mechanisms.signed_walks import terms
+from dpcurves.data import Axis, Grid
+from dpcurves.laws import Family, Noise, PathSums
+from dpcurves.mechanisms import AUTO, LazyTree
+from dpcurves.mechanisms.prefixes.lazy_tree import path_law
+from dpcurves.mechanisms.prefixes.prefix_walks import terms
 from dpcurves.noise import FleetingMemory
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
-from dpcurves.release import Family, Noise, PathNoise, Plan, UnsupportedQuery
+from dpcurves.queries import PrefixQuery
+from dpcurves.release import Plan, UnsupportedQuery
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -32,11 +34,11 @@ PUBLIC = ReplaceOne(EACH_RECORD, 3)
 PRIVATE = AddRemove(EACH_RECORD)
 
 
-def query(cells: int, *at: int) -> RangeQuery:
-    return RangeQuery((Axis("x", Grid(0, 1, cells=cells)),), at)
+def query(cells: int, *at: int) -> PrefixQuery:
+    return PrefixQuery((Axis("x", Grid(0, 1, cells=cells)),), at)
 
 
-def law_of(cells: int, adjacency: Adjacency, loss: PrivacyLoss = ONE) -> PathNoise:
+def law_of(cells: int, adjacency: Adjacency, loss: PrivacyLoss = ONE) -> PathSums:
     return path_law(query(cells), loss, adjacency)
 
 
@@ -83,12 +85,12 @@ def test_without_the_block_of_all_cells_odd_depths_cost_more() -> None:
 @pytest.mark.parametrize("adjacency", [PUBLIC, PRIVATE], ids=str)
 @pytest.mark.parametrize("cells", [1, 2, 3, 5, 1000, 2**13, 2**15, 2**31, 2**32, 2**40])
 def test_the_error_is_that_of_one_noise_for_each_level(cells: int, adjacency: Adjacency) -> None:
-    plan = NoisePath().plan(query(cells, 1), PrivacyLoss.pure("0.5"), adjacency)
+    plan = LazyTree().plan(query(cells, 1), PrivacyLoss.pure("0.5"), adjacency)
     depth = (cells - 1).bit_length()
     steps = max(depth, 1) if adjacency is PUBLIC else depth // 2 + 1
     levels = depth if depth and depth % 2 == 0 else depth + 1
     assert plan.law == path_law(query(cells, 1), PrivacyLoss.pure("0.5"), adjacency)
-    assert isinstance(plan.law, PathNoise)
+    assert isinstance(plan.law, PathSums)
     assert plan.law.noise == Noise(Family.LAPLACE, Fraction(2 * steps))
     assert plan.error**2 == pytest.approx(levels * Noise(Family.LAPLACE, Fraction(2 * steps)).variance)
 
@@ -96,10 +98,10 @@ def test_the_error_is_that_of_one_noise_for_each_level(cells: int, adjacency: Ad
 def test_the_square_of_the_error_is_that_of_the_theorem_at_the_tight_scale() -> None:
     """2 (L + 1) L**2 / epsilon**2, in counts; for even L above 0 one noise less. Discrete noise has a little less."""
     for depth in (3, 9, 15, 31):
-        plan = NoisePath().plan(query(2**depth, 1), ONE, PUBLIC)
+        plan = LazyTree().plan(query(2**depth, 1), ONE, PUBLIC)
         assert plan.error**2 == pytest.approx(2 * (depth + 1) * depth**2, rel=0.02)
     for depth in (4, 10, 32):
-        assert NoisePath().plan(query(2**depth, 1), ONE, PUBLIC).error ** 2 == pytest.approx(2 * depth**3, rel=0.02)
+        assert LazyTree().plan(query(2**depth, 1), ONE, PUBLIC).error ** 2 == pytest.approx(2 * depth**3, rel=0.02)
 
 
 def test_under_zero_concentrated_privacy_the_variance_is_the_price() -> None:
@@ -112,7 +114,7 @@ def test_under_zero_concentrated_privacy_the_variance_is_the_price() -> None:
 # All tiny tables
 
 
-def dearest(law: PathNoise, change: IntArray, cheapest: dict[tuple[int, ...], int]) -> Fraction:
+def dearest(law: PathSums, change: IntArray, cheapest: dict[tuple[int, ...], int]) -> Fraction:
     """What a change of a table loses at most: the least sum of prices of shifted noises that explains it.
 
     It is the supremum itself: a vertex of the dual program names outcomes, far out, at which nothing less is lost.
@@ -126,7 +128,7 @@ def dearest(law: PathNoise, change: IntArray, cheapest: dict[tuple[int, ...], in
     return price + (missing / law.missing.parameter if law.missing is not None else 0)
 
 
-def shifted(law: PathNoise, prefixes: Sequence[int]) -> int:
+def shifted(law: PathSums, prefixes: Sequence[int]) -> int:
     """How many blocks, at least, have to be shifted by 1."""
     blocks = sorted({block for cell in range(law.cells) for block in law.path(cell + 1)})
     holds = np.array([[block in law.path(cell + 1) for block in blocks] for cell in range(law.cells)], dtype=float)
@@ -160,7 +162,7 @@ def test_notes_themselves_lose_no_more_where_the_depth_is_even_or_records_come_a
                 assert noted_loss(law, adjacency) == limit
 
 
-def noted_loss(law: PathNoise, adjacency: Adjacency) -> Fraction:
+def noted_loss(law: PathSums, adjacency: Adjacency) -> Fraction:
     """The loss of all noisy sums that may ever be noted, over all records that come, go, move or become missing."""
     blocks = {block for cell in range(law.cells) for block in law.path(cell + 1)}
     weight = np.zeros((len(blocks), law.cells + 1), dtype=np.int64)
@@ -241,7 +243,7 @@ class Counts:
 
 
 def plan_of(cells: int, *at: int, adjacency: Adjacency = PUBLIC, loss: PrivacyLoss = ONE) -> Plan:
-    return NoisePath().plan(query(cells, *at), loss, adjacency)
+    return LazyTree().plan(query(cells, *at), loss, adjacency)
 
 
 @pytest.mark.parametrize("loss", [ONE, PrivacyLoss.zcdp("0.5")], ids=str)
@@ -251,9 +253,9 @@ def test_counts_have_their_mean_and_their_covariance(cells: int, loss: PrivacyLo
     table, randomness, draws = [*[5, 0, 2, 9, 0, 1, 3, 4][:cells], 6], Randomness.from_seed(11), 3000
     at = tuple(range(cells + 1))
     plan = plan_of(cells, *at, loss=loss)
-    drawn = np.array([NoisePath().look(Counts(table), plan, FleetingMemory(), randomness) for _ in range(draws)])
+    drawn = np.array([LazyTree().look(Counts(table), plan, FleetingMemory(), randomness) for _ in range(draws)])
     law = plan.law
-    assert isinstance(law, PathNoise)
+    assert isinstance(law, PathSums)
     assert law.missing is not None
     expected = np.zeros((cells + 2, cells + 2))
     expected[:-1, :-1], expected[-1, -1] = law.covariance, law.missing.variance
@@ -270,7 +272,7 @@ def test_counts_have_their_mean_and_their_covariance(cells: int, loss: PrivacyLo
 @pytest.mark.parametrize("cells", [1, 2, 5, 8, 100])
 def test_a_threshold_has_one_answer_whatever_is_asked_between(cells: int) -> None:
     memory, randomness, table = FleetingMemory(), Randomness.from_seed(3), Counts([1] * cells + [2])
-    look = NoisePath().look
+    look = LazyTree().look
     first = look(table, plan_of(cells, *range(cells + 1)), memory, randomness)
     table.asked.clear()
     for slots in reversed(range(cells + 1)):
@@ -283,7 +285,7 @@ def test_at_a_huge_epsilon_counts_are_exact() -> None:
         table = Counts([*range(1, cells + 1), 3])
         plan = plan_of(cells, *range(cells + 1), loss=PrivacyLoss.pure(10**6))
         exact = (*prefixes_of(table.table), *([3] if plan.law.size != cells + 1 else []))
-        assert NoisePath().look(table, plan, FleetingMemory(), Randomness.system()) == exact
+        assert LazyTree().look(table, plan, FleetingMemory(), Randomness.system()) == exact
 
 
 def test_the_missing_cell_is_asked_for_where_it_costs_nothing() -> None:
@@ -294,9 +296,9 @@ def test_the_missing_cell_is_asked_for_where_it_costs_nothing() -> None:
 
 def test_records_that_changed_leave_old_answers_as_they_are() -> None:
     memory, randomness, table = FleetingMemory(), Randomness.from_seed(5), Counts([3, 1, 4, 1, 5, 9, 2, 6, 0])
-    old = NoisePath().look(table, plan_of(8, 3, 5), memory, randomness)
+    old = LazyTree().look(table, plan_of(8, 3, 5), memory, randomness)
     table.table[2] += 1
-    again = NoisePath().look(table, plan_of(8, 5, 3, 4), memory, randomness)
+    again = LazyTree().look(table, plan_of(8, 5, 3, 4), memory, randomness)
     assert (again[1], again[0]) == old[:2]
 
 
@@ -309,20 +311,20 @@ def test_the_notes_of_a_look_are_one_for_each_level_and_the_missing_cell() -> No
     def nobody(at: tuple[int, ...]) -> list[int]:
         return [0] * (len(at) + 1)
 
-    NoisePath().look(nobody, plan_of(2**32, 2**31), Notes(), Randomness.system())
+    LazyTree().look(nobody, plan_of(2**32, 2**31), Notes(), Randomness.system())
 
 
 def test_what_is_no_count_of_prefixes_is_refused() -> None:
     with pytest.raises(UnsupportedQuery, match="CountQuery"):
-        NoisePath().plan(counts(1, 4), ONE, PUBLIC)
+        LazyTree().plan(counts(1, 4), ONE, PUBLIC)
     with pytest.raises(UnsupportedQuery, match="more noise than can be drawn"):
-        NoisePath().plan(query(2**32), PrivacyLoss.pure(Fraction(1, 2**55)), PUBLIC)
+        LazyTree().plan(query(2**32), PrivacyLoss.pure(Fraction(1, 2**55)), PUBLIC)
     plan = AUTO.plan(counts(1, 4), ONE, PUBLIC)
     with pytest.raises(TypeError, match="noise paths"):
-        NoisePath().look(Counts([0] * 5), plan, FleetingMemory(), Randomness.system())
+        LazyTree().look(Counts([0] * 5), plan, FleetingMemory(), Randomness.system())
 
 
 def test_the_chooser_counts_prefixes_that_are_asked_one_by_one_with_noise_paths() -> None:
     plan = AUTO.plan(query(2**32, 7), ONE, PUBLIC)
-    assert plan == NoisePath().plan(query(2**32, 7), ONE, PUBLIC)
-    assert AUTO.choose(RangeQuery(axes(1, 8), ()), ONE, PRIVATE) == NoisePath()
+    assert plan == LazyTree().plan(query(2**32, 7), ONE, PUBLIC)
+    assert AUTO.choose(PrefixQuery(axes(1, 8), ()), ONE, PRIVATE) == LazyTree()

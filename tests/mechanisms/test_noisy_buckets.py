@@ -12,13 +12,13 @@ import pytest
 from numpy.typing import NDArray
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
-from dpcurves.data import BucketQuery
 from dpcurves.mechanisms import NoisyBuckets
-from dpcurves.mechanisms.deviation import window_deviations
-from dpcurves.mechanisms.noisy_buckets import scale_of
+from dpcurves.mechanisms.selection.deviation import window_deviations
+from dpcurves.mechanisms.selection.noisy_buckets import scale_of
 from dpcurves.noise import discrete_laplace
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
+from dpcurves.queries import IntervalPartitionQuery
 from dpcurves.release import UnsupportedQuery
 
 FloatArray = NDArray[np.float64]
@@ -121,7 +121,7 @@ def law_of_four(table: tuple[int, ...]) -> tuple[float, ...]:
 
 def four(adjacency: Adjacency) -> PrivacyLoss:
     """At which noises have the scales of `law_of_four`."""
-    return PrivacyLoss.pure(4 * adjacency.moves)
+    return PrivacyLoss.pure(4 * adjacency.l1_sensitivity)
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
@@ -131,12 +131,12 @@ def test_four_cells_where_the_published_partition_leaks_lose_no_more_either(adja
     logs = np.log(np.array([law_of_four(tuple(table)) for table in sets[:, :-1].tolist()]))
     pairs = neighbours(sets, adjacency)
     worst = float(np.abs(logs[pairs[:, 0]] - logs[pairs[:, 1]]).max())
-    assert 1 < worst <= 4 * adjacency.moves + 1e-4
+    assert 1 < worst <= 4 * adjacency.l1_sensitivity + 1e-4
 
 
 def test_the_law_of_four_is_that_of_the_runs() -> None:
     """Four sigma: false alarm rate 6.3e-5 for each of six partitions."""
-    query, adjacency, table = BucketQuery(axes(1, 4), range(4)), AddRemove(EACH_RECORD), (1, 1, 2, 1)
+    query, adjacency, table = IntervalPartitionQuery(axes(1, 4), range(4)), AddRemove(EACH_RECORD), (1, 1, 2, 1)
     plan = NoisyBuckets().plan(query, four(adjacency), adjacency)
     outcomes = [(1, 1, 1, 1), (1, 0, 1, 1), (1, 1, 1, 0), (1, 0, 1, 0), (1, 1, 0, 1), (1, 0, 0, 0)]
     randomness = Randomness.from_seed(3)
@@ -147,7 +147,7 @@ def test_the_law_of_four_is_that_of_the_runs() -> None:
 
 def test_the_law_is_that_of_the_runs() -> None:
     """Four sigma: false alarm rate 6.3e-5 for each of three partitions."""
-    query, adjacency, table = BucketQuery(axes(1, 3), range(3)), AddRemove(EACH_RECORD), (2, 0, 1)
+    query, adjacency, table = IntervalPartitionQuery(axes(1, 3), range(3)), AddRemove(EACH_RECORD), (2, 0, 1)
     plan = NoisyBuckets().plan(query, PURE, adjacency)
     randomness, outcomes = Randomness.from_seed(2), [(1, 1, 1), (1, 0, 1), (1, 1, 0)]
     runs = [NoisyBuckets().run(np.array([*table, 9]), plan, randomness) for _ in range(4000)]
@@ -157,7 +157,7 @@ def test_the_law_is_that_of_the_runs() -> None:
 
 def test_a_cheapest_partition_is_found() -> None:
     """Next to no noise; a toll of 1 keeps equal cells together."""
-    query = BucketQuery(axes(1, 9), range(9))
+    query = IntervalPartitionQuery(axes(1, 9), range(9))
     plan = NoisyBuckets(1).plan(query, PrivacyLoss.pure(1000), AddRemove(EACH_RECORD))
     table = np.array([7, 7, 7, 7, 30, 90, 90, 1, 2, 0])
     assert NoisyBuckets(1).run(table, plan, Randomness.from_seed(0)) in {
@@ -172,7 +172,7 @@ def test_a_concentrated_loss_buys_the_epsilon_that_it_implies() -> None:
 
 
 def test_what_it_cannot_do_is_refused() -> None:
-    adjacency, query = AddRemove(EACH_RECORD), BucketQuery(axes(1, 8), range(8))
+    adjacency, query = AddRemove(EACH_RECORD), IntervalPartitionQuery(axes(1, 8), range(8))
     with pytest.raises(UnsupportedQuery, match="noisy buckets"):
         NoisyBuckets().plan(counts(1, 8), PURE, adjacency)
     for loss in (PURE * Fraction(0), PrivacyLoss.pure("1e-17")):

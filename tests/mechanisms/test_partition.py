@@ -9,12 +9,13 @@ import pytest
 from exact_loss import worst_loss
 from tiny_tables import ADJACENCIES, axes, counts
 
-from dpcurves.data import PartitionQuery
+from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.partition import Partition
+from dpcurves.mechanisms.sums.partition import Partition
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
-from dpcurves.release import Measured, UnsupportedQuery
+from dpcurves.queries import PartitionQuery
+from dpcurves.release import UnsupportedQuery
 
 LOSSES = {"pure": PrivacyLoss.pure("0.5"), "concentrated": PrivacyLoss.zcdp("0.01")}
 CELLS = 3
@@ -35,7 +36,7 @@ def test_the_worst_loss_is_what_is_paid(rows: int, adjacency: Adjacency, loss: P
     tight = []
     for tilings in nested() if rows == 1 else nested()[-2:]:
         plan = Partition().plan(PartitionQuery(axes(rows, CELLS), tilings), loss, adjacency)
-        assert isinstance(plan.law, Measured)
+        assert isinstance(plan.law, IntervalSums)
         worst = worst_loss(counts(rows, CELLS), plan.law, adjacency)
         paid = loss.epsilon if loss.epsilon is not None else loss.rho
         assert worst <= paid

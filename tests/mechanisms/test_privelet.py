@@ -12,22 +12,24 @@ from exact_loss import price
 from numpy.typing import NDArray
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
-from dpcurves.data import Axis, Grid, WaveletQuery
+from dpcurves.data import Axis, Grid
+from dpcurves.laws import Family, HaarTensorSums, Noise
+from dpcurves.laws.haar_tensor_sums import bands
 from dpcurves.mechanisms import AUTO, Privelet
-from dpcurves.mechanisms.privelet import AxisPrices, exact_values, largest_prices, noise_of_values
+from dpcurves.mechanisms.sums.privelet import AxisPrices, exact_values, largest_prices, noise_of_values
 from dpcurves.noise.randomness import Randomness
 from dpcurves.postprocess import wavelet_estimate
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.release import Family, Noise, Plan, UnsupportedQuery, Wavelets
-from dpcurves.release.wavelets import bands
+from dpcurves.queries import WaveletQuery
+from dpcurves.release import Plan, UnsupportedQuery
 
 PURE = PrivacyLoss.pure("0.7")
 CONCENTRATED = PrivacyLoss.zcdp("0.3")
 ALONE = AddRemove(EACH_RECORD)
 
 
-def law_of(plan: Plan) -> Wavelets:
-    assert isinstance(plan.law, Wavelets)
+def law_of(plan: Plan) -> HaarTensorSums:
+    assert isinstance(plan.law, HaarTensorSums)
     return plan.law
 
 
@@ -37,7 +39,7 @@ def asked(sides: tuple[int, ...], beyond: int = 0) -> WaveletQuery:
     return WaveletQuery(axes(1, cells), tuple(reversed(range(beyond, cells))), sides)
 
 
-def noises(law: Wavelets) -> list[Noise]:
+def noises(law: HaarTensorSums) -> list[Noise]:
     """List the noise of each value."""
     table = np.empty(law.sides, dtype=np.int64)
     for number, block in enumerate(law.blocks):
@@ -160,8 +162,8 @@ def test_equal_parts_of_a_long_axis_are_as_dear_as_published() -> None:
     assert largest_prices(equal, Family.LAPLACE)[0] == 9 * 5
     for side in (64, 1024):
         ours, depth = AxisPrices.of(side, Family.LAPLACE), side.bit_length()
-        weights = Wavelets((side,), (Noise(Family.LAPLACE, Fraction(10**6)),) * depth, None, LARGE)
-        same = Wavelets((side,), tuple(Noise(Family.LAPLACE, 10**6 * sum(ours.bands) / (depth * band)) for band in
+        weights = HaarTensorSums((side,), (Noise(Family.LAPLACE, Fraction(10**6)),) * depth, None, LARGE)
+        same = HaarTensorSums((side,), tuple(Noise(Family.LAPLACE, 10**6 * sum(ours.bands) / (depth * band)) for band in
                                        ours.bands), None, LARGE)  # fmt: skip
         assert same.mean_prefix_variance < weights.mean_prefix_variance
 
@@ -184,7 +186,7 @@ def test_what_it_cannot_do_is_refused() -> None:
     with pytest.raises(ValueError, match="values"):
         wavelet_estimate(law, [1, 2], None)
     with pytest.raises(ValueError, match="noises"):
-        Wavelets((2, 2), law.noises[1:], None, law.missing)
+        HaarTensorSums((2, 2), law.noises[1:], None, law.missing)
 
 
 def test_all_combinations_of_bands_are_priced() -> None:

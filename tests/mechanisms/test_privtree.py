@@ -16,12 +16,15 @@ from scipy.special import logsumexp
 from scipy.stats import chisquare
 from tiny_tables import ADJACENCIES, data_sets, neighbours
 
-from dpcurves.data import Axis, Boxes, CountQuery, Grid, Read, SplitQuery, Splitting
-from dpcurves.mechanisms import AUTO, PrivTree, privtree
-from dpcurves.mechanisms.privtree import Growth, growth_of, noisily_above_zero, path_price
+from dpcurves.data import Axis, Grid
+from dpcurves.laws import Family, Noise
+from dpcurves.mechanisms import AUTO, PrivTree
+from dpcurves.mechanisms.thresholds import privtree
+from dpcurves.mechanisms.thresholds.privtree import Growth, growth_of, noisily_above_zero, path_price
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.release import Family, Noise, Plan, UnsupportedQuery
+from dpcurves.queries import Boxes, CountQuery, Read, Splitting, TreePartitionQuery
+from dpcurves.release import Plan, UnsupportedQuery
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -36,9 +39,9 @@ SHAPES = [
 ]  # fmt: skip
 
 
-def query(shape: tuple[int, ...], fans: tuple[int, ...], least: int) -> SplitQuery:
+def query(shape: tuple[int, ...], fans: tuple[int, ...], least: int) -> TreePartitionQuery:
     axes = tuple(Axis(f"x{number}", Grid(0, 1, cells=cells)) for number, cells in enumerate(shape))
-    return SplitQuery(axes, fans, least)
+    return TreePartitionQuery(axes, fans, least)
 
 
 def above(score: int, scale: float) -> float:
@@ -77,7 +80,7 @@ def law(table: IntArray, growth: Growth, box: Box, depth: int = 0) -> dict[Parti
 
 
 @lru_cache(maxsize=64)
-def logs(asked: SplitQuery, growth: Growth, records: int) -> FloatArray:
+def logs(asked: TreePartitionQuery, growth: Growth, records: int) -> FloatArray:
     """The logarithm of the law, a row for each tiny data set. Missing records do not matter."""
     sets = data_sets(prod(asked.shape) + 1, records)
     present, alike = np.unique(sets[:, :-1], axis=0, return_inverse=True)
@@ -191,7 +194,7 @@ class Script:
 
 def law_of_run(table: IntArray, plan: Plan) -> dict[frozenset[Box], float]:
     """The chance of every partition that `run` leads to, by walking all its decisions."""
-    assert isinstance(plan.query, SplitQuery)
+    assert isinstance(plan.query, TreePartitionQuery)
     splitting = Splitting(plan.query.shape, plan.query.fans)
     found: dict[frozenset[Box], float] = {}
     script: Script | None = Script([])
@@ -288,4 +291,4 @@ def test_what_is_no_partition_is_refused() -> None:
         PrivTree().plan(query((4,), (2,), 0), PrivacyLoss.pure("1e-13"), who)
     for fans, least, rule in (((2, 2), 0, "^fans"), ((0,), 0, "^fans"), ((2,), -1, "^least"), ((2,), 2**51, "^least")):
         with pytest.raises(ValueError, match=rule):
-            SplitQuery(axes, fans, least)
+            TreePartitionQuery(axes, fans, least)

@@ -16,13 +16,15 @@ from scipy.special import logsumexp
 from scipy.stats import chisquare
 from tiny_tables import ADJACENCIES, axes, counts, cuts, data_sets, neighbours
 
-from dpcurves.data import Axis, Categories, CutQuery, Grid, Outside
-from dpcurves.mechanisms import RecursiveCuts
-from dpcurves.mechanisms.recursive_cuts import depth, level_epsilon
+from dpcurves.data import Axis, Categories, Grid, Outside
+from dpcurves.laws import Selection
+from dpcurves.mechanisms import ExponentialQuantiles
+from dpcurves.mechanisms.selection.exponential_quantiles import depth, level_epsilon
 from dpcurves.noise import selection
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
-from dpcurves.release import Chosen, Plan, UnsupportedQuery
+from dpcurves.queries import QuantileCutsQuery
+from dpcurves.release import Plan, UnsupportedQuery
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -72,12 +74,12 @@ def on_path(path: Path) -> Iterator[None]:
 
 
 def law(table: IntArray, plan: Plan) -> dict[tuple[int, ...], float]:
-    """The probability of every answer of `RecursiveCuts.run`."""
+    """The probability of every answer of `ExponentialQuantiles.run`."""
     answers: dict[tuple[int, ...], float] = {}
     path: Path | None = Path()
     while path is not None:
         with on_path(path):
-            values = RecursiveCuts().run(table, plan, ANY)
+            values = ExponentialQuantiles().run(table, plan, ANY)
         answers[values] = answers.get(values, 0.0) + path.probability
         path = path.next()
     return answers
@@ -94,7 +96,7 @@ def laws(plan: Plan, records: int) -> FloatArray:
 
 
 def plan_of(cells: int, pieces: int, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-    return RecursiveCuts().plan(cuts(cells, pieces), loss, adjacency)
+    return ExponentialQuantiles().plan(cuts(cells, pieces), loss, adjacency)
 
 
 SIZES = [(cells, pieces) for cells in (1, 2, 3, 4) for pieces in (2, 3, 4, 5)]
@@ -138,7 +140,7 @@ def test_run_follows_the_law_by_chi_square_at_four_sigma() -> None:
     expected = law(table, plan)
     seen = dict.fromkeys(expected, 0)
     for _ in range(draws):
-        seen[RecursiveCuts().run(table, plan, randomness)] += 1
+        seen[ExponentialQuantiles().run(table, plan, randomness)] += 1
     assert sum(expected.values()) == pytest.approx(1)
     outcome = chisquare(list(seen.values()), [draws * chance for chance in expected.values()])
     assert outcome.pvalue > 6.4e-5
@@ -162,13 +164,13 @@ def test_the_depth_is_enough_and_every_level_gets_an_equal_part(pieces: int) -> 
 def test_without_chance_the_cuts_are_the_quantiles() -> None:
     plan = plan_of(1000, 10, PrivacyLoss.pure(10**6), AddRemove(EACH_RECORD))
     table = np.append(np.full(1000, 3), 10**6)
-    assert RecursiveCuts().run(table, plan, ANY) == tuple(range(100, 1000, 100))
+    assert ExponentialQuantiles().run(table, plan, ANY) == tuple(range(100, 1000, 100))
 
 
 def test_pieces_that_are_no_power_of_two_are_of_about_equal_size() -> None:
     plan = plan_of(4096, 7, PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
     table = np.append(np.arange(4096), 0)
-    bounds = (0, *RecursiveCuts().run(table, plan, Randomness.from_seed(4)), 4096)
+    bounds = (0, *ExponentialQuantiles().run(table, plan, Randomness.from_seed(4)), 4096)
     sizes = np.add.reduceat(table[:-1], bounds[:-1])
     assert abs(sizes / sizes.mean() - 1).max() < 0.01
 
@@ -177,7 +179,7 @@ def test_pieces_that_are_no_power_of_two_are_of_about_equal_size() -> None:
 def test_empty_and_tied_tables_have_cuts_that_do_not_fall(table: list[int]) -> None:
     plan = plan_of(4, 5, PURE, AddRemove(EACH_RECORD))
     for seed in range(20):
-        values = RecursiveCuts().run(np.array(table), plan, Randomness.from_seed(seed))
+        values = ExponentialQuantiles().run(np.array(table), plan, Randomness.from_seed(seed))
         assert len(values) == 4
         assert list(values) == sorted(values)
         assert values[0] >= 0
@@ -186,13 +188,13 @@ def test_empty_and_tied_tables_have_cuts_that_do_not_fall(table: list[int]) -> N
 
 def test_values_apart_belong_to_the_end_cells() -> None:
     grid = Grid(0, 1, cells=3, outside=Outside.APART)
-    plan = RecursiveCuts().plan(CutQuery((Axis("score", grid),), 2), PURE, AddRemove(EACH_RECORD))
+    plan = ExponentialQuantiles().plan(QuantileCutsQuery((Axis("score", grid),), 2), PURE, AddRemove(EACH_RECORD))
     plain = plan_of(3, 2, PURE, AddRemove(EACH_RECORD))
     for table in data_sets(6, 3):  # all tiny ones, so the exact loss is that of cuts of clamped values
         below, *cells, above, missing = table.tolist()
         clamped = [below + cells[0], cells[1], cells[2] + above, missing]
         assert law(table, plan) == law(np.array(clamped), plain)
-    assert plan.law == Chosen((1,))
+    assert plan.law == Selection((1,))
 
 
 def test_what_is_no_cut_of_one_column_of_numbers_is_refused() -> None:
@@ -200,10 +202,10 @@ def test_what_is_no_cut_of_one_column_of_numbers_is_refused() -> None:
     for query, rule in (
         (counts(1, 4), "cannot answer CountQuery"),
         (cuts(4, 1), "at least 2"),
-        (CutQuery(axes(2, 4), 2), "one column"),
-        (CutQuery((Categories("label", (0, 1)),), 2), "one column"),
+        (QuantileCutsQuery(axes(2, 4), 2), "one column"),
+        (QuantileCutsQuery((Categories("label", (0, 1)),), 2), "one column"),
     ):
         with pytest.raises(UnsupportedQuery, match=rule):
-            RecursiveCuts().plan(query, PURE, who)
+            ExponentialQuantiles().plan(query, PURE, who)
     with pytest.raises(UnsupportedQuery, match="above zero"):
         plan_of(4, 2, PURE * Fraction(0), who)

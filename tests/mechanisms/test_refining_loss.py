@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from tiny_tables import ADJACENCIES, data_sets, neighbours
 
 from dpcurves.curves import CdfQuestion
-from dpcurves.data import Grid, Hint, Outside, PartitionQuery
+from dpcurves.data import Grid, Outside
+from dpcurves.laws import Family, IntervalSums
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.linear import exact_sums
+from dpcurves.mechanisms.sums.linear import exact_sums
 from dpcurves.privacy import Adjacency, PrivacyLoss
-from dpcurves.release import Family, Measured, Plan, Release, Setting, Step
+from dpcurves.queries import Hint, PartitionQuery
+from dpcurves.release import Plan, Release, Setting, Step
 from dpcurves.session import converse
 
 LOSSES = {"pure": PrivacyLoss.pure("0.5"), "concentrated": PrivacyLoss.zcdp("0.01")}
@@ -48,16 +50,16 @@ def ways(grid: Grid, loss: PrivacyLoss, adjacency: Adjacency) -> Iterator[Way]:
             plans.append(AUTO.plan(step.query, loss * step.share, adjacency))  # noqa: B023
             shares.append(step.share)  # noqa: B023
             law = plans[-1].law  # noqa: B023
-            assert isinstance(law, Measured)
+            assert isinstance(law, IntervalSums)
             values = answers(law.size, len(plans), way)  # noqa: B023
-            return Release(plans[-1], tuple(values.tolist()), payment=None, seeded=True)  # noqa: B023
+            return Release(plans[-1], tuple(values.tolist()), allotment=None, seeded=True)  # noqa: B023
 
         question = CdfQuestion("score", grid, hint=Hint.PEAKED)
         converse(question.steps(Setting(loss, adjacency, adaptive=True)), reply)
         yield plans, sum(shares, start=Fraction(0))
 
 
-def worst_loss(laws: list[Measured], sets: NDArray[np.int64], pairs: NDArray[np.int64]) -> Fraction:
+def worst_loss(laws: list[IntervalSums], sets: NDArray[np.int64], pairs: NDArray[np.int64]) -> Fraction:
     """The loss of all turns together, over all pairs of neighbours, exactly: see `exact_loss`."""
     norms, prices = [], []
     for law in laws:
@@ -84,7 +86,7 @@ def test_on_every_way_all_turns_together_lose_what_was_granted(
     for plans, spent in ways(grid, loss, adjacency):
         assert spent == 1
         assert len({plan.query for plan in plans}) == len(plans) in {2, 3}  # each is paid, and has noise of its own
-        worst = worst_loss([plan.law for plan in plans if isinstance(plan.law, Measured)], sets, pairs)
+        worst = worst_loss([plan.law for plan in plans if isinstance(plan.law, IntervalSums)], sets, pairs)
         assert worst <= granted
         tight.append(worst == granted)
     assert any(tight)

@@ -9,20 +9,21 @@ import pytest
 from exact_loss import price
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
-from dpcurves.data import Read, RegionQuery
+from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO, LINEAR, Regions
-from dpcurves.mechanisms.linear import arranged, exact_sums
+from dpcurves.mechanisms.sums.linear import arranged, exact_sums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.release import Measured, Plan, UnsupportedQuery
+from dpcurves.queries import Read, RegionQuery
+from dpcurves.release import Plan, UnsupportedQuery
 
 PURE = PrivacyLoss.pure("0.7")
 CONCENTRATED = PrivacyLoss.zcdp("0.3")
 CROSSED = (3, 0, 2, 1)
 
 
-def law_of(plan: Plan) -> Measured:
-    assert isinstance(plan.law, Measured)
+def law_of(plan: Plan) -> IntervalSums:
+    assert isinstance(plan.law, IntervalSums)
     return plan.law
 
 

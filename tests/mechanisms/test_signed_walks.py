@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpcurves.mechanisms.signed_walks import terms
-from dpcurves.release import Family, Noise, PathNoise
+from dpcurves.laws import Family, Noise, PathSums
+from dpcurves.mechanisms.prefixes.prefix_walks import terms
 
 IntArray = NDArray[np.int64]
 
 
-def law(cells: int, levels: int) -> PathNoise:
-    return PathNoise(cells, (), levels, Noise(Family.LAPLACE, Fraction(1)), None)
+def law(cells: int, levels: int) -> PathSums:
+    return PathSums(cells, (), levels, Noise(Family.LAPLACE, Fraction(1)), None)
 
 
 def weights(cells: int, levels: int) -> dict[tuple[int, int], IntArray]:

@@ -14,12 +14,14 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 from tiny_tables import ADJACENCIES, IntArray, axes, counts, data_sets, neighbours
 
-from dpcurves.data import AucQuery, Axis, Categories, Grid, MedianQuery, Outside
-from dpcurves.mechanisms import NoisyAuc, NoisyMedians, noisy_auc
-from dpcurves.mechanisms.admissible_cauchy import CauchyRule, cauchy_rule, rule_for
-from dpcurves.mechanisms.noisy_medians import LEAST, median, smooth_sensitivity
+from dpcurves.data import Axis, Categories, Grid, Outside
+from dpcurves.mechanisms import NoisyAuc, NoisyMedians
+from dpcurves.mechanisms.selection import noisy_auc
+from dpcurves.mechanisms.selection.admissible_cauchy import CauchyRule, cauchy_rule, rule_for
+from dpcurves.mechanisms.selection.noisy_medians import LEAST, median, smooth_sensitivity
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
+from dpcurves.queries import AucQuery, MedianQuery
 from dpcurves.release import UnsupportedQuery
 
 FloatArray = NDArray[np.float64]

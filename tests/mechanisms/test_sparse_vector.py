@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from scipy.stats import chisquare
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
-from dpcurves.data import AboveQuery, Axis, BoundQuery, Comparison, Grid, Outside, doubling_grid
+from dpcurves.data import Axis, Grid, Outside, doubling_grid
+from dpcurves.laws import Noise, ThresholdAnswers
 from dpcurves.mechanisms import AUTO, SparseVector
-from dpcurves.mechanisms.bounded_range import pure_epsilon
-from dpcurves.mechanisms.sparse_vector import (
+from dpcurves.mechanisms.selection.bounded_range import pure_epsilon
+from dpcurves.mechanisms.thresholds.sparse_vector import (
     Comparisons,
     comparisons_of,
     differences,
@@ -28,7 +29,8 @@ from dpcurves.mechanisms.sparse_vector import (
 )
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
-from dpcurves.release import Compared, Noise, Plan, UnsupportedQuery
+from dpcurves.queries import Comparison, CoverageQuery, ThresholdQuery
+from dpcurves.release import Plan, UnsupportedQuery
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -48,13 +50,15 @@ FAMILIES = {
 }  # fmt: skip
 
 
-def above(weights: tuple[tuple[int, ...], ...], most: int, thresholds: tuple[int, ...] = (0, 1, 2, 0)) -> AboveQuery:
+def above(
+    weights: tuple[tuple[int, ...], ...], most: int, thresholds: tuple[int, ...] = (0, 1, 2, 0)
+) -> ThresholdQuery:
     compared = tuple(Comparison(row, threshold) for row, threshold in zip(weights, thresholds, strict=False))
-    return AboveQuery(axes(1, len(weights[0])), compared, most)
+    return ThresholdQuery(axes(1, len(weights[0])), compared, most)
 
 
-def bounds(doublings: int, coverage: str, spare: int = 0) -> BoundQuery:
-    return BoundQuery((Axis("residual", doubling_grid(1, doublings)),), Fraction(coverage), spare)
+def bounds(doublings: int, coverage: str, spare: int = 0) -> CoverageQuery:
+    return CoverageQuery((Axis("residual", doubling_grid(1, doublings)),), Fraction(coverage), spare)
 
 
 def chance_at_least(noise: Noise, least: IntArray) -> FloatArray:
@@ -71,7 +75,7 @@ def answers(looks: int, most: int) -> Iterator[tuple[int, ...]]:
         yield from combinations(range(looks), size)
 
 
-def chance(exact: IntArray, answer: tuple[int, ...], plan: Compared, scales: int = FARTHEST) -> float:
+def chance(exact: IntArray, answer: tuple[int, ...], plan: ThresholdAnswers, scales: int = FARTHEST) -> float:
     """The chance of one answer, given the differences of one data set, summed over the common noise."""
     rate, far = 1 / float(plan.common.parameter), ceil(scales * float(plan.common.parameter))
     common = np.arange(-far, far + 1)
@@ -85,16 +89,16 @@ def chance(exact: IntArray, answer: tuple[int, ...], plan: Compared, scales: int
     return total
 
 
-def law(exact: IntArray, plan: Compared) -> FloatArray:
+def law(exact: IntArray, plan: ThresholdAnswers) -> FloatArray:
     """The chance of every answer."""
     chances = np.array([chance(exact, answer, plan, FAR) for answer in answers(len(exact), plan.size)])
     assert chances.sum() == pytest.approx(1, abs=1e-12)
     return chances
 
 
-def worst(query: AboveQuery | BoundQuery, plan: Plan, adjacency: Adjacency, records: int) -> float:
+def worst(query: ThresholdQuery | CoverageQuery, plan: Plan, adjacency: Adjacency, records: int) -> float:
     """The largest loss by any answer, over all pairs of neighbours of so many records at most."""
-    assert isinstance(plan.law, Compared)
+    assert isinstance(plan.law, ThresholdAnswers)
     sets = data_sets(query.cells + 1, records)
     compared = comparisons_of(query)
     exact = np.array([differences(table, compared) for table in sets])
@@ -139,9 +143,9 @@ def test_so_many_records_may_be_missed() -> None:
 @pytest.mark.parametrize("last", [-1, 0], ids=["general", "monotone"])
 def test_many_comparisons_come_as_near_to_the_claim_as_one_likes(last: int, most: int) -> None:
     """Very many that stay below push the common noise up, where a shift costs all that it may."""
-    query = AboveQuery(axes(1, 1), (Comparison((1,), 0),) * 20_000 + (Comparison((last,), 40),) * most, most)
+    query = ThresholdQuery(axes(1, 1), (Comparison((1,), 0),) * 20_000 + (Comparison((last,), 40),) * most, most)
     plan = SparseVector().plan(query, PURE, AddRemove(EACH_RECORD)).law
-    assert isinstance(plan, Compared)
+    assert isinstance(plan, ThresholdAnswers)
     few, more = (np.array(differences(np.array([n, 0]), comparisons_of(query))) for n in (0, 1))
     answer = tuple(range(20_000, 20_000 + most))
     lost = np.log(chance(few, answer, plan) / chance(more, answer, plan))
@@ -150,10 +154,10 @@ def test_many_comparisons_come_as_near_to_the_claim_as_one_likes(last: int, most
 
 def test_without_the_factor_of_the_cutoff_the_claim_would_be_broken() -> None:
     """The test above can fail: three answers paid as one."""
-    query = AboveQuery(axes(1, 1), (Comparison((1,), 0),) * 2000 + (Comparison((-1,), 40),) * 3, 3)
+    query = ThresholdQuery(axes(1, 1), (Comparison((1,), 0),) * 2000 + (Comparison((-1,), 40),) * 3, 3)
     paid = SparseVector().plan(above(GENERAL, 1), PURE, AddRemove(EACH_RECORD)).law
-    assert isinstance(paid, Compared)
-    plan = Compared((2003,) * 3, paid.common, paid.own, 2003, 1)
+    assert isinstance(paid, ThresholdAnswers)
+    plan = ThresholdAnswers((2003,) * 3, paid.common, paid.own, 2003, 1)
     few, more = (np.array(differences(np.array([n, 0]), comparisons_of(query))) for n in (0, 1))
     assert np.log(chance(few, (2000, 2001, 2002), plan) / chance(more, (2000, 2001, 2002), plan)) > 1.8
 
@@ -174,7 +178,7 @@ def test_the_split_is_the_best_and_spends_all(weights: tuple[tuple[int, ...], ..
     query = above(weights + weights, most, thresholds=(0,) * 6)
     who = AddRemove(EACH_RECORD)
     noises = SparseVector().plan(query, PURE, who).law
-    assert isinstance(noises, Compared)
+    assert isinstance(noises, ThresholdAnswers)
     common, own = 1 / noises.common.parameter, most * apart / noises.own.parameter
     assert common + own == Fraction(6, 5)
     assert float(own / common) == pytest.approx((apart * most) ** (2 / 3), rel=1e-5)
@@ -204,7 +208,7 @@ def test_spreads_are_those_of_all_moves() -> None:
 def test_too_many_kinds_for_all_pairs_have_a_spread_that_is_no_smaller(weights: tuple[tuple[int, ...], ...]) -> None:
     who, table = ReplaceOne(Unit("patient", 2), 3), np.array(weights)
     exact = spread_of(table, who)
-    with patch("dpcurves.mechanisms.sparse_vector.MOST_KINDS", 1):
+    with patch("dpcurves.mechanisms.thresholds.sparse_vector.MOST_KINDS", 1):
         rough = spread_of(table, who)
     assert rough.up == exact.up
     assert rough.apart == 2 * exact.up >= exact.apart
@@ -246,7 +250,7 @@ def test_drawn_answers_have_the_enumerated_law_at_four_sigma() -> None:
     """False alarm rate 6.4e-5."""
     query = above(GENERAL, 2)
     plan = SparseVector().plan(query, PURE, AddRemove(EACH_RECORD))
-    assert isinstance(plan.law, Compared)
+    assert isinstance(plan.law, ThresholdAnswers)
     table, draws = np.array([2, 1, 0, 7]), 2_500
     expected = law(np.array(differences(table, comparisons_of(query))), plan.law)
     named = [(*answer, *(3,) * (2 - len(answer))) for answer in answers(3, 2)]
@@ -262,7 +266,7 @@ def test_errors_beyond_alpha_are_as_rare_as_said(beta: float, most: int) -> None
     """Comparisons lie alpha above their threshold or as far below: exactly, by the sum over the noise."""
     query = above(MONOTONE, most)
     plan = SparseVector().plan(query, PURE, AddRemove(EACH_RECORD)).law
-    assert isinstance(plan, Compared)
+    assert isinstance(plan, ThresholdAnswers)
     alpha = int(plan.alpha(beta))
     for signs in ((-1, -1, -1), (-1, 1, -1), (-1, -1, 1), (1, 1, -1)):
         exact = np.array(signs) * (alpha + 1)
@@ -303,22 +307,22 @@ def test_what_compares_nothing_is_refused() -> None:
 @pytest.mark.parametrize("cells", [1, 4, 515])
 def test_bounds_need_a_middle(cells: int) -> None:
     with pytest.raises(ValueError, match="^axes: "):
-        BoundQuery((Axis("x", Grid(-1, 1, cells=cells, outside=Outside.APART)),), Fraction(1))
+        CoverageQuery((Axis("x", Grid(-1, 1, cells=cells, outside=Outside.APART)),), Fraction(1))
 
 
 def test_queries_that_make_no_sense_are_refused() -> None:
     for coverage in (Fraction(0), Fraction(3, 2), Fraction(1, 10**7)):
         with pytest.raises(ValueError, match="^coverage: "):
-            BoundQuery((Axis("x", doubling_grid(1, 3)),), coverage)
+            CoverageQuery((Axis("x", doubling_grid(1, 3)),), coverage)
     with pytest.raises(ValueError, match="^spare: "):
         bounds(1, "1", spare=-1)
     with pytest.raises(ValueError, match="^axes: "):
-        BoundQuery((Axis("x", Grid(0, 1, cells=3)),), Fraction(1))
+        CoverageQuery((Axis("x", Grid(0, 1, cells=3)),), Fraction(1))
     with pytest.raises(ValueError, match="^most: "):
         above(GENERAL, 4)
     with pytest.raises(ValueError, match="^comparisons: "):
-        AboveQuery(axes(1, 2), (), 1)
+        ThresholdQuery(axes(1, 2), (), 1)
     with pytest.raises(ValueError, match="^comparisons: "):
         above(((1, 2**40),), 1)
     with pytest.raises(ValueError, match="^comparisons: .* weights together"):
-        AboveQuery(axes(1, 2**19), (Comparison((1,) * 2**19, 0),) * 3, 1)
+        ThresholdQuery(axes(1, 2**19), (Comparison((1,) * 2**19, 0),) * 3, 1)

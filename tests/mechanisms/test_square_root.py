@@ -10,14 +10,15 @@ import pytest
 from exact_loss import worst_loss
 from tiny_tables import ADJACENCIES, counts, sums
 
-from dpcurves.data import Read
+from dpcurves.laws import ToeplitzSums
+from dpcurves.laws.toeplitz_sums import root_weights
 from dpcurves.mechanisms import SquareRoot, Tree
-from dpcurves.mechanisms.linear import exact_sums
-from dpcurves.mechanisms.square_root import BITS, squared_lengths
+from dpcurves.mechanisms.sums.linear import exact_sums
+from dpcurves.mechanisms.sums.square_root import BITS, squared_lengths
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.release import Convolved, Plan, UnsupportedQuery
-from dpcurves.release.convolved import root_weights
+from dpcurves.queries import Read
+from dpcurves.release import Plan, UnsupportedQuery
 
 RHO = PrivacyLoss.zcdp("0.3")
 WEAK = PrivacyLoss.zcdp("0.000001")
@@ -25,8 +26,8 @@ PUBLIC = ReplaceOne(EACH_RECORD, 1000)
 FOUR_SIGMA = 4.0
 
 
-def law_of(plan: Plan) -> Convolved:
-    assert isinstance(plan.law, Convolved)
+def law_of(plan: Plan) -> ToeplitzSums:
+    assert isinstance(plan.law, ToeplitzSums)
     return plan.law
 
 

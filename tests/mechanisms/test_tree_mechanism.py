@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from tiny_tables import counts, sums
 
-from dpcurves.data import Read
+from dpcurves.laws import Family, IntervalSums
+from dpcurves.laws.prefix_error import prefix_variances
 from dpcurves.mechanisms import Flat, Tree
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
-from dpcurves.release import Family, Measured, UnsupportedQuery
-from dpcurves.release.prefix_error import prefix_variances
+from dpcurves.queries import Read
+from dpcurves.release import UnsupportedQuery
 
 PURE = PrivacyLoss.pure("0.01")
 WHO = ReplaceOne(EACH_RECORD, 1000)
@@ -35,7 +36,7 @@ def test_gaussian_trees_are_better_than_binary_ones_of_equal_budgets(cells: int,
 def test_shares_add_up_to_the_loss() -> None:
     for loss in (PURE, PrivacyLoss.zcdp("0.3")):
         law = Tree().plan(counts(2, 1000), loss, WHO).law
-        assert isinstance(law, Measured)
+        assert isinstance(law, IntervalSums)
         assert len(law.levels) > 1
         assert law.missing is not None
         parts = [law.missing.parameter / level.noise.parameter for level in law.levels]
@@ -46,7 +47,7 @@ def test_pure_losses_get_laplace_noise_and_others_gaussian_noise() -> None:
     families = []
     for loss in (PURE, PrivacyLoss.zcdp(1)):
         law = Tree().plan(counts(1, 100), loss, WHO).law
-        assert isinstance(law, Measured)
+        assert isinstance(law, IntervalSums)
         families.append({level.noise.family for level in law.levels})
     assert families == [{Family.LAPLACE}, {Family.GAUSSIAN}]
 
@@ -66,7 +67,7 @@ def test_least_squares_on_what_run_releases_has_the_promised_error_at_four_sigma
     """With Gaussian noise on a tree of 8 cells, by the normal equations; 400 draws, false alarm rate 6.4e-5."""
     plan = Tree().plan(counts(1, 8), PrivacyLoss.zcdp("0.005"), WHO)
     law = plan.law
-    assert isinstance(law, Measured)
+    assert isinstance(law, IntervalSums)
     assert law.missing is not None
     starts = [np.append(np.asarray(level.starts), 8) for level in law.levels]
     rows = [(np.arange(8) >= s) & (np.arange(8) < e) for b in starts for s, e in pairwise(b)]

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from dpcurves.mechanisms.tree_shape import best_shape
-from dpcurves.release import Family
+from dpcurves.laws import Family
+from dpcurves.mechanisms.sums.tree_strategy import best_shape
 
 FAMILIES = list(Family)
 

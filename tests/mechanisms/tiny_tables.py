@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.data import Axis, Categories, CountQuery, CutQuery, Grid, Read, SumQuery
+from dpcurves.data import Axis, Categories, Grid
 from dpcurves.privacy import AddRemove, Adjacency, ReplaceOne, Unit
+from dpcurves.queries import CountQuery, QuantileCutsQuery, Read, SumQuery
 
 IntArray = NDArray[np.int64]
 
@@ -31,11 +32,11 @@ def sums(rows: int, cells: int, half: int) -> SumQuery:
     return SumQuery(axes(rows, cells), half)
 
 
-def cuts(cells: int, pieces: int) -> CutQuery:
-    return CutQuery(axes(1, cells), pieces)
+def cuts(cells: int, pieces: int) -> QuantileCutsQuery:
+    return QuantileCutsQuery(axes(1, cells), pieces)
 
 
-def kinds(query: CountQuery | SumQuery | CutQuery) -> IntArray:
+def kinds(query: CountQuery | SumQuery | QuantileCutsQuery) -> IntArray:
     """What one record of each kind adds to the table, of shape ``(kinds, table)``; the last kind is missing."""
     size = query.rows * query.cells + 1
     if not isinstance(query, SumQuery):

@@ -94,7 +94,8 @@ assert all(curves.confidential(columns).auc > 0.6 for columns in sets.values())
 BINNED = """
 import binned, binned_as_printed, binned_data
 from binned_release import QUESTION, answered, by_dpcurves
-from dpcurves.data import Axis, CountQuery, Categories, Grid, Read, SumQuery
+from dpcurves.data import Axis, Categories, Grid
+from dpcurves.queries import CountQuery, Read, SumQuery
 from binned_release import table_of
 
 chance = np.random.default_rng(1)

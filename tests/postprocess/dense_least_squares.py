@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpcurves.release import Family, Level, Measured, Noise
+from dpcurves.laws import Family, IntervalSums, Level, Noise
 
 FloatArray = NDArray[np.float64]
 
@@ -21,12 +21,12 @@ class Dense(NamedTuple):
     covariance: FloatArray
 
 
-def value_variances(law: Measured) -> FloatArray:
+def value_variances(law: IntervalSums) -> FloatArray:
     parts = [np.full(law.rows * len(level.starts), level.noise.variance) for level in law.levels]
     return np.concatenate([*parts, [] if law.missing is None else [law.missing.variance]])
 
 
-def dense_least_squares(law: Measured, values: FloatArray, total: int | None) -> Dense:
+def dense_least_squares(law: IntervalSums, values: FloatArray, total: int | None) -> Dense:
     design, spread = _design(law)
     precision = design.T / value_variances(law)
     covariance = np.linalg.inv(precision @ design)
@@ -39,7 +39,7 @@ def dense_least_squares(law: Measured, values: FloatArray, total: int | None) ->
     return Dense(spread @ estimate, spread @ covariance @ spread.T)
 
 
-def _design(law: Measured) -> tuple[FloatArray, FloatArray]:
+def _design(law: IntervalSums) -> tuple[FloatArray, FloatArray]:
     """Unknowns (finest intervals of each row, the missing count) to values; and unknowns to cells."""
     finest = law.levels[-1].bounds(law.cells)
     pieces, apart = len(finest) - 1, law.missing is not None
@@ -82,10 +82,10 @@ def irregular_levels(draw: st.DrawFn, cells: int) -> tuple[Level, ...]:
 
 
 @st.composite
-def laws(draw: st.DrawFn) -> Measured:
+def laws(draw: st.DrawFn) -> IntervalSums:
     cells = draw(st.integers(1, 14))
     levels = draw(st.one_of(regular_levels(cells), irregular_levels(cells)))
-    return Measured(draw(st.integers(1, 3)), cells, levels, draw(st.none() | noises))
+    return IntervalSums(draw(st.integers(1, 3)), cells, levels, draw(st.none() | noises))
 
 
 totals = st.none() | st.integers(0, 1000)

@@ -8,9 +8,9 @@ from math import floor
 import numpy as np
 from dense_least_squares import Dense, FloatArray
 
-from dpcurves.release import Contrasts, Convolved, Family, Noise, NoisySums
+from dpcurves.laws import Family, HaarSums, Noise, NoisySums, ToeplitzSums
 
-Law = Contrasts | Convolved
+Law = HaarSums | ToeplitzSums
 
 
 def value_variances(law: NoisySums) -> FloatArray:
@@ -31,7 +31,7 @@ def design(law: Law) -> FloatArray:
 
 def _blocks(law: Law) -> list[FloatArray]:
     """List the matrices of one row, one for each part."""
-    if isinstance(law, Convolved):
+    if isinstance(law, ToeplitzSums):
         root = [1.0]
         for k in range(1, law.points):
             root.append(root[-1] * (2 * k - 1) / (2 * k))
@@ -87,20 +87,20 @@ def _noise(dice: np.random.Generator) -> Noise:
     return Noise(Family.GAUSSIAN if dice.random() < 0.5 else Family.LAPLACE, Fraction(int(dice.integers(2, 240)), 4))
 
 
-def _random_contrasts(dice: np.random.Generator) -> Contrasts:
+def _random_contrasts(dice: np.random.Generator) -> HaarSums:
     rows, cells, width = int(dice.integers(1, 4)), int(dice.integers(1, 20)), int(dice.integers(1, 4))
     levels = tuple(_noise(dice) for _ in range((-(-cells // width) - 1).bit_length()))
-    return Contrasts(rows, cells, width, _noise(dice), levels, _noise(dice) if dice.random() < 0.7 else None)
+    return HaarSums(rows, cells, width, _noise(dice), levels, _noise(dice) if dice.random() < 0.7 else None)
 
 
-def _random_convolved(dice: np.random.Generator) -> Convolved:
+def _random_convolved(dice: np.random.Generator) -> ToeplitzSums:
     rows, cells, width = int(dice.integers(1, 4)), int(dice.integers(1, 20)), int(dice.integers(1, 4))
     bits = int(dice.integers(1, 21))
     noise = Noise(Family.GAUSSIAN, Fraction(int(dice.integers(2, 240)) * 4**bits, 4))
-    return Convolved(rows, cells, width, bits, noise, _noise(dice) if dice.random() < 0.7 else None)
+    return ToeplitzSums(rows, cells, width, bits, noise, _noise(dice) if dice.random() < 0.7 else None)
 
 
-def random_contrasts() -> list[Contrasts]:
+def random_contrasts() -> list[HaarSums]:
     dice = np.random.default_rng(1)
     return [_random_contrasts(dice) for _ in range(60)]
 

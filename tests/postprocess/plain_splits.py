@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import roots_genlaguerre
 
-from dpcurves.postprocess.empirical_bayes import END_PRIOR, EVEN, PRIOR, ROUGH, TELLING
-from dpcurves.postprocess.known import Known
-from dpcurves.postprocess.layout import WHOLE, Halving, Layout
-from dpcurves.postprocess.mixture import LEFTOVER, ROUGHNESS, SMOOTH, NoisySplits, kindwise_posterior
+from dpcurves.postprocess.estimation.binary_tree import WHOLE, Halving, Layout
+from dpcurves.postprocess.estimation.empirical_bayes import END_PRIOR, EVEN, PRIOR, ROUGH, TELLING
+from dpcurves.postprocess.estimation.measurements import Measurements
+from dpcurves.postprocess.estimation.mixture import LEFTOVER, ROUGHNESS, SMOOTH, NoisySplits, kindwise_posterior
 
 FloatArray = NDArray[np.float64]
 Family = tuple[int, int, int]
@@ -93,7 +93,7 @@ class Plain(NamedTuple):
     even: float
 
 
-def plain_estimate(known: Known, total: float) -> Plain:
+def plain_estimate(known: Measurements, total: float) -> Plain:
     """Two estimates, averaged."""
     ascent = _upwards(known)
     uneven, odds = _uneven(known, ascent, total)
@@ -109,7 +109,7 @@ def plain_estimate(known: Known, total: float) -> Plain:
     return Plain(counts, variance, chance)
 
 
-def _uneven(known: Known, ascent: Ascent, total: float) -> tuple[Plain, float]:
+def _uneven(known: Measurements, ascent: Ascent, total: float) -> tuple[Plain, float]:
     """By all kinds; and the logarithm of the odds that all splits are binomial."""
     nodes, odds = known.layout.nodes, 0.0
     (counts, variance, doubt), rough = np.zeros((3, nodes)), np.zeros(nodes, dtype=int)
@@ -142,7 +142,7 @@ def _uneven(known: Known, ascent: Ascent, total: float) -> tuple[Plain, float]:
     return Plain(counts, variance, 0.0), odds
 
 
-def _even(known: Known, ascent: Ascent, total: float) -> Plain:
+def _even(known: Measurements, ascent: Ascent, total: float) -> Plain:
     """If all splits are binomial: only the first kind."""
     counts, variance = np.zeros((2, known.layout.nodes))
     counts[WHOLE] = max(total, 0.0)
@@ -185,7 +185,7 @@ def families(layout: Layout, halving: Halving) -> list[Family]:
     return list(zip(*(numbers[part].tolist() for part in halving[:3]), strict=True))
 
 
-def _upwards(known: Known) -> Ascent:
+def _upwards(known: Measurements) -> Ascent:
     ascent = Ascent(known.precision.tolist(), known.value.tolist(), known.fourth.tolist())
     precision, value, fourth = ascent
     for halving in reversed(known.layout.halvings):
@@ -200,7 +200,7 @@ def _upwards(known: Known) -> Ascent:
     return ascent
 
 
-def _split(known: Known, ascent: Ascent, counts: FloatArray, family: Family) -> Split:
+def _split(known: Measurements, ascent: Ascent, counts: FloatArray, family: Family) -> Split:
     parent, left, right = family
     width, count = known.layout.width, float(counts[parent])
     share = float(width[left] / width[parent])

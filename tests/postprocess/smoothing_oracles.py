@@ -13,7 +13,7 @@ from scipy.sparse import csc_matrix, csr_matrix, diags, hstack, identity
 
 from dpcurves.postprocess import AtMost, Exactly, NoiseGraph, noise_graph, path_graph, prefix_graph, regular_bounds
 from dpcurves.postprocess import subtraction_graph as subtraction
-from dpcurves.postprocess.increments import Ceiling, steps_to
+from dpcurves.postprocess.smoothing.increments import Ceiling, steps_to
 
 FloatArray = NDArray[np.float64]
 

@@ -11,45 +11,43 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from dpcurves.laws import Family, IntervalSums, Level, Noise, least_squares, measured_edges
 from dpcurves.postprocess import (
     counts_to_prefixes,
     dvoretzky,
     interval,
-    least_squares,
-    measured_edges,
     monotone_hull,
     population_band,
     prefix_noise,
     simultaneous_band,
     upper_quantile,
 )
-from dpcurves.postprocess.simulate import raw_noise
-from dpcurves.release import Family, Level, Measured, Noise
+from dpcurves.postprocess.inference.simulate import raw_noise
 
 TRUTH = np.array([3, 0, 0, 14, 20, 31, 0, 2, 2, 8, 0, 20])
 TOTAL = int(TRUTH.sum())
 NOISE = Noise(Family.LAPLACE, Fraction(4))
-FINE = Measured(1, 12, (Level(range(0, 12, 4), NOISE), Level(range(12), NOISE)), missing=None)
-MERGED = Measured(1, 12, (Level(range(0, 12, 6), NOISE), Level(range(0, 12, 3), NOISE)), missing=None)
+FINE = IntervalSums(1, 12, (Level(range(0, 12, 4), NOISE), Level(range(12), NOISE)), missing=None)
+MERGED = IntervalSums(1, 12, (Level(range(0, 12, 6), NOISE), Level(range(0, 12, 3), NOISE)), missing=None)
 RELEASES = 400
 
 
-def curve_of(law: Measured, values: NDArray[np.int64]) -> NDArray[np.float64]:
+def curve_of(law: IntervalSums, values: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.asarray(counts_to_prefixes(least_squares(law, values, TOTAL).cells)[0] / TOTAL)
 
 
-def deviations_of(law: Measured, draws: int) -> NDArray[np.float64]:
+def deviations_of(law: IntervalSums, draws: int) -> NDArray[np.float64]:
     return prefix_noise(law, TOTAL, draws, np.random.default_rng(2)) / TOTAL
 
 
-def releases_of(law: Measured) -> NDArray[np.int64]:
+def releases_of(law: IntervalSums) -> NDArray[np.int64]:
     exact = np.concatenate([np.add.reduceat(TRUTH, np.asarray(level.starts)) for level in law.levels])
     return exact + raw_noise(law, RELEASES, np.random.default_rng(3)).astype(np.int64)
 
 
 @pytest.mark.parametrize("law", [FINE, MERGED])
 @pytest.mark.parametrize("level", [0.8, 0.95])
-def test_a_band_holds_the_whole_curve_as_often_as_it_says(law: Measured, level: float) -> None:
+def test_a_band_holds_the_whole_curve_as_often_as_it_says(law: IntervalSums, level: float) -> None:
     exact = counts_to_prefixes(TRUTH[None].astype(np.float64))[0] / TOTAL
     deviations, held = deviations_of(law, 999), 0
     for values in releases_of(law):
@@ -67,7 +65,7 @@ def test_an_interval_holds_the_truth_as_often_as_it_says() -> None:
 
 
 def test_a_band_is_exact_where_there_is_no_noise() -> None:
-    law = Measured(1, 12, (Level(range(12), NOISE),), missing=None)
+    law = IntervalSums(1, 12, (Level(range(12), NOISE),), missing=None)
     lower, upper = simultaneous_band(curve_of(law, releases_of(law)[0]), deviations_of(law, 99), 0.9)
     assert (lower[0], upper[0]) == (0, 0)
     assert lower[-1] == upper[-1] == pytest.approx(1)

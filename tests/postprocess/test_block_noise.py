@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from test_noise_graph import FloatArray, covariance_of_points
 
+from dpcurves.laws import Family, IntervalSums, Level, Noise
 from dpcurves.postprocess import path_graph, prefix_graph, regular_bounds, subtraction_graph
-from dpcurves.postprocess.subtraction import subtraction_variances
-from dpcurves.release import Family, Level, Measured, Noise
+from dpcurves.postprocess.estimation.k_ary import subtraction_variances
 
 LEVELS = [3.0, 5.0, 0.5, 2.0, 7.0, 1.5, 4.0]
 
@@ -76,7 +76,7 @@ def _walked(end: int, cells: int, widths: list[int]) -> set[tuple[int, int]]:
 def test_prefixes_read_by_subtraction_have_these_variances() -> None:
     levels = tuple(Level(range(0, 40, width), Noise(Family.LAPLACE, Fraction(width + 2))) for width in (25, 5, 1))
     graph = subtraction_graph(40, [25, 5, 1], [level.noise.variance for level in levels])
-    read = subtraction_variances(Measured(1, 40, levels, missing=None))
+    read = subtraction_variances(IntervalSums(1, 40, levels, missing=None))
     np.testing.assert_allclose(np.diag(covariance_of_points(graph)), read[1:])
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dpcurves.postprocess.dyadic import Dyadic
-from dpcurves.postprocess.layout import WHOLE
+from dpcurves.postprocess.estimation.binary_tree import WHOLE
+from dpcurves.postprocess.estimation.dyadic import Dyadic
 
 Layout = Callable[[int], Dyadic]
 LAYOUTS = [Dyadic.plain, Dyadic.ends_apart]

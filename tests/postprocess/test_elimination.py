@@ -5,7 +5,7 @@ import pytest
 from smoothing_oracles import FloatArray, k_ary, path, prefix, uneven
 
 from dpcurves.postprocess import NoiseGraph, noise_graph
-from dpcurves.postprocess.elimination import Elimination
+from dpcurves.postprocess.smoothing.elimination import Elimination
 
 
 def laplacian(graph: NoiseGraph, weight: FloatArray) -> FloatArray:

@@ -10,29 +10,29 @@ import pytest
 from numpy.typing import NDArray
 from plain_splits import plain_estimate
 
-from dpcurves.postprocess.dyadic import Dyadic
-from dpcurves.postprocess.empirical_bayes import Splits, estimate, least_squares_total, reestimate
-from dpcurves.postprocess.known import Known, gather
-from dpcurves.postprocess.layout import WHOLE
-from dpcurves.postprocess.least_squares import least_squares
-from dpcurves.postprocess.refinement import first_look
-from dpcurves.postprocess.simulate import raw_noise
-from dpcurves.release import Family, Level, Measured, Noise
-from dpcurves.release.prefix_error import prefix_variances
+from dpcurves.curves.turns.refinement import first_look
+from dpcurves.laws import Family, IntervalSums, Level, Noise
+from dpcurves.laws.least_squares import least_squares
+from dpcurves.laws.prefix_error import prefix_variances
+from dpcurves.postprocess.estimation.binary_tree import WHOLE
+from dpcurves.postprocess.estimation.dyadic import Dyadic
+from dpcurves.postprocess.estimation.empirical_bayes import Splits, estimate, least_squares_total, reestimate
+from dpcurves.postprocess.estimation.measurements import Measurements, gather
+from dpcurves.postprocess.inference.simulate import raw_noise
 
 Layout = Callable[[int], Dyadic]
 LAYOUTS = [Dyadic.plain, Dyadic.ends_apart]
 Counts = NDArray[np.int64]
 
 
-def look(layout: Dyadic, noise: Noise, depths: tuple[int, ...] | None = None) -> Measured:
+def look(layout: Dyadic, noise: Noise, depths: tuple[int, ...] | None = None) -> IntervalSums:
     tilings = first_look(layout) if depths is None else [
         tuple(np.sort(layout.begin[layout.at_depth(depth)]).tolist()) for depth in depths
     ]  # fmt: skip
-    return Measured(1, layout.cells, tuple(Level(starts, noise) for starts in tilings), missing=None)
+    return IntervalSums(1, layout.cells, tuple(Level(starts, noise) for starts in tilings), missing=None)
 
 
-def released(law: Measured, truth: Counts, seed: int) -> Counts:
+def released(law: IntervalSums, truth: Counts, seed: int) -> Counts:
     sums = [np.add.reduceat(truth, np.asarray(level.starts)) for level in law.levels]
     noise = raw_noise(law, 1, np.random.default_rng(seed))[0]
     values: Counts = np.concatenate(sums) + noise.astype(np.int64)
@@ -93,7 +93,7 @@ def test_whatever_is_released_counts_are_not_negative_and_add_up(
 @pytest.mark.parametrize("cells", [1, 2, 3, 7, 64, 100])
 @pytest.mark.parametrize("make", LAYOUTS)
 def test_before_anything_is_known_all_cells_are_alike(make: Layout, cells: int) -> None:
-    found = estimate(Known.nothing(make(cells)), 50)
+    found = estimate(Measurements.nothing(make(cells)), 50)
     np.testing.assert_allclose(found.cells, 50 / cells)
 
 
@@ -123,11 +123,11 @@ def test_a_total_is_that_of_least_squares() -> None:
     found, precision = least_squares_total(gather(layout, [(law, values)]))
     assert found == pytest.approx(expected)
     assert 1 / precision == pytest.approx(prefix_variances(law, total_is_public=False)[0, -1])
-    assert least_squares_total(Known.nothing(layout)) == (0, 0)
+    assert least_squares_total(Measurements.nothing(layout)) == (0, 0)
 
 
 def test_what_all_cells_hold_stands_at_the_whole() -> None:
-    assert estimate(Known.nothing(Dyadic.plain(8)), 3.5).counts[WHOLE] == 3.5
+    assert estimate(Measurements.nothing(Dyadic.plain(8)), 3.5).counts[WHOLE] == 3.5
 
 
 @pytest.mark.parametrize("family", Family)
@@ -143,7 +143,7 @@ def test_records_that_lie_evenly_are_taken_to_and_others_are_not(make: Layout, f
 
 def test_a_value_that_noise_may_give_does_not_fill_an_empty_half() -> None:
     layout = Dyadic.plain(64)
-    law = Measured(1, 64, (Level(range(0, 64, 32), Noise(Family.LAPLACE, Fraction(3))),), missing=None)
+    law = IntervalSums(1, 64, (Level(range(0, 64, 32), Noise(Family.LAPLACE, Fraction(3))),), missing=None)
     few, many = (estimate(gather(layout, [(law, [10_000, value])]), 10_000).cells[32:].sum() for value in (15, 100))
     assert few < 2  # five times its scale, which one of 300 noises is
     assert many > 40  # half: what the other half says has the same noise
@@ -152,7 +152,7 @@ def test_a_value_that_noise_may_give_does_not_fill_an_empty_half() -> None:
 def test_a_count_in_doubt_puts_its_split_in_doubt() -> None:
     layout = Dyadic.plain(4)
     halves = [Level(range(0, 4, 2), Noise(Family.GAUSSIAN, Fraction(variance))) for variance in (1, 10_000)]
-    laws = [Measured(1, 4, (level,), missing=None) for level in halves]
+    laws = [IntervalSums(1, 4, (level,), missing=None) for level in halves]
     sure, unsure = (estimate(gather(layout, [(law, [800, 200])]), 1000) for law in laws)
     assert unsure.variance[3] / unsure.counts[3] ** 2 > sure.variance[3] / sure.counts[3] ** 2
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpcurves.postprocess import AtMost, Ceiling, Exactly
-from dpcurves.postprocess.increments import curve_of, is_smooth, steps_to
+from dpcurves.postprocess.smoothing.increments import curve_of, is_smooth, steps_to
 
 
 def test_steps_go_from_zero_to_the_ceiling() -> None:

@@ -5,7 +5,7 @@ import pytest
 from smoothing_oracles import FloatArray
 
 from dpcurves.postprocess import noise_graph
-from dpcurves.postprocess.interior_point import Programme, least_cost
+from dpcurves.postprocess.smoothing.interior_point import Programme, least_cost
 
 
 def programme(steps: FloatArray) -> Programme:

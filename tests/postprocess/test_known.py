@@ -7,15 +7,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcurves.postprocess.dyadic import Dyadic
-from dpcurves.postprocess.known import LAPLACE_EXCESS, Known, gather
-from dpcurves.release import Family, Level, Measured, Noise
+from dpcurves.laws import Family, IntervalSums, Level, Noise
+from dpcurves.postprocess.estimation.dyadic import Dyadic
+from dpcurves.postprocess.estimation.measurements import LAPLACE_EXCESS, Measurements, gather
 
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(5)), Noise(Family.GAUSSIAN, Fraction(9))
 
 
-def law(cells: int, *levels: Level, rows: int = 1, missing: Noise | None = None) -> Measured:
-    return Measured(rows, cells, levels, missing)
+def law(cells: int, *levels: Level, rows: int = 1, missing: Noise | None = None) -> IntervalSums:
+    return IntervalSums(rows, cells, levels, missing)
 
 
 def test_measurements_of_one_interval_are_one_by_inverse_variance() -> None:
@@ -42,7 +42,7 @@ def test_without_noise_the_value_stands() -> None:
 
 
 def test_cells_that_are_not_there_hold_nothing() -> None:
-    known = Known.nothing(Dyadic.plain(3))
+    known = Measurements.nothing(Dyadic.plain(3))
     assert known.precision[known.layout.width == 0].min() == np.inf
     assert known.precision[known.layout.width > 0].max() == 0
 
@@ -56,6 +56,6 @@ def test_cells_that_are_not_there_hold_nothing() -> None:
         (law(4, Level((0, 1), LAPLACE)), (0, 0), "no interval of this tree"),
     ],
 )
-def test_what_does_not_fit_is_refused(found: Measured, values: tuple[int, ...], words: str) -> None:
+def test_what_does_not_fit_is_refused(found: IntervalSums, values: tuple[int, ...], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         gather(Dyadic.plain(4), [(found, values)])

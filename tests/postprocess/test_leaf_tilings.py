@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dpcurves.postprocess.leaf_tilings import leaf_tilings
-from dpcurves.release import Family
+from dpcurves.curves.turns.leaf_tilings import leaf_tilings
+from dpcurves.laws import Family
 
 
 @pytest.mark.parametrize("family", list(Family))

@@ -8,21 +8,21 @@ from dense_least_squares import dense_least_squares, laws, totals, value_varianc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcurves.postprocess import counts_to_prefixes, least_squares, least_squares_batch
-from dpcurves.release import Family, Level, Measured, Noise
-from dpcurves.release.prefix_error import prefix_variances
+from dpcurves.laws import Family, IntervalSums, Level, Noise, least_squares, least_squares_batch
+from dpcurves.laws.prefix_error import prefix_variances
+from dpcurves.postprocess import counts_to_prefixes
 
 
 def noise(scale: Fraction | int) -> Noise:
     return Noise(Family.LAPLACE, Fraction(scale))
 
 
-def flat(cells: int, scale: Fraction | int, rows: int = 1, missing: Noise | None = None) -> Measured:
-    return Measured(rows, cells, (Level(range(cells), noise(scale)),), missing)
+def flat(cells: int, scale: Fraction | int, rows: int = 1, missing: Noise | None = None) -> IntervalSums:
+    return IntervalSums(rows, cells, (Level(range(cells), noise(scale)),), missing)
 
 
 @given(laws(), totals, st.integers(0, 2**32))
-def test_two_passes_give_what_dense_matrices_give(law: Measured, total: int | None, seed: int) -> None:
+def test_two_passes_give_what_dense_matrices_give(law: IntervalSums, total: int | None, seed: int) -> None:
     values = np.random.default_rng(seed).integers(-50, 500, law.size)
     ours = least_squares(law, values.tolist(), total)
     theirs = dense_least_squares(law, values.astype(np.float64), total).estimate
@@ -32,7 +32,7 @@ def test_two_passes_give_what_dense_matrices_give(law: Measured, total: int | No
 
 
 @given(laws(), totals)
-def test_the_covariance_is_that_of_the_best_linear_unbiased_estimate(law: Measured, total: int | None) -> None:
+def test_the_covariance_is_that_of_the_best_linear_unbiased_estimate(law: IntervalSums, total: int | None) -> None:
     zero = None if total is None else 0
     cells, _ = least_squares_batch(law, np.eye(law.size), zero)  # the estimate is linear: these are its columns
     columns = cells.reshape(law.size, -1)
@@ -42,7 +42,7 @@ def test_the_covariance_is_that_of_the_best_linear_unbiased_estimate(law: Measur
 
 
 @given(laws().filter(lambda law: law.missing is not None), totals)
-def test_prefixes_have_the_variances_that_plans_promise(law: Measured, total: int | None) -> None:
+def test_prefixes_have_the_variances_that_plans_promise(law: IntervalSums, total: int | None) -> None:
     cells, _ = least_squares_batch(law, np.eye(law.size), None if total is None else 0)
     ours = (counts_to_prefixes(cells) ** 2 * value_variances(law)[:, None, None]).sum(axis=0)
     promised = prefix_variances(law, total is not None)
@@ -50,13 +50,13 @@ def test_prefixes_have_the_variances_that_plans_promise(law: Measured, total: in
 
 
 @given(laws(), st.integers(0, 1000))
-def test_a_public_total_is_met(law: Measured, total: int) -> None:
+def test_a_public_total_is_met(law: IntervalSums, total: int) -> None:
     estimate = least_squares(law, list(range(law.size)), total)
     assert estimate.cells.sum() + estimate.missing == pytest.approx(total)
 
 
 @given(laws())
-def test_a_batch_is_its_releases_one_by_one(law: Measured) -> None:
+def test_a_batch_is_its_releases_one_by_one(law: IntervalSums) -> None:
     values = np.arange(6 * law.size).reshape(2, 3, law.size)
     cells, missing = least_squares_batch(law, values.astype(np.float64), 70)
     assert cells.shape == (2, 3, law.rows, law.cells)
@@ -70,7 +70,7 @@ def test_a_batch_is_its_releases_one_by_one(law: Measured) -> None:
 def test_values_that_agree_are_kept_to_the_bit(scale: Fraction) -> None:
     truth = np.array([[3, 0, 7, 2, 1], [0, 0, 0, 9, 4]])
     starts = (0, 2), (0, 1, 2, 3, 4)
-    law = Measured(2, 5, tuple(Level(level, noise(scale)) for level in starts), noise(scale))
+    law = IntervalSums(2, 5, tuple(Level(level, noise(scale)) for level in starts), noise(scale))
     values = [*np.add.reduceat(truth, [0, 2], axis=1).ravel(), *truth.ravel(), 6]
     estimate = least_squares(law, values, total=32)
     np.testing.assert_array_equal(estimate.cells, truth)
@@ -78,7 +78,7 @@ def test_values_that_agree_are_kept_to_the_bit(scale: Fraction) -> None:
 
 
 def test_an_exact_level_overrules_a_noisy_one() -> None:
-    law = Measured(1, 2, (Level((0,), noise(Fraction(1, 10**6))), Level((0, 1), noise(5))), missing=None)
+    law = IntervalSums(1, 2, (Level((0,), noise(Fraction(1, 10**6))), Level((0, 1), noise(5))), missing=None)
     np.testing.assert_allclose(least_squares(law, [10, 1, 3], None).cells, [[4.0, 6.0]])
 
 
@@ -93,7 +93,7 @@ def test_a_total_is_shared_by_all_rows_and_the_missing_cell() -> None:
 
 
 def test_a_merged_cell_is_spread_evenly() -> None:
-    law = Measured(1, 5, (Level((0, 3), noise(1)),), missing=None)
+    law = IntervalSums(1, 5, (Level((0, 3), noise(1)),), missing=None)
     assert least_squares(law, [6, 1], None).cells.tolist() == [[2.0, 2.0, 2.0, 0.5, 0.5]]
 
 

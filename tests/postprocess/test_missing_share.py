@@ -4,16 +4,17 @@ from fractions import Fraction
 
 import pytest
 
-from dpcurves.postprocess.missing import SURE, missing_share
-from dpcurves.release import Chosen, Evidence, Family, Level, Measured, Noise, PathNoise
+from dpcurves.laws import Family, IntervalSums, Level, Noise, PathSums, Selection
+from dpcurves.postprocess.inference.missing_share import SURE, missing_share
+from dpcurves.release import Evidence
 
 NOISE = Noise(Family.LAPLACE, Fraction(2))
-FLAT = Measured(1, 3, (Level(range(3), NOISE),), missing=NOISE)
+FLAT = IntervalSums(1, 3, (Level(range(3), NOISE),), missing=NOISE)
 
 
 def test_without_noise_to_speak_of_the_share_is_exact() -> None:
     still = Noise(Family.LAPLACE, Fraction(1, 1000))
-    law = Measured(1, 3, (Level(range(3), still),), missing=still)
+    law = IntervalSums(1, 3, (Level(range(3), still),), missing=still)
     assert missing_share(Evidence(law, (10, 20, 10, 60), total=None)) == pytest.approx(0.6)
     assert missing_share(Evidence(law, (10, 20, 10, 60), total=100)) == pytest.approx(0.6)
 
@@ -26,17 +27,17 @@ def test_what_noise_may_have_made_is_no_share() -> None:
 
 
 def test_where_missing_records_were_not_counted_nothing_is_told() -> None:
-    assert missing_share(Evidence(Measured(1, 3, FLAT.levels, missing=None), (0, 0, 0), total=None)) == 0
-    assert missing_share(Evidence(Chosen((1,)), (0,), total=None)) == 0
+    assert missing_share(Evidence(IntervalSums(1, 3, FLAT.levels, missing=None), (0, 0, 0), total=None)) == 0
+    assert missing_share(Evidence(Selection((1,)), (0,), total=None)) == 0
 
 
 def test_prefixes_tell_where_all_were_counted_or_their_number_is_public() -> None:
-    assert missing_share(Evidence(PathNoise(8, (3, 8), 4, NOISE, NOISE), (5, 40, 960), total=None)) == 0.96
-    assert missing_share(Evidence(PathNoise(8, (3,), 4, NOISE, NOISE), (5, 960), total=1000)) == 0.96
-    assert missing_share(Evidence(PathNoise(8, (3,), 4, NOISE, NOISE), (5, 960), total=None)) == 0
+    assert missing_share(Evidence(PathSums(8, (3, 8), 4, NOISE, NOISE), (5, 40, 960), total=None)) == 0.96
+    assert missing_share(Evidence(PathSums(8, (3,), 4, NOISE, NOISE), (5, 960), total=1000)) == 0.96
+    assert missing_share(Evidence(PathSums(8, (3,), 4, NOISE, NOISE), (5, 960), total=None)) == 0
 
 
 def test_an_empty_table_without_noise_misses_nothing() -> None:
     still = Noise(Family.LAPLACE, Fraction(1, 10**9))
-    law = Measured(1, 3, (Level(range(3), still),), missing=still)
+    law = IntervalSums(1, 3, (Level(range(3), still),), missing=still)
     assert missing_share(Evidence(law, (0, 0, 0, 0), total=None)) == 0

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dpcurves.laws import Family, Noise, PathSums
 from dpcurves.postprocess import PathQuantile
-from dpcurves.release import Evidence, Family, Noise, PathNoise
+from dpcurves.release import Evidence
 
 IntArray = NDArray[np.int64]
 
-PATH = PathNoise(64, (), 6, Noise(Family.LAPLACE, Fraction(6)), Noise(Family.LAPLACE, Fraction(3)))
-UNCOUNTED = PathNoise(50, (), 6, Noise(Family.GAUSSIAN, Fraction(20)), None)
+PATH = PathSums(64, (), 6, Noise(Family.LAPLACE, Fraction(6)), Noise(Family.LAPLACE, Fraction(3)))
+UNCOUNTED = PathSums(50, (), 6, Noise(Family.GAUSSIAN, Fraction(20)), None)
 PUBLIC, PRIVATE = (PATH, 400), (UNCOUNTED, None)
 
 
@@ -26,7 +27,7 @@ def laplace(noise: Noise, size: int, generator: np.random.Generator) -> IntArray
     return np.asarray(generator.geometric(stop, size) - generator.geometric(stop, size))
 
 
-def everything(law: PathNoise, total: int | None, exact: IntArray, generator: np.random.Generator) -> Evidence:
+def everything(law: PathSums, total: int | None, exact: IntArray, generator: np.random.Generator) -> Evidence:
     """All counts at once; `exact` ends with the missing ones."""
     noise = np.zeros(law.cells + 1, dtype=np.int64)
     for level in range(law.levels):
@@ -52,7 +53,7 @@ def searched(evidence: Evidence, p: float, level: float = 0.9) -> tuple[PathQuan
 
 
 @pytest.mark.parametrize(("law", "total"), [PUBLIC, PRIVATE])
-def test_it_asks_as_often_as_there_are_halves(law: PathNoise, total: int | None) -> None:
+def test_it_asks_as_often_as_there_are_halves(law: PathSums, total: int | None) -> None:
     evidence = everything(law, total, np.arange(law.cells + 2), np.random.default_rng(1))
     search, turns = searched(evidence, 0.3)
     assert turns == 6
@@ -65,7 +66,7 @@ def test_it_asks_as_often_as_there_are_halves(law: PathNoise, total: int | None)
 def test_without_noise_the_interval_is_one_cell() -> None:
     exact = np.array([0, 3, 3, 10, 11, 20, 20, 24, 30, 5])  # the last one is missing
     tiny = Noise(Family.LAPLACE, Fraction(1, 1000))
-    evidence = everything(PathNoise(8, (), 4, tiny, tiny), 35, exact, np.random.default_rng(1))
+    evidence = everything(PathSums(8, (), 4, tiny, tiny), 35, exact, np.random.default_rng(1))
     for p, slots in ((0.05, 1), (0.09, 1), (0.2, 3), (0.33, 3), (0.35, 4), (0.5, 5), (0.99, 8)):
         search, _ = searched(evidence, p)
         assert search.present == 30
@@ -73,7 +74,7 @@ def test_without_noise_the_interval_is_one_cell() -> None:
 
 
 @pytest.mark.parametrize(("law", "total"), [PUBLIC, PRIVATE])
-def test_quantiles_of_one_tree_do_not_cross(law: PathNoise, total: int | None) -> None:
+def test_quantiles_of_one_tree_do_not_cross(law: PathSums, total: int | None) -> None:
     generator = np.random.default_rng(2)
     for _ in range(20):
         exact = np.append(np.sort(generator.integers(0, 300, law.cells + 1)), 50)
@@ -85,7 +86,7 @@ def test_quantiles_of_one_tree_do_not_cross(law: PathNoise, total: int | None) -
 @pytest.mark.parametrize("level", [0.5, 0.9])
 @pytest.mark.parametrize(("law", "total"), [PUBLIC, PRIVATE])
 def test_the_interval_holds_the_true_quantile_at_least_as_often_as_it_says(
-    law: PathNoise, total: int | None, level: float
+    law: PathSums, total: int | None, level: float
 ) -> None:
     """Steep, flat and jumping curves; 50 trees each, seed 3. Below by 4 standard errors: 1 in 30,000 by chance."""
     generator, trees = np.random.default_rng(3), 50

@@ -11,14 +11,14 @@ import pytest
 from dense_sums import Law, dense_sums, design, random_contrasts, random_laws, value_variances
 from numpy.typing import NDArray
 
-from dpcurves.postprocess import counts_to_prefixes, drawn_even, least_squares, noise_draws, unbiased
-from dpcurves.postprocess.reading import smoothed, unbiased_batch
-from dpcurves.release import Contrasts, Convolved, Family, Level, Measured, Noise
-from dpcurves.release.prefix_error import mean_prefix_variance, prefix_variances
+from dpcurves.laws import Family, HaarSums, IntervalSums, Level, Noise, ToeplitzSums, least_squares
+from dpcurves.laws.prefix_error import mean_prefix_variance, prefix_variances
+from dpcurves.postprocess import counts_to_prefixes, noise_draws, shrunken_estimate, unbiased
+from dpcurves.postprocess.estimation.reconstruction import smoothed, unbiased_batch
 
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(7, 2)), Noise(Family.GAUSSIAN, Fraction(9, 2))
-HAAR = Contrasts(2, 7, 1, LAPLACE, (LAPLACE, GAUSSIAN, LAPLACE), GAUSSIAN)
-ROOT = Convolved(2, 7, 2, 20, Noise(Family.GAUSSIAN, Fraction(4**20 * 5)), LAPLACE)
+HAAR = HaarSums(2, 7, 1, LAPLACE, (LAPLACE, GAUSSIAN, LAPLACE), GAUSSIAN)
+ROOT = ToeplitzSums(2, 7, 2, 20, Noise(Family.GAUSSIAN, Fraction(4**20 * 5)), LAPLACE)
 
 
 TOTALS = (None, 0, 700)
@@ -122,14 +122,14 @@ def test_values_that_do_not_fit_the_law_are_refused() -> None:
 
 
 def test_nested_sums_are_read_by_least_squares_and_smoothed() -> None:
-    law = Measured(2, 9, (Level(range(0, 9, 3), LAPLACE), Level(range(9), LAPLACE)), LAPLACE)
+    law = IntervalSums(2, 9, (Level(range(0, 9, 3), LAPLACE), Level(range(9), LAPLACE)), LAPLACE)
     values = list(range(law.size))
     assert np.array_equal(unbiased(law, values, 40).cells, least_squares(law, values, 40).cells)
-    assert np.array_equal(drawn_even(law, values, 40), smoothed(law, values, 40))
+    assert np.array_equal(shrunken_estimate(law, values, 40), smoothed(law, values, 40))
 
 
 def test_each_row_is_smoothed_on_its_own() -> None:
-    law = Measured(2, 9, (Level(range(0, 9, 3), LAPLACE), Level(range(9), LAPLACE)), missing=None)
+    law = IntervalSums(2, 9, (Level(range(0, 9, 3), LAPLACE), Level(range(9), LAPLACE)), missing=None)
     values = np.random.default_rng(4).integers(0, 90, law.size)
     one = replace(law, rows=1)
     first, second = np.concatenate([values[:3], values[6:15]]), np.concatenate([values[3:6], values[15:]])
@@ -137,7 +137,7 @@ def test_each_row_is_smoothed_on_its_own() -> None:
 
 
 def test_cells_are_never_negative_and_keep_the_total_of_least_squares() -> None:
-    law = Measured(1, 10, (Level((0, 3, 7), LAPLACE), Level((0, 1, 3, 7, 8), LAPLACE)), LAPLACE)
+    law = IntervalSums(1, 10, (Level((0, 3, 7), LAPLACE), Level((0, 1, 3, 7, 8), LAPLACE)), LAPLACE)
     for seed in range(20):
         values = np.random.default_rng(seed).integers(-20, 60, law.size)
         (cells,) = smoothed(law, values, 100)
@@ -149,7 +149,7 @@ def test_cells_are_never_negative_and_keep_the_total_of_least_squares() -> None:
 def test_what_is_drawn_even_keeps_the_totals_of_the_rows() -> None:
     for law in random_laws():
         values = random_values(law)
-        even = drawn_even(law, values, 600)
+        even = shrunken_estimate(law, values, 600)
         assert even.shape == (law.rows, law.cells)
         expected = unbiased(law, values, 600).cells.sum(axis=1)
         np.testing.assert_allclose(even.sum(axis=1), expected, rtol=1e-9, atol=1e-6)
@@ -157,16 +157,16 @@ def test_what_is_drawn_even_keeps_the_totals_of_the_rows() -> None:
 
 def test_contrasts_that_noise_explains_are_taken_back_and_clear_ones_stand() -> None:
     noise = Noise(Family.GAUSSIAN, Fraction(100))
-    law = Contrasts(1, 8, 1, noise, (noise,) * 3, None)
-    assert drawn_even(law, [80, 3, 0, 1, 2, -1, 0, 1], None).tolist() == [[10.0] * 8]
-    halves = drawn_even(law, [80, 70, 0, 1, 2, -1, 0, 1], None)[0]
+    law = HaarSums(1, 8, 1, noise, (noise,) * 3, None)
+    assert shrunken_estimate(law, [80, 3, 0, 1, 2, -1, 0, 1], None).tolist() == [[10.0] * 8]
+    halves = shrunken_estimate(law, [80, 70, 0, 1, 2, -1, 0, 1], None)[0]
     assert halves.tolist() == [18.75] * 4 + [1.25] * 4
 
 
 def test_an_even_split_of_a_node_that_is_cut_off_is_by_its_cells() -> None:
     noise = Noise(Family.GAUSSIAN, Fraction(100))
-    law = Contrasts(1, 7, 2, noise, (noise,) * 2, None)
-    assert np.allclose(drawn_even(law, [70, 10, 0, 10], None), 10)
+    law = HaarSums(1, 7, 2, noise, (noise,) * 2, None)
+    assert np.allclose(shrunken_estimate(law, [70, 10, 0, 10], None), 10)
 
 
 @pytest.mark.parametrize("law", [HAAR, ROOT])
@@ -191,7 +191,7 @@ def test_simulated_prefixes_agree_with_the_variances_that_plans_promise(law: Law
 
 def test_long_rows_are_read_to_the_rounding_of_doubles() -> None:
     """Values of 2**13 intervals without noise: every prefix is right to 1e-9 of the total."""
-    law = Convolved(1, 2**13, 1, 20, Noise(Family.GAUSSIAN, Fraction(1)), None)
+    law = ToeplitzSums(1, 2**13, 1, 20, Noise(Family.GAUSSIAN, Fraction(1)), None)
     truth = np.random.default_rng(4).poisson(3.0, 2**13)
     values = np.rint(np.convolve(truth.astype(np.float64), law.weights.astype(np.float64))[: 2**13]).astype(np.int64)
     prefixes = np.cumsum(unbiased(law, values, None).cells[0])

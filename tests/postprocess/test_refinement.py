@@ -9,11 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dpcurves.data import Axis, Grid, PartitionQuery
-from dpcurves.postprocess.dyadic import Dyadic
-from dpcurves.postprocess.empirical_bayes import Splits, estimate
-from dpcurves.postprocess.known import Known, gather
-from dpcurves.postprocess.refinement import (
+from dpcurves.curves.turns.refinement import (
     LARGEST,
     SHARES,
     Tilings,
@@ -23,7 +19,12 @@ from dpcurves.postprocess.refinement import (
     last_refinement,
     refinement,
 )
-from dpcurves.release import Family, Level, Measured, Noise
+from dpcurves.data import Axis, Grid
+from dpcurves.laws import Family, IntervalSums, Level, Noise
+from dpcurves.postprocess.estimation.dyadic import Dyadic
+from dpcurves.postprocess.estimation.empirical_bayes import Splits, estimate
+from dpcurves.postprocess.estimation.measurements import Measurements, gather
+from dpcurves.queries import PartitionQuery
 
 Layout = Callable[[int], Dyadic]
 LAYOUTS = [Dyadic.plain, Dyadic.ends_apart]
@@ -53,7 +54,7 @@ def test_a_first_look_has_every_cell_and_two_coarser_tilings(make: Layout, cells
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_was_released_a_refinement_is_nested(make: Layout, cells: int, family: Family, seed: int) -> None:
     layout, draw = make(cells), np.random.default_rng(seed)
-    law = Measured(1, cells, tuple(Level(t, Noise(family, Fraction(9))) for t in first_look(layout)), missing=None)
+    law = IntervalSums(1, cells, tuple(Level(t, Noise(family, Fraction(9))) for t in first_look(layout)), missing=None)
     values = (draw.normal(0, 10.0 ** (2 * seed), law.size)).astype(np.int64)
     splits = estimate(gather(layout, [(law, values)]), float(values.sum()))
     tries = product((refinement, last_refinement), (Fraction(1, 10**6), Fraction(3), Fraction(10**9)))
@@ -94,7 +95,7 @@ def test_a_last_interval_that_is_longer_stays_whole() -> None:
 
 def test_the_more_noise_the_coarser() -> None:
     layout = Dyadic.plain(1024)
-    splits = estimate(Known.nothing(layout), 10_000)
+    splits = estimate(Measurements.nothing(layout), 10_000)
     sizes = [len(refinement(splits, Noise(Family.GAUSSIAN, Fraction(4) ** power))[-1]) for power in range(2, 11)]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] > sizes[-1]

@@ -9,21 +9,21 @@ from dense_least_squares import laws, totals
 from hypothesis import given
 from numpy.typing import NDArray
 
-from dpcurves.postprocess import least_squares, monotone_prefixes, shrunken
-from dpcurves.postprocess.simulate import raw_noise
-from dpcurves.release import Family, Level, Measured, Noise
+from dpcurves.laws import Family, IntervalSums, Level, Noise, least_squares
+from dpcurves.postprocess import monotone_prefixes, shrunken
+from dpcurves.postprocess.inference.simulate import raw_noise
 
 CELLS = 1024
 FloatArray = NDArray[np.float64]
 Draw = Callable[[np.random.Generator], NDArray[np.int64]]
 
 
-def tree(widths: tuple[int, ...], epsilon: Fraction) -> Measured:
+def tree(widths: tuple[int, ...], epsilon: Fraction) -> IntervalSums:
     noise = Noise(Family.LAPLACE, 2 * len(widths) / epsilon)
-    return Measured(1, CELLS, tuple(Level(range(0, CELLS, width), noise) for width in widths), missing=None)
+    return IntervalSums(1, CELLS, tuple(Level(range(0, CELLS, width), noise) for width in widths), missing=None)
 
 
-def released(law: Measured, truth: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+def released(law: IntervalSums, truth: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
     sums = [np.add.reduceat(truth, np.asarray(level.starts)) for level in law.levels]
     values: NDArray[np.int64] = np.concatenate(sums) + raw_noise(law, 1, generator)[0].astype(np.int64)
     return values
@@ -41,7 +41,7 @@ def poisson(generator: np.random.Generator) -> NDArray[np.int64]:
     return generator.poisson(3, CELLS)
 
 
-def errors(law: Measured, truth: NDArray[np.int64], generator: np.random.Generator) -> tuple[float, float]:
+def errors(law: IntervalSums, truth: NDArray[np.int64], generator: np.random.Generator) -> tuple[float, float]:
     """Mean squared error of prefixes: of plain least squares, and shrunken; both made monotone."""
     total, exact = int(truth.sum()), np.cumsum(truth)
     found = np.zeros(2)
@@ -71,7 +71,7 @@ def test_shrinking_is_much_better_where_there_is_little_structure() -> None:
 
 
 @given(laws(), totals)
-def test_rows_keep_their_totals(law: Measured, total: int | None) -> None:
+def test_rows_keep_their_totals(law: IntervalSums, total: int | None) -> None:
     values = [(37 * i) % 101 for i in range(law.size)]
     np.testing.assert_allclose(
         shrunken(law, values, total).sum(axis=1), least_squares(law, values, total).cells.sum(axis=1), atol=1e-9
@@ -87,14 +87,14 @@ def test_values_without_noise_are_kept(widths: tuple[int, ...]) -> None:
 
 
 def test_small_deviations_are_taken_back_and_clear_ones_kept() -> None:
-    law = Measured(1, 8, (Level(range(8), Noise(Family.LAPLACE, Fraction(5))),), missing=None)
+    law = IntervalSums(1, 8, (Level(range(8), Noise(Family.LAPLACE, Fraction(5))),), missing=None)
     np.testing.assert_allclose(shrunken(law, [9, 11, 10, 10, 9, 11, 9, 11], None), np.full((1, 8), 10.0))
     clear = shrunken(law, [1000, 0, 0, 0, 10, 10, 10, 10], None)
     assert clear[0, 0] == pytest.approx(1000, rel=0.01)
 
 
 def test_an_even_split_goes_by_cells_where_intervals_differ() -> None:
-    law = Measured(1, 6, (Level((0, 4, 5), Noise(Family.LAPLACE, Fraction(50))),), missing=None)
+    law = IntervalSums(1, 6, (Level((0, 4, 5), Noise(Family.LAPLACE, Fraction(50))),), missing=None)
     np.testing.assert_allclose(shrunken(law, [39, 11, 10], 60), np.full((1, 6), 10.0), atol=1e-9)
-    refined = Measured(1, 6, (Level((0, 4), Noise(Family.LAPLACE, Fraction(50))), law.levels[0]), missing=None)
+    refined = IntervalSums(1, 6, (Level((0, 4), Noise(Family.LAPLACE, Fraction(50))), law.levels[0]), missing=None)
     np.testing.assert_allclose(shrunken(refined, [40, 20, 40, 10, 10], 60), np.full((1, 6), 10.0), atol=1e-9)

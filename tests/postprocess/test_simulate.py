@@ -11,15 +11,15 @@ from dense_least_squares import dense_least_squares
 from numpy.typing import NDArray
 from scipy.stats import chi2, norm
 
+from dpcurves.laws import Family, IntervalSums, Level, Noise
+from dpcurves.laws.prefix_error import prefix_variances
 from dpcurves.postprocess import counts_to_prefixes, noise_by_source, noise_draws, prefix_noise, unbiased_batch
-from dpcurves.postprocess import simulate as simulation
-from dpcurves.postprocess.simulate import WIDE_GAUSSIAN, WIDE_LAPLACE, draw, of_intervals, raw_noise
-from dpcurves.release import Family, Level, Measured, Noise
-from dpcurves.release.prefix_error import prefix_variances
+from dpcurves.postprocess.inference import simulate as simulation
+from dpcurves.postprocess.inference.simulate import WIDE_GAUSSIAN, WIDE_LAPLACE, draw, of_intervals, raw_noise
 
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(7, 2)), Noise(Family.GAUSSIAN, Fraction(9, 2))
-TREE = Measured(2, 7, (Level((0, 4), LAPLACE), Level((0, 2, 4, 6), GAUSSIAN), Level(range(7), LAPLACE)), LAPLACE)
-MERGED = Measured(1, 9, (Level(range(0, 9, 4), GAUSSIAN), Level(range(0, 9, 2), LAPLACE)), missing=None)
+TREE = IntervalSums(2, 7, (Level((0, 4), LAPLACE), Level((0, 2, 4, 6), GAUSSIAN), Level(range(7), LAPLACE)), LAPLACE)
+MERGED = IntervalSums(1, 9, (Level(range(0, 9, 4), GAUSSIAN), Level(range(0, 9, 2), LAPLACE)), missing=None)
 ALARM = 2 * norm.sf(4)
 
 
@@ -68,7 +68,7 @@ def test_noise_too_small_to_see_is_none(family: Family) -> None:
 
 @pytest.mark.parametrize("law", [TREE, MERGED])
 @pytest.mark.parametrize("total", [None, 100])
-def test_errors_have_the_covariance_of_least_squares(law: Measured, total: int | None) -> None:
+def test_errors_have_the_covariance_of_least_squares(law: IntervalSums, total: int | None) -> None:
     chunks = list(noise_draws(law, total, 40_000, np.random.default_rng(8)))
     cells = np.concatenate([chunk.reshape(len(chunk), -1) for chunk, _ in chunks])
     missing = np.concatenate([part for _, part in chunks])
@@ -104,7 +104,7 @@ def test_a_seed_draws_the_same_again() -> None:
 
 @pytest.mark.parametrize("law", [TREE, MERGED])
 @pytest.mark.parametrize("total", [None, 100])
-def test_what_each_value_does_to_the_cells_adds_up_to_their_covariance(law: Measured, total: int | None) -> None:
+def test_what_each_value_does_to_the_cells_adds_up_to_their_covariance(law: IntervalSums, total: int | None) -> None:
     sources = noise_by_source(law, total).reshape(law.size, -1)
     ((cells, _),) = noise_draws(law, total, 40_000, np.random.default_rng(8))
     seen, expected = np.cov(cells.reshape(40_000, -1).T), sources.T @ sources
@@ -114,14 +114,14 @@ def test_what_each_value_does_to_the_cells_adds_up_to_their_covariance(law: Meas
 
 @pytest.mark.parametrize("total", [None, 0])
 def test_sums_of_intervals_need_no_cells(total: int | None) -> None:
-    law = Measured(1, 9, (*MERGED.levels,), LAPLACE)
+    law = IntervalSums(1, 9, (*MERGED.levels,), LAPLACE)
     noise = raw_noise(law, 5, np.random.default_rng(1))
     cells, short = (unbiased_batch(each, noise, total)[0][:, 0] for each in (law, of_intervals(law)))
     np.testing.assert_allclose(np.cumsum(short, axis=-1), np.cumsum(cells, axis=-1)[:, law.bounds[1:] - 1], atol=1e-9)
 
 
-@pytest.mark.parametrize("law", [Measured(1, 9, MERGED.levels, LAPLACE), Measured(1, 7, TREE.levels, LAPLACE)])
-def test_noise_of_prefixes_has_the_variances_that_are_exact(law: Measured) -> None:
+@pytest.mark.parametrize("law", [IntervalSums(1, 9, MERGED.levels, LAPLACE), IntervalSums(1, 7, TREE.levels, LAPLACE)])
+def test_noise_of_prefixes_has_the_variances_that_are_exact(law: IntervalSums) -> None:
     noise = prefix_noise(law, total=1, draws=5000, generator=np.random.default_rng(3))
     exact = prefix_variances(law, total_is_public=True)[0][law.bounds]
     assert noise.shape == (5000, len(law.bounds))

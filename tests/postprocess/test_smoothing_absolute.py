@@ -6,8 +6,8 @@ from smoothing_oracles import FloatArray, Task, hard_task, highs_least_absolute,
 from test_smoothing_squares import assert_rises
 
 from dpcurves.postprocess import AtMost, Ceiling, Exactly, noise_graph, path_graph, regular_bounds, smooth_absolute
-from dpcurves.postprocess.increments import is_smooth
-from dpcurves.postprocess.smoothing_absolute import least_absolute_change
+from dpcurves.postprocess.smoothing.increments import is_smooth
+from dpcurves.postprocess.smoothing.smoothing_absolute import least_absolute_change
 
 
 def cost(task: Task, noise: FloatArray) -> float:

@@ -8,7 +8,7 @@ from smoothing_oracles import FloatArray, Task, clarabel_least_squares, hard_tas
 from test_noise_graph import covariance_of_points
 
 from dpcurves.postprocess import AtMost, Ceiling, Exactly, noise_graph, path_graph, regular_bounds, smooth_squares
-from dpcurves.postprocess.smoothing_squares import least_squares_change
+from dpcurves.postprocess.smoothing.smoothing_squares import least_squares_change
 
 
 def half_cost(task: Task, noise: FloatArray) -> float:

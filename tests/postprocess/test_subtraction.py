@@ -7,15 +7,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcurves.postprocess.subtraction import subtracted_prefixes, subtraction_variances
-from dpcurves.release import Family, Level, Measured, Noise
+from dpcurves.laws import Family, IntervalSums, Level, Noise
+from dpcurves.postprocess.estimation.k_ary import subtracted_prefixes, subtraction_variances
 
 NOISE = Noise(Family.LAPLACE, Fraction(3))
 OTHER = Noise(Family.LAPLACE, Fraction(5))
 
 
-def tree(rows: int, cells: int, *widths: int) -> Measured:
-    return Measured(rows, cells, tuple(Level(range(0, cells, width), NOISE) for width in widths), NOISE)
+def tree(rows: int, cells: int, *widths: int) -> IntervalSums:
+    return IntervalSums(rows, cells, tuple(Level(range(0, cells, width), NOISE) for width in widths), NOISE)
 
 
 @pytest.mark.parametrize(("cells", "width"), [(4, 3), (13, 3), (40, 5), (41, 7), (2, 7)])
@@ -48,7 +48,7 @@ def test_exact_sums_give_exact_prefixes_in_every_row(cells: int) -> None:
 
 def test_variances_are_those_of_the_reading_which_is_linear() -> None:
     levels = (Level(range(0, 50, 25), OTHER), Level(range(0, 50, 5), NOISE), Level(range(50), OTHER))
-    law = Measured(1, 50, levels, None)
+    law = IntervalSums(1, 50, levels, None)
     variances = np.repeat([OTHER.variance, NOISE.variance, OTHER.variance], [2, 10, 50])
     columns = np.array([subtracted_prefixes(law, unit)[0] for unit in np.eye(law.size, dtype=np.int64)])
     np.testing.assert_allclose(subtraction_variances(law), variances @ columns**2)
@@ -69,6 +69,6 @@ def test_no_level_lends_more_than_half_its_radix() -> None:
     ],
 )
 def test_other_trees_are_refused(levels: tuple[Level, ...]) -> None:
-    law = Measured(1, 12, levels, None)
+    law = IntervalSums(1, 12, levels, None)
     with pytest.raises(ValueError, match="odd multiples"):
         subtracted_prefixes(law, [0] * law.size)

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpcurves.laws import Family, Noise
 from dpcurves.postprocess import Weighed, tail_bound
-from dpcurves.release import Family, Noise
 
 
 def tail(parts: tuple[Weighed, ...], bound: float) -> float:

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from dpcurves.postprocess import least_squares, weighted_isotonic
-from dpcurves.release import Family, Level, Measured, Noise
+from dpcurves.laws import Family, IntervalSums, Level, Noise, least_squares
+from dpcurves.postprocess import weighted_isotonic
 
 
 def noise(scale: int) -> Noise:
     return Noise(Family.LAPLACE, Fraction(scale))
 
 
-def design(law: Measured) -> FloatArray:
+def design(law: IntervalSums) -> FloatArray:
     """From cells, row by row, and the missing count to values."""
     levels = [np.add.reduceat(np.eye(law.cells), np.asarray(level.starts), axis=0) for level in law.levels]
     of_cells = np.concatenate([np.kron(np.eye(law.rows), level) for level in levels])
@@ -28,13 +28,13 @@ def design(law: Measured) -> FloatArray:
     return matrix
 
 
-def unknowns(law: Measured, values: list[int], total: int | None) -> FloatArray:
+def unknowns(law: IntervalSums, values: list[int], total: int | None) -> FloatArray:
     found = weighted_isotonic(law, values, total)
     return np.append(found.cells.ravel(), [] if law.missing is None else [found.missing])
 
 
 @given(laws(), st.integers(0, 2**32))
-def test_it_costs_what_non_negative_least_squares_costs(law: Measured, seed: int) -> None:
+def test_it_costs_what_non_negative_least_squares_costs(law: IntervalSums, seed: int) -> None:
     values = np.random.default_rng(seed).integers(-60, 60, law.size)
     weight = 1 / np.sqrt(value_variances(law))
     weighed, aims = design(law) * weight[:, None], values * weight
@@ -43,7 +43,7 @@ def test_it_costs_what_non_negative_least_squares_costs(law: Measured, seed: int
 
 
 @given(laws(), st.integers(0, 200), st.integers(0, 2**32))
-def test_with_a_public_total_no_shift_of_counts_brings_it_nearer(law: Measured, total: int, seed: int) -> None:
+def test_with_a_public_total_no_shift_of_counts_brings_it_nearer(law: IntervalSums, total: int, seed: int) -> None:
     """The conditions of Karush, Kuhn and Tucker, which are enough: the problem is convex."""
     values = np.random.default_rng(seed).integers(-60, 60, law.size)
     counts = unknowns(law, values.tolist(), total)
@@ -57,7 +57,7 @@ def test_with_a_public_total_no_shift_of_counts_brings_it_nearer(law: Measured, 
 
 
 @given(laws(), totals)
-def test_counts_that_are_not_negative_stay_as_least_squares_has_them(law: Measured, total: int | None) -> None:
+def test_counts_that_are_not_negative_stay_as_least_squares_has_them(law: IntervalSums, total: int | None) -> None:
     values = [50] * law.size
     plain = least_squares(law, values, total)
     if plain.cells.min() >= 0 and plain.missing >= 0:
@@ -67,7 +67,9 @@ def test_counts_that_are_not_negative_stay_as_least_squares_has_them(law: Measur
 
 
 def test_no_records_are_in_no_cell() -> None:
-    law = Measured(1, 4, (Level((0,), noise(2)), Level((0, 2), noise(3)), Level(range(4), noise(1))), missing=noise(1))
+    law = IntervalSums(
+        1, 4, (Level((0,), noise(2)), Level((0, 2), noise(3)), Level(range(4), noise(1))), missing=noise(1)
+    )
     found = weighted_isotonic(law, [5, 1, -2, 3, 4, -1, 1, 9], total=0)
     assert found.cells.tolist() == [[0, 0, 0, 0]]
     assert found.missing == 0
@@ -75,4 +77,4 @@ def test_no_records_are_in_no_cell() -> None:
 
 def test_a_negative_total_is_refused() -> None:
     with pytest.raises(ValueError, match="total: at least zero"):
-        weighted_isotonic(Measured(1, 1, (Level((0,), noise(1)),), missing=None), [3], total=-1)
+        weighted_isotonic(IntervalSums(1, 1, (Level((0,), noise(1)),), missing=None), [3], total=-1)

@@ -28,7 +28,7 @@ def distances(moves: list[tuple[int, ...]]) -> tuple[int, int]:
 @pytest.mark.parametrize("records", UP_TO_THREE)
 def test_a_unit_that_comes_or_goes_moves_counts_as_far_as_is_said(records: int) -> None:
     adjacency = AddRemove(Unit("patient", records))
-    assert (adjacency.moves, adjacency.squared_moves) == distances(parts_of(records))
+    assert (adjacency.l1_sensitivity, adjacency.squared_l2_sensitivity) == distances(parts_of(records))
 
 
 @pytest.mark.parametrize("records", UP_TO_THREE)
@@ -38,7 +38,7 @@ def test_a_unit_that_is_replaced_moves_counts_as_far_as_is_said(records: int) ->
         tuple(b - a for a, b in zip(old, new, strict=True))
         for old, new in product(parts_of(records), parts_of(records))
     ]
-    assert (adjacency.moves, adjacency.squared_moves) == distances(moves)
+    assert (adjacency.l1_sensitivity, adjacency.squared_l2_sensitivity) == distances(moves)
 
 
 def test_the_total_is_public_where_each_of_a_public_number_of_units_fills_one_cell() -> None:

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcurves.privacy import Exact, PrivacyLoss, epsilon_of_zcdp
+from dpcurves.arguments import Exact
+from dpcurves.privacy import PrivacyLoss, epsilon_of_zcdp
 
 FRACTIONS = st.fractions(min_value=0, max_value=5, max_denominator=1000)
 LOSSES = st.one_of(

@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcurves.data import Axis, CutQuery, Grid, MedianQuery, MergeQuery, SplitQuery, SumQuery
+from dpcurves.data import Axis, Grid
 from dpcurves.mechanisms import AUTO
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
+from dpcurves.queries import MedianQuery, MergePartitionQuery, QuantileCutsQuery, SumQuery, TreePartitionQuery
 
 AXES = (Axis("x", Grid(0, 1, cells=2**15)),)
 MAKERS: list[tuple[str, str, Callable[[Any], Any]]] = [
-    ("pieces", "pieces", lambda number: CutQuery(AXES, number)),
+    ("pieces", "pieces", lambda number: QuantileCutsQuery(AXES, number)),
     ("half", "half", lambda number: SumQuery(AXES, number)),
     ("levels", "levels", lambda number: MedianQuery(AXES, number)),
-    ("least", "least", lambda number: MergeQuery(AXES, number)),
-    ("fans", "fans", lambda number: SplitQuery(AXES, (number,), 0)),
+    ("least", "least", lambda number: MergePartitionQuery(AXES, number)),
+    ("fans", "fans", lambda number: TreePartitionQuery(AXES, (number,), 0)),
     ("records", "rows_per_unit", lambda number: Unit("patient", number)),
     ("units", "units", lambda number: ReplaceOne(EACH_RECORD, number)),
 ]
@@ -39,7 +40,10 @@ def test_numpys_integers_become_pythons_and_fractions_are_refused(
 
 @pytest.mark.parametrize("fan", [3, np.int64(3), np.int8(3)])
 def test_the_price_of_a_deep_partition_does_not_overflow(fan: Any) -> None:
-    plans = [AUTO.plan(SplitQuery(AXES, (each,), 0), PrivacyLoss.pure(1), AddRemove(EACH_RECORD)) for each in (fan, 3)]
+    plans = [
+        AUTO.plan(TreePartitionQuery(AXES, (each,), 0), PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
+        for each in (fan, 3)
+    ]
     assert plans[0] == plans[1]
 
 

@@ -7,14 +7,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcurves.release import Contrasts, Family, Noise
-from dpcurves.release.prefix_error import prefix_variances
+from dpcurves.laws import Family, HaarSums, Noise
+from dpcurves.laws.prefix_error import prefix_variances
 
 NOISE = Noise(Family.GAUSSIAN, Fraction(1))
 
 
-def law(cells: int, width: int = 1) -> Contrasts:
-    return Contrasts(1, cells, width, NOISE, (NOISE,) * (-(-cells // width) - 1).bit_length(), None)
+def law(cells: int, width: int = 1) -> HaarSums:
+    return HaarSums(1, cells, width, NOISE, (NOISE,) * (-(-cells // width) - 1).bit_length(), None)
 
 
 @pytest.mark.parametrize("cells", range(1, 40))
@@ -34,7 +34,7 @@ def test_only_nodes_with_a_right_half_have_a_contrast() -> None:
 
 def test_the_number_of_levels_is_that_of_the_tree() -> None:
     with pytest.raises(ValueError, match="8 intervals make 3 levels, got 1"):
-        Contrasts(1, 8, 1, NOISE, (NOISE,), None)
+        HaarSums(1, 8, 1, NOISE, (NOISE,), None)
 
 
 def test_the_variance_of_a_prefix_is_a_triangle_of_each_contrast_it_meets() -> None:

@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcurves.release import Convolved, Family, Noise
-from dpcurves.release.convolved import causal_product, prefix_kernel, root_weights
-from dpcurves.release.convolved_error import prefix_covariances
-from dpcurves.release.prefix_error import prefix_variances
+from dpcurves.laws import Family, Noise, ToeplitzSums
+from dpcurves.laws.prefix_error import prefix_variances
+from dpcurves.laws.toeplitz_error import prefix_covariances
+from dpcurves.laws.toeplitz_sums import causal_product, prefix_kernel, root_weights
 
 NOISE = Noise(Family.GAUSSIAN, Fraction(4**20))
 
@@ -46,13 +46,13 @@ def test_products_of_power_series_are_cut_off() -> None:
 
 def test_the_variance_of_a_prefix_grows_with_the_logarithm_of_its_length() -> None:
     """Sums of squared weights: 1, 1 + 1/4, 1 + 1/4 + 9/64, ..., when the total is not public."""
-    law = Convolved(1, 64, 1, 20, NOISE, NOISE)
+    law = ToeplitzSums(1, 64, 1, 20, NOISE, NOISE)
     expected = np.cumsum((root_weights(64, 20) / 2.0**20) ** 2)
     np.testing.assert_allclose(prefix_variances(law, total_is_public=False)[0, 1:], expected, rtol=1e-5)
 
 
 def test_covariances_of_prefixes_are_positive_and_below_the_geometric_mean() -> None:
-    law = Convolved(1, 50, 1, 20, NOISE, NOISE)
+    law = ToeplitzSums(1, 50, 1, 20, NOISE, NOISE)
     one, other = (grid.ravel() for grid in np.meshgrid(np.arange(51), np.arange(51)))
     for total_is_public in (True, False):
         matrix = prefix_covariances(law, total_is_public, one, other).reshape(51, 51)

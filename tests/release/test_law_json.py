@@ -8,38 +8,42 @@ from typing import Any
 
 import pytest
 
-from dpcurves.release import (
-    Chosen,
-    Contrasts,
-    Convolved,
-    Evidence,
+from dpcurves.laws import (
     Family,
-    Grown,
+    HaarSums,
+    HaarTensorSums,
+    IntervalSums,
     Level,
-    Measured,
     Noise,
     NoiseLaw,
-    Wavelets,
+    PartitionDecisions,
+    Selection,
+    ToeplitzSums,
 )
+from dpcurves.release import Evidence
 
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(7, 3)), Noise(Family.GAUSSIAN, Fraction(2**40 * 9, 2))
 LAWS: list[NoiseLaw] = [
-    Chosen((4, 7)),
-    Measured(1, 5, (Level((0, 3), LAPLACE), Level(range(5), GAUSSIAN)), None),
-    Measured(2, 5, (Level(range(0, 5, 2), LAPLACE),), GAUSSIAN),
-    Contrasts(1, 5, 1, None, (LAPLACE, GAUSSIAN, LAPLACE), LAPLACE),
-    Contrasts(3, 5, 2, GAUSSIAN, (LAPLACE, GAUSSIAN), None),
-    Contrasts(1, 1, 1, LAPLACE, (), LAPLACE),
-    Convolved(1, 5, 1, 20, GAUSSIAN, LAPLACE),
-    Convolved(2, 5, 3, 7, GAUSSIAN, None),
-    Wavelets((2, 3), (LAPLACE, GAUSSIAN) * 3, None, LAPLACE),
-    Wavelets((1,), (LAPLACE,), GAUSSIAN, LAPLACE),
+    Selection((4, 7)),
+    IntervalSums(1, 5, (Level((0, 3), LAPLACE), Level(range(5), GAUSSIAN)), None),
+    IntervalSums(2, 5, (Level(range(0, 5, 2), LAPLACE),), GAUSSIAN),
+    HaarSums(1, 5, 1, None, (LAPLACE, GAUSSIAN, LAPLACE), LAPLACE),
+    HaarSums(3, 5, 2, GAUSSIAN, (LAPLACE, GAUSSIAN), None),
+    HaarSums(1, 1, 1, LAPLACE, (), LAPLACE),
+    ToeplitzSums(1, 5, 1, 20, GAUSSIAN, LAPLACE),
+    ToeplitzSums(2, 5, 3, 7, GAUSSIAN, None),
+    HaarTensorSums((2, 3), (LAPLACE, GAUSSIAN) * 3, None, LAPLACE),
+    HaarTensorSums((1,), (LAPLACE,), GAUSSIAN, LAPLACE),
 ]
 
 
 def evidence(law: NoiseLaw) -> Evidence:
-    values = law.example if isinstance(law, Chosen | Grown) else tuple(-(10**20) + i for i in range(law.size))
-    return Evidence(law, values, None if isinstance(law, Chosen | Grown) else 9)
+    values = (
+        law.example
+        if isinstance(law, Selection | PartitionDecisions)
+        else tuple(-(10**20) + i for i in range(law.size))
+    )
+    return Evidence(law, values, None if isinstance(law, Selection | PartitionDecisions) else 9)
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
@@ -49,7 +53,7 @@ def test_every_law_comes_back_the_same(law: NoiseLaw) -> None:
 
 
 def test_weights_that_a_formula_gives_are_not_stored() -> None:
-    law = Convolved(1, 4096, 1, 20, GAUSSIAN, LAPLACE)
+    law = ToeplitzSums(1, 4096, 1, 20, GAUSSIAN, LAPLACE)
     stored = Evidence(law, law.blank(), 9).to_json()
     assert len(json.dumps({**stored, "values": []})) < 250
 
@@ -93,6 +97,6 @@ def test_evidence_tells_sums_from_choices_and_intervals_from_other_sums() -> Non
     ],
 )  # fmt: skip
 def test_what_strangers_wrote_asks_for_no_more_memory_than_a_curve_has(changed: dict[str, Any], named: str) -> None:
-    stored = evidence(Measured(1, 5, (Level((0, 3), LAPLACE),), None)).to_json()
+    stored = evidence(IntervalSums(1, 5, (Level((0, 3), LAPLACE),), None)).to_json()
     with pytest.raises(ValueError, match=rf"^evidence\.{named}: "):
         Evidence.from_json({**stored, **changed})

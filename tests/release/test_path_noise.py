@@ -8,12 +8,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcurves.release import Chosen, Evidence, Family, Measured, Noise, PathNoise
-from dpcurves.release.law import Level
+from dpcurves.laws import Family, IntervalSums, Noise, PathSums, Selection
+from dpcurves.laws.law import Level
+from dpcurves.release import Evidence
 
 NOISE = Noise(Family.LAPLACE, Fraction(7, 2))
 OTHER = Noise(Family.LAPLACE, Fraction(9))
-LAW = PathNoise(6, (6, 1, 0, 5, 6), 3, NOISE, OTHER)
+LAW = PathSums(6, (6, 1, 0, 5, 6), 3, NOISE, OTHER)
 
 
 def holds(block: tuple[int, int], place: int) -> bool:
@@ -23,7 +24,7 @@ def holds(block: tuple[int, int], place: int) -> bool:
 
 @pytest.mark.parametrize("threshold", range(1, 17))
 def test_a_path_has_the_one_block_of_each_level_that_holds_the_last_cell(threshold: int) -> None:
-    path = PathNoise(16, (), 5, NOISE, None).path(threshold)
+    path = PathSums(16, (), 5, NOISE, None).path(threshold)
     assert [level for level, _ in path] == list(range(5))
     assert all(holds(block, threshold - 1) for block in path)
 
@@ -38,7 +39,7 @@ def test_the_covariance_counts_shared_blocks() -> None:
     assert LAW.variance == 3 * NOISE.variance
     shared = [[3, 0, 0, 2, 3], [0, 3, 0, 0, 0], [0] * 5, [2, 0, 0, 3, 2], [3, 0, 0, 2, 3]]
     np.testing.assert_allclose(LAW.covariance, np.array(shared) * NOISE.variance)
-    assert PathNoise(6, (), 3, NOISE, None).covariance.shape == (0, 0)
+    assert PathSums(6, (), 3, NOISE, None).covariance.shape == (0, 0)
 
 
 def test_noises_of_several_parties_add_up() -> None:
@@ -50,18 +51,18 @@ def test_noises_of_several_parties_add_up() -> None:
 
 
 def test_a_path_through_2_to_the_32_cells_is_not_laid_out() -> None:
-    law = PathNoise(2**32, (2**31, 2**31 + 1), 32, NOISE, None)
+    law = PathSums(2**32, (2**31, 2**31 + 1), 32, NOISE, None)
     assert law.shared(*law.at) == 0
     assert law.path(2**32)[-1] == (31, 1)
 
 
 def test_there_is_a_value_for_each_threshold_and_the_missing_cell() -> None:
     assert LAW.size == len(LAW.blank()) == 6
-    assert PathNoise(6, (1,), 3, NOISE, None).size == 1
+    assert PathSums(6, (1,), 3, NOISE, None).size == 1
 
 
-@pytest.mark.parametrize("law", [LAW, PathNoise(2**40, (2**39,), 40, Noise(Family.GAUSSIAN, Fraction(3)), None)])
-def test_evidence_comes_back_the_same(law: PathNoise) -> None:
+@pytest.mark.parametrize("law", [LAW, PathSums(2**40, (2**39,), 40, Noise(Family.GAUSSIAN, Fraction(3)), None)])
+def test_evidence_comes_back_the_same(law: PathSums) -> None:
     total = None if law.missing is None else 12
     evidence = Evidence(law, tuple(range(law.size)), total)
     assert Evidence.from_json(evidence.to_json()) == evidence
@@ -71,6 +72,6 @@ def test_evidence_comes_back_the_same(law: PathNoise) -> None:
 def test_a_path_is_read_by_its_own_law() -> None:
     with pytest.raises(TypeError, match="prefixes"):
         _ = Evidence(LAW, LAW.blank(), None).sums
-    for other in (Chosen((1,)), Measured(1, 2, (Level(range(2), NOISE),), None)):
+    for other in (Selection((1,)), IntervalSums(1, 2, (Level(range(2), NOISE),), None)):
         with pytest.raises(TypeError, match="no prefixes"):
             _ = Evidence(other, other.blank(), None).path

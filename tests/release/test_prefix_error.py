@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpcurves.release import Family, Level, Measured, Noise
-from dpcurves.release.prefix_error import mean_prefix_variance, prefix_variances
+from dpcurves.laws import Family, IntervalSums, Level, Noise
+from dpcurves.laws.prefix_error import mean_prefix_variance, prefix_variances
 
 FloatArray = NDArray[np.float64]
 
@@ -43,13 +43,13 @@ LEVELS: dict[int, list[tuple[Level, ...]]] = {
     ],
 }
 LAWS = [
-    Measured(rows, cells, levels, missing)
+    IntervalSums(rows, cells, levels, missing)
     for cells, choices in LEVELS.items()
     for rows, levels, missing in product((1, 2, 3), choices, (None, laplace(2), gaussian(40)))
 ]
 
 
-def least_squares(law: Measured, total_is_public: bool) -> FloatArray:
+def least_squares(law: IntervalSums, total_is_public: bool) -> FloatArray:
     """Solve by brute force: unknown are the finest intervals of all rows, and the missing cell."""
     bounds = law.levels[-1].bounds(law.cells)
     bins = len(bounds) - 1
@@ -69,7 +69,7 @@ def least_squares(law: Measured, total_is_public: bool) -> FloatArray:
     return _variances_of_prefixes(law, np.array(design), np.array(weights), total_is_public)
 
 
-def _variances_of_prefixes(law: Measured, design: FloatArray, weights: FloatArray, pinned: bool) -> FloatArray:
+def _variances_of_prefixes(law: IntervalSums, design: FloatArray, weights: FloatArray, pinned: bool) -> FloatArray:
     """By the bordered system of a constrained least squares problem."""
     unknown = design.shape[1]
     system = np.zeros((unknown + 1, unknown + 1))
@@ -102,14 +102,14 @@ def test_random_irregular_nested_laws_equal_dense_least_squares() -> None:
         np.testing.assert_allclose(prefix_variances(law, False), least_squares(law, False), atol=1e-8)
 
 
-def _random_law(dice: np.random.Generator) -> Measured:
+def _random_law(dice: np.random.Generator) -> IntervalSums:
     cells = int(dice.integers(2, 12))
     inner = np.arange(1, cells)
     levels: list[Level] = []
     for _ in range(int(dice.integers(1, 5))):
         inner = inner[dice.random(len(inner)) < 0.7]
         levels.insert(0, Level((0, *inner.tolist()), laplace(int(dice.integers(1, 20)))))
-    return Measured(int(dice.integers(1, 4)), cells, tuple(levels), gaussian(int(dice.integers(1, 50))))
+    return IntervalSums(int(dice.integers(1, 4)), cells, tuple(levels), gaussian(int(dice.integers(1, 50))))
 
 
 @pytest.mark.parametrize("total_is_public", [True, False])
@@ -122,13 +122,13 @@ def test_the_mean_is_over_inner_edges_and_over_the_cell_where_there_is_one(total
 
 
 def test_without_a_missing_count_a_public_total_tells_nothing() -> None:
-    law = Measured(1, 4, (Level(range(4), laplace(2)),), missing=None)
+    law = IntervalSums(1, 4, (Level(range(4), laplace(2)),), missing=None)
     np.testing.assert_array_equal(prefix_variances(law, True), prefix_variances(law, False))
 
 
 def test_noise_too_small_for_a_double_gives_no_error_and_no_warning() -> None:
     nothing = Noise(Family.LAPLACE, Fraction(1, 10**6))
-    law = Measured(2, 64, (Level(range(0, 64, 8), nothing), Level(range(64), nothing)), nothing)
+    law = IntervalSums(2, 64, (Level(range(0, 64, 8), nothing), Level(range(64), nothing)), nothing)
     assert nothing.variance == 0
     assert prefix_variances(law, total_is_public=True).max() < 1e-200
     assert 0 <= mean_prefix_variance(law, total_is_public=True) < 1e-200
@@ -137,12 +137,12 @@ def test_noise_too_small_for_a_double_gives_no_error_and_no_warning() -> None:
 def test_levels_that_are_not_nested_are_refused() -> None:
     crossing = (Level((0, 3), laplace(2)), Level((0, 2, 4), laplace(2)))
     with pytest.raises(ValueError, match="union of intervals"):
-        prefix_variances(Measured(1, 6, crossing, laplace(2)), total_is_public=False)
+        prefix_variances(IntervalSums(1, 6, crossing, laplace(2)), total_is_public=False)
 
 
 def test_a_tree_of_many_cells_agrees_with_the_closed_form_of_perfect_trees() -> None:
     """Two levels of 256, noise 1 each, total not public: inner parts by hand."""
-    law = Measured(1, 2**16, (Level(range(0, 2**16, 256), gaussian(1)), Level(range(2**16), gaussian(1))), None)
+    law = IntervalSums(1, 2**16, (Level(range(0, 2**16, 256), gaussian(1)), Level(range(2**16), gaussian(1))), None)
     upper = 1 / (1 + 1 / 256)
     part = np.arange(256) / 256
     first = 255 / 2 + np.mean(part**2)

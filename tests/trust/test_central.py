@@ -6,13 +6,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcurves.data import Axis, CountQuery, Grid, RangeQuery, Read
-from dpcurves.data.records import open_records
-from dpcurves.ledger import Purse
-from dpcurves.mechanisms import Flat, NoisePath
+from dpcurves.data import Axis, Grid
+from dpcurves.ledger import QuestionBudget
+from dpcurves.mechanisms import Flat, LazyTree
 from dpcurves.noise import FleetingMemory
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
+from dpcurves.queries import CountQuery, PrefixQuery, Read
+from dpcurves.records import open_records
 from dpcurves.trust import Central, Curator
 
 QUERY = CountQuery((Axis("x", Grid(0, 1, cells=4)),), Read.CELLS)
@@ -21,35 +22,35 @@ EACH = AddRemove(EACH_RECORD)
 
 def test_the_curator_counts_and_adds_noise_once() -> None:
     records = open_records({"x": np.array([0.1, 0.1, 0.9, np.nan])}, unit=EACH_RECORD, key=b"k" * 32)
-    payment = Purse.rehearsing(PrivacyLoss.pure(10**6)).pay("counts", Fraction(1))
+    allotment = QuestionBudget.rehearsing(PrivacyLoss.pure(10**6)).pay("counts", Fraction(1))
     model = Central()
-    plan = model.plan(QUERY, payment.loss, EACH)
-    release = model.run(plan, [Curator(records, FleetingMemory())], payment, Randomness.from_seed(1))
+    plan = model.plan(QUERY, allotment.loss, EACH)
+    release = model.run(plan, [Curator(records, FleetingMemory())], allotment, Randomness.from_seed(1))
     assert release.values == (2, 0, 0, 1, 1)
     assert release.seeded
     assert plan.made_by.startswith("one curator: ")
 
 
 def test_without_the_right_payment_nothing_runs() -> None:
-    payment = Purse.rehearsing(PrivacyLoss.pure(1)).pay("counts", Fraction(1, 2))
+    allotment = QuestionBudget.rehearsing(PrivacyLoss.pure(1)).pay("counts", Fraction(1, 2))
     plan = Central(Flat()).plan(QUERY, PrivacyLoss.pure(1), EACH)
     with pytest.raises(ValueError, match=r"the payment is for epsilon 0.5"):
-        Central(Flat()).run(plan, [], payment, Randomness.system())
+        Central(Flat()).run(plan, [], allotment, Randomness.system())
 
 
-FINE = RangeQuery((Axis("x", Grid(0, 1, cells=2**32)),), ())
+FINE = PrefixQuery((Axis("x", Grid(0, 1, cells=2**32)),), ())
 TABLE = {"x": np.array([0.1, 0.6, 0.9, np.nan])}
 
 
 def test_the_curator_remembers_what_was_looked_at() -> None:
     records = open_records(TABLE, unit=EACH_RECORD, key=b"k" * 32)
     curator = Curator(records, FleetingMemory())
-    payment = Purse.rehearsing(PrivacyLoss.pure(10**6)).pay(FINE, Fraction(1))
+    allotment = QuestionBudget.rehearsing(PrivacyLoss.pure(10**6)).pay(FINE, Fraction(1))
     model, randomness = Central(), Randomness.system()
 
     def look(*at: int) -> tuple[int, ...]:
-        plan = model.plan(replace(FINE, at=at), payment.loss, EACH)
-        return model.run(plan, [curator], payment, randomness).values
+        plan = model.plan(replace(FINE, at=at), allotment.loss, EACH)
+        return model.run(plan, [curator], allotment, randomness).values
 
     assert look() == (1,)
     assert look(2**31, 2**32) == (1, 3, 1)
@@ -58,35 +59,35 @@ def test_the_curator_remembers_what_was_looked_at() -> None:
 
 
 def test_a_look_without_memory_is_refused_before_records_are_read() -> None:
-    payment = Purse.rehearsing(PrivacyLoss.pure(1)).pay(FINE, Fraction(1))
-    model = Central(NoisePath())
-    plan = model.plan(replace(FINE, at=(5,)), payment.loss, EACH)
+    allotment = QuestionBudget.rehearsing(PrivacyLoss.pure(1)).pay(FINE, Fraction(1))
+    model = Central(LazyTree())
+    plan = model.plan(replace(FINE, at=(5,)), allotment.loss, EACH)
     records = open_records(TABLE, unit=EACH_RECORD, key=b"k" * 32)
     records.close()
     with pytest.raises(ValueError, match=r"^memory: "):
-        model.run(plan, [Curator(records, FleetingMemory())], payment, Randomness.system())
+        model.run(plan, [Curator(records, FleetingMemory())], allotment, Randomness.system())
 
 
 def test_seeded_and_secret_noise_do_not_meet() -> None:
     curator = Curator(open_records(TABLE, unit=EACH_RECORD, key=b"k" * 32), FleetingMemory())
-    payment = Purse.rehearsing(PrivacyLoss.pure(1)).pay(FINE, Fraction(1))
-    plan = Central().plan(FINE, payment.loss, EACH)
-    assert Central().run(plan, [curator], payment, Randomness.from_seed(1)).seeded
+    allotment = QuestionBudget.rehearsing(PrivacyLoss.pure(1)).pay(FINE, Fraction(1))
+    plan = Central().plan(FINE, allotment.loss, EACH)
+    assert Central().run(plan, [curator], allotment, Randomness.from_seed(1)).seeded
     with pytest.raises(ValueError, match=r"^randomness: "):
-        Central().run(plan, [curator], payment, Randomness.system())
+        Central().run(plan, [curator], allotment, Randomness.system())
 
 
 def test_notes_of_one_thing_are_not_gone_on_with_for_another() -> None:
     curator = Curator(open_records({"x": [0.5], "y": [0.1]}, unit=EACH_RECORD, key=b"k" * 32), FleetingMemory())
     for column, refused in (("x", False), ("y", True)):
         query = replace(FINE, axes=(replace(FINE.axes[0], column=column),))
-        payment = Purse.rehearsing(PrivacyLoss.pure(1)).pay(query, Fraction(1))
-        plan = Central().plan(query, payment.loss, EACH)
+        allotment = QuestionBudget.rehearsing(PrivacyLoss.pure(1)).pay(query, Fraction(1))
+        plan = Central().plan(query, allotment.loss, EACH)
         if refused:
             with pytest.raises(ValueError, match=r"^memory: something else was opened"):
-                Central().run(plan, [curator], payment, Randomness.system())
+                Central().run(plan, [curator], allotment, Randomness.system())
         else:
-            Central().run(plan, [curator], payment, Randomness.system())
+            Central().run(plan, [curator], allotment, Randomness.system())
 
 
 def test_the_holder_shows_nothing() -> None:

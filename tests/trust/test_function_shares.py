@@ -12,15 +12,17 @@ import pytest
 from numpy.typing import NDArray
 
 from dpcurves.crypto import PortableEngine, engine_of_task
-from dpcurves.data import Axis, Categories, CountQuery, Grid, RangeQuery, Read
-from dpcurves.data.records import open_records
-from dpcurves.ledger import Payment, Purse
-from dpcurves.mechanisms import NoisePath
-from dpcurves.mechanisms.keyed_path import NoiseKey
+from dpcurves.data import Axis, Categories, Grid
+from dpcurves.laws import PathSums
+from dpcurves.ledger import Allotment, QuestionBudget
+from dpcurves.mechanisms import LazyTree
+from dpcurves.mechanisms.prefixes.keyed_noise import NoiseKey
 from dpcurves.noise import FleetingMemory
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
-from dpcurves.release import PathNoise, Plan, UnsupportedQuery
+from dpcurves.queries import CountQuery, PrefixQuery, Read
+from dpcurves.records import open_records
+from dpcurves.release import Plan, UnsupportedQuery
 from dpcurves.trust import Central, Curator, FunctionShares
 from dpcurves.trust.function_shares import RING, collect, masked
 from dpcurves.trust.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports, places_of
@@ -33,12 +35,12 @@ def key(number: int) -> NoiseKey:
     return NoiseKey(number.to_bytes(32, "little"))
 
 
-def query(slots: int, *at: int) -> RangeQuery:
-    return RangeQuery((Axis("x", Grid(0, 1, cells=slots)),), at)
+def query(slots: int, *at: int) -> PrefixQuery:
+    return PrefixQuery((Axis("x", Grid(0, 1, cells=slots)),), at)
 
 
-def payment(loss: PrivacyLoss = ONE) -> Payment:
-    return Purse.rehearsing(loss).pay("tree", Fraction(1))
+def allotment(loss: PrivacyLoss = ONE) -> Allotment:
+    return QuestionBudget.rehearsing(loss).pay("tree", Fraction(1))
 
 
 def plan(slots: int, *at: int, loss: PrivacyLoss = ONE, reports: int = 9) -> Plan:
@@ -122,9 +124,9 @@ def test_shares_add_up_at_the_ends_of_huge_grids(slots: int) -> None:
 def test_the_answer_is_the_exact_count_and_both_noises() -> None:
     slots, places = 100, np.arange(101) % 90
     both, asked = servers(places, slots), plan(100, 0, 50, 1, 100, reports=101)
-    release = FunctionShares().run(asked, both, payment(), Randomness.system())
+    release = FunctionShares().run(asked, both, allotment(), Randomness.system())
     law = asked.law
-    assert isinstance(law, PathNoise)
+    assert isinstance(law, PathSums)
     noises = [server.noise.noises(law, law.at) for server in both]
     exact = [int((places < each).sum()) for each in law.at]
     assert release.values == tuple(sum(three) for three in zip(exact, *noises, strict=True))
@@ -137,17 +139,17 @@ def test_without_noise_the_answer_is_that_of_one_curator() -> None:
     table = {"x": np.random.default_rng(2).normal(size=500), "late": np.arange(500) % 3}
     records = open_records(table, unit=EACH_RECORD, key=bytes(32))
     loss, grid = PrivacyLoss.pure(10**6), Grid(-2, 2, cells=1000)
-    asked = RangeQuery((Axis("x", grid),), tuple(range(0, 1001, 50)))
+    asked = PrefixQuery((Axis("x", grid),), tuple(range(0, 1001, 50)))
     adjacency = ReplaceOne(EACH_RECORD, 500)
     places = places_of(records, asked.axes)
     both = servers(places, grid.slots)
     shared = FunctionShares().run(
-        FunctionShares().plan(asked, loss, adjacency), both, payment(loss), Randomness.system()
+        FunctionShares().plan(asked, loss, adjacency), both, allotment(loss), Randomness.system()
     )
-    model = Central(NoisePath())
+    model = Central(LazyTree())
     curator = Curator(records, FleetingMemory())
-    model.run(model.plan(asked.paid_as, loss, adjacency), [curator], payment(loss), Randomness.system())
-    central = model.run(model.plan(asked, loss, adjacency), [curator], payment(loss), Randomness.system())
+    model.run(model.plan(asked.paid_as, loss, adjacency), [curator], allotment(loss), Randomness.system())
+    central = model.run(model.plan(asked, loss, adjacency), [curator], allotment(loss), Randomness.system())
     assert shared.values == central.values[: len(asked.at)]
 
 
@@ -163,10 +165,10 @@ def test_each_record_has_the_place_that_the_central_model_counts_it_in() -> None
 
 
 def test_plan_states_twice_the_variance_and_the_trust_model() -> None:
-    ours, theirs = plan(2**32, 7), Central(NoisePath()).plan(query(2**32, 7), ONE, ReplaceOne(EACH_RECORD, 9))
+    ours, theirs = plan(2**32, 7), Central(LazyTree()).plan(query(2**32, 7), ONE, ReplaceOne(EACH_RECORD, 9))
     assert ours.error == pytest.approx(sqrt(2) * theirs.error, rel=1e-8)
     assert ours.made_by.startswith("two servers that do not collude, owners unchecked: noise path through 32 levels")
-    assert isinstance(ours.law, PathNoise)
+    assert isinstance(ours.law, PathSums)
     assert (ours.law.parties, ours.law.missing) == (2, None)
 
 
@@ -177,7 +179,7 @@ def test_the_error_is_what_plan_says(loss: PrivacyLoss) -> None:
     places, squares = np.arange(64), list[float]()
     for number in range(draws):
         pair = Exact(places, key(2 * number)), Nothing(places, key(2 * number + 1))
-        values = FunctionShares().run(asked, pair, payment(loss), Randomness.system()).values
+        values = FunctionShares().run(asked, pair, allotment(loss), Randomness.system()).values
         squares.extend((np.array(values) - (8, 32, 64)) ** 2)
     assert abs(np.mean(squares) - asked.error**2) <= 4 * np.std(squares) / sqrt(len(squares))
 
@@ -186,23 +188,23 @@ def test_what_a_server_opens_keeps_its_full_noise_against_the_other() -> None:
     """The other server, knowing its own shares and noise, is left with the count and one full noise: one curator's."""
     asked, places = plan(8, 3, 5, 8), np.array([0, 2, 2, 4, 7, 8])
     first, second = servers(places, 8)
-    seen = masked(asked, first, payment())
+    seen = masked(asked, first, allotment())
     law = asked.law
-    assert isinstance(law, PathNoise)
+    assert isinstance(law, PathSums)
     known = second.below(law.at)
     left = [(one + other + RING // 2) % RING - RING // 2 for one, other in zip(seen, known, strict=True)]
     exact = [int((places < each).sum()) for each in law.at]
     noise = first.noise.noises(law, law.at)
     assert left == [count + each for count, each in zip(exact, noise, strict=True)]
-    central = NoisePath().plan(asked.query, ONE, asked.adjacency).law
+    central = LazyTree().plan(asked.query, ONE, asked.adjacency).law
     assert replace(law, parties=1) == replace(central, missing=None)  # type: ignore[arg-type]
 
 
 def test_a_threshold_has_one_answer_and_neighbours_a_common_noise() -> None:
     both = servers(np.arange(50), 64)
     run = FunctionShares().run
-    one = run(plan(64, 7, 33), both, payment(), Randomness.system()).values
-    again = run(plan(64, 33, 64, 7), both, payment(), Randomness.system()).values
+    one = run(plan(64, 7, 33), both, allotment(), Randomness.system()).values
+    again = run(plan(64, 33, 64, 7), both, allotment(), Randomness.system()).values
     assert (again[2], again[0]) == one
 
 
@@ -218,16 +220,16 @@ def test_what_cannot_be_shared_is_refused() -> None:
         with pytest.raises(UnsupportedQuery, match=words):
             model.plan(asked, loss, adjacency)
     with pytest.raises(TypeError, match="noise paths"):
-        collect(Central().plan(CountQuery((axis,), Read.CELLS), ONE, each), [(), ()], payment())
+        collect(Central().plan(CountQuery((axis,), Read.CELLS), ONE, each), [(), ()], allotment())
 
 
 def test_halves_that_are_no_halves_are_refused() -> None:
     asked = plan(8, 3, 5)
     for halves in ([(1, 2)], [(1, 2), (3,)], [(1, 2), (3, RING)], [(1, -1), (2, 3)]):
         with pytest.raises(ValueError, match=r"^halves: "):
-            collect(asked, halves, payment())
+            collect(asked, halves, allotment())
     with pytest.raises(ValueError, match="the payment is for epsilon 2"):
-        masked(asked, Exact(np.arange(3), key(0)), payment(PrivacyLoss.pure(2)))
+        masked(asked, Exact(np.arange(3), key(0)), allotment(PrivacyLoss.pure(2)))
 
 
 def test_shares_of_another_size_or_party_are_refused() -> None:

@@ -1,6 +1,6 @@
 """`python -m dpcurves.cli`, where the command itself is not on the path."""
 
-from . import main
+from .start import main
 
 if __name__ == "__main__":
     main()

@@ -27,7 +27,7 @@ def ledger_at(url: str) -> Ledger:
         ValueError: it is damaged or gone, or its key is missing.
     """
     from ..ledger import Ledger
-    from ..ledger.place import place_of
+    from ..ledger.location import place_of
 
     require_lasting(url)
     place = place_of(url)

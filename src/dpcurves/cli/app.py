@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .asking import ASK_COMMANDS
+from .ask_servers import ASK_COMMANDS
 from .bounds import BOUNDS_COMMANDS
 from .columns import COLUMN_COMMANDS
 from .commands import Commands, OneCommand

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from .answer import Terms, answer
+from .ask_file import Terms, answer
 from .literals import amount
 from .output import Output
 from .refusal import Misuse, named
@@ -69,7 +69,7 @@ class BoundsView:
     def tables(self, curve: Bounds | PlaneBounds) -> list[Shown]:
         """Lower and upper ends, and how many records they may miss."""
         from ..curves import Bounds
-        from ..curves.private_bounds import CAPPED
+        from ..curves.bounds import CAPPED
 
         each = [curve] if isinstance(curve, Bounds) else [curve.across, curve.upwards]
         lines = [f"{one.label}: covers {one.covers}" + (f"; {CAPPED}" if one.capped else "") for one in each]

@@ -33,7 +33,7 @@ class CdfView:
         columns: dict[str, ArrayLike] = {"x": curve.x, "y": curve.y}
         if len(curve.y) > self.most:
             return [Shown(f"no band is shown of more than {self.most:,} edges", columns)]
-        words, ends = covered(curve.face, self.sure, "band", curve.band)
+        words, ends = covered(curve.privacy, self.sure, "band", curve.band)
         return [Shown(words, {**columns, **ends})]
 
     def draw(self, curve: CDF) -> Axes:
@@ -60,7 +60,7 @@ class QuantilesView:
             "x": [standing(x, *cell, known_to=width) for x, cell, width in places],
             "cell": [span(*cell) for cell in curve.cells.tolist()],
         }
-        words, found = covered(curve.face, self.sure, "intervals, all at once,", ends_of(curve.intervals))
+        words, found = covered(curve.privacy, self.sure, "intervals, all at once,", ends_of(curve.intervals))
         return [Shown(words, {**columns, **found})]
 
     def draw(self, curve: Quantiles) -> Axes:
@@ -80,7 +80,7 @@ class ThresholdsView:
         from ..display import numeral
 
         words = "count: records below x, among those that have a value; error: standard error of the noise"
-        also, found = covered(curve.face, self.sure, "intervals, all at once,", ends_of(curve.intervals))
+        also, found = covered(curve.privacy, self.sure, "intervals, all at once,", ends_of(curve.intervals))
         if curve.holds_all:
             words += f"\nbelow {numeral(curve.grid.upper)}, the last edge, are all records: values above are clamped"
         return [Shown(f"{words}\n{also}", {"x": curve.x, "count": curve.count, "error": curve.error, **found})]
@@ -105,7 +105,7 @@ class QuantileView:
             "x": [standing(curve.x, *curve.cell, known_to=curve.upper - curve.lower)],
         }
         sure = Covering(curve.level, self.population and curve.population is not None)
-        words, ends = covered(curve.face, sure, "interval", curve.ends)
+        words, ends = covered(curve.privacy, sure, "interval", curve.ends)
         return [Shown(words, {**columns, **ends})]
 
     def draw(self, curve: Quantile) -> Axes:
@@ -130,7 +130,7 @@ class HistogramView:
         if len(curve.count) >= MOST_BANDED:
             return [Shown(_error_of(curve), columns, MOST_BARS)]
         ends = ends_of(curve.intervals, at=at)
-        words, found = covered(curve.face, self.sure, "intervals, all at once,", ends)
+        words, found = covered(curve.privacy, self.sure, "intervals, all at once,", ends)
         return [Shown(f"{_error_of(curve)}{_joined(curve, at)}\n{words}", {**columns, **found}, MOST_BARS)]
 
     def draw(self, curve: Histogram) -> Axes:

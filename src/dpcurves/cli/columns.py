@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from .answer import Terms, answer
+from .ask_file import Terms, answer
 from .column_views import (
     CdfView,
     HistogramsView,

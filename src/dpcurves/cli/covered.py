@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..curves.covering import Ends
-    from ..release import Face
+    from ..release import PrivacyStatement
 
 
-def covered(face: Face, sure: Covering, what: str, ends: Ends) -> tuple[str, dict[str, ArrayLike]]:
+def covered(privacy: PrivacyStatement, sure: Covering, what: str, ends: Ends) -> tuple[str, dict[str, ArrayLike]]:
     """What is said above a table, and the columns of lower and upper ends: for these records, and for the population.
 
     Args:
-        face: Of the curve: where a unit may have several records nothing is said of the population.
+        privacy: Of the curve: where a unit may have several records nothing is said of the population.
         sure: The level, and whether the population is spoken of.
         what: The kind, as ``band``.
         ends: Lower and upper ends.
@@ -26,14 +26,14 @@ def covered(face: Face, sure: Covering, what: str, ends: Ends) -> tuple[str, dic
     from ..curves.covering import SEVERAL, scopes
     from ..display import covering
 
-    whom = scopes(face, population=sure.population)
+    whom = scopes(privacy, population=sure.population)
     words = "; ".join(f"{name.split()[-1]}: {covering(sure.level, what, name)}" for name in whom)
     columns = {
         f"{name.split()[-1]}: {side}": end
         for name, asked in whom.items()
         for side, end in zip(("lower", "upper"), ends(sure.level, population=asked), strict=True)
     }
-    return (f"{words}\n{SEVERAL}" if sure.population and face.rows_per_unit != 1 else words), columns
+    return (f"{words}\n{SEVERAL}" if sure.population and privacy.rows_per_unit != 1 else words), columns
 
 
 def drawn(curve: Any, sure: Covering, size: tuple[float, float] | None = None) -> Axes:

@@ -60,4 +60,4 @@ def _show(question: Question[Any], curve: Any, view: View[Any], output: Output) 
     screen = output.terminal()
     say(screen, str(question))
     for shown in tables:
-        say(screen, *filter(None, [shown.headline]), curve_table(shown.columns, curve.face, most=shown.most))
+        say(screen, *filter(None, [shown.headline]), curve_table(shown.columns, curve.privacy, most=shown.most))

@@ -69,7 +69,7 @@ class Output:
         Raises:
             Misuse: it is too high for as many draws.
         """
-        from ..postprocess.generator import DRAWS
+        from ..postprocess.inference.simulation_seed import DRAWS
 
         level, highest = self.certainty(), (DRAWS - 1) / (DRAWS + 1)
         if level > highest:
@@ -82,7 +82,7 @@ class Output:
         Raises:
             Misuse: the level is too high for as many draws.
         """
-        from ..postprocess.generator import DRAWS
+        from ..postprocess.inference.simulation_seed import DRAWS
 
         level, highest = self.simulated(), (DRAWS - 3) / (DRAWS + 1)
         if self.population and level > highest:

@@ -39,12 +39,22 @@ Each turn asks what the answers before make worth asking: it is shown as for rec
 number is private, as for all cells. A curve is read from all turns together."""
 ASKED = MappingProxyType(
     {
-        "CountQuery": "counts", "PartitionQuery": "counts", "SplitQuery": "boxes", "RangeQuery": "thresholds",
-        "SumQuery": "sums", "CutQuery": "cuts", "MedianQuery": "cuts", "AboveQuery": "comparisons",
-        "BoundQuery": "bounds", "MergeQuery": "merges", "RegionQuery": "counts", "BucketQuery": "buckets",
-        "MisfitQuery": "boxes", "WaveletQuery": "wavelets",
+        "CountQuery": "counts",
+        "PartitionQuery": "counts",
+        "TreePartitionQuery": "boxes",
+        "PrefixQuery": "thresholds",
+        "SumQuery": "sums",
+        "QuantileCutsQuery": "cuts",
+        "MedianQuery": "cuts",
+        "ThresholdQuery": "comparisons",
+        "CoverageQuery": "bounds",
+        "MergePartitionQuery": "merges",
+        "RegionQuery": "counts",
+        "IntervalPartitionQuery": "buckets",
+        "WorstBoxQuery": "boxes",
+        "WaveletQuery": "wavelets",
     }
-)  # fmt: skip
+)
 
 
 def cdf(cells: HintedCells, split: Split, price: Price, promise: Promise, units: Units) -> None:
@@ -116,7 +126,7 @@ def calibration(groups: Groups, cells: Cells, price: Price, promise: Promise, un
     Example: dpcurves plan calibration --units 100000 --epsilon 1 --adjacency replace-one
     """
     from ..curves import CalibrationQuestion
-    from ..curves.score_groups import SCORES
+    from ..curves.turns.score_groups import SCORES
 
     _rehearse(CalibrationQuestion("label", "score", groups.number, cells.declared_or(SCORES)), price, promise, units)
 
@@ -127,7 +137,7 @@ def hosmer_lemeshow(groups: TestedGroups, cells: Cells, price: Price, promise: P
     Example: dpcurves plan hosmer-lemeshow --units 100000 --epsilon 1 --adjacency replace-one
     """
     from ..curves import HosmerLemeshowQuestion
-    from ..curves.score_groups import SCORES
+    from ..curves.turns.score_groups import SCORES
 
     _rehearse(HosmerLemeshowQuestion("label", "score", groups.number, cells.declared_or(SCORES)), price, promise, units)
 
@@ -138,7 +148,7 @@ def binned_residuals(bins: MostBins, cells: Cells, price: Price, promise: Promis
     Example: dpcurves plan binned-residuals --units 100000 --epsilon 1 --adjacency replace-one
     """
     from ..curves import BinnedResidualsQuestion
-    from ..curves.score_groups import SCORES
+    from ..curves.turns.score_groups import SCORES
     from ..privacy import PUBLIC_MODEL
 
     grid = cells.declared_or(SCORES)
@@ -167,10 +177,10 @@ def bounds(covered: Covered, price: Price, promise: Promise, units: Units) -> No
     Example: dpcurves plan bounds --units 100000 --coverage 0.95 --epsilon 0.1 --adjacency replace-one
     """
     from ..curves import BoundsQuestion
-    from ..release import Compared
+    from ..laws import ThresholdAnswers
 
     (plan,) = _rehearse(BoundsQuestion("value", 1.0, covered.share), price, promise, units)
-    if isinstance(plan.law, Compared):
+    if isinstance(plan.law, ThresholdAnswers):
         say(terminal(), f"{ALPHA}: {plan.law.alpha(0.05):.4g}")
 
 
@@ -215,8 +225,8 @@ def _turns(first: int, number: int) -> str:
 
 
 def _line(plan: Plan, units: int | None) -> tuple[str, ...]:
-    # A sum is kept in steps of a lattice; a record adds `reach` steps at most, and 1 to a count.
-    error = plan.error / plan.query.reach
+    # A sum is kept in steps of a lattice; a record adds `per_record_sensitivity` steps at most, and 1 to a count.
+    error = plan.error / plan.query.per_record_sensitivity
     share = f"{error / units:.4%}" if units and error else ""
     asked = ASKED.get(type(plan.query).__name__, "answers")
     return asked, str(plan.loss), f"{error:.4g}" if error else "", share, plan.made_by

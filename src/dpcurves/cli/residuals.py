@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from .answer import Terms, answer
+from .ask_file import Terms, answer
 from .literals import amount, chosen
 from .output import Output
 from .refusal import Misuse

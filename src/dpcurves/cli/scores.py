@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from .answer import Terms, answer
+from .ask_file import Terms, answer
 from .output import Output
 from .table_options import Cells, Groups, Judged, MostBins, Scored, TestedGroups, Thresholded
 from .views import BinnedResidualsView, CalibrationView, HosmerLemeshowView, RocView
@@ -39,7 +39,7 @@ def calibration(scored: Scored, groups: Groups, cells: Cells, terms: Terms, outp
     Example: dpcurves calibration scored.parquet --label late --score p_late --epsilon 1 --adjacency replace-one
     """
     from ..curves import CalibrationQuestion
-    from ..curves.score_groups import SCORES
+    from ..curves.turns.score_groups import SCORES
 
     sure = output.covering()
     question = CalibrationQuestion(
@@ -57,7 +57,7 @@ def hosmer_lemeshow(scored: Scored, groups: TestedGroups, cells: Cells, terms: T
     Example: dpcurves hosmer-lemeshow scored.parquet --label late --score p_late --epsilon 1 --adjacency replace-one
     """
     from ..curves import HosmerLemeshowQuestion
-    from ..curves.score_groups import SCORES
+    from ..curves.turns.score_groups import SCORES
 
     sure = output.covering()
     question = HosmerLemeshowQuestion(
@@ -76,7 +76,7 @@ def binned_residuals(judged: Judged, bins: MostBins, cells: Cells, terms: Terms,
     --adjacency replace-one
     """
     from ..curves import BinnedResidualsQuestion
-    from ..curves.score_groups import SCORES
+    from ..curves.turns.score_groups import SCORES
 
     question = BinnedResidualsQuestion(
         judged.label, judged.score, judged.declared(), bins.number, grid=cells.declared_or(SCORES),

@@ -18,9 +18,9 @@ from .terminal import say, terminal
 from .waiting import filling
 
 if TYPE_CHECKING:
-    from ..aggregator import Task
-    from ..aggregator.batch import Earlier
     from ..data import Axis, Categories
+    from ..two_servers import Task
+    from ..two_servers.batch import Earlier
     from .option_groups import Command
 
 
@@ -91,7 +91,7 @@ class Before:
 
     def meant(self) -> Earlier:
         """What the servers are told."""
-        from ..aggregator.batch import Earlier
+        from ..two_servers.batch import Earlier
 
         return chosen("earlier", self.earlier, {"keep": Earlier.STAYS, "replace": Earlier.GIVES_WAY})
 
@@ -104,10 +104,10 @@ def aggregator(running: Running) -> None:
     Example: dpcurves aggregator --party 0 --task task.json --identity a0 --store sqlite:///a0/a0.db
     """
     require_extra()
-    from ..aggregator import Task
-    from ..aggregator.door import Limits
-    from ..aggregator.identity import Identity
-    from ..aggregator.launch import Address, Aggregator
+    from ..two_servers import Task
+    from ..two_servers.door import Limits
+    from ..two_servers.identity import Identity
+    from ..two_servers.launch import Address, Aggregator
 
     require_lasting(running.store)
     tasks, party = [Task.read(file) for file in running.task.split(",")], running.number()
@@ -131,7 +131,7 @@ def contribute(source: Source, document: Document, bearer: Bearer, renamed: Rena
     Example: dpcurves contribute flights.csv --task task.json --ticket tickets/owner-1
     """
     require_extra()
-    from ..aggregator.owner import Contribution, bearer_of, read_places
+    from ..two_servers.owner import Contribution, bearer_of, read_places
 
     task, ticket = document.read(), Path(bearer.ticket)
     owner = bearer_of(task, ticket)

@@ -12,9 +12,10 @@ from .refusal import Misuse, named
 
 if TYPE_CHECKING:
     from ..curves import Cuts
-    from ..data import Categories, Grid, Hint
+    from ..data import Categories, Grid
     from ..data.axis import Category
     from ..privacy import Model
+    from ..queries import Hint
 
 NO_GRID = "grid: give --grid lower:upper:cells (or --edges); bounds are declared, never read off data"
 
@@ -106,7 +107,7 @@ class HintedCells(Cells):
         Raises:
             Misuse: it is another word.
         """
-        from ..data import Hint
+        from ..queries import Hint
 
         return None if self.hint is None else chosen("hint", self.hint, {known.value: known for known in Hint})
 

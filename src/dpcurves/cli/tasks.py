@@ -17,9 +17,9 @@ from .terminal import say, terminal
 from .waiting import waiting
 
 if TYPE_CHECKING:
-    from ..aggregator import Server, Task
     from ..data import Categories
     from ..trust import Owners
+    from ..two_servers import Server, Task
     from .option_groups import Command
 
 NEEDED = ("fastapi", "uvicorn", "cryptography.hazmat.primitives.hpke")
@@ -51,7 +51,7 @@ class Classes:
 
     def declared(self) -> Categories | None:
         """The two classes; None: no label."""
-        from ..curves.labels import labels
+        from ..curves.turns.labels import labels
 
         if self.label is None:
             return None
@@ -91,7 +91,7 @@ class Parties:
         Raises:
             Misuse: there are not two.
         """
-        from ..aggregator.identity import read_server
+        from ..two_servers.identity import read_server
 
         files = self.servers.split(",")
         if len(files) != 2:
@@ -108,7 +108,7 @@ class Document:
 
     def read(self) -> Task:
         """The task."""
-        from ..aggregator import Task
+        from ..two_servers import Task
 
         return Task.read(self.task)
 
@@ -134,7 +134,7 @@ def identity(place: Place) -> None:
     Example: dpcurves task identity a0 --url https://127.0.0.1:8701
     """
     require_extra()
-    from ..aggregator.identity import PUBLIC, Identity
+    from ..two_servers.identity import PUBLIC, Identity
 
     made = Identity.found(Path(place.folder), place.url)
     say(terminal(), f"written: {made.folder / PUBLIC} (public); the keys beside it are secret")
@@ -149,10 +149,10 @@ def create(column: Column, cells: Cells, classes: Classes, price: Price, parties
     --servers a0/server.json,a1/server.json --owners 5 --out task.json --tickets tickets
     """
     require_extra()
-    from ..aggregator import Task
-    from ..aggregator.founding import found
-    from ..aggregator.statement import statement
-    from ..aggregator.ticket import Role
+    from ..two_servers import Task
+    from ..two_servers.new_task import found
+    from ..two_servers.statement import statement
+    from ..two_servers.ticket import Role
 
     draft = Task(
         parties.name, column.column, cells.declared(), classes.declared(), price.loss(),
@@ -173,7 +173,7 @@ def show(document: Document) -> None:
     Example: dpcurves task show --task task.json
     """
     require_extra()
-    from ..aggregator.statement import statement
+    from ..two_servers.statement import statement
 
     say(terminal(), *statement(document.read()))
 
@@ -186,8 +186,8 @@ def close(document: Document, bearer: Bearer) -> None:
     Example: dpcurves task close --task task.json --ticket tickets/coordinator-1
     """
     require_extra()
-    from ..aggregator.analyst import close as close_task
-    from ..aggregator.ticket import Role, Ticket
+    from ..two_servers.analyst import close as close_task
+    from ..two_servers.ticket import Role, Ticket
 
     task = document.read()
     with waiting("the servers agree on the reports"):

@@ -13,13 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
-    from ..curves import (
-        ROC,
-        BinnedResiduals,
-        Calibration,
-        HosmerLemeshow,
-        RocThresholds,
-    )
+    from ..curves import ROC, BinnedResiduals, Calibration, HosmerLemeshow, RocThresholds
 
 Curve = TypeVar("Curve", contravariant=True)
 
@@ -73,7 +67,7 @@ class CalibrationView:
         """Predicted and observed, with intervals of the latter."""
         from ..curves.covering import EACH, ends_of
 
-        words, ends = covered(curve.face, self.sure, EACH, ends_of(curve.intervals))
+        words, ends = covered(curve.privacy, self.sure, EACH, ends_of(curve.intervals))
         columns = {"prob_pred": curve.prob_pred, "prob_true": curve.prob_true, "count": curve.count, **ends}
         return [Shown(words, columns)]
 
@@ -95,7 +89,7 @@ class HosmerLemeshowView:
         from ..curves.covering import EACH, ends_of
         from ..display import numeral
 
-        words, ends = covered(curve.face, self.sure, EACH, ends_of(curve.intervals))
+        words, ends = covered(curve.privacy, self.sure, EACH, ends_of(curve.intervals))
         columns = {
             "lower": curve.edges[:-1], "upper": curve.edges[1:], "count": curve.count,
             "positives": curve.observed, "expected": curve.expected, **ends,

@@ -2,6 +2,8 @@
 
 from .binned_residuals import BinnedResiduals, BinnedResidualsQuestion
 from .bins import Bins
+from .bounds import Bounds, BoundsQuestion
+from .bounds_2d import PlaneBounds, PlaneBoundsQuestion
 from .by_category import ByCategory
 from .calibration import Calibration, CalibrationQuestion
 from .cdf import CDF, CdfQuestion
@@ -12,17 +14,15 @@ from .distances import energy_distance, ks_distance, wasserstein_distance
 from .histogram import Histogram, HistogramQuestion
 from .hosmer_lemeshow import HosmerLemeshow, HosmerLemeshowQuestion
 from .notes import CurveWarning
-from .plane_bounds import PlaneBounds, PlaneBoundsQuestion
-from .private_bounds import Bounds, BoundsQuestion
 from .quantile import Quantile, QuantileQuestion
 from .quantiles import Quantiles, QuantilesQuestion
 from .question import Continued, Question
 from .residual_plot import ResidualPlot, ResidualPlotQuestion
 from .roc import ROC, RocQuestion
-from .roc_cuts import Cuts
 from .roc_thresholds import RocThresholds, RocThresholdsQuestion
 from .smooth_auc import SmoothAuc, SmoothAucQuestion
 from .thresholds import Thresholds, ThresholdsQuestion
+from .turns.roc_cuts import Cuts
 
 __all__ = [
     "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds",

@@ -9,24 +9,24 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import display
-from ..data import Axis, CutQuery, Grid, MergeQuery, Outside
+from ..arrays import FloatArray
+from ..data import Axis, Grid, Outside
 from ..data.axis import Category
 from ..postprocess import mean_residuals, residual_envelope
 from ..privacy import Model, ReplaceOne, declared
-from ..release import Face, Release, Setting, Step
-from .labels import labels
+from ..queries import MergePartitionQuery, QuantileCutsQuery
+from ..release import PrivacyStatement, Release, Setting, Step
 from .notes import notes_on_dependence
-from .question import card_of, face_of
+from .question import card_of, statement_of
 from .result import Result
-from .score_groups import SCORES, ScoreGroups, Shares, groups_of, measured, noise_of_a_count
+from .turns.labels import labels
+from .turns.score_groups import SCORES, ScoreGroups, Shares, groups_of, measured, noise_of_a_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FloatArray = NDArray[np.float64]
 CUTS, MERGES, COUNTS, SUMS = Fraction(3, 20), Fraction(1, 10), Fraction(3, 5), Fraction(3, 20)
 LEVEL = 0.95
 """The chance that a bin of a right model is within the envelope."""
@@ -45,7 +45,7 @@ class BinnedResiduals(Result):
         envelope: How far from zero 95 of 100 residuals stay if the model is right for the population: it holds noise
             and sampling, and takes records as independent.
         edges: Where the bins lie, of shape ``(bins + 1,)``.
-        face: What stands on every picture.
+        privacy: What stands on every picture.
         groups: What all this was read from.
     """
 
@@ -54,16 +54,16 @@ class BinnedResiduals(Result):
     count: FloatArray
     envelope: FloatArray
     edges: FloatArray
-    face: Face
+    privacy: PrivacyStatement
     groups: ScoreGroups
 
     @classmethod
-    def read(cls, groups: ScoreGroups, face: Face) -> BinnedResiduals:
+    def read(cls, groups: ScoreGroups, privacy: PrivacyStatement) -> BinnedResiduals:
         """From released bins."""
-        released, face = groups.released, face.noted(*groups.notes, *notes_on_dependence(face))
+        released, privacy = groups.released, privacy.noted(*groups.notes, *notes_on_dependence(privacy))
         within = residual_envelope(released, *groups.draws(None), LEVEL)
         count = np.maximum(released.count, 0.0)
-        return cls(released.mean, mean_residuals(released), count, within, groups.grid.edges, face, groups)
+        return cls(released.mean, mean_residuals(released), count, within, groups.grid.edges, privacy, groups)
 
     @property
     def outside(self) -> float:
@@ -73,7 +73,7 @@ class BinnedResiduals(Result):
     def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
         """Draw mean residuals against mean predictions, inside their envelope."""
         return display.draw_binned_residuals(
-            self.prob_pred, self.residual, self.envelope, self.count, self.face, ax=ax, name=name
+            self.prob_pred, self.residual, self.envelope, self.count, self.privacy, ax=ax, name=name
         )
 
     def to_frame(self) -> Any:
@@ -82,13 +82,13 @@ class BinnedResiduals(Result):
 
     def to_json(self) -> str:
         """The published format (``kind`` is ``binned-residuals``)."""
-        return display.envelope("binned-residuals", self._arrays(), self.face, self.groups.to_json())
+        return display.envelope("binned-residuals", self._arrays(), self.privacy, self.groups.to_json())
 
     @classmethod
     def from_json(cls, text: str) -> BinnedResiduals:
         """What `to_json` wrote."""
         opened = display.opened(text, "binned-residuals")
-        return cls.read(ScoreGroups.from_json(opened.evidence), opened.face)
+        return cls.read(ScoreGroups.from_json(opened.evidence), opened.privacy)
 
     def _arrays(self) -> dict[str, FloatArray]:
         return {
@@ -100,7 +100,7 @@ class BinnedResiduals(Result):
 
     def _repr_html_(self) -> str:
         rows = [("bins", str(len(self.count))), ("outside the envelope", f"{self.outside:.0%}")]
-        return card_of("Binned residuals", self.plot, rows, self.face)
+        return card_of("Binned residuals", self.plot, rows, self.privacy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,19 +139,19 @@ class BinnedResidualsQuestion:
         declared(self.model)
         object.__setattr__(self, "bins", groups_of(self.bins, self.grid, name="bins"))
         if self.least is not None:
-            MergeQuery((Axis(self.score, self.grid),), self.least)
+            MergePartitionQuery((Axis(self.score, self.grid),), self.least)
 
     def steps(self, setting: Setting) -> Generator[Step, Release, BinnedResiduals]:
         """Cuts, merges, counts, sums."""
         classes = labels(self.label, self.pos_label, self.neg_label)
         score = Axis(self.score, self.grid.with_outside(Outside.CLAMPED))
         least = self.least if self.least is not None else least_records(setting)
-        cuts = yield Step(CutQuery((score,), self._pieces(setting, least)), CUTS)
+        cuts = yield Step(QuantileCutsQuery((score,), self._pieces(setting, least)), CUTS)
         fine = Axis(self.score, score.grid.cut(cuts.values))
-        merges = yield Step(MergeQuery((fine,), least), MERGES)
+        merges = yield Step(MergePartitionQuery((fine,), least), MERGES)
         bins = merged(fine.grid, merges.values)
         groups, releases = yield from measured(classes, self.score, bins, Shares(CUTS, COUNTS, SUMS))
-        return BinnedResiduals.read(groups, face_of((cuts, merges, *releases), self.model.value))
+        return BinnedResiduals.read(groups, statement_of((cuts, merges, *releases), self.model.value))
 
     def __str__(self) -> str:
         return f"binned residuals of {self.score} for {self.label}"

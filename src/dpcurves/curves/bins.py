@@ -10,20 +10,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import display
+from ..arguments import chance
+from ..arrays import FloatArray
 from ..data import Grid, Outside
 from ..postprocess import mean_counts, simultaneous_errors
-from ..privacy.given import chance
 from .covering import ends_of, pictured, scopes, shades
-from .prefixes import Prefixes
 from .question import card_of, require_independent
 from .result import Result
+from .turns.prefixes import Prefixes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..release import Face
+    from ..release import PrivacyStatement
 
-FloatArray = NDArray[np.float64]
 
 ROUNDING = 1e-6  # of the width of a cell
 MOST_NAMED = 10
@@ -43,7 +43,7 @@ class Bins(Result):
         share: Of the records that have a value, of shape ``(bins,)``.
         total: How many records have a value: estimated unless public.
         label: What the x axis shows.
-        face: What stands on every picture.
+        privacy: What stands on every picture.
         prefixes: The evidence that the curve was read from.
     """
 
@@ -51,11 +51,11 @@ class Bins(Result):
     share: FloatArray
     total: float
     label: str
-    face: Face
+    privacy: PrivacyStatement
     prefixes: Prefixes
 
     @classmethod
-    def along(cls, prefixes: Prefixes, bins: SupportsIndex | ArrayLike, label: str, face: Face) -> Bins:
+    def along(cls, prefixes: Prefixes, bins: SupportsIndex | ArrayLike, label: str, privacy: PrivacyStatement) -> Bins:
         """So many bins of about one width, or those between such edges, of readings along a grid.
 
         Edges that are none of the grid are moved to the nearest one, which a note says.
@@ -66,7 +66,7 @@ class Bins(Result):
         grid = prefixes.grid
         at, notes = bin_edges(bins, grid)
         share = np.diff(prefixes.shares[at])
-        return cls(grid.edges[at], share, prefixes.total, label, face.noted(*notes), prefixes)
+        return cls(grid.edges[at], share, prefixes.total, label, privacy.noted(*notes), prefixes)
 
     @property
     def count(self) -> FloatArray:
@@ -89,7 +89,7 @@ class Bins(Result):
         level = chance("level", level)
         if not population:
             return self._around(level, generator)
-        require_independent(self.face)
+        require_independent(self.privacy)
         least, most = self.total * self._around((1 + level) / 2, generator).T
         ends = mean_counts(least, most, self.total, (1 - level) / 2 / len(self.share))
         return np.minimum(ends / self.total, 1.0)
@@ -121,10 +121,10 @@ class Bins(Result):
 
         Where bins are of unequal width, heights are shares per unit of x. Spends nothing, however often it is called.
         """
-        whom = scopes(self.face, population=population)
-        face, level = pictured(self.face, level, len(self.x), population=population)
+        whom = scopes(self.privacy, population=population)
+        privacy, level = pictured(self.privacy, level, len(self.x), population=population)
         shaded = shades(whom, level, "intervals, all at once,", ends_of(self.intervals))
-        return display.draw_bins(self.x, self.share, face, label=self.label, shades=shaded, ax=ax, name=name)
+        return display.draw_bins(self.x, self.share, privacy, label=self.label, shades=shaded, ax=ax, name=name)
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """Columns ``left``, ``right``, ``share`` and ``count``; with a `level`, its ``lower`` and ``upper``."""
@@ -138,7 +138,7 @@ class Bins(Result):
         question = {"label": self.label, "outside": grid.outside.name, "edges": grid.edges.tolist()}
         releases = [turn.to_json() for turn in self.prefixes.turns]
         arrays = {"x": self.x, "share": self.share}
-        return display.envelope("bins", arrays, self.face, {"question": question, "releases": releases})
+        return display.envelope("bins", arrays, self.privacy, {"question": question, "releases": releases})
 
     @classmethod
     def from_json(cls, text: str) -> Bins:
@@ -147,14 +147,14 @@ class Bins(Result):
         question = opened.evidence["question"]
         grid = Grid.from_edges(question["edges"], outside=Outside[question["outside"]])
         prefixes = Prefixes.from_json(opened.evidence["releases"], grid)
-        return cls.along(prefixes, opened.arrays["x"], question["label"], opened.face)
+        return cls.along(prefixes, opened.arrays["x"], question["label"], opened.privacy)
 
     def _in_short(self) -> tuple[str, ...]:
         return (self.label, f"{len(self.share)} bins")
 
     def _repr_html_(self) -> str:
         rows = [("bins", display.numeral(len(self.share)))]
-        return card_of(f"Histogram of {self.label}", self.plot, rows, self.face)
+        return card_of(f"Histogram of {self.label}", self.plot, rows, self.privacy)
 
 
 def bin_edges(bins: SupportsIndex | ArrayLike, grid: Grid) -> tuple[NDArray[np.int64], tuple[str, ...]]:

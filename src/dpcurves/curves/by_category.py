@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .. import display
 from ..data.axis import Category
-from ..release import Face
+from ..release import PrivacyStatement
 from ..release.evidence import Evidence
 from .question import card_of
 from .result import Result
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SHARE = re.compile(r"(\d+)%(.*)", re.DOTALL)
 MOST_NAMED = 6
 Read = TypeVar("Read", covariant=True)
-Curve = TypeVar("Curve", bound=Any)  # a curve with `face`, `plot`, `to_frame` and `to_json`
+Curve = TypeVar("Curve", bound=Any)  # a curve with `privacy`, `plot`, `to_frame` and `to_json`
 
 
 class Readable(Protocol[Read]):
@@ -56,10 +56,10 @@ class ByCategory(Result, Mapping[Category, Curve]):
         return len(self._curves)
 
     @property
-    def face(self) -> Face:
+    def privacy(self) -> PrivacyStatement:
         """Return what all curves share; their notes name the category."""
-        face: Face = next(iter(self._curves.values())).face
-        return replace(face, notes=together({str(name): curve.notes for name, curve in self._curves.items()}))
+        privacy: PrivacyStatement = next(iter(self._curves.values())).privacy
+        return replace(privacy, notes=together({str(name): curve.notes for name, curve in self._curves.items()}))
 
     def plot(self, ax: Axes | None = None, *, level: float | None = 0.95, population: bool = True) -> Axes:
         """All curves in one picture, or beside each other where they are many.
@@ -71,7 +71,7 @@ class ByCategory(Result, Mapping[Category, Curve]):
         names = [f"{self.column} {category}" for category in self._curves]
         if len(names) > display.MOST_TOGETHER:
             draw = [partial(_drawn, curve, shaded) for curve in self._curves.values()]
-            return display.draw_small(names, draw, self.face, ax=ax)
+            return display.draw_small(names, draw, self.privacy, ax=ax)
         for name, curve in zip(names, self._curves.values(), strict=True):
             ax = curve.plot(ax=ax, name=name, **shaded)
         if ax is None:
@@ -82,7 +82,7 @@ class ByCategory(Result, Mapping[Category, Curve]):
         """The curves under their categories (``kind`` is ``curves``)."""
         curves = {str(category): curve.to_json() for category, curve in self._curves.items()}
         question = {"by": self.column, "categories": list(self._curves)}
-        return display.bundle(curves, self.face, {"question": question, "releases": []})
+        return display.bundle(curves, self.privacy, {"question": question, "releases": []})
 
     @classmethod
     def from_json(cls, text: str, kind: type[Readable[Curve]]) -> ByCategory[Curve]:
@@ -118,7 +118,7 @@ class ByCategory(Result, Mapping[Category, Curve]):
         return self.column, f"{len(self)} categories"
 
     def _repr_html_(self) -> str:
-        return card_of(f"By {self.column}", self.plot, [("categories", str(len(self)))], self.face)
+        return card_of(f"By {self.column}", self.plot, [("categories", str(len(self)))], self.privacy)
 
 
 def _drawn(curve: Any, shaded: Mapping[str, Any], ax: Axes) -> None:

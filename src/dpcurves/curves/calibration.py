@@ -8,23 +8,22 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import display
+from ..arrays import FloatArray
 from ..data import Axis, Grid
 from ..data.axis import Category
 from ..postprocess import share_intervals
-from ..release import Face, Release, Setting, Step
+from ..release import PrivacyStatement, Release, Setting, Step
 from .covering import EACH, ends_of, pictured, scopes, shades
-from .labels import labels
-from .question import card_of, face_of
+from .question import card_of, statement_of
 from .result import Result
-from .score_groups import SCORES, ScoreGroups, Shares, grouped, groups_of
+from .turns.labels import labels
+from .turns.score_groups import SCORES, ScoreGroups, Shares, grouped, groups_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FloatArray = NDArray[np.float64]
 SHARES = Shares(cuts=Fraction(1, 5), counts=Fraction(3, 5), sums=Fraction(1, 5))
 
 
@@ -37,7 +36,7 @@ class Calibration(Result):
         prob_true: Share of positives in each group, in [0, 1], of the same shape.
         count: Records in each group, never below zero.
         edges: Where the groups lie, of shape ``(groups + 1,)``.
-        face: What stands on every picture.
+        privacy: What stands on every picture.
         groups: What the curve was read from.
     """
 
@@ -45,15 +44,15 @@ class Calibration(Result):
     prob_true: FloatArray
     count: FloatArray
     edges: FloatArray
-    face: Face
+    privacy: PrivacyStatement
     groups: ScoreGroups
 
     @classmethod
-    def read(cls, groups: ScoreGroups, face: Face) -> Calibration:
+    def read(cls, groups: ScoreGroups, privacy: PrivacyStatement) -> Calibration:
         """From released groups."""
-        released, face = groups.released, face.noted(*groups.notes)
+        released, privacy = groups.released, privacy.noted(*groups.notes)
         true = np.clip(released.positive / np.maximum(released.count, 1.0), 0.0, 1.0)
-        return cls(released.mean, true, np.maximum(released.count, 0.0), groups.grid.edges, face, groups)
+        return cls(released.mean, true, np.maximum(released.count, 0.0), groups.grid.edges, privacy, groups)
 
     def intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
@@ -73,7 +72,7 @@ class Calibration(Result):
         Raises:
             ValueError: `level` is no chance; or for the population, units have several records.
         """
-        return self.groups.intervals(share_intervals, level, self.face, population=population, generator=generator)
+        return self.groups.intervals(share_intervals, level, self.privacy, population=population, generator=generator)
 
     def plot(
         self,
@@ -84,11 +83,11 @@ class Calibration(Result):
         name: str | None = None,
     ) -> Axes:
         """Draw the curve beside the diagonal, with intervals for these records and for the `population`."""
-        whom = scopes(self.face, population=population)
-        face, level = pictured(self.face, level, len(self.count), population=population)
+        whom = scopes(self.privacy, population=population)
+        privacy, level = pictured(self.privacy, level, len(self.count), population=population)
         shaded = shades(whom, level, EACH, ends_of(self.intervals))
         return display.draw_calibration(
-            self.prob_pred, self.prob_true, self.count, face, shades=shaded, ax=ax, name=name
+            self.prob_pred, self.prob_true, self.count, privacy, shades=shaded, ax=ax, name=name
         )
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
@@ -101,19 +100,19 @@ class Calibration(Result):
     def to_json(self) -> str:
         """The published format (``kind`` is ``calibration``)."""
         arrays = {"prob_pred": self.prob_pred, "prob_true": self.prob_true, "count": self.count}
-        return display.envelope("calibration", arrays, self.face, self.groups.to_json())
+        return display.envelope("calibration", arrays, self.privacy, self.groups.to_json())
 
     @classmethod
     def from_json(cls, text: str) -> Calibration:
         """The curve that `to_json` wrote."""
         opened = display.opened(text, "calibration")
-        return cls.read(ScoreGroups.from_json(opened.evidence), opened.face)
+        return cls.read(ScoreGroups.from_json(opened.evidence), opened.privacy)
 
     def _in_short(self) -> tuple[str, ...]:
         return (f"{len(self.count)} groups",)
 
     def _repr_html_(self) -> str:
-        return card_of("Calibration curve", self.plot, self._summary(), self.face, size=display.SQUARE)
+        return card_of("Calibration curve", self.plot, self._summary(), self.privacy, size=display.SQUARE)
 
     def _summary(self) -> list[tuple[str, str]]:
         return [("groups", str(len(self.count))), ("records", f"{self.count.sum():,.0f}")]
@@ -148,7 +147,7 @@ class CalibrationQuestion:
         """Cuts, counts, sums."""
         classes = labels(self.label, self.pos_label, self.neg_label)
         groups, releases = yield from grouped(classes, Axis(self.score, self.grid), self.groups, SHARES)
-        return Calibration.read(groups, face_of(releases, self.model))
+        return Calibration.read(groups, statement_of(releases, self.model))
 
     def __str__(self) -> str:
         return f"calibration curve of {self.score} for {self.label}"

@@ -8,29 +8,30 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import display
-from ..data import Axis, Categories, Grid, Hint, Outside, Read
+from ..arguments import chance, share
+from ..arrays import FloatArray
+from ..data import Axis, Categories, Grid, Outside
 from ..display import RECORDS, span, standing
 from ..postprocess import Band, cell_at, ends_at, inside, inverse_at, population_band, simultaneous_band, value_at
-from ..postprocess.interpolate import numbers
-from ..privacy.given import chance, share
-from ..release import Evidence, Face, Release, Setting, Step
+from ..postprocess.shape.interpolate import numbers
+from ..queries import Hint, Read
+from ..release import Evidence, PrivacyStatement, Release, Setting, Step
 from .bins import Bins
-from .counted import axis_label, counted, hint_of, hinted, in_words
 from .covering import pictured, scopes, shades
 from .end_notes import notes_on_ends
 from .notes import warn_of
-from .prefixes import Prefixes
-from .question import card_of, face_of, require_independent
-from .refining import is_worth_looking, refining
+from .question import card_of, require_independent, statement_of
 from .result import Result
+from .turns.adaptive_refinement import is_worth_looking, refining
+from .turns.one_table import axis_label, counted, hint_of, hinted, in_words
+from .turns.prefixes import Prefixes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FloatArray = NDArray[np.float64]
 LEVEL = 0.95
 """The level of intervals on cards."""
 
@@ -48,7 +49,7 @@ class CDF(Result):
             edge is closed: records on it are below, and so are all above it, where they are clamped.
         count: How many records have a value: estimated unless public.
         label: What the x axis shows.
-        face: What stands on every picture of the curve.
+        privacy: What stands on every picture of the curve.
         prefixes: The evidence that the curve was read from.
     """
 
@@ -56,18 +57,18 @@ class CDF(Result):
     y: FloatArray
     count: float
     label: str
-    face: Face
+    privacy: PrivacyStatement
     prefixes: Prefixes
 
     @classmethod
-    def read(cls, evidence: Evidence, grid: Grid, label: str, face: Face) -> CDF:
+    def read(cls, evidence: Evidence, grid: Grid, label: str, privacy: PrivacyStatement) -> CDF:
         """From counts of one row of cells."""
-        return cls.along(Prefixes(evidence, grid), label, face)
+        return cls.along(Prefixes(evidence, grid), label, privacy)
 
     @classmethod
-    def along(cls, prefixes: Prefixes, label: str, face: Face) -> CDF:
+    def along(cls, prefixes: Prefixes, label: str, privacy: PrivacyStatement) -> CDF:
         """From readings along a grid, of one turn or of several."""
-        noted = face.noted(*notes_on_ends(prefixes))
+        noted = privacy.noted(*notes_on_ends(prefixes))
         return cls(prefixes.grid.edges, prefixes.shares, prefixes.total, label, noted, prefixes)
 
     def cdf(self, t: ArrayLike) -> FloatArray:
@@ -127,7 +128,7 @@ class CDF(Result):
         curve, known = self.prefixes.unbiased_shares, self.prefixes.measured
         deviations = self.prefixes.deviations(generator)
         if population:
-            require_independent(self.face)
+            require_independent(self.privacy)
             lower, upper = population_band(curve, deviations, level, self.count, known)
         else:
             lower, upper = simultaneous_band(curve, deviations, level, known)
@@ -170,7 +171,7 @@ class CDF(Result):
         >>> curve.histogram([0, 4, 8]).share.round(2).tolist()
         [0.67, 0.33]
         """
-        found = Bins.along(self.prefixes, bins, self.label, self.face)
+        found = Bins.along(self.prefixes, bins, self.label, self.privacy)
         warn_of(found, told=self.notes)
         return found
 
@@ -187,10 +188,10 @@ class CDF(Result):
         Spends nothing, however often it is called. Where a unit has several records there is no band for the
         population, and a line below the picture says so.
         """
-        whom = scopes(self.face, population=population)
-        face, level = pictured(self.face, level, len(self.x), population=population)
+        whom = scopes(self.privacy, population=population)
+        privacy, level = pictured(self.privacy, level, len(self.x), population=population)
         bands = shades(whom, level, "band", self.band)
-        return display.draw_cdf(self.x, self.y, face, label=self.label, shades=bands, ax=ax, name=name)
+        return display.draw_cdf(self.x, self.y, privacy, label=self.label, shades=bands, ax=ax, name=name)
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """Columns ``x`` and ``y`` as a data frame; with a `level`, also the band as ``lower`` and ``upper``.
@@ -205,7 +206,7 @@ class CDF(Result):
         question = {"label": self.label, "outside": self.prefixes.grid.outside.name}
         releases = [turn.to_json() for turn in self.prefixes.turns]
         return display.envelope(
-            "cdf", {"x": self.x, "y": self.y}, self.face, {"question": question, "releases": releases}
+            "cdf", {"x": self.x, "y": self.y}, self.privacy, {"question": question, "releases": releases}
         )
 
     @classmethod
@@ -214,13 +215,13 @@ class CDF(Result):
         opened = display.opened(text, "cdf")
         question = opened.evidence["question"]
         grid = Grid.from_edges(opened.arrays["x"], outside=Outside[question["outside"]])
-        return cls.along(Prefixes.from_json(opened.evidence["releases"], grid), question["label"], opened.face)
+        return cls.along(Prefixes.from_json(opened.evidence["releases"], grid), question["label"], opened.privacy)
 
     def _in_short(self) -> tuple[str, ...]:
         return (self.label, f"{len(self.x) - 1} cells")
 
     def _repr_html_(self) -> str:
-        return card_of(f"Distribution of {self.label}", self.plot, self._summary(), self.face)
+        return card_of(f"Distribution of {self.label}", self.plot, self._summary(), self.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
         return quantile_rows(self, np.array([0.25, 0.5, 0.75]))
@@ -264,7 +265,7 @@ class CdfQuestion:
             return (yield from counted(axis, self.by, Read.PREFIXES, label, CDF.read, hint=self.hint))
         releases = yield from refining(axis)
         *earlier, last = (Evidence.of(release) for release in releases)
-        return CDF.along(Prefixes(last, self.grid, tuple(earlier)), label, face_of(releases))
+        return CDF.along(Prefixes(last, self.grid, tuple(earlier)), label, statement_of(releases))
 
     def __str__(self) -> str:
         return in_words("distribution function", self.column, self.by) + hinted(self.hint)
@@ -274,7 +275,7 @@ def quantile_rows(curve: CDF, p: FloatArray) -> list[tuple[str, str]]:
     """What a card says of quantiles: where each stands, and between which edges it lies."""
     names = [f"{share:g} quantile" for share in p.tolist()]
     intervals = {
-        whom: curve.quantile_intervals(p, LEVEL, population=asked) for whom, asked in scopes(curve.face).items()
+        whom: curve.quantile_intervals(p, LEVEL, population=asked) for whom, asked in scopes(curve.privacy).items()
     }
     widths = np.diff(intervals[RECORDS])[:, 0].tolist()
     points = zip(curve.quantile(p).tolist(), curve.quantile_cell(p).tolist(), widths, strict=True)

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..data import Axis, Grid, Outside, PartitionQuery
-from ..postprocess import least_squares
-from ..privacy.whole import make_whole
-from ..release import ALL, Evidence, Level, Measured, Release, Setting, Step
+from ..arguments import make_whole
+from ..arrays import FloatArray
+from ..data import Axis, Grid, Outside
+from ..laws import IntervalSums, Level, least_squares
+from ..queries import PartitionQuery
+from ..release import ALL, Evidence, Release, Setting, Step
 from .cdf import CDF
-from .counted import axis_label, in_words
 from .leaf_counts import counted_between
+from .turns.one_table import axis_label, in_words
 
-FloatArray = NDArray[np.float64]
 LOOKS_SHARE = Fraction(1, 4)
 MOST_ROUNDS = 1000
 
@@ -85,7 +85,7 @@ def together(releases: Sequence[Release]) -> Evidence:
     levels = tuple(level for part in parts for level in part.measured.levels)
     last = parts[-1].measured
     values = tuple(value for part in parts for value in part.values[:-1])
-    return Evidence(Measured(1, last.cells, levels, last.missing), (*values, parts[-1].values[-1]), parts[-1].total)
+    return Evidence(IntervalSums(1, last.cells, levels, last.missing), (*values, parts[-1].values[-1]), parts[-1].total)
 
 
 def counts_of_intervals(evidence: Evidence) -> FloatArray:
@@ -95,7 +95,7 @@ def counts_of_intervals(evidence: Evidence) -> FloatArray:
     levels = tuple(
         Level(tuple(np.searchsorted(finest, np.asarray(level.starts)).tolist()), level.noise) for level in law.levels
     )
-    over_intervals = Measured(1, len(finest), levels, law.missing)
+    over_intervals = IntervalSums(1, len(finest), levels, law.missing)
     return np.asarray(least_squares(over_intervals, evidence.values, evidence.total).cells[0])
 
 

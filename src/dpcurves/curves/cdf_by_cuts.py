@@ -6,12 +6,13 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..data import Axis, CutQuery, Grid, Outside
-from ..privacy.whole import make_whole
+from ..arguments import make_whole
+from ..data import Axis, Grid, Outside
+from ..queries import QuantileCutsQuery
 from ..release import ALL, Release, Setting, Step
 from .cdf import CDF
-from .counted import axis_label, in_words
 from .leaf_counts import counted_between
+from .turns.one_table import axis_label, in_words
 
 CUTS_SHARE = Fraction(3, 10)
 
@@ -53,7 +54,7 @@ class CutsCdfQuestion:
     def steps(self, setting: Setting) -> Generator[Step, Release, CDF]:
         """Cuts; counts between them."""
         axis = Axis(self.column, self.grid)
-        cuts = yield Step(CutQuery((axis,), self.pieces), CUTS_SHARE)
+        cuts = yield Step(QuantileCutsQuery((axis,), self.pieces), CUTS_SHARE)
         first = int(self.grid.outside is Outside.APART)  # the slot of the first cell
         starts = [cut + first for cut in cuts.values if cut < self.grid.cells]
         label = axis_label(self.column, self.measured_in)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..data import Axis, Categories, Grid, SplitQuery, Splitting
-from ..privacy.whole import make_whole
+from ..arguments import make_whole
+from ..data import Axis, Categories, Grid
+from ..queries import Splitting, TreePartitionQuery
 from ..release import ALL, Release, Setting, Step
-from .counted import axis_label, in_words
 from .leaf_counts import counted_between, counted_between_by
+from .turns.one_table import axis_label, in_words
 
 PARTITION_SHARE = Fraction(1, 5)
 MOST_PARTS = 2**20
@@ -69,8 +70,8 @@ class PartitionCdfQuestion:
             return (yield from counted_between(axis, starts, [grown], setting, share=share, label=label))
         return (yield from counted_between_by(self.by, axis, starts, [grown], setting, share=share, label=label))
 
-    def _partition(self) -> SplitQuery:
-        return SplitQuery((Axis(self.column, self.grid),), (self.fan,), self.least)
+    def _partition(self) -> TreePartitionQuery:
+        return TreePartitionQuery((Axis(self.column, self.grid),), (self.fan,), self.least)
 
     def __str__(self) -> str:
         return in_words("distribution function on a grown partition", self.column, self.by)

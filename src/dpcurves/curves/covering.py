@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arguments import chance
 from ..display.shade import POPULATION, RECORDS, Shade, covering
-from ..privacy.given import chance
-from ..release import Face
+from ..release import PrivacyStatement
 
 SEVERAL = "all intervals are for these records: a unit may have several of them, so nothing is said of the population"
 """Where units are not single, independent records."""
@@ -40,9 +40,9 @@ def ends_of(intervals: Callable[..., NDArray[np.float64]], **always: Any) -> End
     return ends
 
 
-def scopes(face: Face, *, population: bool = True) -> Mapping[str, bool]:
+def scopes(privacy: PrivacyStatement, *, population: bool = True) -> Mapping[str, bool]:
     """Whom the intervals of a curve speak of: of the population only where each unit is one record, and if wanted."""
-    return SCOPES if population and face.rows_per_unit == 1 else ONLY_RECORDS
+    return SCOPES if population and privacy.rows_per_unit == 1 else ONLY_RECORDS
 
 
 def shades(whom: Mapping[str, bool], level: float | None, what: str, ends: Ends) -> tuple[Shade, ...]:
@@ -67,14 +67,16 @@ def shades(whom: Mapping[str, bool], level: float | None, what: str, ends: Ends)
     return tuple(reversed(found))
 
 
-def pictured(face: Face, level: float | None, points: int, *, population: bool = True) -> tuple[Face, float | None]:
+def pictured(
+    privacy: PrivacyStatement, level: float | None, points: int, *, population: bool = True
+) -> tuple[PrivacyStatement, float | None]:
     """The face that stands below a picture of so many points, and the level of what is shaded on it.
 
     A line says so where nothing is shaded, for it would take long to simulate, or where nothing can be said of the
     population.
     """
     if level is None:
-        return face, None
+        return privacy, None
     if points > MOST_SHADED:
-        return face.noted(f"no bands or intervals are drawn of more than {MOST_SHADED:,} points"), None
-    return face.noted(SEVERAL) if population and face.rows_per_unit != 1 else face, level
+        return privacy.noted(f"no bands or intervals are drawn of more than {MOST_SHADED:,} points"), None
+    return privacy.noted(SEVERAL) if population and privacy.rows_per_unit != 1 else privacy, level

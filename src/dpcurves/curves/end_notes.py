@@ -7,14 +7,15 @@ from math import inf, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import FloatArray
 from ..data import Grid, Outside
 from ..display import numeral
+from ..laws import IntervalSums
+from ..laws.prefix_error import prefix_variances
 from ..postprocess import crowded_ends
-from ..release import Evidence, Measured
-from ..release.prefix_error import prefix_variances
-from .prefixes import Prefixes
+from ..release import Evidence
+from .turns.prefixes import Prefixes
 
-FloatArray = NDArray[np.float64]
 NARROW = "the grid may be too narrow"
 
 
@@ -49,7 +50,7 @@ def _noise(evidence: Evidence) -> tuple[float, float]:
     law = evidence.sums
     variances = prefix_variances(law, evidence.total is not None)[0]
     first, last = sqrt(variances[1]), sqrt(variances[-2]) + sqrt(variances[-1])
-    if not isinstance(law, Measured):
+    if not isinstance(law, IntervalSums):
         return first, last
     alone = [sqrt(level.noise.variance) for level in law.levels if level.starts[-1] == law.cells - 1]
     return first, min([last, *alone])

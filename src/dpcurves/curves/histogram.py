@@ -12,22 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import display
-from ..data import Axis, Categories, Grid, Outside, Read
+from ..arguments import chance
+from ..arrays import FloatArray
+from ..data import Axis, Categories, Grid, Outside
 from ..display import numeral
-from ..postprocess import least_squares, mean_counts, noise_draws, public_generator, simultaneous_errors
-from ..postprocess.generator import draws_for
-from ..privacy.given import chance
-from ..release import Evidence, Face, Release, Setting, Step
-from .counted import axis_label, counted, in_words
+from ..laws import least_squares
+from ..postprocess import mean_counts, noise_draws, public_generator, simultaneous_errors
+from ..postprocess.inference.simulation_seed import draws_for
+from ..queries import Read
+from ..release import Evidence, PrivacyStatement, Release, Setting, Step
 from .covering import ends_of, pictured, scopes, shades
 from .end_notes import notes_on_end_cells
 from .question import card_of, require_independent
 from .result import Result
+from .turns.one_table import axis_label, counted, in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,7 +44,7 @@ class Histogram(Result):
         error: Standard error of the noise of one cell, in records: for these records.
         missing: Records without a value, unbiased.
         label: What the x axis shows.
-        face: What stands on every picture.
+        privacy: What stands on every picture.
         evidence: What the curve was read from.
         grid: Where the cells lie. Where outside values have cells of their own, these are left out here.
     """
@@ -54,12 +55,12 @@ class Histogram(Result):
     error: float
     missing: float
     label: str
-    face: Face
+    privacy: PrivacyStatement
     evidence: Evidence
     grid: Grid
 
     @classmethod
-    def read(cls, evidence: Evidence, grid: Grid, label: str, face: Face) -> Histogram:
+    def read(cls, evidence: Evidence, grid: Grid, label: str, privacy: PrivacyStatement) -> Histogram:
         """From counts of one row of cells."""
         law = evidence.measured
         estimate = least_squares(law, evidence.values, evidence.total)
@@ -67,7 +68,7 @@ class Histogram(Result):
         unbiased = cells[1:-1] if grid.outside is Outside.APART else cells
         error = sqrt(law.levels[-1].noise.variance)
         below = np.append(0.0, np.cumsum(cells))
-        noted = face.noted(*notes_on_end_cells(grid, np.arange(grid.cells + 1), below, evidence))
+        noted = privacy.noted(*notes_on_end_cells(grid, np.arange(grid.cells + 1), below, evidence))
         return cls(
             grid.edges, np.maximum(unbiased, 0.0), unbiased, error, float(estimate.missing), label, noted, evidence,
             grid,
@@ -114,7 +115,7 @@ class Histogram(Result):
         level, places = chance("level", level), np.arange(len(self.count) + 1) if at is None else at
         if not population:
             return self._around(level, places, generator)
-        require_independent(self.face)
+        require_independent(self.privacy)
         least, most = self._around((1 + level) / 2, places, generator).T
         return mean_counts(least, most, self.total, (1 - level) / 2 / (len(places) - 1))
 
@@ -144,10 +145,10 @@ class Histogram(Result):
 
         Where cells are of unequal width, heights are records per unit of x.
         """
-        whom = scopes(self.face, population=population)
-        face, level = pictured(self.face, level, len(self.x), population=population)
+        whom = scopes(self.privacy, population=population)
+        privacy, level = pictured(self.privacy, level, len(self.x), population=population)
         shaded = shades(whom, level, "intervals, all at once,", ends_of(self.intervals))
-        return display.draw_histogram(self.x, self.count, face, label=self.label, shades=shaded, ax=ax, name=name)
+        return display.draw_histogram(self.x, self.count, privacy, label=self.label, shades=shaded, ax=ax, name=name)
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """Columns ``left``, ``right`` and ``count`` as a data frame; with a `level`, also ``lower`` and ``upper``."""
@@ -159,7 +160,7 @@ class Histogram(Result):
         """The published format (``kind`` is ``histogram``)."""
         question = {"label": self.label, "outside": self.grid.outside.name}
         evidence = {"question": question, "releases": [self.evidence.to_json()]}
-        return display.envelope("histogram", {"x": self.x, "count": self.count}, self.face, evidence)
+        return display.envelope("histogram", {"x": self.x, "count": self.count}, self.privacy, evidence)
 
     @classmethod
     def from_json(cls, text: str) -> Histogram:
@@ -167,13 +168,13 @@ class Histogram(Result):
         opened = display.opened(text, "histogram")
         question = opened.evidence["question"]
         grid = Grid.from_edges(opened.arrays["x"], outside=Outside[question["outside"]])
-        return cls.read(Evidence.from_json(opened.evidence["releases"][0]), grid, question["label"], opened.face)
+        return cls.read(Evidence.from_json(opened.evidence["releases"][0]), grid, question["label"], opened.privacy)
 
     def _in_short(self) -> tuple[str, ...]:
         return (self.label, f"{len(self.count)} cells")
 
     def _repr_html_(self) -> str:
-        return card_of(f"Histogram of {self.label}", self.plot, self._summary(), self.face)
+        return card_of(f"Histogram of {self.label}", self.plot, self._summary(), self.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
         noise = f"{numeral(self.error)} records"

@@ -8,25 +8,25 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import display
-from ..data import Axis, Categories, CountQuery, Grid, Read
+from ..arrays import FloatArray
+from ..data import Axis, Categories, Grid
 from ..data.axis import Category
 from ..postprocess import hosmer_lemeshow, positive_intervals, simulated_p_value, unbiased
-from ..postprocess.generator import public_generator
-from ..release import Evidence, Face, Release, Setting, Step
+from ..postprocess.inference.simulation_seed import public_generator
+from ..queries import CountQuery, Read
+from ..release import Evidence, PrivacyStatement, Release, Setting, Step
 from .covering import EACH, ends_of, pictured, scopes, shades
-from .labels import labels
 from .notes import notes_on_dependence
-from .question import card_of, face_of
+from .question import card_of, statement_of
 from .result import Result
-from .score_groups import SCORES, ScoreGroups, Shares, grouped, groups_of, noise_of_a_count
+from .turns.labels import labels
+from .turns.score_groups import SCORES, ScoreGroups, Shares, grouped, groups_of, noise_of_a_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FloatArray = NDArray[np.float64]
 SHARES = Shares(cuts=Fraction(1, 10), counts=Fraction(2, 3), sums=Fraction(7, 30))
 COUNTING = Fraction(1, 50)
 """The part of the loss that counts records where their number is private and the number of groups is left to us."""
@@ -48,7 +48,7 @@ class HosmerLemeshow(Result):
             is taken to come true on its own. Counts have noise, too, so the null is simulated rather than looked up.
         edges: Where the groups lie, of shape ``(groups + 1,)``.
         count, observed, expected: Records, observed and expected positives of each group, unbiased.
-        face: What stands on every picture.
+        privacy: What stands on every picture.
         groups: What the test was read from.
     """
 
@@ -58,19 +58,21 @@ class HosmerLemeshow(Result):
     count: FloatArray
     observed: FloatArray
     expected: FloatArray
-    face: Face
+    privacy: PrivacyStatement
     groups: ScoreGroups
 
     @classmethod
-    def read(cls, groups: ScoreGroups, face: Face, *, generator: np.random.Generator | None = None) -> HosmerLemeshow:
+    def read(
+        cls, groups: ScoreGroups, privacy: PrivacyStatement, *, generator: np.random.Generator | None = None
+    ) -> HosmerLemeshow:
         """From released groups."""
         released = groups.released
-        face = face.noted(*groups.notes, *notes_on_dependence(face), *_drowned(groups))
+        privacy = privacy.noted(*groups.notes, *notes_on_dependence(privacy), *_drowned(groups))
         chance, noise = public_generator(generator), groups.noise_of_surplus
         p_value = simulated_p_value(released, groups.deviations(chance), noise, chance)
         statistic = float(hosmer_lemeshow(released, noise))
         edges = groups.grid.edges
-        return cls(statistic, p_value, edges, released.count, released.positive, released.expected, face, groups)
+        return cls(statistic, p_value, edges, released.count, released.positive, released.expected, privacy, groups)
 
     @property
     def rows(self) -> list[dict[str, float]]:
@@ -95,7 +97,9 @@ class HosmerLemeshow(Result):
         Raises:
             ValueError: `level` is no chance; or for the population, units have several records.
         """
-        return self.groups.intervals(positive_intervals, level, self.face, population=population, generator=generator)
+        return self.groups.intervals(
+            positive_intervals, level, self.privacy, population=population, generator=generator
+        )
 
     def plot(
         self,
@@ -106,11 +110,11 @@ class HosmerLemeshow(Result):
         name: str | None = None,
     ) -> Axes:
         """Draw observed positives, with intervals for these records and the `population`, beside expected ones."""
-        whom = scopes(self.face, population=population)
-        face, level = pictured(self.face, level, len(self.count), population=population)
+        whom = scopes(self.privacy, population=population)
+        privacy, level = pictured(self.privacy, level, len(self.count), population=population)
         shaded = shades(whom, level, EACH, ends_of(self.intervals))
         return display.draw_hosmer_lemeshow(
-            self.rows, self.statistic, self.p_value, face, shades=shaded, ax=ax, name=name
+            self.rows, self.statistic, self.p_value, privacy, shades=shaded, ax=ax, name=name
         )
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
@@ -127,19 +131,19 @@ class HosmerLemeshow(Result):
     def to_json(self) -> str:
         """The published format (``kind`` is ``hosmer-lemeshow``)."""
         arrays = {"statistic": self.statistic, "p_value": self.p_value, "groups": self.rows}
-        return display.envelope("hosmer-lemeshow", arrays, self.face, self.groups.to_json())
+        return display.envelope("hosmer-lemeshow", arrays, self.privacy, self.groups.to_json())
 
     @classmethod
     def from_json(cls, text: str) -> HosmerLemeshow:
         """The test that `to_json` wrote."""
         opened = display.opened(text, "hosmer-lemeshow")
-        return cls.read(ScoreGroups.from_json(opened.evidence), opened.face)
+        return cls.read(ScoreGroups.from_json(opened.evidence), opened.privacy)
 
     def _in_short(self) -> tuple[str, ...]:
         return (f"p-value {self.p_value:.3g}", f"{len(self.count)} groups")
 
     def _repr_html_(self) -> str:
-        return card_of("Hosmer-Lemeshow test", self.plot, self._summary(), self.face)
+        return card_of("Hosmer-Lemeshow test", self.plot, self._summary(), self.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
         return [
@@ -183,7 +187,7 @@ class HosmerLemeshowQuestion:
         classes = labels(self.label, self.pos_label, self.neg_label)
         groups, shares, counted = yield from self._groups(classes, setting)
         found, releases = yield from grouped(classes, Axis(self.score, self.grid), groups, shares)
-        return HosmerLemeshow.read(found, face_of((*counted, *releases), self.model))
+        return HosmerLemeshow.read(found, statement_of((*counted, *releases), self.model))
 
     def __str__(self) -> str:
         return f"Hosmer-Lemeshow test of {self.score} for {self.label}"

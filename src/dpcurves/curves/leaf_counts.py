@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Sequence
 from fractions import Fraction
 
-from ..data import Axis, Categories, Outside, PartitionQuery
-from ..postprocess.leaf_tilings import Tiling, leaf_tilings
-from ..privacy.given import require_kind
-from ..release import Evidence, Family, Release, Setting, Step
+from ..arguments import require_kind
+from ..data import Axis, Categories, Outside
+from ..laws import Family
+from ..queries import PartitionQuery
+from ..release import Evidence, Release, Setting, Step
 from .by_category import ByCategory, rows_of
 from .cdf import CDF
-from .counted import CATEGORIES
-from .question import face_of
+from .question import statement_of
+from .turns.leaf_tilings import Tiling, leaf_tilings
+from .turns.one_table import CATEGORIES
 
 
 def counted_between(
@@ -33,7 +35,7 @@ def counted_between(
         label: What the x axis shows.
     """
     counts = yield Step(PartitionQuery((axis,), _tilings(axis, starts, setting)), share)
-    return CDF.read(Evidence.of(counts), axis.grid, label, face_of([*before, counts]))
+    return CDF.read(Evidence.of(counts), axis.grid, label, statement_of([*before, counts]))
 
 
 def counted_between_by(
@@ -49,9 +51,9 @@ def counted_between_by(
     """Ask for each category on the same intervals, and read one curve each, all for the price of one."""
     require_kind("by", by, Categories, CATEGORIES)
     counts = yield Step(PartitionQuery((by, axis), _tilings(axis, starts, setting)), share)
-    face = face_of([*before, counts])
+    privacy = statement_of([*before, counts])
     rows = zip(by.values, rows_of(Evidence.of(counts)), strict=True)
-    return ByCategory(by.column, {category: CDF.read(row, axis.grid, label, face) for category, row in rows})
+    return ByCategory(by.column, {category: CDF.read(row, axis.grid, label, privacy) for category, row in rows})
 
 
 def _tilings(axis: Axis, starts: Iterable[int], setting: Setting) -> tuple[Tiling, ...]:

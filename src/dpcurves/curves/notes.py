@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ..data import Grid, Outside
-from ..postprocess.missing import missing_share
-from ..postprocess.outside import outside_share
-from ..release import Evidence, Face, Release
+from ..postprocess.inference.missing_share import missing_share
+from ..postprocess.inference.outside import outside_share
+from ..release import Evidence, PrivacyStatement, Release
 
 PACKAGE = str(Path(__file__).parents[1])
 NEARLY_ALL = 0.95
@@ -27,7 +27,7 @@ class CurveWarning(UserWarning):
 
 def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
     """One line if nearly all records are missing, as a released count of them says; rehearsals say nothing."""
-    paid = [Evidence.of(release) for release in releases if release.payment is not None]
+    paid = [Evidence.of(release) for release in releases if release.allotment is not None]
     share = max((missing_share(evidence) for evidence in paid), default=0.0)
     if share < NEARLY_ALL:
         return ()
@@ -37,19 +37,19 @@ def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
     )
 
 
-def notes_on_dependence(face: Face) -> tuple[str, ...]:
+def notes_on_dependence(privacy: PrivacyStatement) -> tuple[str, ...]:
     """One line if what is said of the population takes records as independent, though a unit may have several."""
-    if face.rows_per_unit == 1:
+    if privacy.rows_per_unit == 1:
         return ()
     return (
-        f"chance is taken as for independent records, though each {face.unit} may have {face.rows_per_unit}: if those "
+        f"chance is taken as for independent records, though each {privacy.unit} may have {privacy.rows_per_unit}: if those "
         "are alike, chance is larger, and a p-value smaller, than it should be",
     )
 
 
 def notes_on_outside(release: Release, grid: Grid) -> tuple[str, ...]:
     """One line if scores outside the grid were counted apart, and are more than noise may hide, by released counts."""
-    if grid.outside is not Outside.APART or release.payment is None:
+    if grid.outside is not Outside.APART or release.allotment is None:
         return ()
     share = outside_share(Evidence.of(release))
     if share == 0:

@@ -7,24 +7,23 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import display
-from ..data import Axis, Grid, RangeQuery
+from ..arguments import chance, share
+from ..arrays import FloatArray
+from ..data import Axis, Grid
 from ..display import span, standing
 from ..postprocess import PathQuantile, inside
-from ..privacy.given import chance, share
-from ..release import ALL, Evidence, Face, Release, Setting, Step
-from .counted import axis_label
+from ..queries import PrefixQuery
+from ..release import ALL, Evidence, PrivacyStatement, Release, Setting, Step
 from .covering import pictured, scopes, shades
-from .question import card_of, face_of, require_independent
+from .question import card_of, require_independent, statement_of
 from .result import Result
 from .thresholds import Thresholds
+from .turns.one_table import axis_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,9 +69,9 @@ class Quantile(Result):
         return cls(p, x, (left, right), least, most, _population(p, level, looks), level, looks)
 
     @property
-    def face(self) -> Face:
+    def privacy(self) -> PrivacyStatement:
         """What stands on every picture."""
-        return self.looks.face
+        return self.looks.privacy
 
     def interval(self, *, population: bool = False) -> tuple[float, float]:
         """The ends of its interval, for these records or for the `population`.
@@ -82,7 +81,7 @@ class Quantile(Result):
         """
         if not population:
             return self.lower, self.upper
-        require_independent(self.face)
+        require_independent(self.privacy)
         if self.population is None:
             raise ValueError("population: counts that tell it were not asked for")
         return self.population
@@ -90,15 +89,15 @@ class Quantile(Result):
     @property
     def scopes(self) -> Mapping[str, bool]:
         """Whom its intervals speak of."""
-        return scopes(self.face, population=self.population is not None)
+        return scopes(self.privacy, population=self.population is not None)
 
     def plot(self, ax: Axes | None = None, *, population: bool = True, name: str | None = None) -> Axes:
         """Draw the quantile with its intervals, for these records and for the `population`."""
         whom = {who: asked for who, asked in self.scopes.items() if population or not asked}
         shaded = shades(whom, self.level, "interval", self.ends)
-        face, _ = pictured(self.face, self.level, 1, population=population)
+        privacy, _ = pictured(self.privacy, self.level, 1, population=population)
         return display.draw_quantiles(
-            self.p, self.x, face, label=self.looks.label, cells=self.cell, shades=shaded, ax=ax, name=name
+            self.p, self.x, privacy, label=self.looks.label, cells=self.cell, shades=shaded, ax=ax, name=name
         )
 
     def ends(self, level: float, /, *, population: bool) -> FloatArray:
@@ -121,14 +120,14 @@ class Quantile(Result):
     def to_json(self) -> str:
         """The published format (``kind`` is ``quantile``). An infinite end has null in its place."""
         return display.envelope(
-            "quantile", {**self._numbers(), "level": self.level}, self.face, self.looks.evidence_json()
+            "quantile", {**self._numbers(), "level": self.level}, self.privacy, self.looks.evidence_json()
         )
 
     @classmethod
     def from_json(cls, text: str) -> Quantile:
         """The quantile that `to_json` wrote."""
         opened = display.opened(text, "quantile")
-        looks = Thresholds.from_evidence_json(opened.evidence, opened.face)
+        looks = Thresholds.from_evidence_json(opened.evidence, opened.privacy)
         return cls.read(opened.arrays["p"], opened.arrays["level"], looks)
 
     def _in_short(self) -> tuple[str, ...]:
@@ -138,7 +137,7 @@ class Quantile(Result):
         ends = (f"{span(*self.interval(population=asked))} {who}" for who, asked in self.scopes.items())
         between = ", ".join(ends)
         rows = [(f"{self.p:.4g} quantile", standing(self.x, *self.cell)), (f"{100 * self.level:.4g}%", between)]
-        return card_of(f"Quantile of {self.looks.label}", self.plot, rows, self.face)
+        return card_of(f"Quantile of {self.looks.label}", self.plot, rows, self.privacy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,20 +171,20 @@ class QuantileQuestion:
         object.__setattr__(self, "level", chance("level", self.level))
 
     @property
-    def paid_as(self) -> RangeQuery:
+    def paid_as(self) -> PrefixQuery:
         """All counts along this grid."""
-        return RangeQuery((Axis(self.column, self.grid),), at=())
+        return PrefixQuery((Axis(self.column, self.grid),), at=())
 
     def steps(self, setting: Setting) -> Generator[Step, Release, Quantile]:
         """Look at the middles of all brackets, and at the count of all, till each bracket is one cell."""
         slots, label = self.paid_as.cells, axis_label(self.column, self.measured_in)
         look = yield self._look({slots, max(slots // 2, 1)})
-        face, evidence = face_of([look]), Evidence.of(look)
+        privacy, evidence = statement_of([look]), Evidence.of(look)
         alone = setting.adjacency.unit.records == 1
         while asked := PathQuantile.of(evidence, self.p, self.level, independent=alone).asked:
             look = yield self._look(set(asked))
             evidence = _joined(evidence, Evidence.of(look))
-        return Quantile.read(self.p, self.level, Thresholds.read(evidence, self.grid, label, face))
+        return Quantile.read(self.p, self.level, Thresholds.read(evidence, self.grid, label, privacy))
 
     def _look(self, slots: set[int]) -> Step:
         return Step(replace(self.paid_as, at=tuple(sorted(slots))), share=ALL)
@@ -196,7 +195,7 @@ class QuantileQuestion:
 
 def _population(p: float, level: float, looks: Thresholds) -> tuple[float, float] | None:
     """The ends for the population, if the searches for them have ended."""
-    search = PathQuantile.of(looks.evidence, p, level, independent=looks.face.rows_per_unit == 1)
+    search = PathQuantile.of(looks.evidence, p, level, independent=looks.privacy.rows_per_unit == 1)
     if not search.independent or search.asked:
         return None
     lower, upper = search.outer

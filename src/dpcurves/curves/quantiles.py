@@ -7,25 +7,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import display
-from ..data import Grid, Hint, Outside
-from ..privacy.given import several, share
+from ..arguments import several, share
+from ..arrays import FloatArray
+from ..data import Grid, Outside
+from ..queries import Hint
 from ..release import Release, Setting, Step
 from .cdf import CDF, CdfQuestion, quantile_rows
-from .counted import hint_of, hinted, in_words
 from .covering import ends_of, pictured, scopes, shades
-from .prefixes import Prefixes
 from .question import card_of
 from .result import Result
+from .turns.one_table import hint_of, hinted, in_words
+from .turns.prefixes import Prefixes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..release import Face
-
-FloatArray = NDArray[np.float64]
+    from ..release import PrivacyStatement
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,9 +48,9 @@ class Quantiles(Result):
         return cls(p, curve.quantile(p), curve)
 
     @property
-    def face(self) -> Face:
+    def privacy(self) -> PrivacyStatement:
         """What stands on every picture."""
-        return self.curve.face
+        return self.curve.privacy
 
     @property
     def cells(self) -> FloatArray:
@@ -78,12 +77,12 @@ class Quantiles(Result):
         name: str | None = None,
     ) -> Axes:
         """Draw the quantiles with intervals for these records and for the `population`; without a `level`, alone."""
-        whom = scopes(self.face, population=population)
-        face, level = pictured(self.face, level, len(self.curve.x), population=population)
+        whom = scopes(self.privacy, population=population)
+        privacy, level = pictured(self.privacy, level, len(self.curve.x), population=population)
         words = "intervals, all at once," if len(self.p) > 1 else "interval"
         shaded, label = shades(whom, level, words, ends_of(self.intervals)), self.curve.label
         return display.draw_quantiles(
-            self.p, self.x, face, label=label, cells=self.cells, shades=shaded, ax=ax, name=name
+            self.p, self.x, privacy, label=label, cells=self.cells, shades=shaded, ax=ax, name=name
         )
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
@@ -97,7 +96,7 @@ class Quantiles(Result):
         question = {"label": self.curve.label, "outside": grid.outside.name, "edges": grid.edges.tolist()}
         releases = [turn.to_json() for turn in self.curve.prefixes.turns]
         arrays = {"p": self.p, "x": self.x, **_columns("cell_", self.cells)}
-        return display.envelope("quantiles", arrays, self.face, {"question": question, "releases": releases})
+        return display.envelope("quantiles", arrays, self.privacy, {"question": question, "releases": releases})
 
     @classmethod
     def from_json(cls, text: str) -> Quantiles:
@@ -106,13 +105,13 @@ class Quantiles(Result):
         question = opened.evidence["question"]
         grid = Grid.from_edges(question["edges"], outside=Outside[question["outside"]])
         prefixes = Prefixes.from_json(opened.evidence["releases"], grid)
-        return cls.read(np.array(opened.arrays["p"]), CDF.along(prefixes, question["label"], opened.face))
+        return cls.read(np.array(opened.arrays["p"]), CDF.along(prefixes, question["label"], opened.privacy))
 
     def _in_short(self) -> tuple[str, ...]:
         return (self.curve.label, f"{len(self.p)} quantiles")
 
     def _repr_html_(self) -> str:
-        return card_of(f"Quantiles of {self.curve.label}", self.plot, quantile_rows(self.curve, self.p), self.face)
+        return card_of(f"Quantiles of {self.curve.label}", self.plot, quantile_rows(self.curve, self.p), self.privacy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from .. import display
-from ..data import Query
+from ..arguments import require_kind
 from ..privacy import PrivacyLoss
-from ..privacy.given import require_kind
-from ..release import Face, Release, Setting, Step
+from ..queries import Query
+from ..release import PrivacyStatement, Release, Setting, Step
 from .notes import notes_on_missing
 
 Curve = TypeVar("Curve", covariant=True)
@@ -41,7 +41,7 @@ class Continued(Protocol):
         ...
 
 
-def face_of(releases: Sequence[Release], model: str = "") -> Face:
+def statement_of(releases: Sequence[Release], model: str = "") -> PrivacyStatement:
     """What stands on the face of a curve that was read from these releases.
 
     Losses of the turns add up; what is said of the mechanism is said turn by turn, once where turns agree.
@@ -56,21 +56,21 @@ def face_of(releases: Sequence[Release], model: str = "") -> Face:
         loss = loss + plan.loss
     trust, _, _ = plans[0].made_by.partition(": ")
     mechanisms = dict.fromkeys(plan.made_by.partition(": ")[2] for plan in plans)
-    payment = releases[0].payment
-    return Face.of(
+    allotment = releases[0].allotment
+    return PrivacyStatement.of(
         loss, plans[0].adjacency, trust=trust, mechanism="; ".join(mechanisms),
         seeded=any(release.seeded for release in releases),
-        grant="" if payment is None else payment.request, model=model,
+        grant="" if allotment is None else allotment.request, model=model,
     ).noted(*notes_on_missing(releases))  # fmt: skip
 
 
-def require_independent(face: Face) -> None:
+def require_independent(privacy: PrivacyStatement) -> None:
     """What is said of a population stands on independent units.
 
     Raises:
         ValueError: a unit has several records.
     """
-    if face.rows_per_unit != 1:
+    if privacy.rows_per_unit != 1:
         raise ValueError("population: independent units of one record each are needed (rows_per_unit=1)")
 
 
@@ -78,11 +78,11 @@ def card_of(
     title: str,
     plot: Callable[..., Any],
     rows: Sequence[tuple[str, str]],
-    face: Face,
+    privacy: PrivacyStatement,
     *,
     size: tuple[float, float] = display.LANDSCAPE,
     **drawn: float,
 ) -> str:
     """A picture with its facts as an HTML fragment; `drawn` goes on to `plot`."""
     axes = plot(ax=display.headless_axes(size), **drawn)
-    return display.card(title, display.svg_text(axes), rows, face)
+    return display.card(title, display.svg_text(axes), rows, privacy)

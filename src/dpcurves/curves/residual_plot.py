@@ -9,27 +9,26 @@ from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import display
-from ..data import Axis, BoundQuery, Grid, Outside
-from ..data.query import FINEST_SHARE, LARGEST_LEAST
+from ..arguments import Exact, make_whole, require_kind, shown, whole
+from ..arrays import FloatArray
+from ..data import Axis, Grid, Outside
+from ..histograms import EstimatedTable, PrivTreeEstimator, TableEstimator
+from ..histograms.table_estimator import epsilon_per_record
 from ..postprocess import public_generator
-from ..postprocess.simplex import on_simplex
-from ..privacy import Exact, Model, declared
-from ..privacy.given import require_kind, shown
-from ..privacy.whole import make_whole, whole
-from ..release import Evidence, Face, Release, Setting, Step
-from ..surveys import PrivTreeSurvey, Survey, Surveyed
-from ..surveys.survey import epsilon_per_record
-from .private_bounds import bound_query, bounded
-from .question import card_of, face_of
+from ..postprocess.shape.simplex import on_simplex
+from ..privacy import Model, declared
+from ..queries import CoverageQuery
+from ..queries.query import FINEST_SHARE, LARGEST_LEAST
+from ..release import Evidence, PrivacyStatement, Release, Setting, Step
+from .bounds import bound_query, bounded
+from .question import card_of, statement_of
 from .result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FloatArray = NDArray[np.float64]
 LEAST, USUAL, MOST = Fraction(1, 20), Fraction(1, 10), Fraction(1, 5)
 """Parts of the budget that each bound may get; the usual one where the number of records is private."""
 SURE = 60
@@ -37,7 +36,7 @@ SURE = 60
 HIDDEN = 6
 """Three times the scale of each noise of a bound, times epsilon: so many records are spared."""
 GROWING, SEEN = Fraction(1, 4), 3
-"""The part of the survey that grows a partition; and how many scales of the noise of its counts a divided box holds."""
+"""The part of the estimator that grows a partition; and how many scales of the noise of its counts a divided box holds."""
 MOST_POINTS = 5000
 LEFT_OUT = 0.005
 """The share of the records within the bounds that pictures may leave out, along each axis."""
@@ -57,7 +56,7 @@ class ResidualPlot(Result):
             them is a record.
         outside: The share of records beyond the bounds, among all that have both values.
         labels: What the axes show.
-        face: What stands on every picture.
+        privacy: What stands on every picture.
         evidence: What was released, turn by turn.
     """
 
@@ -67,20 +66,24 @@ class ResidualPlot(Result):
     points: FloatArray
     outside: float
     labels: tuple[str, str]
-    face: Face
+    privacy: PrivacyStatement
     evidence: tuple[Evidence, ...]
 
     @classmethod
     def read(
-        cls, surveyed: Surveyed, axes: tuple[Axis, Axis], face: Face, evidence: tuple[Evidence, ...]
+        cls,
+        estimated: EstimatedTable,
+        axes: tuple[Axis, Axis],
+        privacy: PrivacyStatement,
+        evidence: tuple[Evidence, ...],
     ) -> ResidualPlot:
         """From estimated counts."""
-        within, beyond = max(float(surveyed.cells.sum()), 1.0), max(surveyed.outside, 0.0)
-        density = on_simplex(surveyed.cells / within, 1.0)
+        within, beyond = max(float(estimated.cells.sum()), 1.0), max(estimated.outside, 0.0)
+        density = on_simplex(estimated.cells / within, 1.0)
         edges = axes[0].grid.edges, axes[1].grid.edges
         points = scattered(density, edges, min(round(within), MOST_POINTS), None)
         return cls(
-            *edges, density, points, beyond / (within + beyond), (axes[0].column, axes[1].column), face, evidence
+            *edges, density, points, beyond / (within + beyond), (axes[0].column, axes[1].column), privacy, evidence
         )
 
     @property
@@ -140,14 +143,14 @@ class ResidualPlot(Result):
     def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
         """Draw the synthetic scatter."""
         return display.draw_residual_points(
-            self.points, self.window, self.labels, self.face, unseen=self.unseen, ax=ax, name=name
+            self.points, self.window, self.labels, self.privacy, unseen=self.unseen, ax=ax, name=name
         )
 
     def plot_density(self, ax: Axes | None = None) -> Axes:
         """Draw the density as a heat map."""
         edges = self.x_edges, self.y_edges
         return display.draw_residual_density(
-            self.density, edges, self.labels, self.face, window=self.window, unseen=self.unseen, ax=ax
+            self.density, edges, self.labels, self.privacy, window=self.window, unseen=self.unseen, ax=ax
         )
 
     def to_frame(self) -> Any:
@@ -161,7 +164,7 @@ class ResidualPlot(Result):
             "outside": self.outside,
         }  # fmt: skip
         evidence = {"question": {"labels": list(self.labels)}, "releases": [turn.to_json() for turn in self.evidence]}
-        return display.envelope("residual-plot", arrays, self.face, evidence)
+        return display.envelope("residual-plot", arrays, self.privacy, evidence)
 
     @classmethod
     def from_json(cls, text: str) -> ResidualPlot:
@@ -179,7 +182,14 @@ class ResidualPlot(Result):
         across, upwards = opened.evidence["question"]["labels"]
         evidence = tuple(Evidence.from_json(turn) for turn in opened.evidence["releases"])
         return cls(
-            x_edges, y_edges, density, points, float(opened.arrays["outside"]), (across, upwards), opened.face, evidence
+            x_edges,
+            y_edges,
+            density,
+            points,
+            float(opened.arrays["outside"]),
+            (across, upwards),
+            opened.privacy,
+            evidence,
         )
 
     def _in_short(self) -> tuple[str, ...]:
@@ -191,18 +201,18 @@ class ResidualPlot(Result):
             ("records beyond the bounds", f"about {self.outside:.1%}"),
             ("records not shown", f"about {self.unseen:.1%}"),
         ]
-        return card_of("Residual plot", self.plot, rows, self.face)
+        return card_of("Residual plot", self.plot, rows, self.privacy)
 
 
 @dataclass(frozen=True, slots=True)
 class ResidualPlotQuestion:
-    """How do residuals spread over predictions? Private bounds of each, then a survey of the plane within them.
+    """How do residuals spread over predictions? Private bounds of each, then an estimator of the plane within them.
 
     The bounds are powers of two times a unit (Chen et al. 2016, Algorithm 2, mended); inside them lies a grid of equal
-    cells, which the survey counts as it sees fit. What lies beyond is counted, too. Of the budget each bound gets what
-    makes records times epsilon 60, but from a twentieth to a fifth; a tenth where the number of records is private.
-    Bounds that are too wide leave few cells for the records, and cost more than a few records beyond: as many records
-    as noise may hide, ``6 / epsilon`` of a bound, are therefore not missed.
+    cells, which the estimator counts as it sees fit. What lies beyond is counted, too. Of the budget each bound gets
+    what makes records times epsilon 60, but from a twentieth to a fifth; a tenth where the number of records is
+    private. Bounds that are too wide leave few cells for the records, and cost more than a few records beyond: as many
+    records as noise may hide, ``6 / epsilon`` of a bound, are therefore not missed.
 
     Formal guarantees: of the records that are asked about, as `model` says: where the model was trained on the same
     records without privacy, nothing that is released of its residuals is private.
@@ -213,14 +223,14 @@ class ResidualPlotQuestion:
         unit_predicted, unit_residual: What is doubled: public, about the size of values that matter.
         coverage: The share of the records that the rectangle should cover; at most 6 decimals. Each axis leaves out
             half of the others at the most, for these may be different records.
-        model: Where the model comes from; it has no default, and stands on the face.
-        cells: How many cells each axis has: 256 at most.
-        survey: How the plane is counted. None: by PrivTree, which divides no box that seems to hold fewer records than
+        model: Where the model comes from; it has no default, and stands on the face. cells: How many cells each axis
+        has: 256 at most. estimator: How the plane is counted. None: by PrivTree, which divides no box that seems to
+        hold fewer records than
             three scales of the noise of its counts, so that noise alone makes no dense spots.
 
     Raises:
         ValueError: a unit, `coverage` or `cells` is out of range, or the columns are one.
-        TypeError: `model` says nothing of the model, or `survey` is no survey.
+        TypeError: `model` says nothing of the model, or `estimator` is no estimator.
     """
 
     predicted: str
@@ -230,14 +240,16 @@ class ResidualPlotQuestion:
     coverage: Exact
     model: Model
     cells: int = 64
-    survey: Survey | None = None
+    estimator: TableEstimator | None = None
 
     def __post_init__(self) -> None:
         declared(self.model)
         for name in ("predicted", "residual"):
             require_kind(name, getattr(self, name), str, "the name of a column")
-        if self.survey is not None and (isinstance(self.survey, type) or not hasattr(self.survey, "counts")):
-            raise TypeError(f"survey: one of dpcurves.surveys is needed, as in DawaSurvey(), got {shown(self.survey)}")
+        if self.estimator is not None and (isinstance(self.estimator, type) or not hasattr(self.estimator, "counts")):
+            raise TypeError(
+                f"estimator: one of dpcurves.histograms is needed, as in DawaEstimator(), got {shown(self.estimator)}"
+            )
         if self.predicted == self.residual:
             raise ValueError(f"residual: another column than that of predictions is needed, got {self.residual!r}")
         make_whole(self, cells="cells")
@@ -246,22 +258,22 @@ class ResidualPlotQuestion:
         self._bounds(spare=0)
 
     def steps(self, setting: Setting) -> Generator[Step, Release, ResidualPlot]:
-        """Bounds of predictions, bounds of residuals, and a survey."""
+        """Bounds of predictions, bounds of residuals, and an estimator."""
         part = bound_part(setting)
         across, upwards = self._bounds(records_to_spare(setting, part))
         width, first = yield from bounded(across, part)
         height, second = yield from bounded(upwards, part)
         axes = self._axis(self.predicted, width.bound), self._axis(self.residual, height.bound)
-        survey = self.survey or tree_survey(setting, 1 - 2 * part)
-        surveyed = yield from survey.counts(axes, setting, 1 - 2 * part)
-        releases = (first, second, *surveyed.releases)
-        face = face_of(releases, self.model.value)
-        return ResidualPlot.read(surveyed, axes, face, tuple(Evidence.of(release) for release in releases))
+        estimator = self.estimator or tree_estimator(setting, 1 - 2 * part)
+        estimated = yield from estimator.counts(axes, setting, 1 - 2 * part)
+        releases = (first, second, *estimated.releases)
+        privacy = statement_of(releases, self.model.value)
+        return ResidualPlot.read(estimated, axes, privacy, tuple(Evidence.of(release) for release in releases))
 
     def __str__(self) -> str:
         return f"residual plot of {self.residual} on {self.predicted}"
 
-    def _bounds(self, spare: int) -> tuple[BoundQuery, BoundQuery]:
+    def _bounds(self, spare: int) -> tuple[CoverageQuery, CoverageQuery]:
         columns = (self.predicted, "unit_predicted"), (self.residual, "unit_residual")
         across, upwards = (
             bound_query(column, getattr(self, name), self.coverage, spare=spare, name=name) for column, name in columns
@@ -314,16 +326,16 @@ def records_to_spare(setting: Setting, part: Fraction) -> int:
     return int(min(HIDDEN * setting.adjacency.unit.records / epsilon, most)) if epsilon > 0 else most
 
 
-def tree_survey(setting: Setting, share: Fraction) -> PrivTreeSurvey:
+def tree_estimator(setting: Setting, share: Fraction) -> PrivTreeEstimator:
     """PrivTree, for this share of the budget.
 
     >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
-    >>> tree_survey(Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, 500), True), Fraction(4, 5)).least
+    >>> tree_estimator(Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, 500), True), Fraction(4, 5)).least
     10
     """
     epsilon = epsilon_per_record(setting, share * (1 - GROWING))
     least = min(SEEN / epsilon, LARGEST_LEAST) if epsilon > 0 else LARGEST_LEAST
-    return PrivTreeSurvey(growing=GROWING, least=int(least))
+    return PrivTreeEstimator(growing=GROWING, least=int(least))
 
 
 def scattered(

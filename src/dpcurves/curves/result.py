@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..release import Face
+    from ..release import PrivacyStatement
 
 
 class Result:
@@ -14,15 +14,15 @@ class Result:
     if TYPE_CHECKING:
 
         @property
-        def face(self) -> Face: ...
+        def privacy(self) -> PrivacyStatement: ...
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What has to be known before the numbers are believed, each in one line, from released numbers alone."""
-        return self.face.notes
+        return self.privacy.notes
 
     def __repr__(self) -> str:
-        facts = (*self._in_short(), self.face.loss, self.face.adjacency)
+        facts = (*self._in_short(), self.privacy.loss, self.privacy.adjacency)
         return f"{type(self).__name__}({', '.join(facts)})"
 
     def _in_short(self) -> tuple[str, ...]:

@@ -9,26 +9,26 @@ from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import display
-from ..data import Axis, CountQuery, Grid, Outside, Read
+from ..arguments import chance, chosen
+from ..arrays import FloatArray
+from ..data import Axis, Grid, Outside
 from ..data.axis import Category
-from ..postprocess import auc, auc_ends, drawn_even, noise_draws, roc_points, unbiased, upper_quantile
-from ..postprocess.generator import draws_for, public_generator
-from ..postprocess.roc import LEAST_MASS
-from ..privacy.given import chance, chosen
-from ..release import Evidence, Face, Release, Setting, Step
-from .labels import labels
+from ..postprocess import auc, auc_ends, noise_draws, roc_points, shrunken_estimate, unbiased, upper_quantile
+from ..postprocess.inference.simulation_seed import draws_for, public_generator
+from ..postprocess.summaries.roc import LEAST_MASS
+from ..queries import CountQuery, Read
+from ..release import Evidence, PrivacyStatement, Release, Setting, Step
 from .notes import notes_on_outside
-from .question import card_of, face_of, require_independent
+from .question import card_of, require_independent, statement_of
 from .result import Result
-from .roc_cuts import Cuts, scores_cut, share_left
+from .turns.labels import labels
+from .turns.roc_cuts import Cuts, scores_cut, share_left
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FloatArray = NDArray[np.float64]
 UNIT_INTERVAL = Grid(0, 1, cells=2**14, outside=Outside.APART)
 """For scores that are probabilities. Others are counted apart, so that a curve can say that there are any."""
 
@@ -44,7 +44,7 @@ class ROC(Result):
         tpr: True positive rates, from 0 to 1, of the same shape.
         thresholds: Falling; a score at or above threshold i is called positive at point i. The first is infinite.
         auc: Area under the curve.
-        face: What stands on every picture.
+        privacy: What stands on every picture.
         evidence: What the curve was read from.
         grid: The cells of the scores.
     """
@@ -53,17 +53,17 @@ class ROC(Result):
     tpr: FloatArray
     thresholds: FloatArray
     auc: float
-    face: Face
+    privacy: PrivacyStatement
     evidence: Evidence
     grid: Grid
 
     @classmethod
-    def read(cls, evidence: Evidence, grid: Grid, face: Face) -> ROC:
+    def read(cls, evidence: Evidence, grid: Grid, privacy: PrivacyStatement) -> ROC:
         """From counts of two rows: negatives, positives."""
-        cells = drawn_even(evidence.sums, evidence.values, evidence.total)
+        cells = shrunken_estimate(evidence.sums, evidence.values, evidence.total)
         fpr, tpr = roc_points(positive=cells[1], negative=cells[0])
         thresholds = np.append(np.inf, _lower_ends(grid)[::-1])
-        return cls(fpr, tpr, thresholds, float(auc(fpr, tpr)), face, evidence, grid)
+        return cls(fpr, tpr, thresholds, float(auc(fpr, tpr)), privacy, evidence, grid)
 
     def auc_interval(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
@@ -114,7 +114,7 @@ class ROC(Result):
         )
 
     def _sampling(self, draws: int, generator: np.random.Generator | None) -> FloatArray:
-        require_independent(self.face)
+        require_independent(self.privacy)
         smaller = max(float(self._unbiased.sum(axis=1).min()), 1.0)
         spread = sqrt(self.auc * (1 - self.auc) / smaller)
         return public_generator(generator).normal(0.0, spread, draws)
@@ -122,7 +122,9 @@ class ROC(Result):
     def plot(self, ax: Axes | None = None, *, level: float | None = None, name: str | None = None) -> Axes:
         """Draw the curve, with an interval of the AUC if a `level` is given."""
         ends = None if level is None else self.auc_interval(level)
-        return display.draw_roc(self.fpr, self.tpr, self.auc, self.face, interval=ends, level=level, ax=ax, name=name)
+        return display.draw_roc(
+            self.fpr, self.tpr, self.auc, self.privacy, interval=ends, level=level, ax=ax, name=name
+        )
 
     def to_frame(self) -> Any:
         """Columns ``fpr``, ``tpr`` and ``threshold`` as a data frame."""
@@ -132,7 +134,9 @@ class ROC(Result):
         """The published format (``kind`` is ``roc``). An infinite threshold is null."""
         question = {"edges": self.grid.edges.tolist(), "outside": self.grid.outside.name}
         arrays = {"fpr": self.fpr, "tpr": self.tpr, "thresholds": self.thresholds, "auc": self.auc}
-        return display.envelope("roc", arrays, self.face, {"question": question, "releases": [self.evidence.to_json()]})
+        return display.envelope(
+            "roc", arrays, self.privacy, {"question": question, "releases": [self.evidence.to_json()]}
+        )
 
     @classmethod
     def from_json(cls, text: str) -> ROC:
@@ -140,13 +144,13 @@ class ROC(Result):
         opened = display.opened(text, "roc")
         question = opened.evidence["question"]
         grid = Grid.from_edges(question["edges"], outside=Outside[question["outside"]])
-        return cls.read(Evidence.from_json(opened.evidence["releases"][0]), grid, opened.face)
+        return cls.read(Evidence.from_json(opened.evidence["releases"][0]), grid, opened.privacy)
 
     def _in_short(self) -> tuple[str, ...]:
         return (f"AUC {self.auc:.3f}", f"{len(self.fpr) - 1} cells")
 
     def _repr_html_(self) -> str:
-        return card_of("ROC curve", self.plot, self._summary(), self.face, size=display.SQUARE, level=0.95)
+        return card_of("ROC curve", self.plot, self._summary(), self.privacy, size=display.SQUARE, level=0.95)
 
     def _summary(self) -> list[tuple[str, str]]:
         low, high = self.auc_interval(0.95)
@@ -193,8 +197,8 @@ class RocQuestion:
         classes = labels(self.label, self.pos_label, self.neg_label)
         score, found = yield from scores_cut(Axis(self.score, self.grid), self.cuts, setting)
         release = yield Step(CountQuery((classes, score), Read.PREFIXES), share_left(self.cuts))
-        face = face_of([*found, release], self.model).noted(*notes_on_outside(release, score.grid))
-        return ROC.read(Evidence.of(release), score.grid, face)
+        privacy = statement_of([*found, release], self.model).noted(*notes_on_outside(release, score.grid))
+        return ROC.read(Evidence.of(release), score.grid, privacy)
 
     def __str__(self) -> str:
         return f"ROC curve of {self.score} for {self.label}"

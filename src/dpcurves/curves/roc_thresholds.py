@@ -7,23 +7,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import display
-from ..data import Axis, Grid, Outside, RangeQuery
+from ..arguments import make_each_whole, require_kind, several
+from ..arrays import FloatArray
+from ..data import Axis, Grid, Outside
 from ..postprocess import auc, roc_points
-from ..privacy.given import require_kind, several
-from ..privacy.whole import make_each_whole
-from ..release import ALL, Evidence, Face, Release, Setting, Step
-from .declared_grid import grid_from_json, grid_to_json
-from .question import card_of, face_of
+from ..queries import PrefixQuery
+from ..release import ALL, Evidence, PrivacyStatement, Release, Setting, Step
+from .question import card_of, statement_of
 from .result import Result
 from .thresholds import edges_below
+from .turns.declared_grid import grid_from_json, grid_to_json
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-FloatArray = NDArray[np.float64]
 
 
 def classes_axis(score: Axis, label: str) -> Axis:
@@ -47,7 +45,7 @@ class RocThresholds(Result):
         thresholds: Falling; a score at or above threshold i is called positive at point i. The first is infinite.
         auc: Area under the curve.
         error: Standard deviation of the count of one class below a threshold, at most.
-        face: What stands on every picture.
+        privacy: What stands on every picture.
         evidence: What was released.
         grid: The cells of the scores.
         label, score: Columns.
@@ -58,14 +56,14 @@ class RocThresholds(Result):
     thresholds: FloatArray
     auc: float
     error: float
-    face: Face
+    privacy: PrivacyStatement
     evidence: Evidence
     grid: Grid
     label: str
     score: str
 
     @classmethod
-    def read(cls, evidence: Evidence, grid: Grid, label: str, score: str, face: Face) -> RocThresholds:
+    def read(cls, evidence: Evidence, grid: Grid, label: str, score: str, privacy: PrivacyStatement) -> RocThresholds:
         """From counts of prefixes of the places of both classes.
 
         Raises:
@@ -87,11 +85,11 @@ class RocThresholds(Result):
             ends[0] = -np.inf
         thresholds = np.append(np.inf, ends[::-1])
         error = float(np.sqrt(2 * law.variance))
-        return cls(fpr, tpr, thresholds, float(auc(fpr, tpr)), error, face, evidence, grid, label, score)
+        return cls(fpr, tpr, thresholds, float(auc(fpr, tpr)), error, privacy, evidence, grid, label, score)
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
         """Draw the curve."""
-        return display.draw_roc(self.fpr, self.tpr, self.auc, self.face, ax=ax, name=name)
+        return display.draw_roc(self.fpr, self.tpr, self.auc, self.privacy, ax=ax, name=name)
 
     def to_frame(self) -> Any:
         """Columns ``fpr``, ``tpr`` and ``threshold`` as a data frame."""
@@ -102,27 +100,27 @@ class RocThresholds(Result):
         arrays = {"fpr": self.fpr, "tpr": self.tpr, "thresholds": self.thresholds, "auc": self.auc}
         question = {"label": self.label, "score": self.score, "grid": grid_to_json(self.grid)}
         evidence = {"question": question, "releases": [self.evidence.to_json()]}
-        return display.envelope("roc-thresholds", arrays, self.face, evidence)
+        return display.envelope("roc-thresholds", arrays, self.privacy, evidence)
 
     @classmethod
     def from_json(cls, text: str) -> RocThresholds:
         """The curve that `to_json` wrote."""
         opened = display.opened(text, "roc-thresholds")
-        return cls.from_evidence_json(opened.evidence, opened.face)
+        return cls.from_evidence_json(opened.evidence, opened.privacy)
 
     @classmethod
-    def from_evidence_json(cls, stored: Mapping[str, Any], face: Face) -> RocThresholds:
+    def from_evidence_json(cls, stored: Mapping[str, Any], privacy: PrivacyStatement) -> RocThresholds:
         """From the evidence that `to_json` wrote."""
         question, (released,) = stored["question"], stored["releases"]
         grid = grid_from_json(question["grid"])
-        return cls.read(Evidence.from_json(released), grid, question["label"], question["score"], face)
+        return cls.read(Evidence.from_json(released), grid, question["label"], question["score"], privacy)
 
     def _in_short(self) -> tuple[str, ...]:
         return (f"AUC {self.auc:.3f}", f"{len(self.thresholds) - 2} thresholds")
 
     def _repr_html_(self) -> str:
         rows = [("AUC", f"{self.auc:.4f}"), ("thresholds", str(len(self.thresholds) - 2))]
-        return card_of("ROC curve", self.plot, rows, self.face, size=display.SQUARE)
+        return card_of("ROC curve", self.plot, rows, self.privacy, size=display.SQUARE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +159,9 @@ class RocThresholdsQuestion:
             raise ValueError(f"at: numbers of inner edges, 1 to {self.grid.cells - 1}, each once, got {self.at}")
 
     @property
-    def paid_as(self) -> RangeQuery:
+    def paid_as(self) -> PrefixQuery:
         """All counts along the places of both classes."""
-        return RangeQuery((classes_axis(Axis(self.score, self.grid), self.label),), at=())
+        return PrefixQuery((classes_axis(Axis(self.score, self.grid), self.label),), at=())
 
     def steps(self, setting: Setting) -> Generator[Step, Release, RocThresholds]:
         """One look."""
@@ -171,8 +169,8 @@ class RocThresholdsQuestion:
         inner = sorted(edge + apart for edge in self.at)
         at = (*inner, slots, *(slots + each for each in inner), 2 * slots)
         look = yield Step(replace(self.paid_as, at=at), share=ALL)
-        face = face_of([look], self.model)
-        return RocThresholds.read(Evidence.of(look), self.grid, self.label, self.score, face)
+        privacy = statement_of([look], self.model)
+        return RocThresholds.read(Evidence.of(look), self.grid, self.label, self.score, privacy)
 
     def __str__(self) -> str:
         return f"ROC curve of {self.score} for {self.label} at some thresholds"

@@ -7,22 +7,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import display
-from ..data import AucQuery, Axis, Grid
+from ..arrays import FloatArray
+from ..data import Axis, Grid
 from ..data.axis import Category
 from ..postprocess import auc_of_steps, binormal_tpr
-from ..release import ALL, Face, Release, Setting, Step
-from .labels import labels
-from .question import card_of, face_of
+from ..queries import AucQuery
+from ..release import ALL, PrivacyStatement, Release, Setting, Step
+from .question import card_of, statement_of
 from .result import Result
 from .roc import UNIT_INTERVAL
+from .turns.labels import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FloatArray = NDArray[np.float64]
 POINTS = 513
 
 
@@ -37,21 +38,21 @@ class SmoothAuc(Result):
         tpr: True positive rates of the binormal curve, of the same shape.
         auc: The released area. It has no interval: how much noise it has depends on the records.
         steps: The released number, in steps of ``2**-20``.
-        face: What stands on every picture.
+        privacy: What stands on every picture.
     """
 
     fpr: FloatArray
     tpr: FloatArray
     auc: float
     steps: int
-    face: Face
+    privacy: PrivacyStatement
 
     @classmethod
-    def read(cls, steps: int, face: Face) -> SmoothAuc:
+    def read(cls, steps: int, privacy: PrivacyStatement) -> SmoothAuc:
         """From the released number."""
         auc = auc_of_steps(steps)
         fpr = np.linspace(0.0, 1.0, POINTS)
-        return cls(fpr, binormal_tpr(fpr, auc), auc, steps, face)
+        return cls(fpr, binormal_tpr(fpr, auc), auc, steps, privacy)
 
     def binormal(self, fpr: ArrayLike) -> FloatArray:
         """True positive rates of the binormal curve at any false positive rates."""
@@ -59,7 +60,7 @@ class SmoothAuc(Result):
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
         """Draw the binormal curve."""
-        return display.draw_roc(self.fpr, self.tpr, self.auc, self.face, ax=ax, name=name)
+        return display.draw_roc(self.fpr, self.tpr, self.auc, self.privacy, ax=ax, name=name)
 
     def to_frame(self) -> Any:
         """Columns ``fpr`` and ``tpr`` as a data frame."""
@@ -68,19 +69,19 @@ class SmoothAuc(Result):
     def to_json(self) -> str:
         """The published format (``kind`` is ``smooth-auc``)."""
         arrays: Mapping[str, Any] = {"fpr": self.fpr, "tpr": self.tpr, "auc": self.auc}
-        return display.envelope("smooth-auc", arrays, self.face, {"question": {"steps": self.steps}, "releases": []})
+        return display.envelope("smooth-auc", arrays, self.privacy, {"question": {"steps": self.steps}, "releases": []})
 
     @classmethod
     def from_json(cls, text: str) -> SmoothAuc:
         """What `to_json` wrote."""
         opened = display.opened(text, "smooth-auc")
-        return cls.read(int(opened.evidence["question"]["steps"]), opened.face)
+        return cls.read(int(opened.evidence["question"]["steps"]), opened.privacy)
 
     def _in_short(self) -> tuple[str, ...]:
         return (f"AUC {self.auc:.3f}",)
 
     def _repr_html_(self) -> str:
-        return card_of("Binormal ROC curve", self.plot, [("AUC", f"{self.auc:.4f}")], self.face, size=display.SQUARE)
+        return card_of("Binormal ROC curve", self.plot, [("AUC", f"{self.auc:.4f}")], self.privacy, size=display.SQUARE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ class SmoothAucQuestion:
         """One number."""
         classes = labels(self.label, self.pos_label, self.neg_label)
         release = yield Step(AucQuery((classes, Axis(self.score, self.grid))), ALL)
-        return SmoothAuc.read(release.values[0], face_of([release], self.model))
+        return SmoothAuc.read(release.values[0], statement_of([release], self.model))
 
     def __str__(self) -> str:
         return f"area under the ROC curve of {self.score} for {self.label}"

@@ -11,22 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import display
-from ..data import Axis, Grid, Outside, RangeQuery
+from ..arguments import chance, make_each_whole, require_kind, several
+from ..arrays import FloatArray
+from ..data import Axis, Grid, Outside
 from ..display import numeral
 from ..postprocess import Weighed, mean_counts, non_decreasing, tail_bound
-from ..privacy.given import chance, require_kind, several
-from ..privacy.whole import make_each_whole
-from ..release import ALL, Evidence, Face, Release, Setting, Step
-from .counted import axis_label
+from ..queries import PrefixQuery
+from ..release import ALL, Evidence, PrivacyStatement, Release, Setting, Step
 from .covering import ends_of, pictured, scopes, shades
-from .declared_grid import grid_from_json, grid_to_json
-from .question import card_of, face_of, require_independent
+from .question import card_of, require_independent, statement_of
 from .result import Result
+from .turns.declared_grid import grid_from_json, grid_to_json
+from .turns.one_table import axis_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,7 +38,7 @@ class Thresholds(Result):
         count: Noisy integers: records below each edge. Nothing was smoothed; noise may make them fall.
         error: Standard error of the noise of each count, for these records.
         label: What the x axis shows.
-        face: What stands on every picture.
+        privacy: What stands on every picture.
         evidence: What was released.
         grid: The cells whose edges these are.
     """
@@ -48,12 +47,12 @@ class Thresholds(Result):
     count: NDArray[np.int64]
     error: FloatArray
     label: str
-    face: Face
+    privacy: PrivacyStatement
     evidence: Evidence
     grid: Grid
 
     @classmethod
-    def read(cls, evidence: Evidence, grid: Grid, label: str, face: Face) -> Thresholds:
+    def read(cls, evidence: Evidence, grid: Grid, label: str, privacy: PrivacyStatement) -> Thresholds:
         """From what was released, in any order."""
         law = evidence.path
         counts = dict(zip(law.at, evidence.values, strict=False))
@@ -65,7 +64,7 @@ class Thresholds(Result):
             edges_below(grid, np.array(slots, dtype=np.int64)),
             np.array(values, dtype=np.int64),
             np.array([sqrt(law.variance) if each else 0.0 for each in slots]),
-            label, face, Evidence(sorted_law, (*values, *missing), evidence.total), grid,
+            label, privacy, Evidence(sorted_law, (*values, *missing), evidence.total), grid,
         )  # fmt: skip
 
     @property
@@ -97,7 +96,7 @@ class Thresholds(Result):
         error = (1 - chance("level", level)) / len(self.x)
         if not population:
             return self._around(error)
-        require_independent(self.face)
+        require_independent(self.privacy)
         total, missing = self.evidence.total, self.evidence.path.missing
         units = inf if total is None or missing is None else max(float(total - self.evidence.values[-1]), 1.0)
         least, most = self._around(error / 2).T
@@ -119,10 +118,10 @@ class Thresholds(Result):
         name: str | None = None,
     ) -> Axes:
         """Draw counts as points with intervals for these records and for the `population`; without a `level`, alone."""
-        whom = scopes(self.face, population=population)
-        face, level = pictured(self.face, level, len(self.x), population=population)
+        whom = scopes(self.privacy, population=population)
+        privacy, level = pictured(self.privacy, level, len(self.x), population=population)
         bars = shades(whom, level, "intervals, all at once,", ends_of(self.intervals))
-        return display.draw_counts(self.x, self.count, face, label=self.label, shades=bars, ax=ax, name=name)
+        return display.draw_counts(self.x, self.count, privacy, label=self.label, shades=bars, ax=ax, name=name)
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """Columns ``x``, ``count`` and ``error`` as a data frame; with a `level`, also ``lower`` and ``upper``."""
@@ -132,7 +131,7 @@ class Thresholds(Result):
 
     def to_json(self) -> str:
         """The published format (``kind`` is ``thresholds``)."""
-        return display.envelope("thresholds", {"x": self.x, "count": self.count}, self.face, self.evidence_json())
+        return display.envelope("thresholds", {"x": self.x, "count": self.count}, self.privacy, self.evidence_json())
 
     def evidence_json(self) -> dict[str, Any]:
         """The question and what was released for it, as plain objects."""
@@ -143,17 +142,17 @@ class Thresholds(Result):
     def from_json(cls, text: str) -> Thresholds:
         """The counts that `to_json` wrote."""
         opened = display.opened(text, "thresholds")
-        return cls.from_evidence_json(opened.evidence, opened.face)
+        return cls.from_evidence_json(opened.evidence, opened.privacy)
 
     @classmethod
-    def from_evidence_json(cls, stored: Mapping[str, Any], face: Face) -> Thresholds:
+    def from_evidence_json(cls, stored: Mapping[str, Any], privacy: PrivacyStatement) -> Thresholds:
         """The inverse of `evidence_json`.
 
         Raises:
             ValueError: the object is not what `evidence_json` writes.
         """
         question, (released,) = stored["question"], stored["releases"]
-        return cls.read(Evidence.from_json(released), grid_from_json(question["grid"]), question["label"], face)
+        return cls.read(Evidence.from_json(released), grid_from_json(question["grid"]), question["label"], privacy)
 
     def _in_short(self) -> tuple[str, ...]:
         return (self.label, f"{len(self.x)} thresholds")
@@ -161,7 +160,7 @@ class Thresholds(Result):
     def _repr_html_(self) -> str:
         noise = f"{numeral(self.error.max(initial=0.0))} records"
         rows = [("thresholds", numeral(len(self.x))), ("standard error of the noise of a count", noise)]
-        return card_of(f"Counts of {self.label}", self.plot, rows, self.face)
+        return card_of(f"Counts of {self.label}", self.plot, rows, self.privacy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,16 +194,16 @@ class ThresholdsQuestion:
             raise ValueError(f"at: numbers of edges from 0 to {self.grid.cells} are needed, got {self.at}")
 
     @property
-    def paid_as(self) -> RangeQuery:
+    def paid_as(self) -> PrefixQuery:
         """All counts along this grid."""
-        return RangeQuery((Axis(self.column, self.grid),), at=())
+        return PrefixQuery((Axis(self.column, self.grid),), at=())
 
     def steps(self, setting: Setting) -> Generator[Step, Release, Thresholds]:
         """One look."""
         apart = int(self.grid.outside is Outside.APART)
         look = yield Step(replace(self.paid_as, at=tuple(edge + apart for edge in self.at)), share=ALL)
         label = axis_label(self.column, self.measured_in)
-        return Thresholds.read(Evidence.of(look), self.grid, label, face_of([look]))
+        return Thresholds.read(Evidence.of(look), self.grid, label, statement_of([look]))
 
     def __str__(self) -> str:
         return f"counts of {self.column} below edges of a grid"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..privacy.given import require_kind, several
+from ..arguments import require_kind, several
 from .grid import Grid
 
 Category = str | int | float | bool

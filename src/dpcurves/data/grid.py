@@ -11,8 +11,7 @@ from re import fullmatch
 import numpy as np
 from numpy.typing import NDArray
 
-from ..privacy.given import chosen, number, require_kind, shown
-from ..privacy.whole import whole
+from ..arguments import chosen, number, require_kind, shown, whole
 from .even_cells import cells_of_width, edges_of_width, require_edge
 from .spacing import Outside, Spacing
 

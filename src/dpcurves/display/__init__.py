@@ -6,14 +6,14 @@ from .binned_picture import draw_binned_residuals
 from .bounds_picture import draw_bounds, draw_plane_bounds
 from .calibration_picture import draw_calibration, draw_hosmer_lemeshow
 from .canvas import LANDSCAPE, SQUARE, headless_axes
-from .card import card
 from .counts_picture import draw_counts
 from .curve_json import Opened, bundle, envelope, opened, privacy_object
 from .distribution_picture import draw_cdf
-from .footer import SEEDED, footer
 from .frame import to_frame
+from .html_card import card
 from .numerals import numeral, numerals, span, standing
 from .picture_file import save_figure, svg_text
+from .privacy_line import SEEDED, footer
 from .published_schema import check_document, curve_schema
 from .quantiles_picture import draw_quantiles
 from .report import report

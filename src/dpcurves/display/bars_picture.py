@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..release import Face
+from ..arrays import FloatArray
+from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
-from .ink import Ink, explain, is_blank, next_ink
-from .lettering import legend_lettering, lettering
-from .outline import FINEST, Floats
+from .decimation import FINEST
+from .line_styles import Ink, explain, is_blank, next_ink
+from .safe_text import legend_lettering, lettering
 from .shade import Shade, draw_between, once
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ DENSE = " per unit of "
 def draw_histogram(
     edges: ArrayLike,
     count: ArrayLike,
-    face: Face,
+    privacy: PrivacyStatement,
     *,
     label: str,
     shades: Sequence[Shade] = (),
@@ -40,19 +41,19 @@ def draw_histogram(
     Args:
         edges: Of the cells: one more than there are counts.
         count: Records in each cell.
-        face: What is written below the picture.
+        privacy: What is written below the picture.
         label: The column and its measuring unit.
         shades: Intervals, by the lower and upper ends of each count.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the histogram.
     """
-    return _draw_bars(edges, count, face, shades, of=("records", " per cell"), across=label, ax=ax, name=name)
+    return _draw_bars(edges, count, privacy, shades, of=("records", " per cell"), across=label, ax=ax, name=name)
 
 
 def draw_bins(
     edges: ArrayLike,
     share: ArrayLike,
-    face: Face,
+    privacy: PrivacyStatement,
     *,
     label: str,
     shades: Sequence[Shade] = (),
@@ -64,19 +65,19 @@ def draw_bins(
     Args:
         edges: Of the bins: one more than there are shares.
         share: Of the records, in each bin.
-        face: What is written below the picture.
+        privacy: What is written below the picture.
         label: The column and its measuring unit.
         shades: Intervals, by the lower and upper ends of each share.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the shares.
     """
-    return _draw_bars(edges, share, face, shades, of=("share of records", ""), across=label, ax=ax, name=name)
+    return _draw_bars(edges, share, privacy, shades, of=("share of records", ""), across=label, ax=ax, name=name)
 
 
 def _draw_bars(
     edges: ArrayLike,
     heights: ArrayLike,
-    face: Face,
+    privacy: PrivacyStatement,
     shades: Sequence[Shade],
     *,
     of: tuple[str, str],
@@ -84,7 +85,7 @@ def _draw_bars(
     ax: Axes | None,
     name: str | None,
 ) -> Axes:
-    from .footnote import sign
+    from .figure_note import sign
     from .ticks import write_plainly
 
     ax = canvas(ax, LANDSCAPE)
@@ -104,16 +105,16 @@ def _draw_bars(
     ax.set_ylabel(of[0] + (f"{DENSE}{lettering(across)}" if dense else of[1]), parse_math=False)
     write_plainly(ax)
     explain(ax, "best")
-    sign(ax, face, name)
+    sign(ax, privacy, name)
     return ax
 
 
-def _is_uneven(bounds: Floats) -> bool:
+def _is_uneven(bounds: FloatArray) -> bool:
     widths = np.diff(bounds)
     return bool(np.ptp(widths) > EVEN * widths.max())
 
 
-def _draw_stairs(ax: Axes, bounds: Floats, heights: Floats, ink: Ink, title: str | None) -> None:
+def _draw_stairs(ax: Axes, bounds: FloatArray, heights: FloatArray, ink: Ink, title: str | None) -> None:
     if len(heights) > 2 * FINEST:
         return draw_between(ax, bounds, heights, heights, color=ink.color, alpha=0.9, title=title)
     if is_blank(ax) and len(heights) <= FILLED:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..release import Face
+from ..arrays import FloatArray
+from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
-from .ink import GREY, Ink, explain, is_blank, next_ink
-from .lettering import legend_lettering
-from .outline import Floats
+from .line_styles import GREY, Ink, explain, is_blank, next_ink
+from .safe_text import legend_lettering
 from .shade import POPULATION
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def draw_binned_residuals(
     residual: ArrayLike,
     envelope: ArrayLike,
     count: ArrayLike,
-    face: Face,
+    privacy: PrivacyStatement,
     *,
     ax: Axes | None = None,
     name: str | None = None,
@@ -37,11 +37,11 @@ def draw_binned_residuals(
         residual: Mean residual of each bin.
         envelope: How far from zero the residual of each bin stays with chance 0.95, if the model is right.
         count: Records in each bin: the area of its point.
-        face: What is written below the picture.
+        privacy: What is written below the picture.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the model.
     """
-    from .footnote import sign
+    from .figure_note import sign
 
     ax = canvas(ax, LANDSCAPE)
     ink = next_ink(ax)
@@ -54,7 +54,7 @@ def draw_binned_residuals(
     words = f"{title}mean residual of a bin"
     ax.scatter(across, upwards, s=areas, color=ink.color, label=words, zorder=3)
     explain(ax, "best")
-    sign(ax, face, name)
+    sign(ax, privacy, name)
     return ax
 
 
@@ -66,7 +66,7 @@ def _draw_frame(ax: Axes) -> None:
     ax.set_ylabel("mean residual: label less prediction")
 
 
-def _draw_envelope(ax: Axes, across: Floats, within: Floats, ink: Ink, title: str) -> None:
+def _draw_envelope(ax: Axes, across: FloatArray, within: FloatArray, ink: Ink, title: str) -> None:
     words = f"{title}95% of bins of a right model, {POPULATION}"
     for bound, label in ((within, words), (-within, "")):
         # A single bin has a line of no length: a mark shows where it would begin.

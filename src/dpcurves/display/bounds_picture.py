@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from ..release import Face
+from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
-from .ink import GREY, explain, is_blank, next_ink
-from .lettering import legend_lettering, lettering
+from .line_styles import GREY, explain, is_blank, next_ink
 from .numerals import numeral
+from .safe_text import legend_lettering, lettering
 from .shade import once
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ WIDEST = "the widest tried"
 
 def draw_bounds(
     bound: float,
-    face: Face,
+    privacy: PrivacyStatement,
     *,
     label: str,
     covers: str,
@@ -37,7 +37,7 @@ def draw_bounds(
 
     Args:
         bound: Its upper end.
-        face: What is written below the picture.
+        privacy: What is written below the picture.
         label: What the axis shows.
         covers: Which share of the records it covers, and with which chance.
         narrower: Upper end of the interval that was tried before.
@@ -45,7 +45,7 @@ def draw_bounds(
         ax: Where to draw; None: in a new figure. Several intervals stand one above the other.
         name: What the legend calls it.
     """
-    from .footnote import Footnote, sign
+    from .figure_note import Footnote, sign
     from .ticks import write_plainly
 
     ax = canvas(ax, LANDSCAPE)
@@ -66,13 +66,13 @@ def draw_bounds(
     ax.set_ylim(-1, height + 2)
     write_plainly(ax)
     explain(ax, "best")
-    sign(ax, face, name)
+    sign(ax, privacy, name)
     return ax
 
 
 def draw_plane_bounds(
     bounds: tuple[float, float],
-    face: Face,
+    privacy: PrivacyStatement,
     *,
     labels: tuple[str, str],
     covers: Sequence[str] = (),
@@ -84,14 +84,14 @@ def draw_plane_bounds(
 
     Args:
         bounds: Its upper ends along the x axis and along the y axis.
-        face: What is written below the picture.
+        privacy: What is written below the picture.
         labels: What the axes show.
         covers: Which share of the records each covers, and with which chance.
         widest: Columns for which no wider one was tried.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls it.
     """
-    from .footnote import sign
+    from .figure_note import sign
     from .ticks import write_plainly
 
     ax = canvas(ax, LANDSCAPE)
@@ -113,5 +113,5 @@ def draw_plane_bounds(
     ax.plot(*corners, color=ink.color, linestyle=ink.dash, label=said)
     write_plainly(ax)
     explain(ax, "best")
-    sign(ax, face, name)
+    sign(ax, privacy, name)
     return ax

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..release import Face
+from ..arrays import FloatArray
+from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, SQUARE, canvas
-from .ink import GREY, Ink, explain, is_blank, next_ink
-from .lettering import legend_lettering
+from .line_styles import GREY, Ink, explain, is_blank, next_ink
 from .numerals import numeral
-from .outline import Floats
+from .safe_text import legend_lettering
 from .shade import POPULATION, Shade, once
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def draw_calibration(
     prob_pred: ArrayLike,
     prob_true: ArrayLike,
     count: ArrayLike,
-    face: Face,
+    privacy: PrivacyStatement,
     *,
     shades: Sequence[Shade] = (),
     ax: Axes | None = None,
@@ -44,12 +44,12 @@ def draw_calibration(
         prob_pred: Mean score of each group.
         prob_true: Share of positives in each group.
         count: Records in each group.
-        face: What is written below the picture.
+        privacy: What is written below the picture.
         shades: Intervals, by the lower and upper end of each group, the wider ones first.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the curve.
     """
-    from .footnote import sign
+    from .figure_note import sign
 
     ax = canvas(ax, SQUARE)
     ink = next_ink(ax)
@@ -60,7 +60,7 @@ def draw_calibration(
     _draw_observed(ax, predicted, observed, ink, shades=shades, name=name)
     _draw_sizes(ax, predicted, np.asarray(count, dtype=float), ink)
     explain(ax, "best")
-    sign(ax, face, name)
+    sign(ax, privacy, name)
     return ax
 
 
@@ -75,14 +75,16 @@ def _draw_frame(ax: Axes) -> None:
     ax.set_ylabel("share of positives")
 
 
-def _draw_observed(ax: Axes, x: Floats, y: Floats, ink: Ink, *, shades: Sequence[Shade], name: str | None) -> None:
+def _draw_observed(
+    ax: Axes, x: FloatArray, y: FloatArray, ink: Ink, *, shades: Sequence[Shade], name: str | None
+) -> None:
     for shade in shades:
         _draw_intervals(ax, x, shade, ink)
     words = "observed" if name is None else f"{legend_lettering(name)}: observed"
     ax.plot(x, y, "o", color=ink.color, markersize=4.5, label=words, zorder=3)
 
 
-def _draw_intervals(ax: Axes, x: Floats, shade: Shade, ink: Ink) -> None:
+def _draw_intervals(ax: Axes, x: FloatArray, shade: Shade, ink: Ink) -> None:
     """For the population thin, with caps; for these records thick, and within."""
     ends, title = np.asarray(shade.lower), once(ax, shade.words)
     wide = POPULATION in shade.words
@@ -93,7 +95,7 @@ def _draw_intervals(ax: Axes, x: Floats, shade: Shade, ink: Ink) -> None:
             ax.plot(x, end, "_", color=ink.color, markersize=6)
 
 
-def _draw_sizes(ax: Axes, predicted: Floats, count: Floats, ink: Ink) -> None:
+def _draw_sizes(ax: Axes, predicted: FloatArray, count: FloatArray, ink: Ink) -> None:
     largest = np.fmax.reduce(count, initial=1.0)
     tops = FLOOR + TALLEST * np.clip(count, 0, None) / largest
     words = f"records per group, up to {largest:,.0f}"
@@ -104,7 +106,7 @@ def draw_hosmer_lemeshow(
     groups: Sequence[Mapping[str, float]],
     statistic: float,
     p_value: float,
-    face: Face,
+    privacy: PrivacyStatement,
     *,
     shades: Sequence[Shade] = (),
     ax: Axes | None = None,
@@ -116,12 +118,12 @@ def draw_hosmer_lemeshow(
         groups: Of each: ``lower`` and ``upper`` score, ``count``, ``positives`` and ``expected`` positives.
         statistic: Of the test.
         p_value: Of the test.
-        face: What is written below the picture.
+        privacy: What is written below the picture.
         shades: Intervals, by the lower and upper end of each group, the wider ones first.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the model.
     """
-    from .footnote import sign
+    from .figure_note import sign
     from .ticks import write_plainly
 
     ax = canvas(ax, LANDSCAPE)
@@ -136,7 +138,7 @@ def draw_hosmer_lemeshow(
     _leave_room(ax)
     write_plainly(ax)
     explain(ax, "best")
-    sign(ax, face, name)
+    sign(ax, privacy, name)
     return ax
 
 
@@ -148,7 +150,7 @@ def _leave_room(ax: Axes) -> None:
     ax.set_ylim(bottom, top + ROOM * (top - bottom))
 
 
-def _draw_expected(ax: Axes, middles: Floats, groups: Sequence[Mapping[str, float]], ink: Ink) -> None:
+def _draw_expected(ax: Axes, middles: FloatArray, groups: Sequence[Mapping[str, float]], ink: Ink) -> None:
     expected = [group["expected"] for group in groups]
     left, right = middles - 0.35, middles + 0.35
     ax.hlines(expected, left, right, color=ink.color, linewidth=2.5, alpha=0.45, label="expected by the model")

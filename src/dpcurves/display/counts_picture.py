@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..release import Face
+from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
-from .ink import explain, is_blank, next_ink
-from .lettering import legend_lettering, lettering
+from .line_styles import explain, is_blank, next_ink
 from .numerals import numeral
+from .safe_text import legend_lettering, lettering
 from .shade import Shade, once
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ FEW = 12
 def draw_counts(
     x: ArrayLike,
     count: ArrayLike,
-    face: Face,
+    privacy: PrivacyStatement,
     *,
     label: str,
     shades: Sequence[Shade] = (),
@@ -37,13 +37,13 @@ def draw_counts(
     Args:
         x: The values.
         count: Records below each of them.
-        face: What is written below the picture.
+        privacy: What is written below the picture.
         label: The column and its measuring unit.
         shades: Intervals, by the lower and upper ends of each count.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the counts.
     """
-    from .footnote import sign
+    from .figure_note import sign
     from .ticks import write_plainly
 
     ax = canvas(ax, LANDSCAPE)
@@ -69,5 +69,5 @@ def draw_counts(
     ax.set_xlabel(lettering(label), parse_math=False)
     ax.set_ylabel(BELOW)
     explain(ax, "best")
-    sign(ax, face, name)
+    sign(ax, privacy, name)
     return ax

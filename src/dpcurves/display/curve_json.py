@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from ..release import MISSING_RULE, Face
+from ..release import MISSING_RULE, PrivacyStatement
 from .published_schema import check_document
 
 SCHEMA = 1
@@ -38,17 +38,17 @@ class Opened:
     Attributes:
         kind: Of the curve.
         arrays: Lists of numbers as NumPy arrays (null as NaN), single numbers as floats, all else as it stands.
-        face: What stands on its face.
+        privacy: What stands on its face.
         evidence: The question and the releases, as plain objects.
     """
 
     kind: str
     arrays: Mapping[str, Any]
-    face: Face
+    privacy: PrivacyStatement
     evidence: Mapping[str, Any]
 
 
-def envelope(kind: str, arrays: Mapping[str, object], face: Face, evidence: Mapping[str, object]) -> str:
+def envelope(kind: str, arrays: Mapping[str, object], privacy: PrivacyStatement, evidence: Mapping[str, object]) -> str:
     """One JSON text that holds all of a curve. Numbers are written so that they are read back exactly.
 
     Args:
@@ -56,7 +56,7 @@ def envelope(kind: str, arrays: Mapping[str, object], face: Face, evidence: Mapp
             ``residual-plot``, ``quantiles``, ``histogram``, ``bins``, ``thresholds``, ``quantile``, ``bounds``,
             ``roc-thresholds`` or ``curves``.
         arrays: By name: arrays, numbers, or nested objects of them. What is not finite is written as null.
-        face: What stands on the curve's face.
+        privacy: What stands on the curve's face.
         evidence: ``question`` and ``releases``.
 
     Raises:
@@ -64,23 +64,23 @@ def envelope(kind: str, arrays: Mapping[str, object], face: Face, evidence: Mapp
         ValueError: the document would not fit the schema.
     """
     document = {
-        "kind": kind, "schema": SCHEMA, **_mapped(arrays), "privacy": privacy_object(face),
-        "evidence": _plain(evidence), "notes": list(face.notes),
+        "kind": kind, "schema": SCHEMA, **_mapped(arrays), "privacy": privacy_object(privacy),
+        "evidence": _plain(evidence), "notes": list(privacy.notes),
     }  # fmt: skip
     check_document(document)
     _check_lengths(document)
     return json.dumps(document, allow_nan=False)
 
 
-def bundle(curves: Mapping[str, str], face: Face, evidence: Mapping[str, object]) -> str:
+def bundle(curves: Mapping[str, str], privacy: PrivacyStatement, evidence: Mapping[str, object]) -> str:
     """One JSON text (``kind`` is ``curves``) of curves that `envelope` wrote: they stand in it as they are.
 
     Args:
         curves: Their texts, by name.
-        face: What stands on the face of all.
+        privacy: What stands on the face of all.
         evidence: ``question``, and no ``releases``: each curve has its own.
     """
-    facts = {"kind": "curves", "schema": SCHEMA, "privacy": privacy_object(face), "evidence": _plain(evidence)}
+    facts = {"kind": "curves", "schema": SCHEMA, "privacy": privacy_object(privacy), "evidence": _plain(evidence)}
     check_document({**facts, "curves": {}})
     each = ", ".join(f"{json.dumps(name)}: {text}" for name, text in curves.items())
     return f'{json.dumps(facts)[:-1]}, "curves": {{{each}}}}}'
@@ -97,23 +97,34 @@ def opened(text: str, kind: str) -> Opened:
     check_document(document)
     _check_lengths(document)
     arrays = {name: _array(value) for name, value in document.items() if name not in ENVELOPE}
-    face = _face(document["privacy"]).noted(*document.get("notes", ()))
-    return Opened(kind, arrays, face, document["evidence"])
+    privacy = _privacy(document["privacy"]).noted(*document.get("notes", ()))
+    return Opened(kind, arrays, privacy, document["evidence"])
 
 
-def privacy_object(face: Face) -> dict[str, object]:
+def privacy_object(privacy: PrivacyStatement) -> dict[str, object]:
     """The ``privacy`` object of a curve."""
-    return _mapped({
-        "epsilon": face.epsilon, "rho": face.rho, "adjacency": face.adjacency, "unit": face.unit or None,
-        "rows_per_unit": face.rows_per_unit, "units": face.units, "trust": face.trust, "mechanism": face.mechanism,
-        "seeded": face.seeded, "grant": face.grant, "missing_rule": MISSING_RULE, "model": face.model,
-    })  # fmt: skip
+    return _mapped(
+        {
+            "epsilon": privacy.epsilon,
+            "rho": privacy.rho,
+            "adjacency": privacy.adjacency,
+            "unit": privacy.unit or None,
+            "rows_per_unit": privacy.rows_per_unit,
+            "units": privacy.units,
+            "trust": privacy.trust,
+            "mechanism": privacy.mechanism,
+            "seeded": privacy.seeded,
+            "grant": privacy.grant,
+            "missing_rule": MISSING_RULE,
+            "model": privacy.model,
+        }
+    )
 
 
-def _face(stored: Mapping[str, Any]) -> Face:
-    known = {name: value for name, value in stored.items() if name in Face.__slots__}
+def _privacy(stored: Mapping[str, Any]) -> PrivacyStatement:
+    known = {name: value for name, value in stored.items() if name in PrivacyStatement.__slots__}
     epsilon = None if stored["epsilon"] is None else float(stored["epsilon"])
-    return Face(**{**known, "epsilon": epsilon, "rho": float(stored["rho"]), "unit": stored["unit"] or ""})
+    return PrivacyStatement(**{**known, "epsilon": epsilon, "rho": float(stored["rho"]), "unit": stored["unit"] or ""})
 
 
 def _parsed(text: str) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..release import Face
+from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
-from .ink import explain, is_blank, next_ink
-from .lettering import legend_lettering, lettering
-from .outline import visible
+from .decimation import visible
+from .line_styles import explain, is_blank, next_ink
+from .safe_text import legend_lettering, lettering
 from .shade import Shade, draw_between, once
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ SHARE = "share of records below"
 def draw_cdf(
     x: ArrayLike,
     y: ArrayLike,
-    face: Face,
+    privacy: PrivacyStatement,
     *,
     label: str,
     shades: Sequence[Shade] = (),
@@ -36,14 +36,14 @@ def draw_cdf(
     Args:
         x: Edges of the cells.
         y: Share of records below each edge.
-        face: What is written below the picture.
+        privacy: What is written below the picture.
         label: The column and its measuring unit, as in ``arr_delay (minutes)``.
         shades: Bands, by their lower and upper ends at each edge. They are drawn in steps: inside a cell the curve may
             rise anywhere, so it is at least what it is at the left edge, and at most what it is at the right one.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the curve.
     """
-    from .footnote import sign
+    from .figure_note import sign
     from .ticks import write_plainly
 
     ax = canvas(ax, LANDSCAPE)
@@ -62,5 +62,5 @@ def draw_cdf(
     ax.set_ylabel(SHARE)
     write_plainly(ax)
     explain(ax, "best")
-    sign(ax, face, name)
+    sign(ax, privacy, name)
     return ax

@@ -7,7 +7,7 @@ from math import ceil, floor, isfinite, isnan, log10
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .lettering import lettering
+from .safe_text import lettering
 
 LARGE = 1e15
 SMALL = 1e-5

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..release import Face
+from ..arrays import FloatArray
+from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
 from .distribution_picture import SHARE
-from .ink import explain, is_blank, next_ink
-from .lettering import legend_lettering, lettering
+from .line_styles import explain, is_blank, next_ink
 from .numerals import standing
-from .outline import Floats
+from .safe_text import legend_lettering, lettering
 from .shade import Shade, once
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ BEYOND = 0.12
 def draw_quantiles(
     p: ArrayLike,
     x: ArrayLike,
-    face: Face,
+    privacy: PrivacyStatement,
     *,
     label: str,
     cells: ArrayLike | None = None,
@@ -43,7 +43,7 @@ def draw_quantiles(
     Args:
         p: Share of records below each quantile.
         x: The quantiles.
-        face: What is written below the picture.
+        privacy: What is written below the picture.
         label: The column and its measuring unit.
         cells: Where the cell of each begins and ends, of shape ``(quantiles, 2)``: no digit is written that is finer,
             and a quantile whose cell has no end is drawn hollow. None: quantiles are exact.
@@ -51,7 +51,7 @@ def draw_quantiles(
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the quantiles.
     """
-    from .footnote import sign
+    from .figure_note import sign
     from .ticks import write_plainly
 
     ax = canvas(ax, LANDSCAPE)
@@ -73,11 +73,13 @@ def draw_quantiles(
     ax.set_ylabel(SHARE)
     write_plainly(ax)
     explain(ax, "best")
-    sign(ax, face, name)
+    sign(ax, privacy, name)
     return ax
 
 
-def _draw_bars_across(ax: Axes, shares: Floats, points: Floats, shade: Shade, *, color: str, width: int) -> None:
+def _draw_bars_across(
+    ax: Axes, shares: FloatArray, points: FloatArray, shade: Shade, *, color: str, width: int
+) -> None:
     """Intervals as bars along x; where one has no end, it ends in an arrow beyond all that is known."""
     low, high = (np.atleast_1d(np.asarray(end, dtype=float)) for end in shade[:2])
     known = np.concatenate([end[np.isfinite(end)] for end in (low, high, points)])
@@ -91,7 +93,7 @@ def _draw_bars_across(ax: Axes, shares: Floats, points: Floats, shade: Shade, *,
         ax.plot(tip[endless], shares[endless], sign, color=color, alpha=2 * shade.depth, markersize=7)
 
 
-def _mark_shares(ax: Axes, shares: Floats) -> None:
+def _mark_shares(ax: Axes, shares: FloatArray) -> None:
     ax.set_ylim(*ROOM)
     ax.margins(x=0.12)
     if len(shares) <= FEW and (len(shares) < 2 or np.diff(np.sort(shares)).min() >= 0.04):
@@ -99,11 +101,11 @@ def _mark_shares(ax: Axes, shares: Floats) -> None:
     ax.grid(axis="y", alpha=0.25, linewidth=0.6)
 
 
-def _widths(shade: Shade) -> Floats:
+def _widths(shade: Shade) -> FloatArray:
     return np.atleast_1d(np.asarray(shade.upper, dtype=float) - np.asarray(shade.lower, dtype=float))
 
 
-def _write_beside(ax: Axes, points: Floats, shares: Floats, known: Floats) -> None:
+def _write_beside(ax: Axes, points: FloatArray, shares: FloatArray, known: FloatArray) -> None:
     """Each quantile, no finer than its cell and its interval: the columns of `known` are both ends and a width."""
     for point, share, (lower, upper, width) in zip(points, shares, known.tolist(), strict=True):
         if np.isfinite(point):

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from html import escape
 
 from .balance import Balance, Refusal
-from .card import STYLE as CARD_STYLE
-from .card import WARNING
-from .lettering import lettering
+from .html_card import STYLE as CARD_STYLE
+from .html_card import WARNING
 from .picture_file import renamed
+from .safe_text import lettering
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 STYLE = """<style>

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..release import Face
+from ..arrays import FloatArray
+from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
-from .ink import GREY, explain, is_blank, next_ink
-from .lettering import legend_lettering, lettering
-from .outline import Floats
+from .line_styles import GREY, explain, is_blank, next_ink
+from .safe_text import legend_lettering, lettering
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,9 +22,9 @@ SYNTHETIC = "synthetic points, none a record"
 
 def draw_residual_points(
     points: ArrayLike,
-    window: tuple[Floats, Floats],
+    window: tuple[FloatArray, FloatArray],
     labels: Labels,
-    face: Face,
+    privacy: PrivacyStatement,
     *,
     unseen: float,
     ax: Axes | None = None,
@@ -36,12 +36,12 @@ def draw_residual_points(
         points: Of shape ``(n, 2)``: a prediction and a residual each.
         window: Edges of the cells that are shown, along either axis.
         labels: What the axes show.
-        face: What is written below the picture.
+        privacy: What is written below the picture.
         unseen: The share of the records that lie elsewhere.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the model.
     """
-    from .footnote import sign
+    from .figure_note import sign
     from .ticks import write_plainly
 
     ax = canvas(ax, LANDSCAPE)
@@ -52,17 +52,17 @@ def draw_residual_points(
     ax.scatter(across, upwards, s=5, color=ink.color, alpha=0.5, linewidths=0, label=words)
     _tell(ax, unseen)
     write_plainly(ax)
-    sign(ax, face, name)
+    sign(ax, privacy, name)
     return ax
 
 
 def draw_residual_density(
     density: ArrayLike,
-    edges: tuple[Floats, Floats],
+    edges: tuple[FloatArray, FloatArray],
     labels: Labels,
-    face: Face,
+    privacy: PrivacyStatement,
     *,
-    window: tuple[Floats, Floats],
+    window: tuple[FloatArray, FloatArray],
     unseen: float,
     ax: Axes | None = None,
 ) -> Axes:
@@ -72,12 +72,12 @@ def draw_residual_density(
         density: Share of the records in each cell, of shape ``(cells along x, cells along y)``.
         edges: Of the cells, along either axis.
         labels: What the axes show.
-        face: What is written below the picture.
+        privacy: What is written below the picture.
         window: Edges of the cells that are shown.
         unseen: The share of the records that lie elsewhere.
         ax: Where to draw; None: in a new figure.
     """
-    from .footnote import sign
+    from .figure_note import sign
     from .ticks import write_plainly
 
     ax = canvas(ax, LANDSCAPE)
@@ -88,7 +88,7 @@ def draw_residual_density(
     ax.pcolormesh(*edges, np.sqrt(height).T, cmap="Blues", rasterized=True, zorder=0)
     _tell(ax, unseen)
     write_plainly(ax)
-    sign(ax, face, None)
+    sign(ax, privacy, None)
     return ax
 
 
@@ -98,7 +98,7 @@ def _tell(ax: Axes, unseen: float) -> None:
     explain(ax, "best")
 
 
-def _frame(ax: Axes, edges: tuple[Floats, Floats], labels: Labels) -> None:
+def _frame(ax: Axes, edges: tuple[FloatArray, FloatArray], labels: Labels) -> None:
     if is_blank(ax):
         ax.axhline(0, color=GREY, linewidth=0.8)
         ax.set_xlim(edges[0][0], edges[0][-1])

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..release import Face
+from ..release import PrivacyStatement
 from .canvas import SQUARE, canvas
-from .ink import GREY, explain, is_blank, next_ink
-from .lettering import decimals, legend_lettering
-from .outline import visible
+from .decimation import visible
+from .line_styles import GREY, explain, is_blank, next_ink
+from .safe_text import decimals, legend_lettering
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +21,7 @@ def draw_roc(
     fpr: ArrayLike,
     tpr: ArrayLike,
     auc: float,
-    face: Face,
+    privacy: PrivacyStatement,
     *,
     interval: tuple[float, float] | None = None,
     level: float | None = None,
@@ -34,13 +34,13 @@ def draw_roc(
         fpr: Share of negatives above each threshold.
         tpr: Share of positives above each threshold.
         auc: Area under the curve.
-        face: What is written below the picture.
+        privacy: What is written below the picture.
         interval: Of the area.
         level: Of the interval, for the legend.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the curve.
     """
-    from .footnote import sign
+    from .figure_note import sign
 
     ax = canvas(ax, SQUARE)
     ink = next_ink(ax)
@@ -52,7 +52,7 @@ def draw_roc(
     words = title + _area(float(auc), interval, level)
     ax.plot(across[seen], upwards[seen], color=ink.color, linestyle=ink.dash, linewidth=1.6, label=words)
     explain(ax, "lower right")
-    sign(ax, face, name)
+    sign(ax, privacy, name)
     return ax
 
 

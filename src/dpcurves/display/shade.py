@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from numpy.typing import ArrayLike
 
-from .outline import Floats, hull_in_blocks
+from ..arrays import FloatArray
+from .decimation import hull_in_blocks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +54,7 @@ def once(ax: Axes, words: str) -> str:
 
 
 def draw_between(
-    ax: Axes, edges: Floats, lower: Floats, upper: Floats, *, color: str, alpha: float, title: str | None
+    ax: Axes, edges: FloatArray, lower: FloatArray, upper: FloatArray, *, color: str, alpha: float, title: str | None
 ) -> None:
     """Shade what lies between two ends over each cell."""
     cells, low, high = hull_in_blocks(edges, lower, upper)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from math import ceil, sqrt
 from typing import TYPE_CHECKING
 
-from ..release import Face
+from ..release import PrivacyStatement
 from .canvas import canvas
-from .lettering import lettering
+from .safe_text import lettering
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,7 @@ TITLE, TICK = 8, 7
 
 
 def draw_small(
-    names: Sequence[str], draw: Sequence[Callable[[Axes], object]], face: Face, *, ax: Axes | None = None
+    names: Sequence[str], draw: Sequence[Callable[[Axes], object]], privacy: PrivacyStatement, *, ax: Axes | None = None
 ) -> Axes:
     """Draw each on a small picture of its own, all with the same axes, in the place of `ax`.
 
@@ -31,10 +31,10 @@ def draw_small(
     Args:
         names: What stands above each.
         draw: Draws one on axes that it is given.
-        face: What is written below all.
+        privacy: What is written below all.
         ax: In whose place; None: in a new figure.
     """
-    from .footnote import Footnote, sign
+    from .figure_note import Footnote, sign
 
     across = ceil(sqrt(len(draw)))
     down = ceil(len(draw) / across)
@@ -50,7 +50,7 @@ def draw_small(
             note.remove()
         _tidy(each, lettering(name, 30))
     _explain_once(small)
-    sign(below, face, None)
+    sign(below, privacy, None)
     return small[0]
 
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..release import Face
+from ..release import PrivacyStatement
 from .balance import Balance
-from .footer import footer
-from .lettering import lettering
 from .numerals import numerals
+from .privacy_line import footer
+from .safe_text import lettering
 
 if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
 
-def curve_table(columns: Mapping[str, ArrayLike], face: Face, *, most: int = 20) -> Group:
+def curve_table(columns: Mapping[str, ArrayLike], privacy: PrivacyStatement, *, most: int = 20) -> Group:
     """A curve for the terminal: at most `most` rows, evenly chosen with both ends, and the footer below.
 
     Raises:
@@ -38,12 +38,12 @@ def curve_table(columns: Mapping[str, ArrayLike], face: Face, *, most: int = 20)
         table.add_column(Text(lettering(name)), justify="right")
     for cells in zip(*(numerals(array[shown]) for array in arrays.values()), strict=True):
         table.add_row(*map(Text, cells))
-    return Group(table, Text(_caption(rows, most, face)))
+    return Group(table, Text(_caption(rows, most, privacy)))
 
 
-def _caption(rows: int, most: int, face: Face) -> str:
+def _caption(rows: int, most: int, privacy: PrivacyStatement) -> str:
     thinned = f"{most} of {rows:,} rows are shown\n" if rows > most else ""
-    return thinned + footer(face)
+    return thinned + footer(privacy)
 
 
 def _even(rows: int, most: int) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .account import Account, BudgetExceeded
 from .amount import Amount, Currency
-from .purse import Grant, Payment, Purse
+from .budget import Allotment, Grant, QuestionBudget
 
 if TYPE_CHECKING:
     from .balance import Balance
@@ -20,8 +20,18 @@ _WITH_DATABASES = {
 }  # fmt: skip
 
 __all__ = [
-    "Account", "Amount", "Balance", "BudgetExceeded", "Currency", "Grant", "Ledger", "Line", "Payment", "Purse",
-    "Statement", "Verified",
+    "Account",
+    "Allotment",
+    "Amount",
+    "Balance",
+    "BudgetExceeded",
+    "Currency",
+    "Grant",
+    "Ledger",
+    "Line",
+    "QuestionBudget",
+    "Statement",
+    "Verified",
 ]  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..privacy import Neighbours, PrivacyLoss, Unit
 from .amount import MOST, Amount, Currency
-from .words import require_name
+from .stored_text import require_name
 
 
 class BudgetExceeded(Exception):

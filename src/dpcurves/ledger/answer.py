@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sqlalchemy import select
 
+from .budget import Grant
 from .chain import Chain
 from .charge import require_grant
-from .purse import Grant
 from .schema import ANSWERS
+from .stored_text import require_text
 from .verification import Head, require_unbroken
-from .words import require_text
 
 
 def find_answer(chain: Chain, grant: Grant, turn: int, part: int) -> str | None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, RowMapping, Table, insert
 
-from .book import Book
+from .head_row import Book
 from .key import Fact, Key
 from .schema import SEALED_APART
 

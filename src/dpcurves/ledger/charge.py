@@ -11,10 +11,10 @@ from sqlalchemy import RowMapping, Select, select
 from ..privacy import PrivacyLoss
 from .account import Account
 from .amount import Amount
+from .budget import Grant
 from .chain import Chain
-from .purse import Grant
 from .schema import GRANTS
-from .words import require_digest, require_name, require_text
+from .stored_text import require_digest, require_name, require_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,17 +11,17 @@ from ..privacy import PrivacyLoss
 from .account import Account
 from .answer import find_answer, keep_answer
 from .balance import Balance, all_balances, find_balance, open_balance, require_balance, write_balance
-from .book import lock_book, read_book, require_version, upgrade
+from .budget import Grant
 from .chain import Chain
 from .charge import Charge, find_grant
 from .database import Database
+from .head_row import lock_book, read_book, require_version, upgrade
 from .key import Key, find_key
-from .note import find_notes, keep_notes
-from .place import place_of
-from .purse import Grant
+from .location import place_of
 from .receipt import perhaps_charged_under
 from .schema import VERSION
 from .statement import Statement, statement_of
+from .tree_notes import find_notes, keep_notes
 from .verification import Head, Verified, head_of, require_sum, require_whole, verify
 
 Result = TypeVar("Result")

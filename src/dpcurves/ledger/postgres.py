@@ -6,8 +6,8 @@ from functools import partial
 
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, inspect, text
 
-from .book import Book
 from .database import WAIT_SECONDS, Database
+from .head_row import Book
 from .key import VARIABLE, Key
 from .schema import BOOK
 

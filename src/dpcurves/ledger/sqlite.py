@@ -13,8 +13,8 @@ from time import monotonic, sleep
 
 from sqlalchemy import Connection, Engine, NullPool, QueuePool, create_engine, event
 
-from .book import Book
 from .database import WAIT_SECONDS, Database
+from .head_row import Book
 from .key import Key, fresh_digits, read_key, write_key
 from .line import Line
 from .new_file import appear, drafted

@@ -1,28 +1,29 @@
 """How exact tables become noisy integers, and the chooser."""
 
+from .auto import AUTO, LINEAR, Choice, LinearChoice
 from .base import Counter, ExactTable, Lazy, Mechanism
-from .bucket_choice import BucketChoice
-from .choice import AUTO, LINEAR, Choice, LinearChoice
-from .flat import Flat
-from .haar import Haar
-from .k_ary import KAry
-from .linear import Linear
-from .merged_cells import MergedCells
-from .misfit_choice import MisfitChoice
-from .noise_path import NoisePath
-from .noisy_auc import NoisyAuc
-from .noisy_buckets import NoisyBuckets
-from .noisy_medians import NoisyMedians
-from .privelet import Privelet
-from .privtree import PrivTree
-from .recursive_cuts import RecursiveCuts
-from .regions import Regions
-from .sparse_vector import SparseVector
-from .square_root import SquareRoot
-from .tree import Tree
+from .prefixes.lazy_tree import LazyTree
+from .selection.exponential_partition import ExponentialPartition
+from .selection.exponential_quantiles import ExponentialQuantiles
+from .selection.exponential_worst_box import ExponentialWorstBox
+from .selection.noisy_auc import NoisyAuc
+from .selection.noisy_buckets import NoisyBuckets
+from .selection.noisy_medians import NoisyMedians
+from .sums.flat import Flat
+from .sums.haar import Haar
+from .sums.k_ary import KAry
+from .sums.linear import Linear
+from .sums.privelet import Privelet
+from .sums.regions import Regions
+from .sums.square_root import SquareRoot
+from .sums.tree import Tree
+from .thresholds.merged_cells import MergedCells
+from .thresholds.privtree import PrivTree
+from .thresholds.sparse_vector import SparseVector
 
 __all__ = [
-    "AUTO", "LINEAR", "BucketChoice", "Choice", "Counter", "ExactTable", "Flat", "Haar", "KAry", "Lazy", "Linear",
-    "LinearChoice", "Mechanism", "MergedCells", "MisfitChoice", "NoisePath", "NoisyAuc", "NoisyBuckets", "NoisyMedians",
-    "PrivTree", "Privelet", "RecursiveCuts", "Regions", "SparseVector", "SquareRoot", "Tree",
+    "AUTO", "LINEAR", "Choice", "Counter", "ExactTable", "ExponentialPartition", "ExponentialQuantiles",
+    "ExponentialWorstBox", "Flat", "Haar", "KAry", "Lazy", "LazyTree", "Linear", "LinearChoice", "Mechanism",
+    "MergedCells", "NoisyAuc", "NoisyBuckets", "NoisyMedians", "PrivTree", "Privelet", "Regions", "SparseVector",
+    "SquareRoot", "Tree",
 ]  # fmt: skip

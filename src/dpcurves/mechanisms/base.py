@@ -8,10 +8,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import Query
 from ..noise.memory import Memory
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
+from ..queries import Query
 from ..release import Plan
 
 ExactTable = NDArray[np.int64] | NDArray[np.object_]

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import FloatArray, IntArray
 from ..compiled import compiled
 from .exponential import Bracket, decay
 from .inversion import WORD, settle
@@ -29,8 +30,6 @@ LEAST_PRIOR = 2.0**-64
 DRAWN_AT_ONCE = 4096
 
 Penalties = NDArray[np.uint32]
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Scaled = tuple[int, int]
 """A whole number, and the power of two that it is multiplied with."""
 
@@ -90,11 +89,11 @@ class Sums(NamedTuple):
     """
 
     penalties: Penalties
-    weights: Floats
-    powers: Integers
+    weights: FloatArray
+    powers: IntArray
     prior: float
-    parts: Floats
-    scales: Integers
+    parts: FloatArray
+    scales: IntArray
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -167,7 +166,7 @@ def _digits(penalty: int) -> list[int]:
 
 
 @lru_cache(maxsize=64)  # a pure function of a public number
-def _weights(rate: Fraction) -> tuple[Floats, Integers]:
+def _weights(rate: Fraction) -> tuple[FloatArray, IntArray]:
     """For each digit of a penalty ``exp(-rate * digit)``, as ``part * 2.0**scale``, to 53 bits.
 
     A relative error of ``2**-190`` at most, at first, doubles with each squaring and adds up along a row.
@@ -220,7 +219,7 @@ def _add_up(sums: Sums) -> None:
 
 
 @compiled
-def _go_back(sums: Sums, words: NDArray[np.uint64], place: int, first: Integers, count: int) -> tuple[int, int, int]:
+def _go_back(sums: Sums, words: NDArray[np.uint64], place: int, first: IntArray, count: int) -> tuple[int, int, int]:
     """From the end on, intervals that one word each proves: the place reached, how many there are, words used.
 
     All sums here are wrong by less than a part in ``2**46``: what is ``2**-40`` of them away from a border is proven.

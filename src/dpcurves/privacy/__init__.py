@@ -1,9 +1,9 @@
 """What is promised: who is protected, and how much a release may reveal."""
 
+from ..arguments import Exact
 from .adjacency import EACH_RECORD, AddRemove, Adjacency, Neighbours, ReplaceOne, Unit
 from .calibration import delta_of_gaussian, gaussian_variance
 from .conversion import delta_of_zcdp, epsilon_of_zcdp, rho_for
-from .given import Exact
 from .loss import PrivacyLoss
 from .model import DISJOINT_RECORDS, PRIVATE_MODEL, PUBLIC_MODEL, Model, declared
 

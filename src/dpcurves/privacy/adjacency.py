@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from .whole import make_whole
+from ..arguments import make_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,12 @@ class AddRemove:
     unit: Unit
 
     @property
-    def moves(self) -> int:
+    def l1_sensitivity(self) -> int:
         """L1 distance between the counts of neighbours, at most: a unit's records come or go."""
         return self.unit.records
 
     @property
-    def squared_moves(self) -> int:
+    def squared_l2_sensitivity(self) -> int:
         """Squared L2 distance between the counts of neighbours, at most: they may all lie in one cell."""
         return self.unit.records**2
 
@@ -75,12 +75,12 @@ class ReplaceOne:
             raise ValueError("units: replace-one protects one unit among at least 1; there is none (use add-remove)")
 
     @property
-    def moves(self) -> int:
+    def l1_sensitivity(self) -> int:
         """L1 distance between the counts of neighbours, at most: old records go and new ones come."""
         return 2 * self.unit.records
 
     @property
-    def squared_moves(self) -> int:
+    def squared_l2_sensitivity(self) -> int:
         """Squared L2 distance, at most: all old records leave one cell and all new ones enter another."""
         return 2 * self.unit.records**2
 

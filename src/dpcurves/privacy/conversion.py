@@ -7,7 +7,7 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from math import exp, isfinite, log, log1p, sqrt
 
-from .given import number
+from ..arguments import number
 
 DIGITS = 12
 COARSE = 1e-4

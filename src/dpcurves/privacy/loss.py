@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from ..arguments import Exact, exact
 from .composition import composed_epsilon
 from .conversion import epsilon_of_zcdp
-from .given import Exact, exact
 
 
 @dataclass(frozen=True, slots=True)

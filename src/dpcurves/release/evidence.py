@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .law import Chosen, Grown, Measured
-from .law_json import law_from_json, law_to_json
-from .noise_law import NoiseLaw, NoisySums
-from .path_noise import PathNoise
+from ..laws.haar_tensor_sums import HaarTensorSums
+from ..laws.law import IntervalSums, PartitionDecisions, Selection
+from ..laws.law_json import law_from_json, law_to_json
+from ..laws.noise_law import NoiseLaw, NoisySums
+from ..laws.path_sums import PathSums
 from .release import Release
-from .wavelets import Wavelets
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Evidence:
     def of(cls, release: Release) -> Evidence:
         """Keep what one release says. Sums over records do not add up to a number of records, public or not."""
         law = release.plan.law
-        counted = not isinstance(law, Chosen | Grown) and law.missing is not None
+        counted = not isinstance(law, Selection | PartitionDecisions) and law.missing is not None
         return cls(law, release.values, release.plan.adjacency.total if counted else None)
 
     @property
@@ -42,40 +42,40 @@ class Evidence:
         Raises:
             TypeError: the values are choices and carry no noise, or counts that share noise.
         """
-        if isinstance(self.law, Chosen | Grown):
+        if isinstance(self.law, Selection | PartitionDecisions):
             raise TypeError("this turn chose; there is nothing that was measured")
-        if isinstance(self.law, PathNoise):
+        if isinstance(self.law, PathSums):
             raise TypeError("this turn counted prefixes, not sums of cells; read it by its law")
-        if isinstance(self.law, Wavelets):
+        if isinstance(self.law, HaarTensorSums):
             raise TypeError("this turn measured wavelets of a whole table; read it by its law")
         return self.law
 
     @property
-    def path(self) -> PathNoise:
+    def path(self) -> PathSums:
         """The law of counts of prefixes.
 
         Raises:
             TypeError: the values are others.
         """
-        if not isinstance(self.law, PathNoise):
+        if not isinstance(self.law, PathSums):
             raise TypeError("this turn counted no prefixes one by one; read it by its law")
         return self.law
 
     @property
-    def measured(self) -> Measured:
+    def measured(self) -> IntervalSums:
         """The law of noisy sums over intervals.
 
         Raises:
             TypeError: the values are choices, or sums of another kind.
         """
         law = self.sums
-        if not isinstance(law, Measured):
+        if not isinstance(law, IntervalSums):
             raise TypeError("this turn measured no sums over intervals; read it by its law")
         return law
 
     def to_json(self) -> dict[str, Any]:
         """Plain objects."""
-        if isinstance(self.law, Chosen | Grown):
+        if isinstance(self.law, Selection | PartitionDecisions):
             return {"chosen": list(self.values)}
         return {**law_to_json(self.law), "values": list(self.values), "total": self.total}
 
@@ -95,7 +95,7 @@ class Evidence:
     def _read(cls, stored: Mapping[str, Any]) -> Evidence:
         values = tuple(int(value) for value in stored["chosen" if "chosen" in stored else "values"])
         if "chosen" in stored:
-            return cls(Chosen(values), values, None)
+            return cls(Selection(values), values, None)
         law = law_from_json(stored)
         if len(values) != law.size:
             raise ValueError(f"evidence: {len(values)} values do not fit a law of {law.size}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import sha256
 
-from ..data import Query
+from ..laws.noise_law import NoiseLaw
 from ..privacy import Adjacency, PrivacyLoss
-from .noise_law import NoiseLaw
+from ..queries import Query
 
 
 class UnsupportedQuery(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from ..ledger import Payment
+from ..ledger import Allotment
 from .plan import Plan
 
 
@@ -16,27 +16,27 @@ class Release:
     Attributes:
         plan: The query, its price, its noise law, and the trust model that made it.
         values: Integers as they left the mechanism, in the order of the law.
-        payment: What paid for it. None: a rehearsal, no data was touched.
+        allotment: What paid for it. None: a rehearsal, no data was touched.
         seeded: True if the noise can be drawn again, hence subtracted: not private.
     """
 
     plan: Plan
     values: tuple[int, ...]
-    payment: Payment | None
+    allotment: Allotment | None
     seeded: bool
 
     @classmethod
     def rehearsed(cls, plan: Plan) -> Release:
         """What a step might be answered, so that a conversation can be tried with nobody in the room."""
-        return cls(plan, plan.law.blank(), payment=None, seeded=True)
+        return cls(plan, plan.law.blank(), allotment=None, seeded=True)
 
     @classmethod
-    def from_json(cls, text: str, plan: Plan, payment: Payment) -> Release:
+    def from_json(cls, text: str, plan: Plan, allotment: Allotment) -> Release:
         """The release that was stored, if it answers `plan`."""
         stored = json.loads(text)
         if stored["plan"] != plan.fingerprint:
-            raise ValueError(f"request: {payment.request!r} was answered under another plan; ask under a new request")
-        return cls(plan, tuple(stored["values"]), payment, stored["seeded"])
+            raise ValueError(f"request: {allotment.request!r} was answered under another plan; ask under a new request")
+        return cls(plan, tuple(stored["values"]), allotment, stored["seeded"])
 
     def __post_init__(self) -> None:
         if self.plan.law.size not in (None, len(self.values)):

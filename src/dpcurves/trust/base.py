@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from ..data import Query
-from ..ledger import Payment
+from ..ledger import Allotment
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
+from ..queries import Query
 from ..release import Plan, Release
 
 Holder = TypeVar("Holder", contravariant=True)
@@ -37,16 +37,16 @@ class TrustModel(Protocol[Holder]):
         """What would be done. Raises `UnsupportedQuery`; touches no data."""
         ...
 
-    def run(self, plan: Plan, holders: Sequence[Holder], payment: Payment, randomness: Randomness) -> Release:
+    def run(self, plan: Plan, holders: Sequence[Holder], allotment: Allotment, randomness: Randomness) -> Release:
         """Do it, once it is paid for."""
         ...
 
 
-def require(payment: Payment, plan: Plan) -> None:
+def require(allotment: Allotment, plan: Plan) -> None:
     """No payment, no run.
 
     Raises:
         ValueError: the payment is for another loss than the plan's.
     """
-    if payment.loss != plan.loss:
-        raise ValueError(f"the payment is for {payment.loss}, the plan loses {plan.loss}")
+    if allotment.loss != plan.loss:
+        raise ValueError(f"the payment is for {allotment.loss}, the plan loses {plan.loss}")

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import prod
 
-from ..data import Query, RangeQuery
-from ..ledger import Payment
+from ..ledger import Allotment
 from ..mechanisms import AUTO, Choice, Lazy, Mechanism
 from ..noise.memory import Memory
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
+from ..queries import PrefixQuery, Query
 from ..release import Plan, Release, UnsupportedQuery
 from .base import require
 from .curator import Curator
@@ -50,33 +50,33 @@ class Central:
         Raises:
             UnsupportedQuery: the mechanism cannot answer, or there are more cells than are counted one by one.
         """
-        if not isinstance(query, RangeQuery) and prod(query.shape) > MOST_CELLS:
+        if not isinstance(query, PrefixQuery) and prod(query.shape) > MOST_CELLS:
             raise UnsupportedQuery(f"grid: at most {MOST_CELLS} cells are counted one by one, got {prod(query.shape)}")
         plan = self.mechanism.plan(query, loss, adjacency)
         return replace(plan, made_by=f"one curator: {plan.made_by}")
 
-    def run(self, plan: Plan, holders: Sequence[Curator], payment: Payment, randomness: Randomness) -> Release:
+    def run(self, plan: Plan, holders: Sequence[Curator], allotment: Allotment, randomness: Randomness) -> Release:
         """Count, and add the noise.
 
         Raises:
             ValueError: the payment is for another loss; or what was opened before is not remembered, or was drawn from
                 another kind of randomness.
         """
-        from ..data.records import tabulate
+        from ..records import tabulate
 
-        require(payment, plan)
+        require(allotment, plan)
         (curator,) = holders
-        if isinstance(plan.query, RangeQuery):
-            return Release(plan, self._look(plan, plan.query, curator, randomness), payment, randomness.seeded)
+        if isinstance(plan.query, PrefixQuery):
+            return Release(plan, self._look(plan, plan.query, curator, randomness), allotment, randomness.seeded)
         if not isinstance(self.mechanism, Mechanism):
             raise TypeError(f"mechanism: one that answers {type(plan.query).__name__} is needed")
         values = self.mechanism.run(tabulate(curator.records, plan.query), plan, randomness)
-        return Release(plan, values, payment, randomness.seeded)
+        return Release(plan, values, allotment, randomness.seeded)
 
-    def _look(self, plan: Plan, query: RangeQuery, curator: Curator, randomness: Randomness) -> tuple[int, ...]:
+    def _look(self, plan: Plan, query: PrefixQuery, curator: Curator, randomness: Randomness) -> tuple[int, ...]:
         if not isinstance(self.mechanism, Lazy):
             raise TypeError("mechanism: one that remembers is needed to count prefixes")
-        from ..data.records import tabulate
+        from ..records import tabulate
 
         _open(query, curator.memory, randomness)
 
@@ -87,7 +87,7 @@ class Central:
         return self.mechanism.look(count, plan, curator.memory, randomness)
 
 
-def _open(query: RangeQuery, memory: Memory, randomness: Randomness) -> None:
+def _open(query: PrefixQuery, memory: Memory, randomness: Randomness) -> None:
     """Begin the notes with what is paid for, and go on with no others: sums that were lost would be drawn anew.
 
     Noise that somebody can draw again is not mixed with noise that nobody can.

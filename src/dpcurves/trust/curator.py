@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..noise.memory import Memory
 
 if TYPE_CHECKING:
-    from ..data.records import CountSource
+    from ..records import CountSource
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

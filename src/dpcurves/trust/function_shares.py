@@ -9,13 +9,14 @@ from fractions import Fraction
 from math import sqrt
 from typing import Protocol
 
-from ..data import Query, RangeQuery
-from ..ledger import Payment
-from ..mechanisms.keyed_path import NoiseKey
-from ..mechanisms.noise_path import path_law
+from ..laws import PathSums
+from ..ledger import Allotment
+from ..mechanisms.prefixes.keyed_noise import NoiseKey
+from ..mechanisms.prefixes.lazy_tree import path_law
 from ..noise.randomness import Randomness
 from ..privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
-from ..release import PathNoise, Plan, Release, UnsupportedQuery
+from ..queries import PrefixQuery, Query
+from ..release import Plan, Release, UnsupportedQuery
 from .base import require
 
 SERVERS = 2
@@ -91,7 +92,7 @@ class FunctionShares:
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What the servers would do. Raises `UnsupportedQuery`; touches no data."""
-        if not isinstance(query, RangeQuery):
+        if not isinstance(query, PrefixQuery):
             raise UnsupportedQuery(f"two servers count prefixes of a grid; they cannot answer {type(query).__name__}")
         if not isinstance(adjacency, ReplaceOne) or adjacency.unit != EACH_RECORD:
             raise UnsupportedQuery("adjacency: servers see how many reports there are: replace-one, for each report")
@@ -103,23 +104,23 @@ class FunctionShares:
         name = f"{NAMED}, owners {self.owners.value}: noise path through {law.levels} levels, by each server"
         return Plan(query, loss, adjacency, name, law, float(f"{sqrt(law.variance):.9g}"))
 
-    def run(self, plan: Plan, holders: Sequence[ShareHolder], payment: Payment, randomness: Randomness) -> Release:
+    def run(self, plan: Plan, holders: Sequence[ShareHolder], allotment: Allotment, randomness: Randomness) -> Release:
         """Both servers in one process. Their noise comes from their own secrets.
 
         Raises:
             ValueError: the payment is for another loss.
         """
         first, second = holders
-        return collect(plan, [masked(plan, first, payment), masked(plan, second, payment)], payment)
+        return collect(plan, [masked(plan, first, allotment), masked(plan, second, allotment)], allotment)
 
 
-def masked(plan: Plan, holder: ShareHolder, payment: Payment) -> tuple[int, ...]:
+def masked(plan: Plan, holder: ShareHolder, allotment: Allotment) -> tuple[int, ...]:
     """One server's half of the answer: its shares with its own noise, modulo 2**64. Nothing else leaves a server.
 
     Raises:
         ValueError: the payment is for another loss.
     """
-    require(payment, plan)
+    require(allotment, plan)
     law = _law(plan)
     at = sorted({threshold for threshold in law.at if threshold})
     shares, noises = holder.below(at) if at else [], holder.noise.noises(law, at)
@@ -127,7 +128,7 @@ def masked(plan: Plan, holder: ShareHolder, payment: Payment) -> tuple[int, ...]
     return tuple(halves[threshold] if threshold else 0 for threshold in law.at)
 
 
-def collect(plan: Plan, halves: Sequence[Sequence[int]], payment: Payment) -> Release:
+def collect(plan: Plan, halves: Sequence[Sequence[int]], allotment: Allotment) -> Release:
     """The answer from both halves.
 
     Raises:
@@ -139,20 +140,20 @@ def collect(plan: Plan, halves: Sequence[Sequence[int]], payment: Payment) -> Re
     if any(not 0 <= number < RING for half in halves for number in half):
         raise ValueError("halves: numbers from 0 to 2**64 - 1 are needed")
     counts = ((sum(pair) + RING // 2) % RING - RING // 2 for pair in zip(*halves, strict=True))
-    return told(plan, tuple(counts), payment)
+    return told(plan, tuple(counts), allotment)
 
 
-def told(plan: Plan, counts: Sequence[int], payment: Payment) -> Release:
+def told(plan: Plan, counts: Sequence[int], allotment: Allotment) -> Release:
     """What the servers have told an analyst: they have charged for it.
 
     Raises:
         ValueError: there are not as many counts as were asked for.
     """
-    return Release(plan, tuple(counts), payment, seeded=False)
+    return Release(plan, tuple(counts), allotment, seeded=False)
 
 
-def _law(plan: Plan) -> PathNoise:
-    if not isinstance(plan.law, PathNoise):
+def _law(plan: Plan) -> PathSums:
+    if not isinstance(plan.law, PathSums):
         raise TypeError(f"plan: a plan of noise paths is needed, not one of {plan.made_by}")
     return plan.law
 

@@ -25,9 +25,9 @@ from ..crypto import (
 )  # fmt: skip
 from ..crypto.checked_keys import checked_record_words
 from ..data.axis import Axis, Categories
-from ..data.records import Records
-from ..mechanisms.keyed_path import NoiseKey
+from ..mechanisms.prefixes.keyed_noise import NoiseKey
 from ..noise.randomness import Randomness
+from ..records import Records
 
 Words = NDArray[np.uint64]
 SEED = 16

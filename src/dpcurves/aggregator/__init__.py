@@ -1,6 +1,0 @@
-"""Two aggregators that nobody has to trust alone: the task, what owners send, the servers, and who asks them."""
-
-from .refused import ProtocolAborted
-from .task import Server, Task
-
-__all__ = ["ProtocolAborted", "Server", "Task"]

@@ -1,0 +1,206 @@
+"""Checks of arguments: each refusal names the argument and the rule, and shows nothing that may be a record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from numbers import Real
+from operator import index
+from typing import Any, TypeVar
+
+Member = TypeVar("Member", bound=Enum)
+Exact = Fraction | Decimal | int | float | str
+
+MOST_SHOWN = 60
+MOST_WRITTEN = 400
+"""Characters of an exact number."""
+MOST_TENS = 300
+"""The most powers of ten of an exact number, up or down: nearly as many as doubles have."""
+
+
+def shown(given: object) -> str:
+    """What was given, on one short line: of what is no single text or number just the kind, for it may hold records.
+
+    >>> shown("0:1"), shown([3, 4]), shown(10**99)
+    ("'0:1'", 'a list', 'an int of 100 characters')
+    """
+    kind = given.__name__ if isinstance(given, type) else type(given).__name__
+    named = f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
+    if isinstance(given, type):
+        return f"the class {kind}"
+    if not isinstance(given, str | int | float | Fraction | Decimal | None):
+        return named
+    try:
+        text = repr(float(given) if isinstance(given, float) else given)
+    except Exception:  # a whole number that Python does not print, or an object's own trouble
+        return named
+    return text if len(text) <= MOST_SHOWN and text.isprintable() else f"{named} of {len(text)} characters"
+
+
+def chosen(name: str, given: object, choices: type[Member], *, also: str = "") -> Member:
+    """One of the choices, given as itself or by its word.
+
+    Raises:
+        ValueError: it is anything else; a choice that is not understood must not become another one.
+
+    >>> from dpcurves.privacy import Neighbours
+    >>> chosen("adjacency", "replace-one", Neighbours)
+    <Neighbours.REPLACE_ONE: 'replace-one'>
+    """
+    words = {each.name.lower().replace("_", "-"): each for each in choices}
+    if isinstance(given, choices):
+        return given
+    if not isinstance(given, str) or given not in words:
+        raise ValueError(f"{name}: one of {', '.join(words)} is needed{also}, got {shown(given)}")
+    return words[given]
+
+
+def require_kind(name: str, given: object, kind: type[Any] | tuple[type[Any], ...], written: str) -> None:
+    """It is of this kind; `written` says what to write.
+
+    Raises:
+        TypeError: it is of another.
+    """
+    if not isinstance(given, kind):
+        raise TypeError(f"{name}: {written} is needed, got {shown(given)}")
+
+
+def exact(name: str, given: Any) -> Fraction:
+    """A finite number above zero, exactly; a float means the decimal that it prints.
+
+    Raises:
+        ValueError: it is none, or far beyond all that is ever needed, so that it would be worked out for ever.
+
+    >>> exact("epsilon", 0.1), exact("epsilon", "1/3")
+    (Fraction(1, 10), Fraction(1, 3))
+    """
+    found = _written(given)
+    if found is None or found <= 0:
+        raise ValueError(f"{name}: a finite number above zero is needed, got {shown(given)}")
+    if not _is_workable(found):
+        raise ValueError(f"{name}: a number from 1e-{MOST_TENS} to 1e{MOST_TENS} is needed, got {shown(given)}")
+    return Fraction(found)
+
+
+def _written(given: Any) -> Fraction | Decimal | None:
+    """The finite number that was given or written; None where it is none."""
+    if isinstance(given, Fraction):  # of Python's integers: NumPy's, which it may hold, overflow
+        return Fraction(int(given.numerator), int(given.denominator))
+    try:
+        text = str(given)
+        found = Fraction(text) if "/" in text and len(text) <= MOST_WRITTEN else Decimal(text)
+    except Exception:  # it has no text, or one of no number
+        return None
+    return found if isinstance(found, Fraction) or found.is_finite() else None
+
+
+def _is_workable(found: Fraction | Decimal) -> bool:
+    """Whether it has so few digits that it is worked out at once."""
+    if isinstance(found, Decimal) and not (abs(found.adjusted()) <= MOST_TENS and len(str(found)) <= MOST_WRITTEN):
+        return False
+    exactly = Fraction(found)
+    return bool(Fraction(1, 10**MOST_TENS) <= exactly <= 10**MOST_TENS)
+
+
+def number(name: str, given: Any) -> float:
+    """One number, as a float; it may be infinite, or NaN.
+
+    Raises:
+        TypeError: it is none.
+        ValueError: it has more digits before its point than a double.
+    """
+    if not isinstance(given, Real | Decimal) or _is_span(given):
+        raise TypeError(f"{name}: a number is needed, got {shown(given)}")
+    try:
+        return float(given)
+    except (OverflowError, ValueError):  # the latter of NaNs that signal
+        raise ValueError(f"{name}: a number that a double can hold is needed") from None
+
+
+def _is_span(given: object) -> bool:
+    """Whether it is a span of time, which to NumPy is a whole number by its class."""
+    return bool(getattr(getattr(given, "dtype", None), "kind", "") == "m")
+
+
+def chance(name: str, given: Any) -> float:
+    """A number strictly between 0 and 1.
+
+    Raises:
+        TypeError: it is no number.
+        ValueError: it is another one.
+    """
+    found = number(name, given)
+    if not 0 < found < 1:
+        raise ValueError(f"{name}: a number between 0 and 1 is needed, as in 0.95, got {shown(given)}")
+    return found
+
+
+def share(name: str, given: Any) -> float:
+    """A number from 0 to 1.
+
+    Raises:
+        TypeError: it is no number.
+        ValueError: it is another one.
+    """
+    found = number(name, given)
+    if not 0 <= found <= 1:
+        # Not what was given: who takes `p` and the values for each other has given those of records.
+        raise ValueError(f"{name}: shares between 0 and 1 are needed, as in 0.25")
+    return found
+
+
+def several(name: str, given: Any, written: str) -> tuple[Any, ...]:
+    """All of them, in their order.
+
+    Raises:
+        TypeError: it is a single thing, or text.
+    """
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) != 1:
+        raise TypeError(f"{name}: {written} is needed, got {shown(given)}")
+    return tuple(given)
+
+
+MOST_BITS = 256
+
+
+def make_whole(thing: object, **names: str) -> None:
+    """Put Python's integers in place of NumPy's, which overflow in silence, in fields of a frozen dataclass.
+
+    Args:
+        thing: What has the fields, which hold a whole number.
+        names: What each field is called where it is written wrong.
+
+    Raises:
+        TypeError: a field holds something else.
+    """
+    for field, name in names.items():
+        object.__setattr__(thing, field, whole(name, getattr(thing, field)))
+
+
+def make_each_whole(thing: object, **names: str) -> None:
+    """Do as `make_whole`, with fields that hold a tuple of whole numbers.
+
+    Raises:
+        TypeError: a field holds something else.
+    """
+    for field, name in names.items():
+        given = several(name, getattr(thing, field), "a tuple of whole numbers")
+        object.__setattr__(thing, field, tuple(whole(name, each) for each in given))
+
+
+def whole(name: str, value: Any) -> int:
+    """One whole number, as Python's integer.
+
+    Raises:
+        TypeError: it is none.
+        ValueError: it has more than 256 bits: it would not be shown, nor worked with in doubles.
+    """
+    try:
+        found = int(index(value))
+    except TypeError:
+        raise TypeError(f"{name}: a whole number is needed, got {shown(value)}") from None
+    if found.bit_length() > MOST_BITS:
+        raise ValueError(f"{name}: a whole number of at most {MOST_BITS} bits is needed, got {shown(value)}")
+    return found

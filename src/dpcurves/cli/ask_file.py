@@ -1,0 +1,157 @@
+"""One question, asked of one file: checked, paid for, answered, delivered."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .accounts import account_of, files_of, ledger_at, require_kept
+from .delivery import deliver, delivering
+from .output import Input, Output
+from .promise_options import Payer, Price, Promise, Units
+from .refusal import Kept, Misuse, PerhapsKept
+from .streams import tell
+from .table_options import Source
+from .terminal import say
+from .views import View
+from .waiting import waiting
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..curves import Question
+    from ..ledger import Account, Ledger
+    from ..privacy import PrivacyLoss
+    from ..release import PrivacyStatement
+    from ..session import Session
+
+FORGETFUL = "no --ledger was given: nothing remembers this loss, and it does not add up with other calls"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Whom a question is asked of, and at what price."""
+
+    source: Source
+    price: Price
+    promise: Promise
+    units: Units
+    payer: Payer
+
+
+def answer(question: Question[Any], view: View[Any], terms: Terms, output: Output) -> None:
+    """Ask `question`, write what `output` names, and say what it cost.
+
+    Raises:
+        Misuse, ValueError, BudgetExceeded, UnsupportedQuery: nothing was spent.
+        Kept: something failed after the charge; the answer can be had again for nothing.
+    """
+    output.require_apart(*_inputs(terms))
+    output.require_writable()
+    loss, request = terms.price.loss(), terms.payer.request_id or secrets.token_hex(8)
+    with _session(terms, loss) as session, _kept(terms.payer):
+        from ..ledger.receipt import charged_under
+
+        with waiting("counting"):
+            curve = _asked(session, question, loss, request)
+        with charged_under(request), delivering() as part:
+            written = deliver(part, question, curve, view, output)
+            with part():
+                _say(output.terminal(), curve.privacy, written)
+            _tell(curve.notes)
+            with part():
+                _settle(output.terminal(), session, terms.payer, _free(question, request))
+
+
+def _inputs(terms: Terms) -> Iterator[Input]:
+    yield Input("DATA itself", Path(terms.source.data))
+    for path in files_of(terms.payer.ledger or ""):
+        yield Input("a file of the ledger", path)
+
+
+def _session(terms: Terms, loss: PrivacyLoss) -> Session:
+    from ..session import Session
+
+    ledger, account = _lasting(terms) if terms.payer.ledger is not None else _forgetful(terms, loss)
+    unit = account.unit
+    return Session(
+        terms.source.data, budget=account.cap, adjacency=account.neighbours, unit=unit.column or None,
+        rows_per_unit=unit.records if unit.column else None, units=terms.units.number(account.neighbours),
+        delimiter=terms.source.delimiter, ledger=ledger, dataset=account.dataset,
+    )  # fmt: skip
+
+
+def _lasting(terms: Terms) -> tuple[Ledger, Account]:
+    ledger = ledger_at(terms.payer.ledger or "")
+    account = account_of(ledger, terms.payer)
+    require_kept(terms.promise, account)
+    return ledger, account
+
+
+def _forgetful(terms: Terms, loss: PrivacyLoss) -> tuple[str, Account]:
+    from ..ledger import Account, Currency
+
+    for option, value in (("dataset", terms.payer.dataset), ("request-id", terms.payer.request_id)):
+        if value is not None:
+            raise Misuse(f"{option}: it means something in a ledger only; name one with --ledger")
+    budget = Currency.of(loss).budget(loss)
+    return "sqlite://", Account("data", terms.promise.neighbours(), terms.promise.protected(), budget)
+
+
+@contextmanager
+def _kept(payer: Payer) -> Iterator[None]:
+    """Whatever fails after the charge is told together with the request that it was charged under."""
+    from ..ledger.receipt import OpenReceipt, receipt_of
+
+    try:
+        yield
+    except (Exception, KeyboardInterrupt) as error:
+        receipt = receipt_of(error)
+        if receipt is None or payer.ledger is None:
+            raise
+        kept = PerhapsKept if isinstance(receipt, OpenReceipt) else Kept
+        raise kept(error, receipt.request) from None
+
+
+def _say(terminal: Console, privacy: PrivacyStatement, written: list[str]) -> None:
+    say(terminal, f"mechanism: {privacy.mechanism}", *(f"written: {name}" for name in written))
+
+
+def _asked(session: Session, question: Question[Any], loss: PrivacyLoss, request: str) -> Any:
+    """The curve. Its notes are told below it, so they are no warnings here."""
+    import warnings
+
+    from ..curves.notes import CurveWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CurveWarning)
+        return session.ask(question, loss, request)
+
+
+def _tell(notes: tuple[str, ...]) -> None:
+    for note in notes:
+        tell(note)
+
+
+def _free(question: Question[Any], request: str) -> str:
+    from ..curves import Continued
+
+    what = "any look along this grid" if isinstance(question, Continued) else "the same question"
+    return f"request: {request} ({what} under this --request-id is free)"
+
+
+def _settle(terminal: Console, session: Session, payer: Payer, free: str) -> None:
+    if payer.ledger is None:
+        tell(FORGETFUL)
+        return
+    balance = session.balance
+    left, account = balance.left, balance.account
+    say(
+        terminal,
+        free,
+        f"left: {left} of {account.limit.digits} in {account.dataset!r}",
+    )

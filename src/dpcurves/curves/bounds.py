@@ -1,0 +1,180 @@
+"""Private bounds: an interval around zero that covers a share of the records, twice as wide until it does."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, isnan, nan
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import display
+from ..arguments import Exact, exact
+from ..data import Axis, doubling_grid
+from ..data.magnitude_grid import DOUBLINGS
+from ..laws import ThresholdAnswers
+from ..queries import CoverageQuery
+from ..release import ALL, Evidence, PrivacyStatement, Release, Setting, Step
+from .question import card_of, statement_of
+from .result import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+SURE = 0.95
+CAPPED = "no interval seemed wide enough: this is the widest that was tried"
+
+
+@dataclass(frozen=True, repr=False)
+class Bounds(Result):
+    """The closed interval ``[-bound, bound]`` that about the asked share of the records lies in.
+
+    Attributes:
+        bound: A power of two times the unit.
+        capped: Whether no smaller interval seemed wide enough. The last one may cover less.
+        alpha: How many records the interval may cover less than the asked share, or the one before it more, but for a
+            chance of 0.05.
+        coverage: The share of these records that was asked for.
+        label: The column.
+        privacy: What stands on every picture.
+        evidence: What was released: how often the unit was doubled.
+    """
+
+    bound: float
+    capped: bool
+    alpha: float
+    coverage: float
+    label: str
+    privacy: PrivacyStatement
+    evidence: Evidence
+
+    @property
+    def lower(self) -> float:
+        """The lower end."""
+        return -self.bound
+
+    @property
+    def upper(self) -> float:
+        """The upper end."""
+        return self.bound
+
+    @property
+    def in_words(self) -> str:
+        """The interval, and whether it is to be trusted less."""
+        ends = f"from {display.numeral(self.lower)} to {display.numeral(self.upper)}"
+        return ends + (f"; {CAPPED}" if self.capped else "")
+
+    @property
+    def covers(self) -> str:
+        """What share of the records the interval covers, and with which chance."""
+        share = f"{100 * self.coverage:.6g}%"
+        if self.capped or isnan(self.alpha):
+            return f"perhaps less than {share}, {display.RECORDS}"
+        fewer = display.numeral(ceil(self.alpha))
+        return f"{share}, or up to {fewer} records fewer, with chance {SURE:g}, {display.RECORDS}"
+
+    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
+        """Draw the interval, and thinner those that are half and twice as wide."""
+        wider = None if self.capped else 2 * self.bound
+        return display.draw_bounds(
+            self.bound, self.privacy, label=self.label, covers=self.covers, narrower=self.bound / 2, wider=wider, ax=ax,
+            name=name,
+        )  # fmt: skip
+
+    def to_frame(self) -> Any:
+        """Columns ``lower`` and ``upper`` as a data frame of one row."""
+        return display.to_frame({"lower": np.array([self.lower]), "upper": np.array([self.upper])})
+
+    def to_json(self) -> str:
+        """The published format (``kind`` is ``bounds``)."""
+        numbers = {"lower": self.lower, "upper": self.upper, "alpha": self.alpha}
+        question = {"label": self.label, "capped": self.capped, "coverage": self.coverage}
+        return display.envelope(
+            "bounds", numbers, self.privacy, {"question": question, "releases": [self.evidence.to_json()]}
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Bounds:
+        """The interval that `to_json` wrote."""
+        opened = display.opened(text, "bounds")
+        question, (released,) = opened.evidence["question"], opened.evidence["releases"]
+        upper, alpha = opened.arrays["upper"], opened.arrays["alpha"]
+        evidence = Evidence.from_json(released)
+        coverage, label = float(question["coverage"]), question["label"]
+        return cls(float(upper), bool(question["capped"]), float(alpha), coverage, label, opened.privacy, evidence)
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (self.label, f"{self.lower:g} to {self.upper:g}")
+
+    def _repr_html_(self) -> str:
+        return card_of("Bounds", self.plot, [(self.label, self.in_words), ("covers", self.covers)], self.privacy)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundsQuestion:
+    """How far from zero do values lie, as a power of two times a public unit? One turn.
+
+    Intervals ``[-unit, unit]``, ``[-2 unit, 2 unit]``, ... are tried until one seems to cover the share (Chen 2018,
+    Algorithm 10); infinities are in none, and missing values count neither as covered nor as all.
+
+    Attributes:
+        column: A column of numbers.
+        unit: What is doubled: public, about the size of values that matter.
+        coverage: The share of the records that have a value; at most 6 decimals.
+        doublings: After so many the search ends: public.
+
+    Raises:
+        ValueError: `unit`, `coverage` or `doublings` is out of range.
+    """
+
+    column: str
+    unit: float
+    coverage: Exact
+    doublings: int = DOUBLINGS
+
+    def __post_init__(self) -> None:
+        bound_query(self.column, self.unit, self.coverage, self.doublings)
+
+    @property
+    def query(self) -> CoverageQuery:
+        """What is asked."""
+        return bound_query(self.column, self.unit, self.coverage, self.doublings)
+
+    def steps(self, setting: Setting) -> Generator[Step, Release, Bounds]:
+        """One look at all intervals."""
+        bounds, _ = yield from bounded(self.query, ALL)
+        return bounds
+
+    def __str__(self) -> str:
+        return f"bounds of {self.column}"
+
+
+def bound_query(
+    column: str, unit: float, coverage: Exact, doublings: int = DOUBLINGS, *, spare: int = 0, name: str = "unit"
+) -> CoverageQuery:
+    """Which of the doubled intervals is the first to cover the share, but for so many records as are to spare?
+
+    `name` is what the unit is called where it is asked for.
+
+    Raises:
+        ValueError: `unit`, `coverage` or `doublings` is out of range.
+    """
+    axis = Axis(column, doubling_grid(unit, doublings, name=name))
+    return CoverageQuery((axis,), exact("coverage", coverage), spare)
+
+
+def bounded(query: CoverageQuery, share: Fraction) -> Generator[Step, Release, tuple[Bounds, Release]]:
+    """Ask for one interval, for `share` of the loss; two columns are asked one after the other, each with its share."""
+    release = yield Step(query, share)
+    (doublings,) = release.values
+    law, middle = release.plan.law, query.grid.cells // 2
+    bounds = Bounds(
+        bound=-float(query.grid.edge(np.array(middle - doublings))), capped=doublings == middle,
+        alpha=law.alpha(1 - SURE) + query.spare if isinstance(law, ThresholdAnswers) else nan,
+        coverage=float(query.coverage), label=query.axes[0].column, privacy=statement_of([release]),
+        evidence=Evidence.of(release),
+    )  # fmt: skip
+    return bounds, release

@@ -1,0 +1,1 @@
+"""Parts of conversations that several questions share."""

@@ -1,0 +1,139 @@
+"""Look, refine, refine: three counts of one column, each on intervals that the answers before made worth counting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+
+from ...arrays import FloatArray
+from ...data import Axis
+from ...data.grid import MOST_LAID_OUT
+from ...laws import Family, Noise
+from ...laws.gls_weights import LEAST_VARIANCE
+from ...postprocess.estimation.dyadic import Dyadic
+from ...postprocess.estimation.empirical_bayes import Splits, estimate, least_squares_total, reestimate
+from ...postprocess.estimation.measurements import Measurements, gather
+from ...queries import Hint, PartitionQuery
+from ...release import Evidence, Release, Setting, Step
+from .refinement import SHARES, Tilings, first_look, is_dense, is_glance, last_refinement, refinement
+
+FEWEST = 100
+"""Cells from which on looking before counting pays."""
+
+
+@dataclass(frozen=True, eq=False)
+class Looks:
+    """What several turns say about one row of cells, each on intervals that halve each other.
+
+    Attributes:
+        turns: Evidence of nested partitions of the same cells, at least one; noises are independent.
+    """
+
+    turns: tuple[Evidence, ...]
+
+    @classmethod
+    def of(cls, releases: Sequence[Release]) -> Looks:
+        """Take up the answers as they came."""
+        return cls(tuple(Evidence.of(release) for release in releases))
+
+    @cached_property
+    def known(self) -> Measurements:
+        """All measurements, merged by inverse variance."""
+        layout = _layout(self.turns[0].measured.cells)
+        return gather(layout, [(turn.measured, turn.values) for turn in self.turns])
+
+    @cached_property
+    def total(self) -> float:
+        """How many records have a value: the best unbiased estimate, but never below 0."""
+        counted, precision = least_squares_total(self.known)
+        public = self.turns[0].total
+        if public is not None:
+            missing, exactness = self._missing
+            counted = (counted * precision + (public - missing) * exactness) / (precision + exactness)
+        return max(counted, 0.0)
+
+    @cached_property
+    def splits(self) -> Splits:
+        """The counts of all intervals, by empirical Bayes."""
+        return estimate(self.known, self.total)
+
+    @cached_property
+    def cells(self) -> FloatArray:
+        """The best count of each cell, (cells,): by empirical Bayes once more."""
+        return reestimate(self.known, self.total, self.splits).cells
+
+    @property
+    def noise(self) -> Noise:
+        """The noise of each count of the first turn."""
+        return self.turns[0].measured.levels[0].noise
+
+    @cached_property
+    def _missing(self) -> tuple[float, float]:
+        """How many records have no value, and one over its variance."""
+        noises = [turn.measured.missing for turn in self.turns]
+        weights = [0.0 if noise is None else 1 / max(noise.variance, LEAST_VARIANCE) for noise in noises]
+        values = sum(weight * turn.values[-1] for weight, turn in zip(weights, self.turns, strict=True))
+        return values / max(sum(weights), LEAST_VARIANCE), sum(weights)
+
+
+def is_worth_looking(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
+    """Whether three turns are asked for. A function of public facts alone.
+
+    Not where nobody can count again, and not with a hint that records are spread or have atoms. Else with the hint that
+    they are peaked, or if there are many cells, and few records for them as far as that is public.
+    """
+    if not setting.adaptive or setting.loss.rho == 0 or axis.slots > MOST_LAID_OUT:
+        return False
+    if hint is not None:
+        return hint is Hint.PEAKED
+    total = setting.adjacency.total
+    return axis.slots >= FEWEST and (total is None or not is_dense(axis.slots, total, _noise_alone(setting)))
+
+
+def refining(axis: Axis) -> Generator[Step, Release, tuple[Release, ...]]:
+    """Ask for a fixed partition, then for intervals that were not clear, and once more.
+
+    Two turns do if nearly nothing was clear, if records seem to lie evenly, or if the last turn has much to count.
+
+    Formal guarantees: each turn is priced as `PartitionQuery`, whatever was answered before: its intervals are
+    functions of earlier answers and of public facts. Whatever the first answer is, what follows loses the other 85
+    percent: in one turn of 85, or in one of 15 and then one of 70. So the conversation is the adaptive composition of
+    two mechanisms of fixed losses, the second of which is one of two that are both priced the same: pure losses and rho
+    add up to what was granted (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
+    """
+    layout = _layout(axis.slots)
+    look, glance, rest = SHARES
+    releases = [(yield Step(PartitionQuery((axis,), first_look(layout)), look))]
+    looks = Looks.of(releases)
+    last = _worth_counting(looks, (glance + rest) / look, last_refinement)
+    tilings = _worth_counting(looks, glance / look, refinement)
+    if is_glance(tilings, last, looks.splits, looks.noise.family):
+        releases.append((yield Step(PartitionQuery((axis,), tilings, look=1), glance)))
+        last = _worth_counting(Looks.of(releases), rest / look, last_refinement)
+    else:
+        rest += glance
+    releases.append((yield Step(PartitionQuery((axis,), last, look=2), rest)))
+    return tuple(releases)
+
+
+@lru_cache(maxsize=4)  # a pure function of public facts
+def _layout(cells: int) -> Dyadic:
+    return Dyadic.ends_apart(cells)
+
+
+def _worth_counting(looks: Looks, times: Fraction, refine: Callable[[Splits, Noise], Tilings]) -> Tilings:
+    """What to count next, with so many times the loss of the first look; all, if nothing stands out."""
+    levels = looks.turns[0].measured.levels
+    alone = Noise(looks.noise.family, looks.noise.parameter / len(levels) / times)
+    tilings = refine(looks.splits, alone)
+    return tilings if len(tilings[-1]) > 1 else tuple(level.starts for level in levels)
+
+
+def _noise_alone(setting: Setting) -> Noise:
+    """The noise of a count if the whole loss were spent on one tiling; to choose by, not to protect."""
+    loss, adjacency = setting.loss, setting.adjacency
+    if loss.epsilon is not None:
+        return Noise(Family.LAPLACE, adjacency.l1_sensitivity / loss.epsilon)
+    return Noise(Family.GAUSSIAN, adjacency.squared_l2_sensitivity / (2 * loss.rho))

@@ -1,0 +1,154 @@
+"""Shares of records below each edge of a grid, and how far noise may have moved them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import FloatArray
+from ...data import Grid, Outside
+from ...laws import NoisySums, measured_edges
+from ...postprocess import monotone_prefixes, prefix_noise, shrunken_estimate, unbiased
+from ...postprocess.inference.simulation_seed import draws_for, public_generator
+from ...release import Evidence
+from .adaptive_refinement import Looks
+
+MOST_KEPT = 2**22
+"""Numbers of simulated noise that are kept for other curves of the same law: 32 MB."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prefixes:
+    """Readings of one row of counts along a grid.
+
+    What is best is read from all turns; what has to be unbiased, from the last one alone, so that bands and intervals
+    cover as often as they say. *Proof.* Let A be the earlier answers. They fix the intervals of the last turn and the
+    law of its noise, which is drawn afresh: given A, its unbiased reading at the ends of its intervals is off by noise
+    of a known law, so a bound that is simulated from this law holds at all ends at once with chance `level` given A.
+    Inside an interval the curve, which does not fall, lies between its ends, whatever the interval holds. A chance that
+    is `level` given each A is `level`. Hence A may choose intervals by any rule, also by how wide the band will be:
+    that changes its width, not its coverage. Merged with the earlier turns a reading might not cover: where their noise
+    was high or low decided where the last turn looked.
+
+    Attributes:
+        evidence: Counts of one row of cells: of the last turn, if there were several.
+        grid: Where the cells lie.
+        earlier: Counts of the same cells in the turns before.
+    """
+
+    evidence: Evidence
+    grid: Grid
+    earlier: tuple[Evidence, ...] = ()
+
+    @classmethod
+    def from_json(cls, releases: Sequence[Mapping[str, Any]], grid: Grid) -> Prefixes:
+        """From the releases of a curve, turn by turn.
+
+        Raises:
+            ValueError: there is none, or one is damaged.
+        """
+        if not releases:
+            raise ValueError("evidence: a curve without releases cannot be read")
+        *earlier, last = (Evidence.from_json(release) for release in releases)
+        return cls(last, grid, tuple(earlier))
+
+    @cached_property
+    def boundaries(self) -> FloatArray:
+        """What the counted cells lie between, (slots + 1,): from -inf to inf, for values outside are in some cell."""
+        return self.grid.boundary(np.arange(self.grid.slots + 1))
+
+    def at_boundaries(self, shares: FloatArray) -> FloatArray:
+        """Shares of records below each boundary, given those below each edge of the grid."""
+        return np.concatenate([[0.0], shares, [1.0]]) if self.grid.outside is Outside.APART else shares
+
+    @property
+    def turns(self) -> tuple[Evidence, ...]:
+        """The evidence of all turns, in their order."""
+        return *self.earlier, self.evidence
+
+    @cached_property
+    def total(self) -> float:
+        """How many records have a value: exact up to the noise of the missing cell, or estimated. At least 1."""
+        return max(self._looks.total, 1.0) if self.earlier else self._own_total
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """Non-decreasing shares in [0, 1] below each edge, of shape ``(cells + 1,)``, by empirical Bayes."""
+        prefixes = monotone_prefixes(self._best, self.total)[0] / self.total
+        if self.grid.outside is Outside.APART:
+            return np.asarray(prefixes[1:-1])
+        prefixes[-1] = 1.0  # nothing lies above the last edge
+        return np.asarray(prefixes)
+
+    @cached_property
+    def unbiased_shares(self) -> FloatArray:
+        """Shares before shrinkage and isotonic regression: linear in the released values but for the total."""
+        return self._at_edges(np.cumsum(self._unbiased) / self._own_total)
+
+    @cached_property
+    def measured(self) -> NDArray[np.bool_]:
+        """Which edges bound an interval that was counted: the others are interpolated."""
+        edges = measured_edges(self.evidence.sums)
+        return edges[1:-1] if self.grid.outside is Outside.APART else edges
+
+    def deviations(self, generator: np.random.Generator | None) -> FloatArray:
+        """Simulated noise of `unbiased_shares` at the edges that were measured, of shape ``(draws, measured)``."""
+        law, total = self.evidence.sums, self.evidence.total
+        noise = _public_noise(law, total is not None) if generator is None else _noise(law, total, generator)
+        below = np.append(0.0, np.cumsum(self._unbiased))[law.bounds]
+        shares = (below + noise) / np.maximum(below[-1] + noise[:, -1:], 1.0) - below / self._own_total
+        return np.asarray(shares[:, 1:-1] if self.grid.outside is Outside.APART else shares)
+
+    @cached_property
+    def _looks(self) -> Looks:
+        return Looks(self.turns)
+
+    @property
+    def _best(self) -> FloatArray:
+        """Cells with the least expected error, (1, cells)."""
+        if self.earlier:
+            return self._looks.cells[None]
+        return shrunken_estimate(self.evidence.sums, self.evidence.values, self.evidence.total)
+
+    @cached_property
+    def _own_total(self) -> float:
+        return max(float(self._unbiased.sum()), 1.0)
+
+    @cached_property
+    def _unbiased(self) -> FloatArray:
+        law, values, total = self.evidence.sums, self.evidence.values, self.evidence.total
+        return np.asarray(unbiased(law, values, total).cells[0])
+
+    def _at_edges(self, cumulated: FloatArray) -> FloatArray:
+        """What is below each edge of the grid, from cumulated cells."""
+        if self.grid.outside is Outside.APART:
+            return np.asarray(cumulated[..., :-1])
+        zero = np.zeros((*cumulated.shape[:-1], 1))
+        return np.concatenate([zero, cumulated], axis=-1)
+
+
+def _public_noise(law: NoisySums, total_is_public: bool) -> FloatArray:
+    """From the fixed seed, so that of one law it is always the same: kept for the next curve, if it is not too large.
+
+    The curves of all categories have one law.
+    """
+    small = draws_for(len(law.bounds)) * len(law.bounds) <= MOST_KEPT
+    return (_kept_noise if small else _fixed_noise)(law, total_is_public)
+
+
+def _fixed_noise(law: NoisySums, total_is_public: bool) -> FloatArray:
+    found = _noise(law, 0 if total_is_public else None, public_generator(None))
+    found.flags.writeable = False
+    return found
+
+
+_kept_noise = lru_cache(maxsize=2)(_fixed_noise)  # a pure function of public facts
+
+
+def _noise(law: NoisySums, total: int | None, generator: np.random.Generator) -> FloatArray:
+    return prefix_noise(law, total, draws_for(len(law.bounds)), generator)

@@ -1,0 +1,221 @@
+"""Groups of like scores: how many, how many of them positive, and their mean score. Three turns.
+
+The cuts are chosen in private; then positives and negatives are counted and distances of scores from the middle of
+their group summed. A record lies in one group, in one class, and its distance is at most half the group's width.
+Scores outside of the grid lie in no group: they are counted apart, below and above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import sqrt
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ...arguments import require_kind, whole
+from ...arrays import FloatArray
+from ...data import Axis, Categories, Grid, Outside
+from ...laws import least_squares
+from ...postprocess import GroupNoise, Groups, noise_by_source, noise_draws
+from ...postprocess.inference.simulation_seed import DRAWS, public_generator
+from ...privacy import PrivacyLoss
+from ...queries import CountQuery, QuantileCutsQuery, Read, SumQuery
+from ...release import Evidence, PrivacyStatement, Release, Setting, Step
+from ..question import require_independent
+
+HALF = 2**39  # a group's width is 2**40 steps of its lattice
+SCORES = Grid(0, 1, cells=4096)
+MOST_GROUPS = 1000
+MANY, VALUES = 5000, 2**22
+"""Draws of the noise of a few groups, and how many values all draws have together. The seed is fixed, so an error of
+too few draws would be made again and again."""
+CERTAIN = 5
+"""Standard deviations of its noise that a number of scores outside the grid has to have, or nothing is said of it."""
+
+
+class Shares(NamedTuple):
+    """What part of the loss each turn gets."""
+
+    cuts: Fraction
+    counts: Fraction
+    sums: Fraction
+
+    def within(self, part: Fraction) -> Shares:
+        """Return these proportions of a part of the loss."""
+        return Shares(*(share * part for share in self))
+
+
+class Ends(Protocol):
+    """Lower and upper ends for each group, from simulated noise and, for the population, draws for sampling."""
+
+    def __call__(self, groups: Groups, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
+        """At this level: ``(groups, 2)``."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreGroups:
+    """What was released about groups of like scores. Unbiased, so anything may be below zero.
+
+    Attributes:
+        grid: The groups as cells.
+        counts: Evidence of two rows: negatives, positives.
+        sums: Evidence of two rows: sums of distances from the middle of the group, of negatives and of positives.
+    """
+
+    grid: Grid
+    counts: Evidence
+    sums: Evidence
+
+    @cached_property
+    def released(self) -> Groups:
+        """Unbiased counts and sums of the groups."""
+        negative, positive = self._inside(self._counted)
+        sums = least_squares(self.sums.measured, self.sums.values, self.sums.total).cells
+        distances = self._inside(sums).sum(axis=0) * self._step
+        return Groups(positive, negative, distances, self.grid.edges[:-1], self.grid.edges[1:])
+
+    @property
+    def outside(self) -> tuple[float, float]:
+        """Records with a score below the grid, and above it: unbiased, so perhaps less than none."""
+        if self.grid.outside is Outside.CLAMPED:
+            return 0.0, 0.0
+        below, *_, above = self._counted.sum(axis=0).tolist()
+        return below, above
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """One line if there are more scores outside of the grid than noise may have made."""
+        below, above = self.outside
+        if below + above < CERTAIN * sqrt(2) * self.noise_of_a_count:
+            return ()
+        share = (below + above) / max(below + above + float(self.released.count.sum()), 1.0)
+        ends = f"{self.grid.lower:g} to {self.grid.upper:g}"
+        return (
+            f"about {share:.1%} of the scores lie outside of {ends} ({max(below, 0.0):,.0f} below, "
+            f"{max(above, 0.0):,.0f} above, by the released counts): they are in no group",
+        )
+
+    @property
+    def noise_of_a_count(self) -> float:
+        """Standard deviation of the noise of the records in one group, of both classes together."""
+        return sqrt(2 * self.counts.measured.levels[-1].noise.variance)
+
+    @cached_property
+    def noise_of_surplus(self) -> FloatArray:
+        """Variance of the noise of positives less expected ones, for each group."""
+        counts, sums = (self._inside(noise_by_source(each.measured, each.total)) for each in (self.counts, self.sums))
+        middle = self.released.middle
+        counted = (1 - middle) * counts[:, 1] - middle * counts[:, 0]
+        summed = sums.sum(axis=1) * self._step
+        return np.asarray((counted**2).sum(axis=0) + (summed**2).sum(axis=0))
+
+    def deviations(self, generator: np.random.Generator | None) -> GroupNoise:
+        """Simulated noise of what was released."""
+        chance = public_generator(generator)
+        counts, sums = (self._inside(_drawn(each, chance)) for each in (self.counts, self.sums))
+        return GroupNoise(counts[:, 1], counts[:, 0], sums.sum(axis=1) * self._step)
+
+    def draws(self, generator: np.random.Generator | None) -> tuple[GroupNoise, FloatArray]:
+        """Simulated noise of what was released, and normal draws of the same shape for sampling."""
+        chance = public_generator(generator)
+        noise = self.deviations(chance)
+        return noise, chance.standard_normal(noise.positive.shape)
+
+    def intervals(
+        self,
+        ends: Ends,
+        level: float,
+        privacy: PrivacyStatement,
+        *,
+        population: bool,
+        generator: np.random.Generator | None,
+    ) -> FloatArray:
+        """What `ends` finds for each group, for these records or for the population: ``(groups, 2)``.
+
+        Raises:
+            ValueError: `level` is no chance; or for the population, units have several records.
+        """
+        if population:
+            require_independent(privacy)
+        noise, normal = self.draws(generator)
+        return ends(self.released, noise, normal if population else None, level)
+
+    @cached_property
+    def _counted(self) -> FloatArray:
+        return least_squares(self.counts.measured, self.counts.values, self.counts.total).cells
+
+    def _inside(self, cells: FloatArray) -> FloatArray:
+        """Without those that are counted apart, (..., slots) to (..., groups)."""
+        return cells if self.grid.outside is Outside.CLAMPED else cells[..., 1:-1]
+
+    @property
+    def _step(self) -> FloatArray:
+        return np.diff(self.grid.edges) / (2 * HALF)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain objects, for the evidence of a curve."""
+        question = {"edges": self.grid.edges.tolist(), "outside": self.grid.outside.name}
+        return {"question": question, "releases": [self.counts.to_json(), self.sums.to_json()]}
+
+    @classmethod
+    def from_json(cls, evidence: Mapping[str, Any]) -> ScoreGroups:
+        """The inverse of `to_json`."""
+        counts, sums = (Evidence.from_json(release) for release in evidence["releases"])
+        question = evidence["question"]
+        return cls(Grid.from_edges(question["edges"], outside=Outside[question["outside"]]), counts, sums)
+
+
+def grouped(
+    classes: Categories, score: Axis, groups: int, shares: Shares
+) -> Generator[Step, Release, tuple[ScoreGroups, tuple[Release, ...]]]:
+    """Ask for groups of about equal size; cuts at the same place leave one."""
+    cuts = yield Step(QuantileCutsQuery((score,), groups), shares.cuts)
+    cells = score.grid.cut(cuts.values)
+    found, releases = yield from measured(classes, score.column, cells, shares)
+    return found, (cuts, *releases)
+
+
+def measured(
+    classes: Categories, score: str, cells: Grid, shares: Shares
+) -> Generator[Step, Release, tuple[ScoreGroups, tuple[Release, ...]]]:
+    """Ask for counts and sums of these groups; scores outside of them are counted apart."""
+    axes = classes, Axis(score, cells.with_outside(Outside.APART))
+    counts = yield Step(CountQuery(axes, Read.CELLS), shares.counts)
+    sums = yield Step(SumQuery(axes, half=HALF), shares.sums)
+    return ScoreGroups(axes[1].grid, Evidence.of(counts), Evidence.of(sums)), (counts, sums)
+
+
+def noise_of_a_count(loss: PrivacyLoss, setting: Setting) -> float:
+    """About the standard deviation of the noise of one count of disjoint ones."""
+    if loss.epsilon is not None:
+        return sqrt(2) * float(setting.adjacency.l1_sensitivity / loss.epsilon)
+    return sqrt(setting.adjacency.squared_l2_sensitivity / (2 * loss.rho))
+
+
+def groups_of(groups: int, grid: Grid, *, name: str = "groups") -> int:
+    """How many groups can be formed; `name` is what they are called where they are asked for.
+
+    Raises:
+        ValueError: there are fewer than 2, or more than 1000, or the grid leaves [0, 1].
+        TypeError: the grid is no `Grid`, or `groups` no whole number.
+    """
+    require_kind("grid", grid, Grid, "a Grid, as in Grid(0, 1, cells=64),")
+    groups = whole(name, groups)
+    if groups < 2:
+        raise ValueError(f"{name}: at least 2 are needed, got {groups}")
+    if groups > MOST_GROUPS:
+        raise ValueError(f"{name}: at most {MOST_GROUPS} are cut, got {groups}")
+    if grid.lower < 0 or grid.upper > 1:
+        raise ValueError(f"grid: predicted probabilities lie in [0, 1], got {grid.lower:g} to {grid.upper:g}")
+    return groups
+
+
+def _drawn(evidence: Evidence, chance: np.random.Generator) -> FloatArray:
+    law = evidence.measured
+    chunks = noise_draws(law, evidence.total, max(DRAWS, min(MANY, VALUES // (law.rows * law.cells))), chance)
+    return np.concatenate([cells for cells, _ in chunks])

@@ -1,0 +1,112 @@
+"""The footer on a picture. Imported only where matplotlib is there already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from textwrap import wrap
+
+from ..release import PrivacyStatement
+from .canvas import NO_MATPLOTLIB
+from .privacy_line import footer
+from .safe_text import lettering
+
+try:
+    from matplotlib.axes import Axes
+    from matplotlib.text import Annotation
+    from matplotlib.transforms import IdentityTransform
+except ImportError:
+    raise ImportError(NO_MATPLOTLIB) from None
+
+SIZE = 7.0
+GAP = 4.0
+LINE = 1.25 * SIZE
+LETTER = 0.5 * SIZE
+LONGEST = 300
+GREY = "#6b6b6b"
+WARNING = "#b3261e"
+
+
+class Footnote(Annotation):
+    """The claims of all curves on one axes. It hangs from the label of the x axis, wherever that goes.
+
+    Attributes:
+        claims: Each footer, and the names of the curves that it speaks of.
+        notes: Each note, and the names of the curves that it was made on.
+        curves: How many curves were drawn.
+    """
+
+    def __init__(self, ax: Axes) -> None:
+        below_label = (ax.transAxes, ax.xaxis.label)
+        super().__init__(
+            "", xy=(0, 0), xycoords=below_label, xytext=(0, -GAP), textcoords="offset points", annotation_clip=False,
+            verticalalignment="top", horizontalalignment="left", fontsize=SIZE, color=GREY, parse_math=False,
+            linespacing=1.25,
+        )  # fmt: skip
+        self.claims: dict[str, list[str]] = {}
+        self.notes: dict[str, list[str]] = {}
+        self.curves = 0
+        self._letters = _letters_across(ax)
+
+    @classmethod
+    def of(cls, ax: Axes) -> Footnote | None:
+        """The one on `ax`, if any."""
+        return next((text for text in ax.texts if isinstance(text, cls)), None)
+
+    def add(self, privacy: PrivacyStatement, name: str | None) -> None:
+        """One curve more."""
+        self.curves += 1
+        own = [] if name is None else [lettering(name)]
+        self.claims.setdefault(footer(privacy), []).extend(own)
+        for note in privacy.notes:
+            self.notes.setdefault(f"Note: {lettering(note, LONGEST)}", []).extend(own)
+        if privacy.seeded:
+            self.set_color(WARNING)
+        self.set_text("\n".join(self._lines()))
+
+    @property
+    def height(self) -> float:
+        """In points."""
+        text = self.get_text()
+        return GAP + LINE * (text.count("\n") + 1) if text else 0.0
+
+    def _lines(self) -> list[str]:
+        return [line for paragraph in self._paragraphs() for line in wrap(paragraph, self._letters)]
+
+    def _paragraphs(self) -> list[str]:
+        claims = list(self.claims) if len(self.claims) == 1 else _named(self.claims)
+        notes = list(self.notes) if self.curves == 1 else _named(self.notes)
+        return [paragraph for text in (*claims, *notes) for paragraph in text.splitlines()]
+
+
+def _named(texts: Mapping[str, Sequence[str]]) -> list[str]:
+    return [f"{', '.join(names)}: {text}" if names else text for text, names in texts.items()]
+
+
+def sign(ax: Axes, privacy: PrivacyStatement, name: str | None) -> None:
+    """Write what `privacy` claims below `ax`, beside what stands there already."""
+    note = Footnote.of(ax)
+    if note is None:
+        note = Footnote(ax)
+        note.set_transform(IdentityTransform())
+        ax.add_artist(note)
+        note.set_clip_on(False)
+    before = note.height
+    note.add(privacy, name)
+    _make_room(ax, note.height - before)
+
+
+def _letters_across(ax: Axes) -> int:
+    box = ax.get_position()
+    width, height = box.width * ax.figure.bbox.width, box.height * ax.figure.bbox.height
+    across = width if ax.get_aspect() == "auto" else min(width, height)
+    return max(24, int(across * 72 / ax.figure.dpi / LETTER))
+
+
+def _make_room(ax: Axes, points: float) -> None:
+    """Shrink `ax` within its place, unless an engine lays the figure out."""
+    if ax.figure.get_layout_engine() is not None or not points:
+        return
+    box = ax.get_position(original=True)
+    room = min(points * ax.figure.dpi / 72 / ax.figure.bbox.height, 0.5 * box.height)
+    ax.set_position((box.x0, box.y0 + room, box.width, box.height - room))
+    ax.set_in_layout(True)

@@ -1,0 +1,22 @@
+"""What every picture, card and table says below itself."""
+
+from __future__ import annotations
+
+from ..release import PrivacyStatement
+from .safe_text import lettering
+
+SEEDED = "SEEDED: NOT PRIVATE"
+
+
+def footer(privacy: PrivacyStatement) -> str:
+    """Loss, adjacency, protected unit and trust model; on a second line a warning, and the model, if any.
+
+    >>> print(footer(PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 1000, "a curator", "flat", True, "a", "fitted elsewhere")))
+    epsilon 1, replace-one; protects each record; trust: a curator
+    SEEDED: NOT PRIVATE. Model: fitted elsewhere
+    """
+    facts = f"{privacy.loss}, {privacy.adjacency}; protects {lettering(privacy.protected, 120)}; trust: {lettering(privacy.trust, 120)}"
+    remarks = [SEEDED] if privacy.seeded else []
+    if privacy.model:
+        remarks.append(f"Model: {lettering(privacy.model, 240)}")
+    return "\n".join(filter(None, [facts, ". ".join(remarks)]))

@@ -1,0 +1,19 @@
+"""Short conversations that end in an estimate of every cell of a table: histogram algorithms, one file each."""
+
+from .adaptive_grid import AdaptiveGridEstimator
+from .ahp import AhpEstimator
+from .cells import CellEstimator
+from .dawa import DawaEstimator
+from .hierarchy import HierarchyEstimator
+from .mwem import MwemEstimator
+from .privelet import PriveletEstimator
+from .privtree import PrivTreeEstimator
+from .table_estimator import Axes, EstimatedTable, TableEstimator
+from .uniform import UniformEstimator
+from .uniform_grid import UniformGridEstimator
+
+__all__ = [
+    "AdaptiveGridEstimator", "AhpEstimator", "Axes", "CellEstimator", "DawaEstimator", "EstimatedTable",
+    "HierarchyEstimator", "MwemEstimator", "PrivTreeEstimator", "PriveletEstimator", "TableEstimator",
+    "UniformEstimator", "UniformGridEstimator",
+]  # fmt: skip

@@ -1,0 +1,114 @@
+"""Contrasts along several axes at once: the tensor product of Haar wavelets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise, product
+from math import prod
+
+import numpy as np
+
+from ..arrays import FloatArray
+from .law import Noise
+
+
+@dataclass(frozen=True, slots=True)
+class HaarTensorSums:
+    """The Haar wavelet transform of a table along each of its axes, with noise of its own on each value.
+
+    Along an axis of p cells there are p values: the total, and the contrasts of the nodes of a binary tree, level by
+    level from coarse to fine, in a level from left to right; see `HaarSums`. These are the bands of the axis. In a
+    table they are taken along one axis after the other, in any order, so it has as many values as cells. Their order is
+    that of the cells, the last axis fastest; then comes the count of all cells that do not lie in the table, if there
+    are any, and at the end that of records that are missing.
+
+    Attributes:
+        sides: How many cells the table has along each axis.
+        noises: Of the values of each combination of bands, that of the last axis fastest.
+        apart: Noise of the count of records that lie in cells beyond the table. None: there are no such cells.
+        missing: Noise of the count of records that are missing.
+
+    Raises:
+        ValueError: there is not one noise for each combination of bands.
+    """
+
+    sides: tuple[int, ...]
+    noises: tuple[Noise, ...]
+    apart: Noise | None
+    missing: Noise
+
+    def __post_init__(self) -> None:
+        if len(self.noises) != prod(len(bands(side)) for side in self.sides):
+            raise ValueError(f"noises: one for each combination of bands of {self.sides} cells, got {len(self.noises)}")
+
+    @property
+    def rows(self) -> int:
+        """One: the table is flat."""
+        return 1
+
+    @property
+    def cells(self) -> int:
+        """How many cells the table has."""
+        return prod(self.sides)
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return self.cells + (self.apart is not None) + 1
+
+    def blank(self) -> tuple[int, ...]:
+        """Values that tell nothing."""
+        return (0,) * self.size
+
+    @property
+    def blocks(self) -> list[tuple[slice, ...]]:
+        """Where the values of each combination of bands lie in a table of values, in the order of `noises`."""
+        return list(product(*(_slices(side) for side in self.sides)))
+
+    @property
+    def mean_prefix_variance(self) -> float:
+        """The variance of an unbiased count of a box that begins at the first cell, the mean over all such boxes.
+
+        Such a count is a sum of values times factors, each the product of one factor for every axis.
+        """
+        variances: FloatArray = np.array([noise.variance for noise in self.noises])
+        variances = variances.reshape([len(bands(side)) for side in self.sides])
+        for side in self.sides:
+            variances = np.tensordot(mean_squares(side), variances, axes=(0, 0))
+        return float(variances)
+
+
+def bands(side: int) -> tuple[int, ...]:
+    """How many values of an axis are totals, and how many are contrasts of each level, from coarse to fine.
+
+    >>> bands(5), bands(8), bands(1)
+    ((1, 1, 1, 2), (1, 1, 2, 4), (1,))
+    """
+    halves = (1 << level for level in reversed(range((side - 1).bit_length())))
+    return (1, *((side + half - 1) // (2 * half) for half in halves))
+
+
+def _slices(side: int) -> list[slice]:
+    ends = np.cumsum([0, *bands(side)]).tolist()
+    return [slice(begin, end) for begin, end in pairwise(ends)]
+
+
+def mean_squares(side: int) -> FloatArray:
+    """Mean squares of the factors with which values of each band are in prefixes of 1 to `side` cells.
+
+    A node of total T and contrast D has ``(T + D) / 2`` in its left half and ``(T - D) / 2`` in its right half. So of a
+    prefix that ends in it at a part u of the left half ``u / 2`` of both is taken, and at a part u of the right half
+    ``(1 + u) / 2`` of T and ``(1 - u) / 2`` of D.
+
+    >>> mean_squares(2)
+    array([0.625, 0.125])
+    """
+    last, factor = np.arange(side), np.ones(side)
+    found = []
+    for half in (1 << level for level in range((side - 1).bit_length())):
+        right = last // half % 2 == 1
+        split = last // (2 * half) * (2 * half) + half < side
+        own = np.where(right, 1 - factor, factor) / 2
+        found.append(float(np.mean(np.where(split, own**2, 0.0))))
+        factor = np.where(split, np.where(right, 1 - own, own), factor)
+    return np.array([float(np.mean(factor**2)), *reversed(found)])

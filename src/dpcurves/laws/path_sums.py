@@ -1,0 +1,89 @@
+"""Counts of records in the first cells of a grid, each with the noise of the dyadic blocks on its path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import FloatArray
+from .law import Noise
+
+Block = tuple[int, int]
+"""Its level l and its number j: it holds the places ``j * 2**l, ..., (j + 1) * 2**l - 1``."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathSums:
+    """How many records lie in the first t cells, with noise that counts share (Barczewski, Mawass and Ramon, eq. 2).
+
+    The count of the first t cells, ``1 <= t <= cells``, has the place ``t - 1``. Every dyadic block of the levels 0 to
+    ``levels - 1`` has a noise of its own, and a count has the noises of all blocks that hold its place: one of each
+    level. So the same threshold always has the same noise, and two counts share the noises of the blocks that hold
+    both places. The first 0 cells hold 0 records, without noise.
+
+    The order of values: one for each entry of `at`; the missing cell comes last.
+
+    Attributes:
+        cells: How many cells the grid has; nothing is laid out.
+        at: Which counts were asked for, in any order.
+        levels: How many noises a count has.
+        noise: Of each block, by one party.
+        missing: Noise of the count of records that are missing. None: it was not asked for.
+        parties: How many have added a noise of their own to each block: one, but where none is trusted with the noise.
+    """
+
+    cells: int
+    at: tuple[int, ...]
+    levels: int
+    noise: Noise
+    missing: Noise | None
+    parties: int = 1
+
+    @property
+    def rows(self) -> int:
+        """How many rows of cells there are: one."""
+        return 1
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return len(self.at) + (self.missing is not None)
+
+    def blank(self) -> tuple[int, ...]:
+        """Values that tell nothing."""
+        return (0,) * self.size
+
+    def path(self, threshold: int) -> tuple[Block, ...]:
+        """The blocks that hold the place of a count, from fine to coarse.
+
+        >>> from fractions import Fraction
+        >>> from dpcurves.laws import Family
+        >>> PathSums(6, (), 3, Noise(Family.LAPLACE, Fraction(2)), None).path(6)
+        ((0, 5), (1, 2), (2, 1))
+        """
+        return tuple((level, (threshold - 1) >> level) for level in range(self.levels)) if threshold else ()
+
+    def shared(self, one: int, other: int) -> int:
+        """How many noises two counts have in common."""
+        if not (one and other):
+            return 0
+        return max(0, self.levels - ((one - 1) ^ (other - 1)).bit_length())
+
+    @property
+    def variance(self) -> float:
+        """The variance of one count of at least one cell."""
+        return self.levels * self.of_block
+
+    @property
+    def of_block(self) -> float:
+        """Variance of all noise of one block."""
+        return self.parties * self.noise.variance
+
+    @property
+    def covariance(self) -> FloatArray:
+        """The covariance of the counts, in the order of `at`: shape ``(len(at), len(at))``."""
+        at = np.array(self.at, dtype=np.int64)
+        apart = np.frexp(((at[:, None] - 1) ^ (at - 1)).astype(np.float64))[1]  # the bit length: below 2**53 exactly
+        shared = np.where((at[:, None] > 0) & (at > 0), np.maximum(self.levels - apart, 0), 0)
+        return np.asarray(shared * self.of_block, dtype=np.float64)

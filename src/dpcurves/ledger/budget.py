@@ -1,0 +1,80 @@
+"""One question's budget, handed out in exact shares."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ..privacy import PrivacyLoss
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Proof that `loss` was charged, in a committed transaction, before the data was touched.
+
+    Attributes:
+        request: The id under which the question was asked.
+        loss: What was charged for all of it.
+        account: The dataset whose budget paid.
+        id: The number of the ledger's row.
+    """
+
+    request: str
+    loss: PrivacyLoss
+    account: str
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Allotment:
+    """What one paid part of a grant may lose. Made by `QuestionBudget` alone; without one no trust model runs."""
+
+    request: str
+    part: int
+    loss: PrivacyLoss
+
+
+class QuestionBudget:
+    """Shares of a grant that never add up to more than 1. A thing is paid once; to look at it again is free.
+
+    >>> budget = QuestionBudget(Grant("a", PrivacyLoss.pure(0.3), "flights", 1))
+    >>> budget.pay("a tree", Fraction(1, 3)).loss.epsilon
+    Fraction(1, 10)
+    >>> budget.pay("a tree", Fraction(1, 3)).part, budget.left
+    (0, Fraction(2, 3))
+    """
+
+    def __init__(self, grant: Grant) -> None:
+        self.grant = grant
+        self.left = Fraction(1)
+        self._paid: dict[Hashable, Allotment] = {}
+
+    @classmethod
+    def rehearsing(cls, loss: PrivacyLoss) -> QuestionBudget:
+        """A purse that nobody charged: to learn what a conversation would cost. No ledger knows its grant."""
+        return cls(Grant("rehearsal", loss, "rehearsal", 0))
+
+    @classmethod
+    def told(cls, request: str, loss: PrivacyLoss) -> QuestionBudget:
+        """A purse of what others have charged, in ledgers of their own: for who reads answers, and holds no data."""
+        return cls(Grant(request, loss, "elsewhere", 0))
+
+    def pay(self, thing: Hashable, share: Fraction) -> Allotment:
+        """Pay for `thing`, or look up what was paid for it.
+
+        Raises:
+            ValueError: more is asked than is left, or another share than the first time.
+            TypeError: the share is not exact.
+        """
+        if not isinstance(share, Fraction | int):
+            raise TypeError(f"share: a Fraction is needed, got {type(share).__name__}")
+        if thing not in self._paid:
+            if not 0 < share <= self.left:
+                raise ValueError(f"a step asks for share {share} of its question; {self.left} is left")
+            self._paid[thing] = Allotment(self.grant.request, len(self._paid), self.grant.loss * share)
+            self.left -= share
+        paid = self._paid[thing]
+        if paid.loss != self.grant.loss * share:
+            raise ValueError(f"this step was paid for with another share than {share}")
+        return paid

@@ -1,0 +1,206 @@
+"""The chooser: the mechanism with the least predicted error. It sees public facts only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import inf
+
+from ..data import Axis, Outside
+from ..noise.memory import Memory
+from ..noise.randomness import Randomness
+from ..privacy import Adjacency, PrivacyLoss, ReplaceOne
+from ..queries import (
+    AucQuery,
+    CountQuery,
+    CoverageQuery,
+    Hint,
+    IntervalPartitionQuery,
+    MedianQuery,
+    MergePartitionQuery,
+    PartitionQuery,
+    PrefixQuery,
+    QuantileCutsQuery,
+    Query,
+    Read,
+    RegionQuery,
+    ThresholdQuery,
+    TreePartitionQuery,
+    WaveletQuery,
+    WorstBoxQuery,
+)
+from ..release import Plan
+from .base import Counter, ExactTable, Lazy, Mechanism
+from .prefixes.lazy_tree import LazyTree
+from .selection.exponential_partition import ExponentialPartition
+from .selection.exponential_quantiles import ExponentialQuantiles
+from .selection.exponential_worst_box import ExponentialWorstBox
+from .selection.noisy_auc import NoisyAuc
+from .selection.noisy_medians import NoisyMedians
+from .sums.calibration import noise_of
+from .sums.flat import Flat
+from .sums.linear import Linear
+from .sums.partition import Partition
+from .sums.privelet import Privelet
+from .sums.regions import Regions
+from .sums.square_root import SquareRoot
+from .sums.tree import Tree
+from .thresholds.merged_cells import MergedCells
+from .thresholds.privtree import PrivTree
+from .thresholds.sparse_vector import SparseVector
+
+DENSE = 1.5
+"""Records of a cell, in units of the variance of its noise, from which on there is little to smooth."""
+MOST_CONVOLVED = 2**16
+"""Cells up to which a square root is worked out quickly."""
+DOUBT = 4.0
+"""How many times more than by chance alone spread records may be uneven, in squared records."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinearChoice(Linear):
+    """`Partition` or `Regions`, where these are named; `Flat` for cells and sums; for prefixes `Flat` or `Tree`.
+
+    For prefixes every cell is counted, unless the hint says that records are spread and the number of units is public:
+    then as many cells together as make the least sum of two mean squared errors, that of the noise (exact) and
+    `resolution_error`; a power of two. Values that are counted outside the grid are no neighbours to interpolate to,
+    nor are categories: there it is 1.
+
+    Formal guarantees: those of the mechanism that it chooses, from query, loss and adjacency alone.
+    """
+
+    def choose(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Linear:
+        """The mechanism that makes the plan."""
+        if isinstance(query, CountQuery) and query.read is Read.PREFIXES:
+            return _best_for_prefixes(query, loss, adjacency)
+        if isinstance(query, RegionQuery):
+            return Regions()
+        return Partition() if isinstance(query, PartitionQuery) else Flat()
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """The plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data."""
+        return self.choose(query, loss, adjacency).plan(query, loss, adjacency)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """By the kind of query; `LinearChoice` for noisy sums, or `SquareRoot` where that is more exact.
+
+    That is so for prefixes of one row under zero-concentrated privacy, if cells hold many records each: else a tree,
+    whose splits can be smoothed, is read more exactly, whatever its predicted error is.
+
+    Formal guarantees: those of the mechanism that it chooses, from query, loss and adjacency alone.
+    """
+
+    def choose(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Mechanism | Lazy:
+        """The mechanism that makes the plan."""
+        if isinstance(query, PrefixQuery):
+            return LazyTree()
+        chooser = _chooser(query)
+        if chooser is not None:
+            return chooser
+        linear = LINEAR.choose(query, loss, adjacency)
+        return SquareRoot() if _is_dense(query, loss, adjacency) and _is_better(query, loss, adjacency) else linear
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """The plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data."""
+        return self.choose(query, loss, adjacency).plan(query, loss, adjacency)
+
+    def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
+        """What the plan says: its law is all that sums need to know, its query and loss all that choices do."""
+        mechanism: Mechanism = _chooser(plan.query) or LINEAR
+        return mechanism.run(table, plan, randomness)
+
+    def look(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
+        """Counts of prefixes, with the noise on their paths."""
+        return LazyTree().look(count, plan, memory, randomness)
+
+
+_CHOOSERS: Mapping[type[Query], Mechanism] = {
+    ThresholdQuery: SparseVector(),
+    AucQuery: NoisyAuc(),
+    CoverageQuery: SparseVector(),
+    IntervalPartitionQuery: ExponentialPartition(),
+    QuantileCutsQuery: ExponentialQuantiles(),
+    MedianQuery: NoisyMedians(),
+    MergePartitionQuery: MergedCells(),
+    WorstBoxQuery: ExponentialWorstBox(),
+    TreePartitionQuery: PrivTree(),
+    WaveletQuery: Privelet(),
+}
+
+
+def _chooser(query: Query) -> Mechanism | None:
+    """The mechanism of a kind of query that only one can answer; None where several may."""
+    return _CHOOSERS.get(type(query))
+
+
+def _is_dense(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> bool:
+    """Whether a Gaussian mechanism counts prefixes of one row, whose cells hold more records than noise on average."""
+    if not isinstance(query, CountQuery) or query.read is not Read.PREFIXES or query.hint is Hint.SPREAD:
+        return False
+    if loss.is_pure or loss.rho == 0 or adjacency.total is None or query.rows > 1 or query.cells > MOST_CONVOLVED:
+        return False
+    return adjacency.total / query.cells > DENSE * noise_of(query, loss, adjacency).variance
+
+
+def _is_better(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> bool:
+    """Whether the square root has the less predicted error."""
+    root, nested = (mechanism.plan(query, loss, adjacency).error for mechanism in (SquareRoot(), LINEAR))
+    return root < nested
+
+
+LINEAR = LinearChoice()
+AUTO = Choice()
+
+
+def resolution_error(query: CountQuery, adjacency: ReplaceOne, width: int) -> float:
+    """Mean squared error of prefixes inside intervals of `width` cells where records are spread, from their number.
+
+    Say that m records of an interval lie in it by chance, evenly. A prefix that is read from the straight line between
+    its ends is off by a variance that is m / 6 on average. Records are less even than that: `DOUBT` times. Of all
+    records an interval has its share on average; rows share them.
+
+    >>> from dpcurves.data import Axis, Grid
+    >>> from dpcurves.privacy import EACH_RECORD
+    >>> query = CountQuery((Axis("age", Grid(0, 1, cells=4096)),), Read.PREFIXES)
+    >>> resolution_error(query, ReplaceOne(EACH_RECORD, 6144), width=4)
+    4.0
+    """
+    if width == 1:
+        return 0.0
+    share = adjacency.units * adjacency.unit.records * width / query.cells
+    return DOUBT * share / 6 / query.rows
+
+
+@lru_cache(maxsize=1024)
+def _best_for_prefixes(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Linear:
+    """Flat histograms, which are quickly judged, then trees from wide to narrow as long as one can still be better.
+
+    What is counted more narrowly has more noise: a tree without its last level, and with its share, has less.
+    """
+    best: Linear = Flat()
+    least = inf
+    widths = _widths(query, adjacency)
+    for kind in (Flat, Tree):
+        for width, blur in reversed(widths):
+            if blur >= least:
+                continue
+            noise = kind(width).plan(query, loss, adjacency).error ** 2
+            if noise >= least:
+                break
+            if noise + blur < least:
+                best, least = kind(width), noise + blur
+    return best
+
+
+def _widths(query: CountQuery, adjacency: Adjacency) -> list[tuple[int, float]]:
+    """How many cells may be counted together, and the error of resolution that this costs; both rise."""
+    axis = query.axes[-1]
+    if query.hint is not Hint.SPREAD or not isinstance(adjacency, ReplaceOne):
+        return [(1, 0.0)]
+    if not isinstance(axis, Axis) or axis.grid.outside is Outside.APART:
+        return [(1, 0.0)]
+    widths = [2**power for power in range(query.cells.bit_length())]
+    return [(width, resolution_error(query, adjacency, width)) for width in widths]

@@ -1,0 +1,58 @@
+"""The noises on the path of a threshold, drawn from a secret key and the name of each block: nothing is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...laws import Block, PathSums
+from ...noise.randomness import Randomness
+from ..sums.linear import draws
+
+MOST_KEPT = 2**18
+"""Noises that are kept at hand; there may be many more."""
+FORMAT = 1
+"""The way in which a key gives noises. Whatever changes one of them, here or in a sampler, needs another number."""
+
+
+class NoiseKey:
+    """SECRET: what a party that holds a share of the counts draws its noise from. It has no repr.
+
+    For who can not remember noisy sums, for it knows none. The same noise on other counts shows how they differ, so
+    what it is added to must not change by any record that is to be protected. Where two servers check reports, counts
+    do change, by reports that fail: if both follow the protocol, by those of dishonest owners alone.
+
+    Formal guarantees: noises of different blocks look like independent draws of ``law.noise`` to whoever does not have
+    the secret, and a block has the same noise whenever it is asked for (see `Randomness.keyed`). So exact counts plus
+    these sums are, to a computationally bounded observer, the answers of `LazyTree`, and all of them together lose
+    what `path_law` says, however thresholds are chosen. The stream of a block belongs to the law too: the same secret
+    under another loss has other noises.
+    """
+
+    __slots__ = ("_drawn", "_secret")
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self._drawn: dict[str, int] = {}
+
+    def noises(self, law: PathSums, at: Sequence[int]) -> list[int]:
+        """SECRET: for each count in `at`, the sum of the noises of the blocks on its path, of one party's."""
+        if len(self._drawn) > MOST_KEPT:
+            self._drawn.clear()  # they are drawn again, the same
+        facts = _facts(law)
+        return [sum(self._noise(law, facts, block) for block in law.path(threshold)) for threshold in at]
+
+    def _noise(self, law: PathSums, facts: str, block: Block) -> int:
+        name = f"noise path {facts} {block[0]} {block[1]}"
+        noise = self._drawn.get(name)
+        if noise is None:  # another thread may let go of all that is kept, at any time
+            noise = self._drawn[name] = int(draws(law.noise, 1, Randomness.keyed(self._secret, name))[0])
+        return noise
+
+
+def noise_name(law: PathSums) -> str:
+    """What has the same noises from the same key: who has paid for one name must not draw under another."""
+    return f"noise format {FORMAT} {_facts(law)}"
+
+
+def _facts(law: PathSums) -> str:
+    return f"{law.cells} {law.levels} {law.noise.family.name} {law.noise.parameter}"

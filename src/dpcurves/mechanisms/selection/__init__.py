@@ -1,0 +1,1 @@
+"""Selections: the exponential mechanism, and noise by smooth sensitivity."""

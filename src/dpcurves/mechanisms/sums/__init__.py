@@ -1,0 +1,1 @@
+"""Noisy sums: strategies, their sensitivities, and the calibration of noise."""

@@ -1,0 +1,77 @@
+"""A square root of prefix sums, with Gaussian noise between its two halves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from ...laws import ToeplitzSums
+from ...laws.toeplitz_sums import root_weights
+from ...privacy import Adjacency, PrivacyLoss
+from ...queries import CountQuery, Query, Read
+from ...release import Plan, UnsupportedQuery
+from .column_norms import noise_for, prices
+from .convolution import causal_convolution
+from .linear import Linear, counted_as, plan_of_prefixes
+
+BITS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class SquareRoot(Linear):
+    """Prefix sums as twice the same convolution (Henzinger, Upadhyay and Upadhyay 2023; Fichtenberger et al. 2023).
+
+    Released is the first convolution, with weights rounded to multiples of ``2**-20``, worked out in integers, plus
+    noise of its own on each value. The rest is post-processing: see `ToeplitzSums`. Of all mechanisms here that count
+    every cell this one has the least variance under zero-concentrated privacy; under pure privacy it has nothing to
+    offer, as a record changes all values behind its cell.
+
+    Formal guarantees: zero-concentrated, by `record_price.prices`. A record changes the values of its row by a column
+    of the matrix of rounded weights w, of p intervals: ``(0, ..., 0, w[0], w[1], ...)``. Its squared length is largest
+    in the first interval, ``S(p)``, with ``S(m) = sum(w[i]**2 for i < m)``. Columns i and i + d have the squared
+    distance ``S(d) + sum((w[m + d] - w[m])**2 for m < p - i - d)``: largest at i = 0, where it is
+    ``S(p) + S(p - d) - 2 * sum(w[m] * w[m + d] for m < p - d)``. All of this is worked out exactly. Columns of two rows
+    have no value in common.
+
+    Attributes:
+        width: How many cells an interval has; between its ends, prefixes are interpolated.
+    """
+
+    width: int = 1
+
+    def __post_init__(self) -> None:
+        if self.width < 1:
+            raise ValueError(f"width: at least 1 cell is counted at a time, got {self.width}")
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """What would be done. Raises `UnsupportedQuery`; touches no data."""
+        if not isinstance(query, CountQuery) or query.read is not Read.PREFIXES:
+            raise UnsupportedQuery(
+                "square roots of prefix sums answer counts that are read as prefixes, and nothing else"
+            )
+        if loss.is_pure:
+            raise UnsupportedQuery("epsilon: a square root of prefix sums has Gaussian noise; give rho")
+        alone, moved = squared_lengths(-(-query.cells // self.width), BITS)
+        unit, missing = prices(Fraction(alone), Fraction(moved if query.rows == 1 else 2 * alone), loss, adjacency)
+        law = ToeplitzSums(
+            query.rows, query.cells, self.width, BITS, noise_for(unit, loss), missing=noise_for(missing, loss)
+        )
+        name = counted_as("square root of prefix sums", self.width)
+        return plan_of_prefixes(name, query, law, loss, adjacency)
+
+
+@lru_cache(maxsize=64)  # a pure function of public facts
+def squared_lengths(points: int, bits: int) -> tuple[int, int]:
+    """The largest squared length of a column, and the largest squared distance of two, on the lattice. Exact.
+
+    >>> squared_lengths(2, 1)
+    (5, 5)
+    """
+    weights = root_weights(points, bits)
+    ends = [0]
+    for weight in weights.tolist():
+        ends.append(ends[-1] + weight**2)
+    products = causal_convolution(weights[None, ::-1], weights)[0].tolist()  # the last one is that of no distance
+    distances = (ends[-1] + ends[1 + lag] - 2 * products[lag] for lag in range(points - 1))
+    return ends[-1], max(distances, default=0)

@@ -1,0 +1,1 @@
+"""Comparisons with thresholds: the sparse vector technique, merging, PrivTree."""

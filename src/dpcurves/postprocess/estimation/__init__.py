@@ -1,0 +1,1 @@
+"""Released integers as counts: unbiased, or shrunken."""

@@ -1,0 +1,367 @@
+"""Counts drawn towards even splits where noise is larger than structure, as far as the splits themselves tell.
+
+Two passes over a binary tree. Upwards: least squares. Downwards: of each node, the count is split between its halves
+as the mixture of kinds in `mixture` makes of the noisy split; how frequent a kind is, is estimated on each level, from
+all its other splits. Beside this stands the plain assumption that records lie evenly all over the grid: all splits
+together tell how likely that is, and the two estimates are averaged accordingly. Cells are never negative, and they add
+up to the total that was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import FloatArray
+from .binary_tree import WHOLE, Halving, Layout
+from .measurements import Measurements
+from .mixture import (
+    KINDS,
+    SMOOTH,
+    KindwisePosterior,
+    NoisySplits,
+    evenly,
+    kindwise_posterior,
+    mixture_weights,
+    prior_growth,
+    prior_square,
+    weights_of_others,
+)
+
+ROUGH = 0.25
+"""A split is rough whose expected square is above this part of the largest one. Its halves are judged apart."""
+TELLING = 0.01
+"""A split of which the prior variance is a smaller part of the noise tells nothing."""
+
+PRIOR = np.array([3.0, 2.0, 1.5, 1.0, 1.0, 0.7, 0.5, 4.0, 0.5]) / 14.2
+"""Weights of the kinds of `mixture` before anything is known: nearly even splits are likelier than rough ones."""
+END_PRIOR = np.array([0.1 / SMOOTH] * SMOOTH + [0.7, 0.2])
+"""The prior of cells at the ends, which asks whether they hold anything, not whether as much as any other cell."""
+EVEN = 0.5
+"""Chance that records lie evenly all over the grid, before anything is known."""
+DOUBT = 5.0
+"""So many times the variance of its splits is an estimate mistrusted where it is used to make a better one."""
+NEGLIGIBLE = 1e-9
+"""With a smaller chance, that they do is not considered."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Splits:
+    """An estimate of all counts, from the whole to single cells. Arrays are over the nodes of the layout.
+
+    Attributes:
+        layout: Which intervals the nodes are.
+        counts: Of each node, not negative. Halves add up to their parent.
+        variance: Of the split of each node between its halves, given all that was measured.
+        even: The chance that records lie evenly all over the grid: that all splits are binomial.
+    """
+
+    layout: Layout
+    counts: FloatArray
+    variance: FloatArray
+    even: float
+
+    @property
+    def cells(self) -> FloatArray:
+        """The count of each cell, (cells,)."""
+        return self.counts[self.layout.single]
+
+
+class Ascent(NamedTuple):
+    """Each node as seen from itself and all below it: least squares. Arrays are as in `Measurements`."""
+
+    precision: FloatArray
+    value: FloatArray
+    fourth: FloatArray
+
+
+class Descent(NamedTuple):
+    """What is estimated on the way down. Arrays are over nodes, and filled level by level.
+
+    Attributes:
+        counts: As in `Splits`.
+        variance: As in `Splits`.
+        doubt: Variance of the count of each node.
+        rough: 1 where the split of the parent is rough: the class of the node.
+    """
+
+    counts: FloatArray
+    variance: FloatArray
+    doubt: FloatArray
+    rough: NDArray[np.int8]
+
+    @classmethod
+    def of(cls, layout: Layout, total: float) -> Descent:
+        """At its beginning."""
+        counts, variance, doubt = np.zeros((3, layout.nodes))
+        counts[WHOLE] = max(float(total), 0.0)
+        return cls(counts, variance, doubt, np.zeros(layout.nodes, dtype=np.int8))
+
+
+class Moments(NamedTuple):
+    """Mean and expected square of the deviation of each split from an even one, (splits,) each."""
+
+    mean: FloatArray
+    square: FloatArray
+
+
+class Weights(NamedTuple):
+    """How much each kind of split weighs.
+
+    Attributes:
+        all: Of the level, (2, kinds): of splits whose parent is not rough, and of those where it is.
+        each: For each telling split, as the others make them, (telling, kinds).
+    """
+
+    all: FloatArray
+    each: FloatArray
+
+
+class Judged(NamedTuple):
+    """Splits of one level, and what each kind makes of those that tell anything.
+
+    Attributes:
+        splits: All of them.
+        telling: The numbers of those that tell something.
+        others: Of those that do not.
+        posterior: Of the telling ones.
+    """
+
+    splits: NoisySplits
+    telling: NDArray[np.intp]
+    others: NDArray[np.intp]
+    posterior: KindwisePosterior
+
+    @classmethod
+    def of(cls, splits: NoisySplits) -> Judged:
+        """Those splits tell something whose parent has some size, and that are not hidden in noise."""
+        largest = (splits.count**2 + splits.count) * splits.share * (1 - splits.share)
+        told = (largest > 0) & (largest >= TELLING * splits.variance)
+        telling = np.flatnonzero(told)
+        return cls(splits, telling, np.flatnonzero(~told), kindwise_posterior(splits[telling]))
+
+    def learned(self, rough: NDArray[np.int8], prior: FloatArray) -> Weights:
+        """From all splits of each class; for a split, from the others."""
+        likelihood, rough = self.posterior.likelihood, rough[self.telling]
+        found = Weights(np.empty((2, KINDS)), np.empty_like(likelihood))
+        for kind in (0, 1):
+            own = likelihood[rough == kind]
+            found.all[kind] = mixture_weights(own, prior[kind])
+            found.each[rough == kind] = weights_of_others(own, found.all[kind], prior[kind])
+        return found
+
+    def under(self, weights: FloatArray, each: FloatArray) -> Moments:
+        """Under weights of the kinds (splits, kinds), and of those that tell something (telling, kinds).
+
+        Splits that tell nothing have the moments of the prior.
+        """
+        found = Moments(np.zeros_like(self.splits.count), np.empty_like(self.splits.count))
+        found.mean[self.telling], found.square[self.telling] = self.posterior.under(each)
+        found.square[self.others] = prior_square(self.splits[self.others], weights[self.others])
+        return found
+
+    def for_evenness(self, rough: NDArray[np.int8], prior: FloatArray) -> float:
+        """The logarithm of how much likelier splits are if all are binomial, rather than of weights (2, kinds)."""
+        likelihood = self.posterior.likelihood
+        mixed = np.take_along_axis(likelihood @ prior.T, rough[self.telling, None].astype(np.intp), axis=1)
+        return float(np.sum(np.log(np.maximum(likelihood[:, :1], np.finfo(np.float64).tiny)) - np.log(mixed)))
+
+
+def least_squares_total(known: Measurements) -> tuple[float, float]:
+    """The best unbiased count of all records, and one over its variance; both are 0 if nothing was measured."""
+    ascent = _ascend(known)
+    return float(ascent.value[WHOLE]), float(ascent.precision[WHOLE])
+
+
+def estimate(known: Measurements, total: float) -> Splits:
+    """The expected counts, given all that is known.
+
+    Args:
+        known: What was measured; any integers, with any noise.
+        total: How many records there are: public, or estimated. Below 0 it is taken as 0.
+
+    The scheme is empirical Bayes (Robbins 1956) along a tree, here with a mixture that knows smooth and one-sided
+    splits, and with the heavier tails of Laplace noise. Costs no privacy; no randomness; linear in the cells.
+
+    >>> estimate(Measurements.nothing(Layout.nested([np.array([0, 3])])), total=6).cells
+    array([2., 2., 2.])
+    """
+    return _descended(known.layout, _ascend(known), total)
+
+
+def reestimate(known: Measurements, total: float, before: Splits) -> Splits:
+    """Estimate once more, with what the first estimate has found: a second pass upwards, and one downwards.
+
+    Least squares add up the counts of two halves, and their noises. If one half has nothing, its count is noise alone:
+    then the other half tells better what both have. So halves are weighed here by how the first estimate splits their
+    parent, which is believed up to `DOUBT` times the variance that it has.
+
+    Args:
+        known: What was measured.
+        total: As for `estimate`.
+        before: What `estimate` made of it.
+    """
+
+    def joined(below: Ascent, halving: Halving) -> Ascent:
+        return _weighed(below, halving, before)
+
+    return _descended(known.layout, _ascend(known, joined), total)
+
+
+def _descended(layout: Layout, ascent: Ascent, total: float) -> Splits:
+    from scipy.special import expit, logit
+
+    uneven, evidence = _uneven(layout, ascent, total)
+    even = float(expit(evidence + logit(EVEN)))
+    if even < NEGLIGIBLE:
+        return Splits(layout, uneven.counts, uneven.variance, even)
+    return _averaged(layout, uneven, _even(layout, ascent, total), even)
+
+
+def _uneven(layout: Layout, ascent: Ascent, total: float) -> tuple[Descent, float]:
+    """By the mixture of all kinds; and what its splits say for evenness."""
+    descent, evidence = Descent.of(layout, total), 0.0
+    prior = np.stack([PRIOR, PRIOR])
+    for halving in layout.halvings:
+        splits = _noisy_splits(layout, ascent, descent, halving)
+        judged, rough = Judged.of(splits), descent.rough[halving.parent]
+        if halving.off_end:  # of two ends nothing can be learned but from each other
+            prior, kept = np.stack([END_PRIOR, END_PRIOR]), prior
+            weights = Weights(prior, np.broadcast_to(END_PRIOR, judged.posterior.likelihood.shape))
+        else:
+            weights = judged.learned(rough, prior)
+            kept = _less_rough(weights.all)
+        moments = judged.under(weights.all[rough], weights.each)
+        evidence += judged.for_evenness(rough, prior)
+        variance = _doubted(splits, moments, weights.all[rough], descent.doubt[halving.parent])
+        _settle(descent, halving, splits, moments.mean, variance)
+        _classify(descent, halving, rough if halving.off_end else _rough(splits, moments))
+        prior = kept
+    return descent, evidence
+
+
+def _even(layout: Layout, ascent: Ascent, total: float) -> Descent:
+    """If all splits are binomial."""
+    descent = Descent.of(layout, total)
+    for halving in layout.halvings:
+        splits = _noisy_splits(layout, ascent, descent, halving)
+        mean, square = evenly(splits)
+        _settle(descent, halving, splits, mean, np.maximum(square - mean**2, 0))
+    return descent
+
+
+def _averaged(layout: Layout, uneven: Descent, even: Descent, chance: float) -> Splits:
+    """The mean of two estimates, the second of which holds with this chance."""
+    counts = uneven.counts + chance * (even.counts - uneven.counts)
+    variance = uneven.variance + chance * (even.variance - uneven.variance)
+    apart = even.counts - uneven.counts
+    for parent, left, _, _ in layout.halvings:
+        split = apart[left] - layout.width[left] / layout.width[parent] * apart[parent]
+        variance[parent] += chance * (1 - chance) * split**2
+    return Splits(layout, counts, variance, chance)
+
+
+def _ascend(known: Measurements, joined: Callable[[Ascent, Halving], Ascent] | None = None) -> Ascent:
+    """Each node from its own count and from its halves, which are `joined` to one count: added up, if not said."""
+    found = Ascent(known.precision.copy(), known.value.copy(), known.fourth.copy())
+    for halving in reversed(known.layout.halvings):
+        parent = halving.parent
+        below, own = (joined or _added)(found, halving), found.precision[parent]
+        both = own + below.precision
+        trust = np.divide(below.precision, both, out=np.zeros_like(both), where=both > 0)
+        found.value[parent] += trust * (below.value - found.value[parent])
+        found.fourth[parent] = (1 - trust) ** 4 * found.fourth[parent] + trust**4 * below.fourth
+        found.precision[parent] = both
+    return found
+
+
+def _added(below: Ascent, halving: Halving) -> Ascent:
+    """Least squares: the sum of two halves."""
+    _, left, right, _ = halving
+    with np.errstate(divide="ignore"):
+        precision = 1 / (1 / below.precision[left] + 1 / below.precision[right])  # 0 if either half is unknown
+    return Ascent(precision, below.value[left] + below.value[right], below.fourth[left] + below.fourth[right])
+
+
+def _weighed(below: Ascent, halving: Halving, splits: Splits) -> Ascent:
+    """The best linear estimate of a parent from its halves, if something is known of how it is split.
+
+    With a share m of the parent, plus an unknown shift of variance t, in the left half, and noises of variances u and v
+    on the halves, the halves have the weights ``m * v + t`` and ``(1 - m) * u + t``, over ``m**2 * v + (1 - m)**2 * u +
+    t`` (generalised least squares). Where nothing is known, t is infinite, and both weights are 1.
+    """
+    parent, left, right, _ = halving
+    plain = _added(below, halving)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        m, t = splits.counts[left] / splits.counts[parent], DOUBT * splits.variance[parent]
+        u, v = 1 / below.precision[left], 1 / below.precision[right]
+        scale = m**2 * v + (1 - m) ** 2 * u + t
+        first, second = (m * v + t) / scale, ((1 - m) * u + t) / scale
+        precision = scale / (u * v + t * (u + v))
+    some = np.isfinite(first) & np.isfinite(second) & np.isfinite(precision)  # else empty, not measured, or exact
+    return Ascent(
+        np.where(some, precision, plain.precision),
+        np.where(some, first * below.value[left] + second * below.value[right], plain.value),
+        np.where(some, first**4 * below.fourth[left] + second**4 * below.fourth[right], plain.fourth),
+    )
+
+
+def _noisy_splits(layout: Layout, ascent: Ascent, descent: Descent, halving: Halving) -> NoisySplits:
+    """Compare two noisy halves, given their sum. Where neither was measured, the variance is infinite."""
+    parent, left, right, _ = halving
+    count = descent.counts[parent]
+    share = layout.width[left] / layout.width[parent]
+    first, second = (np.where(layout.width[half] > 0, ascent.precision[half], 0) for half in (left, right))
+    both = first + second
+    with np.errstate(divide="ignore"):
+        variance = 1 / both
+    trust = np.divide(first, both, out=np.zeros_like(both), where=both > 0)
+    noisy = trust * ascent.value[left] + (1 - trust) * (count - ascent.value[right])
+    fourth = trust**4 * ascent.fourth[left] + (1 - trust) ** 4 * ascent.fourth[right]
+    excess = np.divide(fourth, variance**2, out=np.zeros_like(both), where=both > 0)
+    return NoisySplits(noisy - share * count, variance, excess, count, share)
+
+
+def _less_rough(weights: FloatArray) -> FloatArray:
+    """What a level makes expect of the next one: half the same weights, half of them with less roughness."""
+    less = weights.copy()
+    less[:, : SMOOTH - 1] = weights[:, 1:SMOOTH]
+    less[:, 0] += weights[:, 0]
+    less[:, SMOOTH - 1] = 0
+    return (weights + less) / 2
+
+
+def _rough(splits: NoisySplits, moments: Moments) -> NDArray[np.bool_]:
+    return moments.square > ROUGH * splits.count**2 * splits.share * (1 - splits.share)
+
+
+def _doubted(splits: NoisySplits, moments: Moments, weights: FloatArray, doubt: FloatArray) -> FloatArray:
+    """Variances of the splits, if the counts of the parents are known up to these variances.
+
+    An interval that seems to hold little may hold more, and what its halves then hold is not known at all. That it may
+    hold many times as much is left out: with little loss to spend there would be too many such intervals.
+    """
+    variance = np.maximum(moments.square - moments.mean**2, 0)
+    before = prior_square(splits, weights)
+    kept = np.divide(variance, before, out=np.ones_like(before), where=before > 0).clip(0, 1)
+    more = prior_growth(splits.share, weights) * np.minimum(doubt, splits.count**2)
+    return np.asarray(variance + more * kept**2)
+
+
+def _settle(descent: Descent, halving: Halving, splits: NoisySplits, mean: FloatArray, variance: FloatArray) -> None:
+    """The halves, from the mean deviations and the variances of the splits."""
+    parent, left, right, _ = halving
+    descent.counts[left] = np.clip(splits.share * splits.count + mean, 0, splits.count)
+    descent.counts[right] = splits.count - descent.counts[left]
+    descent.variance[parent] = variance
+    descent.doubt[left] = splits.share**2 * descent.doubt[parent] + variance
+    descent.doubt[right] = (1 - splits.share) ** 2 * descent.doubt[parent] + variance
+
+
+def _classify(descent: Descent, halving: Halving, rough: NDArray[np.generic]) -> None:
+    """The class of the halves."""
+    descent.rough[halving.left] = descent.rough[halving.right] = rough

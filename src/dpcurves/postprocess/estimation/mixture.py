@@ -1,0 +1,215 @@
+"""How a parent's count may split between two halves: nine kinds, and how likely each is, given a noisy split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import FloatArray
+
+ROUGHNESS = np.array([0.0, *(4.0**-k for k in range(6, 0, -1))])
+"""Variances of smooth splits, beyond the binomial one, in squared counts of the parent."""
+LEFTOVER = 1 / 16
+"""Scale of what a one-sided split leaves on the other side, in counts of the parent; or it leaves nothing."""
+SMOOTH = len(ROUGHNESS)
+KINDS = SMOOTH + 2
+
+PSEUDO = 1.0  # splits that the prior of the weights weighs as much as
+STEPS = 12
+_AT_ONCE = 2**13  # rows: what is worked on fits in the cache
+_LEAST_EXCESS = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisySplits:
+    """Deviations of left halves from an even split, with noise. All arrays are of shape (splits,).
+
+    Attributes:
+        deviation: Of the noisy count of the left half, from the even split.
+        variance: Of its noise.
+        excess: Fourth cumulant of its noise, in squared variances: from 0, Gaussian, to 3, Laplace.
+        count: Of the parent, as estimated.
+        share: What part of the parent's cells the left half has; the even split gives it this part of the count.
+    """
+
+    deviation: FloatArray
+    variance: FloatArray
+    excess: FloatArray
+    count: FloatArray
+    share: FloatArray
+
+    def __getitem__(self, rows: slice | NDArray[np.intp]) -> NoisySplits:
+        return NoisySplits(
+            self.deviation[rows], self.variance[rows], self.excess[rows], self.count[rows], self.share[rows],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KindwisePosterior:
+    """What each kind makes of the splits. All arrays are of shape (splits, kinds).
+
+    Attributes:
+        likelihood: Of the noisy split; of each split, that of the likeliest kind is 1.
+        mean: Of the true deviation.
+        second: Its second moment.
+    """
+
+    likelihood: FloatArray
+    mean: FloatArray
+    second: FloatArray
+
+    def under(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and second moment of the deviation, (splits,) each, if kinds have these weights, (splits, kinds)."""
+        chance = weights * self.likelihood
+        chance /= chance.sum(axis=1, keepdims=True)
+        return (chance * self.mean).sum(axis=1), (chance * self.second).sum(axis=1)
+
+
+def kindwise_posterior(splits: NoisySplits) -> KindwisePosterior:
+    """By Bayes' rule, under each kind alone.
+
+    *Smooth* kinds: the deviation is Gaussian around 0, with the binomial variance and a roughness. *One-sided* kinds:
+    one half has all but a leftover, which is 0, or the size of a Gaussian deviation of scale `LEFTOVER`. The noise is
+    a mixture of two Gaussian laws that has its first six moments, if it is a sum of equal Laplace draws.
+    """
+    posterior = KindwisePosterior(*(np.empty((len(splits.deviation), KINDS)) for _ in range(3)))
+    for start in range(0, len(splits.deviation), _AT_ONCE):
+        rows = slice(start, start + _AT_ONCE)
+        log_likelihood, mean, second = _kinds(splits[rows])
+        posterior.likelihood[rows] = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
+        posterior.mean[rows], posterior.second[rows] = mean, second
+    return posterior
+
+
+def smooth_variance(count: FloatArray, share: FloatArray) -> FloatArray:
+    """Prior variance of the deviation under each smooth kind, (splits, SMOOTH).
+
+    A roughness is a change of the odds of the two halves; an uneven share lessens it like the binomial variance.
+    """
+    binomial = share * (1 - share)
+    return np.asarray((count * binomial)[:, None] + ((4 * count * binomial) ** 2)[:, None] * ROUGHNESS)
+
+
+def prior_square(splits: NoisySplits, weights: FloatArray) -> FloatArray:
+    """Expected square of deviations of which only the weights of their kinds are known, (splits, kinds)."""
+    linear = weights[:, :SMOOTH].sum(axis=1) * splits.count * splits.share * (1 - splits.share)
+    return np.asarray(linear + prior_growth(splits.share, weights) * splits.count**2)
+
+
+def prior_growth(share: FloatArray, weights: FloatArray) -> FloatArray:
+    """What the same square gains for each squared count of the parent."""
+    binomial = share * (1 - share)
+    smooth = (weights[:, :SMOOTH] @ ROUGHNESS) * (4 * binomial) ** 2
+    return np.asarray(smooth + weights[:, SMOOTH:].sum(axis=1) * binomial)
+
+
+def evenly(splits: NoisySplits) -> tuple[FloatArray, FloatArray]:
+    """Mean and second moment of the deviation, (splits,) each, if all records lie evenly: the first kind alone."""
+    binomial = splits.count * splits.share * (1 - splits.share)
+    mean, second = np.zeros_like(binomial), binomial.copy()
+    known = np.flatnonzero((binomial > 0) & np.isfinite(splits.variance))
+    _, told, square = _smooth(splits[known], binomial[known, None], *_gaussian_parts(splits[known]))
+    mean[known], second[known] = told[:, 0], square[:, 0]
+    return mean, second
+
+
+def weights_of_others(likelihood: FloatArray, weights: FloatArray, prior: FloatArray) -> FloatArray:
+    """For each split, what the others and the prior make of the weights of the kinds: (splits, kinds).
+
+    A split must not tell twice what it is: of few, each would confirm itself.
+    """
+    chance = weights * likelihood
+    chance /= chance.sum(axis=1, keepdims=True)
+    others = np.maximum(chance.sum(axis=0) - chance, 0)
+    return np.asarray((others + PSEUDO * prior) / (len(likelihood) - 1 + PSEUDO))
+
+
+def mixture_weights(likelihood: FloatArray, prior: FloatArray) -> FloatArray:
+    """Weights of the kinds, (kinds,), by expectation and maximisation; `prior` weighs as much as one split."""
+    weights = prior
+    for _ in range(STEPS):
+        each = weights * (likelihood.T @ (1 / (likelihood @ weights)))  # the chances of the kinds, over all splits
+        weights = (each + PSEUDO * prior) / (len(likelihood) + PSEUDO)
+    return weights
+
+
+Moments = tuple[FloatArray, FloatArray, FloatArray]
+
+
+def _kinds(splits: NoisySplits) -> Moments:
+    """Logarithm of the likelihood, mean and second moment, under each kind: (splits, kinds) each."""
+    variance, log_chance = _gaussian_parts(splits)
+    prior = smooth_variance(splits.count, splits.share)
+    parts = [_smooth(splits, prior, variance, log_chance), *_one_sided(splits, variance, log_chance)]
+    log_likelihood, mean, second = zip(*parts, strict=True)
+    return np.concatenate(log_likelihood, axis=1), np.concatenate(mean, axis=1), np.concatenate(second, axis=1)
+
+
+def _gaussian_parts(splits: NoisySplits) -> tuple[FloatArray, FloatArray]:
+    """Variances and logarithms of the chances of the Gaussian laws of which the noise is mixed, (parts, splits).
+
+    A sum of k Laplace draws is Gaussian with a variance that has a gamma law of shape k; this is its Gauss quadrature.
+    """
+    if splits.excess.max(initial=0) < _LEAST_EXCESS:
+        return splits.variance[None], np.zeros((1, len(splits.variance)))
+    shape = 3 / np.maximum(splits.excess, _LEAST_EXCESS)
+    below, above = 1 - np.sqrt(shape + 1) / shape + 1 / shape, 1 + np.sqrt(shape + 1) / shape + 1 / shape
+    chance = (above - 1) / (above - below)
+    return np.stack([below, above]) * splits.variance, np.log(np.stack([chance, 1 - chance]))
+
+
+def _smooth(splits: NoisySplits, prior: FloatArray, variance: FloatArray, log_chance: FloatArray) -> Moments:
+    """Moments of deviations that are Gaussian around 0, with the variances of `prior`, (splits, kinds)."""
+    deviation, noise = splits.deviation[:, None], variance[:, :, None]
+    spread = prior + noise
+    trust = prior / spread
+    log_likelihood = log_chance[:, :, None] - (deviation**2 / spread + np.log(spread)) / 2
+    mean = trust * deviation
+    return _together(log_likelihood, mean, mean**2 + trust * noise)
+
+
+def _one_sided(splits: NoisySplits, variance: FloatArray, log_chance: FloatArray) -> list[Moments]:
+    """With nothing left, and with a leftover; (splits, 1) each. Either half may have it all."""
+    side = np.array([-1.0, 1.0])
+    all_left = np.array([True, False])
+    share, count = splits.share[:, None], splits.count[:, None]
+    end = np.where(all_left, (1 - share) * count, -share * count)  # the deviation that leaves nothing
+    odds = log_chance[:, :, None] - log(2)
+    noise, left = variance[:, :, None], side * (splits.deviation[:, None] - end)
+    nothing = odds - (left**2 / noise + np.log(noise)) / 2, np.zeros_like(odds), np.zeros_like(odds)
+    some = _half_normal(left, noise, (LEFTOVER * count) ** 2, odds)
+    return [_sides(*leftover, end, side) for leftover in (nothing, some)]
+
+
+def _half_normal(left: FloatArray, noise: FloatArray, prior: FloatArray, odds: FloatArray) -> Moments:
+    """Moments of a leftover that is the size of a Gaussian deviation of variance `prior`."""
+    from scipy.special import erfcx, log_ndtr
+
+    spread = prior + noise
+    mean, scale = left * (prior / spread), np.sqrt(prior / spread * noise)
+    at = mean / scale
+    hazard = np.sqrt(2 / np.pi) / erfcx(-at / np.sqrt(2))
+    log_likelihood = odds + log(2) + log_ndtr(at) - (left**2 / spread + np.log(spread)) / 2
+    expected = np.maximum(mean + scale * hazard, 0)
+    return log_likelihood, expected, np.maximum(scale**2 + mean * expected, expected**2)
+
+
+def _sides(
+    log_likelihood: FloatArray, leftover: FloatArray, square: FloatArray, end: FloatArray, side: FloatArray
+) -> Moments:
+    """From moments of the leftover to those of the deviation, and both sides and all parts of the noise together."""
+    mean = end + side * leftover
+    second = end**2 + 2 * end * side * leftover + square
+    moments = (np.concatenate([array[:, :, :1], array[:, :, 1:]]) for array in (log_likelihood, mean, second))
+    return _together(*moments)
+
+
+def _together(log_likelihood: FloatArray, mean: FloatArray, second: FloatArray) -> Moments:
+    """Moments of a mixture over the first axis."""
+    largest = log_likelihood.max(axis=0)
+    chance = np.exp(log_likelihood - largest)
+    total = chance.sum(axis=0)
+    return largest + np.log(total), (chance * mean).sum(axis=0) / total, (chance * second).sum(axis=0) / total

@@ -1,0 +1,88 @@
+"""One reading for all laws of noisy sums: unbiased, and drawn towards what is even."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import FloatArray
+from ...laws import HaarSums, IntervalSums, NoisySums, ToeplitzSums
+from ...laws.blocks import in_parts
+from ...laws.least_squares import Estimate, least_squares, least_squares_batch
+from .binary_tree import Layout
+from .empirical_bayes import estimate
+from .haar import contrast_estimate, shrunken_contrasts
+from .measurements import gather
+from .toeplitz import deconvolved
+
+
+def unbiased(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> Estimate:
+    """The best linear unbiased counts, from all values of a release together.
+
+    Args:
+        law: How the values scatter.
+        values: As released, in the order of the law.
+        total: As for `least_squares`.
+
+    Raises:
+        ValueError: the values do not fit the law.
+    """
+    cells, missing = unbiased_batch(law, np.asarray(values, dtype=np.float64), total)
+    return Estimate(cells, float(missing))
+
+
+def unbiased_batch(law: NoisySums, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
+    """Read many releases under one law: (..., size) to cells (..., rows, cells) and missing counts (...)."""
+    match law:
+        case IntervalSums():
+            return least_squares_batch(law, values, total)
+        case HaarSums():
+            return contrast_estimate(law, values, total)
+        case ToeplitzSums():
+            return deconvolved(law, values, total)
+
+
+def smoothed(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> FloatArray:
+    """Cells (rows, cells) of flat histograms, trees or partitions, row by row as `estimate` reads them: never negative.
+
+    What noise explains is taken back, as far as the splits of a row tell; totals are those of least squares. Costs no
+    privacy, whoever added the noise.
+
+    Args:
+        law: How the values scatter.
+        values: As released, in the order of the law.
+        total: As for `least_squares`.
+
+    Raises:
+        ValueError: the values do not fit the law, or its levels are not nested.
+
+    >>> from fractions import Fraction
+    >>> from dpcurves.laws import Family, Level, Noise
+    >>> levels = tuple(Level(range(0, 4, width), Noise(Family.LAPLACE, Fraction(20))) for width in (2, 1))
+    >>> smoothed(IntervalSums(1, 4, levels, missing=None), [260, 220, 100, 160, 110, 130], total=500).round()
+    array([[123., 134., 120., 124.]])
+    """
+    counts = least_squares(law, values, total).cells.sum(axis=1)
+    layout = Layout.nested([level.bounds(law.cells) for level in law.levels])
+    tables, _ = in_parts(law, np.asarray(values, dtype=np.float64))
+    row = replace(law, rows=1, missing=None)
+    known = (gather(layout, [(row, own)]) for own in np.concatenate(tables, axis=-1))
+    return np.stack([estimate(own, count).cells for own, count in zip(known, counts.tolist(), strict=True)])
+
+
+def shrunken_estimate(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> FloatArray:
+    """Cells of shape (rows, cells), with differences taken back that noise alone explains; meant to be cumulated.
+
+    See `smoothed` for the rule and the arguments, and `shrunken_contrasts` for that of contrasts. Convolved sums are
+    read as they are: neighbouring cells have noises that cancel in prefixes, and would no longer if some were shrunk.
+    """
+    match law:
+        case IntervalSums():
+            return smoothed(law, values, total)
+        case HaarSums():
+            return shrunken_contrasts(law, np.asarray(values, dtype=np.float64), total)
+        case ToeplitzSums():
+            return unbiased(law, values, total).cells

@@ -1,0 +1,116 @@
+"""Non-negative counts closest to all that was released: isotonic regression with the whole covariance as its weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import FloatArray
+from ...laws import IntervalSums
+from ...laws.gls_weights import LEAST_VARIANCE, Layer, grow
+from ...laws.least_squares import Estimate, Reading, over_cells, read
+
+ROUNDING = 1e-12  # of the largest count: less than nothing by so much is nothing
+
+
+class Weighed(NamedTuple):
+    """Best estimates of one level from itself and all below it: each (rows, intervals)."""
+
+    value: FloatArray
+    variance: FloatArray
+
+
+def weighted_isotonic(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> Estimate:
+    """The counts of at least 0 that are closest to the released values, in squares over their variances.
+
+    Cumulated, they are the isotonic regression of the least squares prefixes, weighted with their covariance. Least
+    squares with some counts held at 0 never lowers a count that is held (the covariance of counts is an M-matrix, as
+    their precision is ultrametric: Dellacherie, Martinez and San Martin 2014). So least squares is solved again with
+    all negative counts held, until there is none: exact, in two passes over the tree each time, some ten times.
+
+    For comparison: on dense data it is better than isotonic regression of the prefixes; where most cells are near
+    empty, it pushes mass into them, and is worse.
+
+    Args:
+        law: How the values scatter.
+        values: As released, in the order of the law.
+        total: As for `least_squares`; not negative.
+
+    Formal guarantees: post-processing. It costs nothing.
+
+    Raises:
+        ValueError: the values do not fit the law, its levels are not nested, or the total is negative.
+
+    >>> from fractions import Fraction
+    >>> from dpcurves.laws import Family, Level, Noise
+    >>> level = Level(range(3), Noise(Family.LAPLACE, Fraction(1)))
+    >>> weighted_isotonic(IntervalSums(1, 3, (level,), missing=None), [5, -3, 1], total=9).cells.round(9)
+    array([[6.5, 0. , 2.5]])
+    """
+    if total is not None and total < 0:
+        raise ValueError(f"total: at least zero is needed, got {total}")
+    readings, missing = read(law, np.asarray(values, dtype=np.float64))
+    layers = grow([reading.bounds for reading in readings], [reading.variance for reading in readings])
+    apart = Weighed(np.reshape(missing, 1), np.full(1, law.missing.variance if law.missing is not None else 0.0))
+    held = np.zeros(readings[-1].values.shape, dtype=np.bool_), np.zeros(1, dtype=np.bool_)
+    rounding = ROUNDING * float(max(np.abs(reading.values).max() for reading in readings))
+    while True:
+        counts, rest = _least_squares(readings, layers, apart, held, total)
+        negative = (counts < -rounding) & ~held[0], (rest < -rounding) & ~held[1]
+        if not (negative[0].any() or negative[1].any()):
+            return Estimate(over_cells(np.maximum(counts, 0), layers[-1].width), float(np.maximum(rest, 0)[0]))
+        held = held[0] | negative[0], held[1] | negative[1]
+
+
+def _least_squares(
+    readings: Sequence[Reading],
+    layers: Sequence[Layer],
+    apart: Weighed,
+    held: tuple[NDArray[np.bool_], NDArray[np.bool_]],
+    total: int | None,
+) -> tuple[FloatArray, FloatArray]:
+    """Counts of the finest intervals, (rows, intervals), and the missing count, (1,), with the held ones at 0."""
+    finest = np.full(held[0].shape, max(readings[-1].variance, LEAST_VARIANCE))
+    levels = [_held(Weighed(readings[-1].values, finest), held[0])]
+    for reading, below in zip(readings[-2::-1], layers[:0:-1], strict=True):
+        levels.append(_joined(reading, _summed(levels[-1], below)))
+    levels.reverse()
+    counts, rest = _pinned(_summed(levels[0], layers[0]), _held(apart, held[1]), total)
+    for level, layer in zip(levels, layers, strict=True):
+        sums = _summed(level, layer)
+        counts = level.value + level.variance * layer.spread(_part(counts - sums.value, sums.variance))
+    return counts, rest
+
+
+def _held(level: Weighed, held: NDArray[np.bool_]) -> Weighed:
+    """Known to be 0 where it is held."""
+    return Weighed(np.where(held, 0.0, level.value), np.where(held, 0.0, level.variance))
+
+
+def _summed(level: Weighed, layer: Layer) -> Weighed:
+    """Over the children of each parent."""
+    return Weighed(layer.sum(level.value), layer.sum(level.variance))
+
+
+def _joined(reading: Reading, below: Weighed) -> Weighed:
+    """The values of a level and the sums of its children, by inverse variance."""
+    own = max(reading.variance, LEAST_VARIANCE)
+    trust = below.variance / (own + below.variance)
+    return Weighed(below.value + trust * (reading.values - below.value), trust * own)
+
+
+def _pinned(rows: Weighed, apart: Weighed, total: int | None) -> tuple[FloatArray, FloatArray]:
+    """Totals of rows, (rows, 1), and the missing count, (1,), which agree with the public total if there is one."""
+    if total is None:
+        return rows.value, apart.value
+    residual = np.asarray(total - rows.value.sum() - apart.value.sum())
+    part = _part(residual, np.asarray(rows.variance.sum() + apart.variance.sum()))
+    return rows.value + rows.variance * part, apart.value + apart.variance * part
+
+
+def _part(residual: FloatArray, variance: FloatArray) -> FloatArray:
+    """What of a residual falls to each unit of variance: nothing where all is exact."""
+    return np.divide(residual, variance, out=np.zeros_like(residual), where=variance > 0)

@@ -1,0 +1,1 @@
+"""How far an estimate may be from the truth: simulation, bands, tests."""

@@ -1,0 +1,121 @@
+"""Do predicted chances agree with outcomes? The statistic of Hosmer and Lemeshow, judged with its noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ...arrays import FloatArray
+
+LEAST_VARIANCE = 1e-9  # squared records: where there is neither chance nor noise, any difference is a large one
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Records in groups of like predictions, with noise or without. Arrays are (..., groups).
+
+    Attributes:
+        positive: How many came true.
+        negative: How many did not.
+        centred_sum: Sum over the records of prediction less the middle of the group.
+        lower: Least prediction of each group, (groups,).
+        upper: Largest prediction of each group, (groups,).
+    """
+
+    positive: FloatArray
+    negative: FloatArray
+    centred_sum: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+    @property
+    def count(self) -> FloatArray:
+        """Records of each group."""
+        return self.positive + self.negative
+
+    @property
+    def middle(self) -> FloatArray:
+        """Half way between the bounds of each group, (groups,)."""
+        return (self.lower + self.upper) / 2
+
+    @property
+    def expected(self) -> FloatArray:
+        """Sum of the predictions: how many come true if the predictions do."""
+        return self.middle * self.count + self.centred_sum
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean prediction, which lies between the bounds of its group whatever the noise says."""
+        return np.clip(self.expected / np.maximum(self.count, 1), self.lower, self.upper)
+
+    @property
+    def surplus(self) -> FloatArray:
+        """Positives less expected ones; negatives have as many too few."""
+        return self.positive - self.expected
+
+    @property
+    def chance_variance(self) -> FloatArray:
+        """Variance of the positives if predictions hold: at most this, and this where all of a group are alike."""
+        return np.maximum(self.count, 0.0) * self.mean * (1 - self.mean)
+
+
+class GroupNoise(NamedTuple):
+    """Simulated noise of what was released of groups, each (draws, groups)."""
+
+    positive: FloatArray
+    negative: FloatArray
+    centred_sum: FloatArray
+
+    def surplus(self, middle: FloatArray) -> FloatArray:
+        """Noise of positives less expected ones, in groups with these middles."""
+        return self.positive - middle * (self.positive + self.negative) - self.centred_sum
+
+
+def hosmer_lemeshow(groups: Groups, noise_variance: FloatArray) -> FloatArray:
+    """The sum over groups of ``(O - E)**2 / (n * m * (1 - m) + noise_variance)``: (..., groups) to (...).
+
+    O are the positives, n the records, E the sum of predictions and m their mean. Without noise this is the statistic
+    of Hosmer and Lemeshow, ``(O1 - E1)**2 / E1 + (O0 - E0)**2 / E0`` summed over groups: there ``n * m * (1 - m)`` is
+    ``E1 * E0 / n``, and both differences are one. With noise, groups that expect next to nobody would drown all others;
+    its variance in the denominator gives each group the weight that it can bear. Compare with `simulated_p_value`.
+
+    Args:
+        groups: As released.
+        noise_variance: Of the noise of ``O - E``, (groups,).
+    """
+    variance = np.maximum(groups.chance_variance + noise_variance, LEAST_VARIANCE)
+    return np.asarray((groups.surplus**2 / variance).sum(axis=-1))
+
+
+def simulated_p_value(
+    groups: Groups, noise: GroupNoise, noise_variance: FloatArray, generator: np.random.Generator
+) -> float:
+    """The chance of a statistic as large as that of `groups`, if predictions are honest and the noise is as known.
+
+    Honest predictions are a statement about the population: of all records with this prediction, this share comes true,
+    each record on its own. So the value holds chance and noise, both.
+
+    Each draw takes the released counts as the sizes of the groups, lets records come true with the released mean
+    prediction of their group, adds the noise given, and computes the same statistic. (Where predictions differ within
+    a group, positives vary less than is drawn here: the value is then too large rather than too small.)
+
+    Args:
+        groups: As released, (groups,).
+        noise: Of what was released.
+        noise_variance: Of positives less expected ones, (groups,).
+        generator: For simulation over public numbers alone.
+
+    Returns:
+        A multiple of ``1 / (draws + 1)``, never 0.
+    """
+    size = np.maximum(np.rint(groups.count), 0).astype(np.int64)
+    positive = generator.binomial(size, groups.mean, size=noise.positive.shape)
+    null = Groups(
+        positive=positive + noise.positive, negative=size - positive + noise.negative,
+        centred_sum=size * (groups.mean - groups.middle) + noise.centred_sum, lower=groups.lower, upper=groups.upper,
+    )  # fmt: skip
+    reached = hosmer_lemeshow(groups, noise_variance)
+    exceeding = int(np.count_nonzero(hosmer_lemeshow(null, noise_variance) >= reached))
+    return (1 + exceeding) / (len(noise.positive) + 1)

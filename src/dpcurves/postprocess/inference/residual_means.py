@@ -1,0 +1,17 @@
+"""Average residuals of groups of like predictions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...arrays import FloatArray
+from .hosmer_lemeshow import Groups
+
+
+def mean_residuals(groups: Groups) -> FloatArray:
+    """Mean of label less prediction, (..., groups): between -upper and 1 - lower whatever the noise says.
+
+    Fewer than one record stand as one.
+    """
+    residuals = groups.surplus / np.maximum(groups.count, 1.0)
+    return np.asarray(np.clip(residuals, -groups.upper, 1 - groups.lower))

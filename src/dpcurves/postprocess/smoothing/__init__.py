@@ -1,0 +1,1 @@
+"""Monotone smoothing by the least change of the noises."""

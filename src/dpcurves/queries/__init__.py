@@ -1,0 +1,25 @@
+"""What may be asked of a table, whatever it holds. Public."""
+
+from .base import Hint, Read
+from .query import (
+    Comparison,
+    CountQuery,
+    CoverageQuery,
+    MergePartitionQuery,
+    PartitionQuery,
+    PrefixQuery,
+    QuantileCutsQuery,
+    Query,
+    SumQuery,
+    ThresholdQuery,
+    TreePartitionQuery,
+)
+from .ranks import AucQuery, MedianQuery
+from .region import IntervalPartitionQuery, RegionQuery, WaveletQuery, WorstBoxQuery
+from .splitting import Boxes, Splitting
+
+__all__ = [
+    "AucQuery", "Boxes", "Comparison", "CountQuery", "CoverageQuery", "Hint", "IntervalPartitionQuery", "MedianQuery",
+    "MergePartitionQuery", "PartitionQuery", "PrefixQuery", "QuantileCutsQuery", "Query", "Read", "RegionQuery",
+    "Splitting", "SumQuery", "ThresholdQuery", "TreePartitionQuery", "WaveletQuery", "WorstBoxQuery",
+]  # fmt: skip

@@ -1,0 +1,61 @@
+"""What all queries share: a flat table of integers over public cells.
+
+A table is flat: the cells of the product of the axes, the last axis fastest, and behind them one more cell for the
+records that are missing on any axis. Every record that is used lies in exactly one of these cells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from math import prod
+from typing import Self
+
+from ..data.axis import Axis, Categories
+
+
+class Read(Enum):
+    """What will be read from the counts: the chooser minimises the error of that."""
+
+    CELLS = "cells"
+    PREFIXES = "prefixes along the last axis"
+
+
+class Hint(Enum):
+    """What is known in public about how records lie on a grid. It must come from outside the data."""
+
+    SPREAD = "spread"
+    PEAKED = "peaked"
+    ATOMS = "atoms"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The axes of the table, and how much one record can add to its cell."""
+
+    axes: tuple[Axis | Categories, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells per axis, without the missing cell."""
+        return tuple(axis.slots for axis in self.axes)
+
+    @property
+    def rows(self) -> int:
+        """How many cells the axes before the last one have together."""
+        return prod(self.shape[:-1])
+
+    @property
+    def cells(self) -> int:
+        """How many cells the last axis has."""
+        return self.shape[-1]
+
+    @property
+    def per_record_sensitivity(self) -> int:
+        """How much one record can add to its cell, at most."""
+        return 1
+
+    @property
+    def paid_as(self) -> Self:
+        """What is paid for when this is asked: once, however often it is looked at."""
+        return self

@@ -1,0 +1,156 @@
+"""Questions about regions of a whole table: cells that stand together in an order of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import make_each_whole
+from .base import Read, Table
+
+Places = range | tuple[int, ...]
+
+MOST_EXPECTED = 2**62
+
+Box = tuple[tuple[int, int], ...]
+"""Along each axis the first cell, and one after the last."""
+
+
+def laid_out(places: Places) -> NDArray[np.int64]:
+    """Lay places out as an array, a formula as one: NumPy would read a range number by number."""
+    if isinstance(places, range):
+        return np.arange(places.start, places.stop, places.step, dtype=np.int64)
+    return np.array(places, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class RegionQuery(Table):
+    """How many records fall in each region of nested tilings of the whole table.
+
+    Attributes:
+        order: All cells of the flat table, each once, in an order in which every region is an interval. It may depend
+            on earlier answers, never on records.
+        tilings: From coarse to fine, each the first places of its regions in that order, which rise from 0. Every
+            region is a union of regions of the next tiling. They may depend on earlier answers, never on records.
+        read: `CELLS`: just these tilings are counted, each with the same share of the loss. `PREFIXES`: sums of the
+            first regions will be read, so regions of the one tiling may be counted in groups, too.
+        turn: Tells queries apart that may come to name the same regions: each is paid, and answered, on its own.
+
+    Raises:
+        ValueError: the order lacks a cell, or has one twice; a tiling does not begin at 0, does not rise, leaves the
+            table, or is not nested in the next one; or prefixes are read of several tilings.
+    """
+
+    order: Places
+    tilings: tuple[Places, ...]
+    read: Read
+    turn: int = 0
+
+    def __post_init__(self) -> None:
+        size = prod(self.shape)
+        if len(self.order) != size or _distinct(self.order, size) != size:
+            raise ValueError(f"order: all {size} cells of the table are needed, each once")
+        tilings = [laid_out(tiling) for tiling in self.tilings]
+        if not tilings or not all(_rises(tiling, size) for tiling in tilings):
+            raise ValueError(f"tilings: each begins at place 0, rises, and ends before place {size}")
+        if not all(np.isin(coarse, fine, assume_unique=True).all() for coarse, fine in pairwise(tilings)):
+            raise ValueError("tilings: each is nested in the next one")
+        if self.read is Read.PREFIXES and len(tilings) > 1:
+            raise ValueError("tilings: prefixes are read of one tiling")
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalPartitionQuery(Table):
+    """Which intervals of neighbouring cells have about equal counts? Answered by one choice of a partition.
+
+    Its values are 1 where an interval begins and 0 elsewhere, one for each entry of `order`.
+
+    Attributes:
+        order: Cells of the flat table, none twice, so that neighbours may be counted together. It may depend on earlier
+            answers, never on records. Records in other cells do not matter.
+
+    Raises:
+        ValueError: no cell is given, or one twice, or one outside of the table.
+    """
+
+    order: Places
+
+    def __post_init__(self) -> None:
+        if not self.order or _distinct(self.order, prod(self.shape)) != len(self.order):
+            raise ValueError(f"order: different cells of the {prod(self.shape)} of the table are needed, at least one")
+
+
+@dataclass(frozen=True, slots=True)
+class WaveletQuery(Table):
+    """How many records fall in each cell of a table of any shape, and how many beyond? Boxes of cells will be read.
+
+    Attributes:
+        order: Cells of the flat table, none twice: those of a table of `sides` cells, the last axis fastest. It may
+            depend on earlier answers, never on records. Records in other cells are counted together.
+        sides: How many cells that table has along each axis.
+
+    Raises:
+        ValueError: a side is below 1, or cells are not as many as `sides` say, one is given twice or does not exist.
+    """
+
+    order: Places
+    sides: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if min(self.sides, default=0) < 1:
+            raise ValueError(f"sides: at least 1 cell along each axis is needed, got {self.sides}")
+        size, needed = prod(self.shape), prod(self.sides)
+        if len(self.order) != needed or _distinct(self.order, size) != needed:
+            raise ValueError(f"order: {needed} different cells of the {size} of the table are needed")
+
+
+@dataclass(frozen=True, slots=True)
+class WorstBoxQuery(Table):
+    """Find the box in which records differ most in number from what is expected, by one choice of a box.
+
+    Attributes:
+        boxes: Boxes of cells.
+        expected: How many records are expected in each, up to 2**62. They may depend on earlier answers, never on
+            records.
+
+    Raises:
+        ValueError: there is no box, one has no cell or leaves the table, there are not as many expectations, or one is
+            out of range.
+    """
+
+    boxes: tuple[Box, ...]
+    expected: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        make_each_whole(self, expected="expected")
+        if not self.boxes or not all(_lies_within(box, self.shape) for box in self.boxes):
+            raise ValueError(f"boxes: at least one is needed, each with cells of a table of shape {self.shape}")
+        if len(self.expected) != len(self.boxes):
+            raise ValueError(f"expected: one for each of {len(self.boxes)} boxes is needed, got {len(self.expected)}")
+        if max(map(abs, self.expected)) > MOST_EXPECTED:
+            raise ValueError("expected: whole numbers up to 2**62 are needed")
+
+
+def _distinct(order: Places, size: int) -> int:
+    """How many different cells of a table; -1 if there is any other."""
+    if order == range(size):
+        return size
+    cells = laid_out(order)
+    if not cells.size or cells.min() < 0 or cells.max() >= size:
+        return -1
+    return int(np.count_nonzero(np.bincount(cells)))
+
+
+def _rises(tiling: NDArray[np.int64], size: int) -> bool:
+    return bool(len(tiling) and tiling[0] == 0 and tiling[-1] < size and np.all(np.diff(tiling) > 0))
+
+
+def _lies_within(box: Box, shape: Sequence[int]) -> bool:
+    return len(box) == len(shape) and all(
+        0 <= low < high <= cells for (low, high), cells in zip(box, shape, strict=True)
+    )

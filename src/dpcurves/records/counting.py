@@ -1,0 +1,207 @@
+"""SENSITIVE. Records of one holder, and the exact integers that are counted from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.axis import Axis, Categories
+from ..privacy import EACH_RECORD, Unit
+from ..queries.query import PrefixQuery, Query, SumQuery
+from . import tables
+from .column import Kind, place_of
+from .engine import Engine
+from .hiding import hidden
+from .source import Source
+from .unit_rows import pads, units_in, used_rows
+
+FAILURE = "data: the records could not be read (what the engine says is not shown: it may quote a record)"
+USED = "used"
+
+Axes = Sequence[Axis | Categories]
+Result = TypeVar("Result")
+
+
+class CountSource(Protocol):
+    """What any engine must be able to do, and all that leaves it: exact integers, for a trust model to add noise to."""
+
+    def check(self, axes: Axes) -> None:
+        """Refuse, by the schema alone, axes that cannot be counted.
+
+        Raises:
+            ValueError: a column is not there, or does not hold what is asked.
+        """
+
+    def counts(self, axes: Axes) -> NDArray[np.int64]:
+        """Used records per cell, the last axis fastest, and behind them those that are missing on any axis."""
+
+    def sums(self, axes: Axes, half: int) -> list[int]:
+        """Per cell the sum of `Grid.offset_of` of the last axis; behind them a 0."""
+
+    def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
+        """Used records in the first slots of the one axis, so many for each entry; behind them the missing ones."""
+
+    def units(self) -> int:
+        """How many units there are; the records without a unit are one together."""
+
+
+class Records:
+    """Opened records, of which at most ``unit.records`` of each unit are used. Shows nothing of them.
+
+    Formal guarantees: let two data sets differ in one unit. Their `counts` differ by at most ``unit.records`` in L1
+    norm if it came or went, and by twice that if it was replaced; their `sums` by at most `half` times that. After
+    `check`, no record makes `counts`, `sums` or `units` fail.
+    """
+
+    __slots__ = ("_counted_units", "_engine", "_kept", "_key", "_one_at_a_time", "_source", "_unit", "_wanted")
+
+    def __init__(self, source: Source, unit: Unit, key: bytes) -> None:
+        self._source, self._unit, self._key = source, unit, key
+        self._engine = Engine()
+        self._one_at_a_time = Lock()  # threads share one connection, and the names in it
+        self._wanted: set[int] = set()
+        self._kept: set[int] = set()
+        self._counted_units: int | None = None
+
+    def __repr__(self) -> str:
+        return "Records(hidden)"
+
+    def __enter__(self) -> Records:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the records, and of all that was kept of them."""
+        self._engine.close()
+
+    def check(self, axes: Axes) -> None:
+        """Refuse axes that the schema does not allow.
+
+        Raises:
+            ValueError: a column is not there, or holds no numbers where an axis needs them.
+        """
+        if not axes:
+            raise ValueError("axes: at least one is needed")
+        for axis, column, _ in self._bound(axes):
+            taken = {Kind.NUMBERS, Kind.UNTYPED} | ({Kind.TEXT} if isinstance(axis, Categories) else set())
+            if column.kind not in taken:
+                raise ValueError(f"column: {axis.column!r} holds {column.kind.value}, {_needed(axis, column.kind)}")
+        # What is kept of costly sources is kept for all that was checked, so that one reading does for all.
+        self._wanted |= {bound.place for bound in self._bound(axes)}
+
+    def counts(self, axes: Axes) -> NDArray[np.int64]:
+        """Used records per cell, and behind them the missing ones: shape ``(prod(slots) + 1,)``.
+
+        Raises:
+            ValueError: see `check`; or the source cannot be read at all.
+        """
+        self.check(axes)
+        return self._hidden(lambda: tables.counts(self._engine.connection, self._rows(axes), self._bound(axes)))
+
+    def sums(self, axes: Axes, half: int) -> list[int]:
+        """Exact sums of ``Grid.offset_of(values, half)`` of the last axis per cell, and behind them 0.
+
+        Raises:
+            ValueError: as `counts`; or the last axis has no grid, or `half` is no half.
+        """
+        self.check(axes)
+        if not isinstance(axes[-1], Axis):
+            raise ValueError(f"column: {axes[-1].column!r} is summed, so it needs a grid")
+        axes[-1].grid.offset_of(np.empty(0), half)  # refuses a wrong half where this may still be said
+        return self._hidden(lambda: tables.sums(self._engine.connection, self._rows(axes), self._bound(axes), half))
+
+    def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
+        """Used records in the first slots of the one axis, so many for each entry, and behind them the missing ones.
+
+        No cell is laid out: a grid may have as many as doubles can tell apart.
+
+        Raises:
+            ValueError: as `counts`; or there is another axis than one with a grid.
+        """
+        self.check(axes)
+        if len(axes) != 1 or not isinstance(axes[0], Axis):
+            raise ValueError("axes: prefixes are counted along one column of numbers")
+        rows, bound = self._rows, self._bound
+        return self._hidden(lambda: tables.prefixes(self._engine.connection, rows(axes), bound(axes), at))
+
+    def places(self, axes: Axes) -> NDArray[np.int64]:
+        """The cell of each used record, the last axis fastest; one that is missing on any axis lies behind them all.
+
+        For the owner of the records alone, who shares them out.
+
+        Raises:
+            ValueError: as `counts`.
+        """
+        self.check(axes)
+        return self._hidden(lambda: tables.places(self._engine.connection, self._rows(axes), self._bound(axes)))
+
+    def units(self) -> int:
+        """How many units there are; the records without a unit are one together."""
+        if self._counted_units is None:
+            self._counted_units = self._hidden(self._count_units)
+        return self._counted_units
+
+    def _hidden(self, action: Callable[[], Result]) -> Result:
+        with self._one_at_a_time:
+            return hidden(action, FAILURE)
+
+    def _bound(self, axes: Axes) -> list[tables.BoundAxis]:
+        places = [place_of(axis.column, self._source.columns) for axis in axes]
+        columns = [self._source.columns[place] for place in places]
+        return [tables.BoundAxis(*each) for each in zip(axes, columns, places, strict=True)]
+
+    def _rows(self, axes: Axes) -> str:
+        """A FROM clause of the used rows."""
+        places = {bound.place for bound in self._bound(axes)}
+        if self._unit == EACH_RECORD and not self._source.costly:
+            return self._source.scan(self._engine.connection, sorted(places))
+        if not places <= self._kept:
+            self._keep(sorted(self._kept | self._wanted))
+        return USED
+
+    def _keep(self, places: Sequence[int]) -> None:
+        """Keep the used rows. Drawn again for other columns, they are the same rows."""
+        engine, source = self._engine.connection, self._source
+        create = f"CREATE OR REPLACE TEMP TABLE {USED} AS"
+        if self._unit == EACH_RECORD:
+            engine.execute(f"{create} FROM {source.scan(engine, places)}")
+        else:
+            unit = place_of(self._unit.column, source.columns)
+            rows = source.scan_whole(engine, sorted({*places, unit}))
+            used = used_rows(rows, source.columns[unit], unit, places, self._unit.records)
+            engine.execute(f"{create} {used}", pads(self._key))
+        self._kept = set(places)
+
+    def _count_units(self) -> int:
+        engine, source = self._engine.connection, self._source
+        if self._unit == EACH_RECORD:
+            query = f"SELECT count(*) FROM {source.scan(engine, [0])}"
+        else:
+            unit = place_of(self._unit.column, source.columns)
+            query = units_in(source.scan(engine, [unit]), source.columns[unit], unit)
+        (found,) = engine.execute(query).fetchall()
+        return int(found[0])
+
+
+def tabulate(records: CountSource, query: Query) -> NDArray[Any]:
+    """The exact table of `query`: 64-bit integers; for sums, Python's integers in an array of objects.
+
+    Sensitive: for trust models alone, which add noise to it at once.
+    """
+    if isinstance(query, SumQuery):
+        return np.array(records.sums(query.axes, query.half), dtype=object)
+    if isinstance(query, PrefixQuery):
+        return np.array(records.prefixes(query.axes, query.at))
+    return records.counts(query.axes)
+
+
+def _needed(axis: Axis | Categories, kind: Kind) -> str:
+    """What a column should hold, and where that is not plain, how it comes to it."""
+    instead = "; give days or seconds as numbers (of dates: since a public day)" if kind is Kind.TIMES else ""
+    return f"{'a number' if isinstance(axis, Axis) else 'a number or text'} is needed{instead}"

@@ -1,0 +1,155 @@
+"""SENSITIVE. From rows to exact integers: in SQL where a formula finds the cells, else batch by batch in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import NamedTuple
+
+import duckdb
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..data.axis import Axis, Categories
+from .binning import category_slot, grid_slot, in_numbers, slot_type
+from .column import Column, Kind, called
+
+LOW_BITS = 31
+ROWS_AT_ONCE = 2**20
+
+
+class BoundAxis(NamedTuple):
+    """An axis, and the column that it is read from."""
+
+    axis: Axis | Categories
+    column: Column
+    place: int
+
+
+def counts(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis]) -> IntArray:
+    """Rows per cell, the last axis fastest, and behind them the rows that are missing on any axis."""
+    slots = _slots(bound)
+    if None not in slots:
+        return _counts_by_sql(connection, rows, bound, [slot for slot in slots if slot])
+    bound, table = _laid_out(bound), np.zeros(_size(bound) + 1, dtype=np.int64)
+    for columns in _batches(connection, rows, bound, slots):
+        # In rising order cells are found three times as fast.
+        alike = [np.sort(columns[0])] if len(bound) == 1 else columns
+        np.add.at(table, _places(alike, bound, slots), 1)
+    return table
+
+
+def sums(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], half: int) -> list[int]:
+    """The sums of the offsets on the last axis, which is on a grid, per cell, and behind them 0."""
+    slots, bound = [*_slots(bound)[:-1], None], _laid_out(bound)
+    high, low = np.zeros((2, _size(bound) + 1), dtype=np.int64)
+    last = bound[-1].axis
+    if not isinstance(last, Axis):
+        raise TypeError("a sum needs a grid")
+    for columns in _batches(connection, rows, bound, slots):
+        place, offset = _places(columns, bound, slots), last.grid.offset_of(columns[-1], half)
+        # In two parts: the sum of one could leave 64 bits, those of the parts would need 2**32 rows for it.
+        np.add.at(high, place, offset >> LOW_BITS)
+        np.add.at(low, place, offset & (2**LOW_BITS - 1))
+    found = [(above << LOW_BITS) + below for above, below in zip(high.tolist(), low.tolist(), strict=True)]
+    return [*found[:-1], 0]
+
+
+def prefixes(
+    connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], at: Sequence[int]
+) -> list[int]:
+    """Rows in the first slots of the one axis, so many for each entry, and behind them the rows that are missing.
+
+    Rows are compared with the bounds that are asked, by one binary search each, and not sorted into cells: a grid may
+    have any number of them. (From some thirty bounds on this is faster than counting in SQL below each of them.)
+    """
+    (axis,) = (each.axis for each in bound)
+    if not isinstance(axis, Axis):
+        raise TypeError("a prefix needs a grid")
+    slots, entries = np.unique([*at, axis.grid.slots], return_inverse=True)
+    bounds = axis.grid.bound(slots)
+    table = np.zeros(len(bounds) + 1, dtype=np.int64)
+    for (values,) in _batches(connection, rows, bound, [None]):
+        table += np.bincount(np.searchsorted(bounds, values, side="right"), minlength=len(table))
+    below = np.cumsum(table)[entries[:-1]]
+    return [*below.tolist(), int(table[-1])]
+
+
+def places(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis]) -> IntArray:
+    """Where each row is counted: its cell, the last axis fastest; one that is missing on any axis behind them all."""
+    slots, bound = _slots(bound), _laid_out(bound)
+    found = [_places(columns, bound, slots) for columns in _batches(connection, rows, bound, slots)]
+    return np.concatenate([np.empty(0, dtype=np.int64), *found])
+
+
+def _size(bound: Sequence[BoundAxis]) -> int:
+    return prod(each.axis.slots for each in bound)
+
+
+def _laid_out(bound: Sequence[BoundAxis]) -> Sequence[BoundAxis]:
+    return [
+        each._replace(axis=Axis(each.axis.column, each.axis.grid.laid_out())) if isinstance(each.axis, Axis) else each
+        for each in bound
+    ]
+
+
+def _slots(bound: Sequence[BoundAxis]) -> list[str | None]:
+    """SQL for the slot on each axis, from its number and text; None where only NumPy finds it."""
+    slot = slot_type([each.axis.slots for each in bound])
+    return [_slot(each, f"n{number}", f"t{number}", slot) for number, each in enumerate(bound)]
+
+
+def _slot(bound: BoundAxis, number: str, text: str, slot: str) -> str | None:
+    if isinstance(bound.axis, Axis):
+        return grid_slot(bound.axis.grid, number, slot)
+    among_numbers = bound.column.kind is Kind.NUMBERS
+    values = [in_numbers(value) if among_numbers else value for value in bound.axis.values]
+    return category_slot(values, number, text, slot)
+
+
+def _read(rows: str, bound: Sequence[BoundAxis]) -> str:
+    """SQL for the number and the text of each axis."""
+    numbers = [f"{each.column.number.format(called(each.place))} AS n{i}" for i, each in enumerate(bound)]
+    texts = [f"{each.column.text.format(called(each.place))} AS t{i}" for i, each in enumerate(bound)]
+    return f"SELECT {', '.join(numbers + texts)} FROM {rows}"
+
+
+def _counts_by_sql(
+    connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], slots: Sequence[str]
+) -> IntArray:
+    each = ", ".join(f"{slot} AS k{number}" for number, slot in enumerate(slots))
+    sizes = [each.axis.slots for each in bound]
+    kind = slot_type(sizes)
+    place = "k0"
+    for number, size in enumerate(sizes[1:], start=1):
+        factor = size if prod(sizes[:number]) > 1 else 1  # times nothing; so many as all cells might not fit the type
+        place = f"({place}) * {factor}::{kind} + k{number}"
+    grouped = f"SELECT {place} AS place, count(*) AS n FROM (SELECT {each} FROM ({_read(rows, bound)})) GROUP BY 1"
+    found = connection.execute(f"SELECT coalesce(place::BIGINT, {_size(bound)}), n FROM ({grouped})").fetchnumpy()
+    places, numbers = found.values()
+    table = np.zeros(_size(bound) + 1, dtype=np.int64)
+    table[np.asarray(places)] = np.asarray(numbers)  # cells without a row are not in the answer
+    return table
+
+
+def _batches(
+    connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], slots: Sequence[str | None]
+) -> Iterator[list[FloatArray]]:
+    """Read each axis of each batch of rows: the slots, or the numbers where there is no SQL; NaN: missing."""
+    values = (f"({slot or f'n{number}'})::DOUBLE" for number, slot in enumerate(slots))
+    each = ", ".join(f"coalesce({value}, 'nan'::DOUBLE) AS k{number}" for number, value in enumerate(values))
+    found = connection.sql(f"SELECT {each} FROM ({_read(rows, bound)})")
+    for batch in found.to_arrow_reader(ROWS_AT_ONCE):
+        # What Arrow itself offers would import pandas.
+        yield [np.asarray(np.from_dlpack(column), dtype=np.float64) for column in batch.columns]
+
+
+def _places(columns: Sequence[FloatArray], bound: Sequence[BoundAxis], slots: Sequence[str | None]) -> IntArray:
+    """Where in the table each row is counted."""
+    place, missing = np.zeros(len(columns[0]), dtype=np.int64), np.zeros(len(columns[0]), dtype=bool)
+    for values, each, slot in zip(columns, bound, slots, strict=True):
+        found = each.axis.grid.cell_of(values) if isinstance(each.axis, Axis) and slot is None else values
+        lacks = ~(found < each.axis.slots)  # of NaN too
+        place = place * each.axis.slots + np.where(lacks, 0, found).astype(np.int64)
+        missing |= lacks
+    return np.where(missing, _size(bound), place)

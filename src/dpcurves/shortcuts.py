@@ -1,0 +1,365 @@
+"""One question about arrays at hand: the shortest way to a private curve.
+
+Each function opens a ledger in memory that forgets: **what these calls spend does not add up anywhere**. Two calls on
+the same records lose the sum of their losses, and only you know. For more than one question open a `Session`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+from .arguments import Exact, require_kind
+from .curves import (
+    CDF,
+    ROC,
+    BinnedResiduals,
+    BinnedResidualsQuestion,
+    Bounds,
+    BoundsQuestion,
+    Calibration,
+    CalibrationQuestion,
+    CdfQuestion,
+    Cuts,
+    Histogram,
+    HistogramQuestion,
+    HosmerLemeshow,
+    HosmerLemeshowQuestion,
+    Quantiles,
+    QuantilesQuestion,
+    Question,
+    ResidualPlot,
+    ResidualPlotQuestion,
+    RocQuestion,
+)
+from .curves.quantiles import shares
+from .curves.roc import UNIT_INTERVAL
+from .curves.turns.score_groups import SCORES
+from .data import Grid
+from .data.axis import Category
+from .ledger import Currency
+from .noise.randomness import Randomness
+from .privacy import Model, Neighbours, PrivacyLoss
+from .queries import Hint
+from .session import Session
+
+Curve = TypeVar("Curve")
+Values: TypeAlias = Any
+"""Values of one dimension: a list, a NumPy or Arrow array, or a series of pandas or Polars."""
+
+
+def cdf(
+    values: Values,
+    *,
+    grid: Grid,
+    adjacency: Neighbours,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    label: str = "value",
+    hint: Hint | None = None,
+    randomness: Randomness | None = None,
+) -> CDF:
+    """The distribution function of `values`.
+
+    Args:
+        values: Numbers, of shape ``(n,)``. NaN and None are missing.
+        grid: Public cells. Nothing is read off the data. Values outside are clamped into the end cells, where only
+            one edge is known of them; ``outside="apart"`` counts them on their own.
+        adjacency: `ADD_REMOVE`: n is private. `REPLACE_ONE`: n is public.
+        epsilon: The loss, under pure differential privacy.
+        rho: The loss, under zero-concentrated differential privacy; instead of `epsilon`.
+        label: What the x axis shows.
+        hint: What is known in public about how the values lie: see `CdfQuestion`.
+        randomness: Where noise comes from; anything but the operating system is marked on the curve.
+
+    Formal guarantees: pure `epsilon`, or `rho`-zCDP, under `adjacency`, for each record on its own. This call's ledger
+    is in memory: it does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> curve = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=64), epsilon=1, adjacency=dp.REPLACE_ONE)
+    >>> bool(abs(curve.cdf(6) - 2 / 3) < 0.05)
+    True
+    """
+    question = CdfQuestion(label, grid, hint=hint)
+    curve: CDF = _ask(_named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
+    return curve
+
+
+def quantiles(
+    values: Values,
+    p: Sequence[float],
+    *,
+    grid: Grid,
+    adjacency: Neighbours,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    label: str = "value",
+    hint: Hint | None = None,
+    randomness: Randomness | None = None,
+) -> Quantiles:
+    """Values below which shares `p` of `values` lie; however many, for the price of one distribution function.
+
+    Arguments and guarantees as for `cdf`; the ledger is in memory and does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> grid = dp.Grid(0, 100, cells=1024)
+    >>> found = dp.quantiles(list(range(100)) * 50, [0.25, 0.5], grid=grid, epsilon=1, adjacency=dp.ADD_REMOVE)
+    >>> bool(abs(found.x[1] - 50) < 3)
+    True
+    """
+    question = QuantilesQuestion(label, grid, shares("p", p), hint=hint)
+    return _ask(_named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
+
+
+def histogram(
+    values: Values,
+    *,
+    grid: Grid,
+    adjacency: Neighbours,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    label: str = "value",
+    randomness: Randomness | None = None,
+) -> Histogram:
+    """Counts of `values` in the cells of `grid`.
+
+    Arguments and guarantees as for `cdf`; the ledger is in memory and does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> bars = dp.histogram([1, 1, 2] * 100, grid=dp.Grid(0, 4, cells=4), epsilon=1, adjacency=dp.REPLACE_ONE)
+    >>> bool(abs(bars.count[1] - 200) < 40)
+    True
+    """
+    question = HistogramQuestion(label, grid)
+    bars: Histogram = _ask(_named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
+    return bars
+
+
+def roc_curve(
+    y_true: Values,
+    y_score: Values,
+    *,
+    adjacency: Neighbours,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    grid: Grid = UNIT_INTERVAL,
+    pos_label: Category = 1,
+    neg_label: Category | None = None,
+    cuts: Cuts = Cuts.QUANTILES,
+    randomness: Randomness | None = None,
+) -> ROC:
+    """How well `y_score` ranks positives above negatives: the ROC curve and its area.
+
+    Args:
+        y_true: Labels, of shape ``(n,)``. Other labels than the two classes are missing.
+        y_score: Scores, of shape ``(n,)``; high scores are positive. The model is taken as public.
+        adjacency: `ADD_REMOVE`: n is private. `REPLACE_ONE`: n is public; a replaced record may change its label.
+        epsilon: The loss, if it is pure.
+        rho: The loss, if it is zero-concentrated; one of the two is given.
+        grid: Public cells of the scores. Unless said they divide [0, 1], and scores outside are counted apart; give
+            `Grid.logistic` for log-odds.
+        pos_label: The label of positives.
+        neg_label: The label of negatives; may be left out where that of positives is 1, 0, -1, true or false.
+        cuts: Where the thresholds lie: at private quantiles of the scores unless said.
+        randomness: Where noise comes from; anything but the operating system is marked on the curve.
+
+    Formal guarantees: as for `cdf`; the ledger is in memory and does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> roc = dp.roc_curve([0, 1] * 500, [0.2, 0.7] * 500, epsilon=1, adjacency=dp.REPLACE_ONE)
+    >>> roc.auc > 0.9
+    True
+    """
+    question = RocQuestion("y_true", "y_score", grid, pos_label, neg_label, cuts=cuts)
+    return _ask(_pair(y_true, y_score, "y_score"), question, loss_of(epsilon, rho), adjacency, randomness)
+
+
+def calibration_curve(
+    y_true: Values,
+    y_prob: Values,
+    *,
+    adjacency: Neighbours,
+    groups: int = 10,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    grid: Grid = SCORES,
+    pos_label: Category = 1,
+    neg_label: Category | None = None,
+    randomness: Randomness | None = None,
+) -> Calibration:
+    """How often the positive label comes true among records of like predicted probability.
+
+    Arguments and guarantees as for `roc_curve`; `groups` of about equal size are cut in private. The ledger is in
+    memory and does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> curve = dp.calibration_curve([0, 1] * 900, [0.2, 0.7] * 900, groups=2, epsilon=5, adjacency=dp.REPLACE_ONE)
+    >>> bool(curve.prob_true[0] < curve.prob_true[-1])
+    True
+    """
+    question = CalibrationQuestion("y_true", "y_prob", groups, grid, pos_label, neg_label)
+    return _ask(_pair(y_true, y_prob, "y_prob"), question, loss_of(epsilon, rho), adjacency, randomness)
+
+
+def hosmer_lemeshow(
+    y_true: Values,
+    y_prob: Values,
+    *,
+    adjacency: Neighbours,
+    groups: int | None = None,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    grid: Grid = SCORES,
+    pos_label: Category = 1,
+    neg_label: Category | None = None,
+    randomness: Randomness | None = None,
+) -> HosmerLemeshow:
+    """Do predicted probabilities agree with the labels? With a p-value that knows noise and chance.
+
+    Arguments and guarantees as for `calibration_curve`, but where `groups` is left out, there are as many as are best
+    for that many records and that loss: see `HosmerLemeshowQuestion`. The ledger is in memory and does not add up with
+    other calls.
+
+    >>> import dpcurves as dp
+    >>> test = dp.hosmer_lemeshow([0, 1] * 900, [0.1, 0.2] * 900, groups=4, epsilon=5, adjacency=dp.REPLACE_ONE)
+    >>> test.p_value < 0.05
+    True
+    """
+    question = HosmerLemeshowQuestion("y_true", "y_prob", groups, grid, pos_label, neg_label)
+    return _ask(_pair(y_true, y_prob, "y_prob"), question, loss_of(epsilon, rho), adjacency, randomness)
+
+
+def binned_residuals(
+    y_true: Values,
+    y_score: Values,
+    *,
+    model: Model,
+    adjacency: Neighbours,
+    bins: int = 16,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    grid: Grid = SCORES,
+    pos_label: Category = 1,
+    neg_label: Category | None = None,
+    randomness: Randomness | None = None,
+) -> BinnedResiduals:
+    """Mean residuals, labels less predictions, of bins of like predicted probability, within an envelope.
+
+    Arguments and guarantees as for `roc_curve`, and two more. `bins` at most are cut in private, and joined where noise
+    would drown them. `model` is `PUBLIC_MODEL`, `DISJOINT_RECORDS` or `PRIVATE_MODEL`: without one of these being true
+    no residual is private. The ledger is in memory and does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> y, p = [0, 1, 1, 1] * 900, [0.2, 0.2, 0.7, 0.7] * 900
+    >>> found = dp.binned_residuals(y, p, model=dp.PUBLIC_MODEL, bins=2, epsilon=5, adjacency=dp.REPLACE_ONE)
+    >>> bool(found.outside > 0)
+    True
+    """
+    question = BinnedResidualsQuestion(
+        "y_true", "y_score", model, bins, grid=grid, pos_label=pos_label, neg_label=neg_label
+    )
+    return _ask(_pair(y_true, y_score, "y_score"), question, loss_of(epsilon, rho), adjacency, randomness)
+
+
+def residual_plot(
+    predicted: Values,
+    residual: Values,
+    *,
+    unit_predicted: float,
+    unit_residual: float,
+    coverage: Exact,
+    model: Model,
+    adjacency: Neighbours,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    cells: int = 64,
+    randomness: Randomness | None = None,
+) -> ResidualPlot:
+    """How residuals spread over predictions: a private density, and a synthetic scatter drawn from it.
+
+    Arguments and guarantees as for `binned_residuals`, and more. Both axes are bounded in private, by the first power
+    of two times `unit_predicted`, or `unit_residual`, so that both cover a share `coverage` of the records; within
+    these bounds each axis has `cells` cells. The ledger is in memory and does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> x, residual = [0.1 * i for i in range(10)] * 500, [0.2, -0.2] * 2500
+    >>> found = dp.residual_plot(
+    ...     x, residual, unit_predicted=1, unit_residual=1, coverage=0.95, model=dp.PUBLIC_MODEL, epsilon=2,
+    ...     adjacency=dp.REPLACE_ONE)
+    >>> found.outside < 0.05
+    True
+    """
+    columns = {"predicted": _column(predicted, "predicted"), "residual": _column(residual, "residual")}
+    if len(columns["predicted"]) != len(columns["residual"]):
+        raise ValueError("predicted, residual: the same number of records is needed")
+    question = ResidualPlotQuestion("predicted", "residual", unit_predicted, unit_residual, coverage, model, cells)
+    return _ask(columns, question, loss_of(epsilon, rho), adjacency, randomness)
+
+
+def bounds(
+    values: Values,
+    *,
+    unit: float,
+    coverage: Exact,
+    adjacency: Neighbours,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    label: str = "value",
+    randomness: Randomness | None = None,
+) -> Bounds:
+    """How far from zero `values` lie: the first power of two times `unit` that about a share `coverage` lies within.
+
+    Arguments and guarantees as for `cdf`, without a grid: `unit` is public, about the size of values that matter; see
+    `BoundsQuestion`. The ledger is in memory and does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> found = dp.bounds([3, -5, 6] * 1000, unit=1, coverage=0.95, epsilon=1, adjacency=dp.REPLACE_ONE)
+    >>> (found.lower, found.upper)
+    (-8.0, 8.0)
+    """
+    question = BoundsQuestion(label, unit, coverage)
+    return _ask(_named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
+
+
+def loss_of(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:
+    """The one that is given.
+
+    Raises:
+        ValueError: both are given, or neither: there is no default. Or it is not from 1e-9 to 1e9.
+    """
+    if (epsilon is None) == (rho is None):
+        raise ValueError("epsilon: give either epsilon (pure) or rho (zCDP); there is no default")
+    if epsilon is not None:
+        return Currency.require_countable(PrivacyLoss.pure(epsilon), epsilon)
+    return Currency.require_countable(PrivacyLoss.zcdp(rho if rho is not None else 0), rho)
+
+
+def _ask(
+    table: Mapping[str, Any],
+    question: Question[Curve],
+    loss: PrivacyLoss,
+    adjacency: Neighbours,
+    randomness: Randomness | None,
+) -> Curve:
+    budget = Currency.of(loss).budget(loss)
+    with Session(table, budget=budget, adjacency=adjacency, randomness=randomness) as session:
+        return session.ask(question, loss)
+
+
+def _column(values: Any, name: str) -> Any:
+    """Pass on a column as it is: a list is not made an array, for its rows would then decide which type it has."""
+    if not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1 or isinstance(values, str | bytes):
+        raise ValueError(f"{name}: a list, a series or an array of one dimension is needed")
+    return values
+
+
+def _named(label: str, values: Any) -> dict[str, Any]:
+    require_kind("label", label, str, "a text")
+    return {label: _column(values, "values")}
+
+
+def _pair(labels: Any, scores: Any, name: str) -> dict[str, Any]:
+    table = {"y_true": _column(labels, "y_true"), name: _column(scores, name)}
+    if len(table["y_true"]) != len(table[name]):
+        raise ValueError(f"y_true, {name}: the same number of records is needed")
+    return table

@@ -1,0 +1,145 @@
+"""SECRET. How one server counts, alone and with the other: plainly, or only reports that both have checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..ledger import Allotment
+from ..release import Plan
+from ..trust.function_shares import masked
+from ..trust.shared_records import CheckedReports, Look, Reports
+from .digest_exchange import Check, bits_of, flags_of
+from .errors import ProtocolAborted
+from .messages import Answer, Asked, opened
+from .store import Store
+from .tables import Standing
+
+Post = Callable[[str, bytes], bytes]
+"""Asks the other server: what, and with which message."""
+
+
+class Halves(NamedTuple):
+    """SECRET: both halves of an answer, and how many reports were not counted."""
+
+    own: tuple[int, ...]
+    theirs: Answer
+    dropped: int
+
+
+@dataclass(frozen=True, repr=False)
+class PlainCounting:
+    """SECRET. All reports count; owners are believed.
+
+    Attributes:
+        reports: That count.
+        allotment: That was charged for them.
+        standing: Which they are.
+    """
+
+    reports: Reports
+    allotment: Allotment
+    standing: Standing
+
+    def lead(self, own: Asked, plan: Plan, post: Post) -> Halves:
+        """Both halves, when this server was asked."""
+        with ThreadPoolExecutor(1) as beside:
+            coming = beside.submit(post, "half", own.to_json(**self.standing.named))
+            half = masked(plan, self.reports, self.allotment)
+            return Halves(half, own.answer(coming.result(), "peer"), 0)
+
+    def look(self, asked: Asked) -> bytes:
+        """Nothing is compared here.
+
+        Raises:
+            ProtocolAborted: always.
+        """
+        raise ProtocolAborted("question: reports of this task are not checked", 409)
+
+    def follow(self, asked: Asked, message: bytes, plan: Plan) -> bytes:
+        """This server's half, when the other one was asked."""
+        half = masked(plan, self.reports, self.allotment)
+        return asked.answered(half, self.standing.named)
+
+
+@dataclass(repr=False)
+class CheckedCounting:
+    """SECRET. Reports count whose digests are the same at both servers, at these thresholds and all before.
+
+    Formal guarantees: as `FunctionShares`, if both servers follow the protocol; then honest owners' reports never fail.
+    A server that cheats may claim that one did, between two answers at the same threshold: their noise is the same, so
+    it sees this server's exact share of that report, and hence on which side of the threshold the record lies.
+
+    Attributes:
+        task: The hash of the task.
+        reports: That may count.
+        allotment: That was charged for them.
+        standing: Which they are.
+        store: Where it is written down which have failed.
+    """
+
+    task: str
+    reports: CheckedReports
+    allotment: Allotment
+    standing: Standing
+    store: Store
+    _lock: Lock = field(default_factory=Lock, init=False)
+    _last: tuple[tuple[int, ...], Look] | None = field(default=None, init=False)
+
+    def lead(self, own: Asked, plan: Plan, post: Post) -> Halves:
+        """Both halves, when this server was asked: both look at all reports at once, then compare.
+
+        Raises:
+            ProtocolAborted: the other server drops other reports.
+        """
+        with ThreadPoolExecutor(1) as beside:
+            coming = beside.submit(post, "look", own.to_json(**self.standing.named))
+            look = self._look(own.at)
+            told = own.echoed(coming.result(), "peer")
+        dropped = self._dropped(look, Check.from_json(told.get("check"), self.standing.reports))
+        half = masked(plan, look.among(~dropped), self.allotment)
+        check = self._check(look, dropped).to_json()
+        theirs = own.answer(post("half", own.to_json(**self.standing.named, check=check)), "peer")
+        if theirs.dropped != int(dropped.sum()):
+            raise ProtocolAborted("peer: it drops other reports than this server; ask again", 502)
+        return Halves(half, theirs, theirs.dropped)
+
+    def look(self, asked: Asked) -> bytes:
+        """What the other server has to compare."""
+        look = self._look(asked.at)
+        before = flags_of(self.store.drop(self.task, bytes(-(-self.standing.reports // 8))), self.standing.reports)
+        return asked.answered((), self.standing.named, check=self._check(look, before).to_json())
+
+    def follow(self, asked: Asked, message: bytes, plan: Plan) -> bytes:
+        """This server's half, among the reports that pass here as well.
+
+        Raises:
+            ProtocolAborted: the message does not say what is to be compared.
+        """
+        theirs = Check.from_json(opened(message, "question").get("check"), self.standing.reports)
+        look = self._look(asked.at)
+        dropped = self._dropped(look, theirs)
+        half = masked(plan, look.among(~dropped), self.allotment)
+        return asked.answered(half, self.standing.named, dropped=int(dropped.sum()))
+
+    def _look(self, at: tuple[int, ...]) -> Look:
+        """The last one is kept: it is asked for twice."""
+        with self._lock:
+            if self._last is None or self._last[0] != at:
+                self._last = at, self.reports.look(at)
+            return self._last[1]
+
+    def _check(self, look: Look, dropped: NDArray[np.bool_]) -> Check:
+        return Check(look.values.digests.tobytes(), bits_of(dropped))
+
+    def _dropped(self, look: Look, theirs: Check) -> NDArray[np.bool_]:
+        """Which reports fail now, or have failed at either server before. A report that failed stays out."""
+        reports = self.standing.reports
+        failed = ~look.values.accepted(theirs.array()) | flags_of(theirs.dropped, reports)
+        return flags_of(self.store.drop(self.task, bits_of(failed)), reports)

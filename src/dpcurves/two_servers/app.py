@@ -1,0 +1,187 @@
+"""The server as others see it: who may say what, and what they hear. Errors are one line; only troubles are logged."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from ssl import PEM_cert_to_DER_cert
+from traceback import extract_tb
+from types import MappingProxyType
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse
+
+from .errors import ProtocolAborted, Trouble
+from .task_service import Desk
+from .ticket import Role, hash_of
+
+PEER = "dpcurves.peer"
+"""In a connection's scope: the certificate that the other side has proven, if any."""
+LARGEST_BATCH = 2**23
+LARGEST_QUESTION = 2**18
+"""Bytes: more than the most thresholds that one message may ask for."""
+LARGEST_LISTING = 2**30
+BEGIN, SLOWEST = 10, 2**16
+"""A message has so many seconds, and one for each so many bytes that it may have."""
+FOR_PEER = 8
+"""Threads that work for the other server alone."""
+OF_PEER: Mapping[str, tuple[Callable[[Desk, bytes], bytes], int]] = MappingProxyType({
+    "close": (lambda desk, message: desk.closing.lead(), LARGEST_QUESTION),
+    "outcome": (lambda desk, message: desk.closing.outcome(message), LARGEST_QUESTION),
+    "prepare": (lambda desk, message: desk.closing.prepare(message), LARGEST_QUESTION),
+    "commit": (lambda desk, message: desk.closing.commit(message), LARGEST_LISTING),
+    "agree": (lambda desk, message: desk.agree(message), LARGEST_QUESTION),
+    "look": (lambda desk, message: desk.look(message), LARGEST_QUESTION),
+    "half": (lambda desk, message: desk.half(message), LARGEST_LISTING),
+})  # fmt: skip
+"""What the other server alone may ask, and how many bytes it may say with it."""
+PER_MINUTE = 1200
+"""Questions that one analyst may ask in a minute: answers cost time, not privacy."""
+
+
+@dataclass
+class Rate:
+    """How often each bearer has asked in this minute."""
+
+    most: int = PER_MINUTE
+    _minute: int = 0
+    _asked: dict[int, int] = field(default_factory=dict)
+
+    def count(self, bearer: int) -> None:
+        """One question more.
+
+        Raises:
+            ProtocolAborted: there were too many in this minute.
+        """
+        minute = int(time.monotonic() // 60)
+        if minute != self._minute:
+            self._minute, self._asked = minute, {}
+        self._asked[bearer] = self._asked.get(bearer, 0) + 1
+        if self._asked[bearer] > self.most:
+            raise ProtocolAborted(f"question: at most {self.most} a minute are answered; ask again in a minute", 429)
+
+
+def create_app(desks: Mapping[str, Desk]) -> FastAPI:
+    """The app of one server, with a desk for each task."""
+    app, front = FastAPI(title="dpcurves aggregator", openapi_url=None, docs_url=None, redoc_url=None), Front(desks)
+    app.get("/tasks/{task}")(front.standing)
+    handlers: Mapping[str, Callable[..., Coroutine[Any, Any, Response]]] = {
+        "reports": front.reports, "close": front.close, "answers": front.answers, "peer/{what}": front.of_peer,
+    }  # fmt: skip
+    for path, handler in handlers.items():
+        app.post(f"/tasks/{{task}}/{path}")(handler)
+    app.exception_handler(ProtocolAborted)(_refused)
+    return app
+
+
+class Front:
+    """Lets those in who may ask something, each to the desk of the task."""
+
+    def __init__(self, desks: Mapping[str, Desk]) -> None:
+        self._desks, self._rates = desks, {task: Rate() for task in desks}
+        # Answers wait for the other server, so its threads are no analyst's: else both servers could wait for each
+        # other.
+        self._others = ThreadPoolExecutor(FOR_PEER, "peer")
+
+    async def standing(self, task: str) -> Response:
+        """Anybody: where the task stands."""
+        return await _told(self._desk(task).standing)
+
+    async def reports(self, task: str, request: Request) -> Response:
+        """An owner sends a batch."""
+        desk = self._desk(task)
+        owner, message = _bearer(desk, request, Role.OWNER), await _body(request, LARGEST_BATCH)
+        return await _told(lambda: desk.receive(owner, message))
+
+    async def close(self, task: str, request: Request) -> Response:
+        """The coordinator closes the task."""
+        desk = self._desk(task)
+        _bearer(desk, request, Role.COORDINATOR)
+        return await _told(desk.closing.close)
+
+    async def answers(self, task: str, request: Request) -> Response:
+        """An analyst asks."""
+        desk = self._desk(task)
+        self._rates[task].count(_bearer(desk, request, Role.ANALYST))
+        message = await _body(request, LARGEST_QUESTION)
+        return await _told(lambda: desk.answer(message))
+
+    async def of_peer(self, task: str, what: str, request: Request) -> Response:
+        """The other server asks."""
+        desk = self._desk(task)
+        _require_peer(desk, request)
+        if what not in OF_PEER:
+            raise ProtocolAborted("peer: it asks what this server does not know", 404)
+        work, most = OF_PEER[what]
+        message = await _body(request, most)
+        return await _told(lambda: work(desk, message), self._others)
+
+    def _desk(self, task: str) -> Desk:
+        if task not in self._desks:
+            raise ProtocolAborted("task: this server has another task, not this one", 404)
+        return self._desks[task]
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    status = error.status if isinstance(error, ProtocolAborted) else 500
+    return JSONResponse({"error": str(error)}, status)
+
+
+async def _told(work: Callable[[], bytes], threads: ThreadPoolExecutor | None = None) -> Response:
+    """What the desk says, worked out beside the loop. Of what nobody foresaw, only the type and the place are told."""
+    try:
+        told = await asyncio.get_running_loop().run_in_executor(threads, work)
+        return Response(told, media_type="application/json")
+    except ProtocolAborted as error:
+        if error.status == 500:
+            _tell_operator(error.where if isinstance(error, Trouble) else str(error))
+        raise
+    except Exception as error:
+        last = extract_tb(error.__traceback__)[-1]
+        line = f"server: {type(error).__name__} in {last.name}; nothing was told"
+        _tell_operator(line)
+        raise ProtocolAborted(line, 500) from None
+
+
+def _tell_operator(line: str) -> None:
+    with suppress(OSError):  # what it goes to may be what is full
+        print(f"dpcurves: {line}", file=sys.stderr, flush=True)
+
+
+def _bearer(desk: Desk, request: Request, role: Role) -> int:
+    """The number of who holds a ticket of this role."""
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    number = desk.task.bearers.get((role, hash_of(token)))
+    if kind != "Bearer" or number is None:
+        raise ProtocolAborted(f"ticket: that of {role.bearer} of this task is needed", 403)
+    return number
+
+
+def _require_peer(desk: Desk, request: Request) -> None:
+    other = PEM_cert_to_DER_cert(desk.task.servers[1 - desk.party].certificate)
+    if request.scope.get(PEER) != other:
+        raise ProtocolAborted("peer: the other server of this task alone may ask this", 403)
+
+
+async def _body(request: Request, most: int) -> bytes:
+    seconds = BEGIN + most / SLOWEST
+    try:
+        return await asyncio.wait_for(_read(request, most), seconds)
+    except TimeoutError:
+        raise ProtocolAborted(f"message: it did not come within {seconds:.0f} seconds", 408) from None
+
+
+async def _read(request: Request, most: int) -> bytes:
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > most:
+            raise ProtocolAborted(f"message: at most {most} bytes are taken", 413)
+        parts.append(part)
+    return b"".join(parts)

@@ -1,0 +1,146 @@
+"""HTTPS to one server, which proves itself by the certificate that the task names; no other authority is believed."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPException, HTTPSConnection, IncompleteRead
+from threading import Lock
+from urllib.parse import urlsplit
+
+from .errors import ProtocolAborted
+from .task import Server
+
+PATIENCE = 60.0
+"""Seconds that an answer may take."""
+LARGEST = 2**30
+EXPIRED = 10
+"""What OpenSSL calls a certificate that was valid once."""
+
+
+@dataclass(repr=False)
+class Channel:
+    """One connection that is kept open, and opened again if it was lost.
+
+    Attributes:
+        server: Who is on the other side.
+        context: What it has to prove.
+        patience: Seconds that an answer may take.
+        url: Where it is reached: usually its own URL.
+        who: What errors call it.
+    """
+
+    server: Server
+    context: ssl.SSLContext
+    patience: float = PATIENCE
+    url: str = ""
+    who: str = "server"
+    _connection: HTTPSConnection | None = field(default=None, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False)
+
+    @classmethod
+    def to(cls, server: Server, patience: float = PATIENCE) -> Channel:
+        """For owners and analysts."""
+        return cls(server, trusting(server), patience)
+
+    @property
+    def place(self) -> str:
+        """Where the server is."""
+        return self.url or self.server.url
+
+    def get(self, path: str) -> bytes:
+        """What the server says at `path`.
+
+        Raises:
+            ProtocolAborted: it can not be reached, or is another one, or refuses: in its own words.
+        """
+        return self._told("GET", path, b"", {})
+
+    def post(self, path: str, body: bytes, token: str = "") -> bytes:
+        """What the server says to `body`. All that is sent may be sent twice.
+
+        Raises:
+            ProtocolAborted: as `get`.
+        """
+        return self._told("POST", path, body, {"Authorization": f"Bearer {token}"} if token else {})
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _told(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> bytes:
+        with self._lock:
+            status, message = self._sent(method, path, body, headers)
+        if status != 200:
+            raise ProtocolAborted(self._refusal(message), status)
+        return message
+
+    def _sent(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        kept = self._connection is not None
+        try:
+            return self._exchanged(method, path, body, headers)
+        except (OSError, HTTPException) as error:
+            self.close()
+            if not kept or isinstance(error, TimeoutError):
+                raise self._lost(error) from None
+        try:
+            return self._exchanged(method, path, body, headers)  # a connection that was kept open may have ended
+        except (OSError, HTTPException) as error:
+            self.close()
+            raise self._lost(error) from None
+
+    def _exchanged(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        if self._connection is None:
+            parts = urlsplit(self.place)
+            self._connection = HTTPSConnection(
+                parts.hostname or "", parts.port, timeout=self.patience, context=self.context
+            )
+            self._connection.connect()
+            self._connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._connection.request(method, path, body, dict(headers))
+        response = self._connection.getresponse()
+        message = response.read(LARGEST)
+        if response.length:  # what is read up to a limit may end early without a word
+            raise IncompleteRead(b"", response.length)
+        return response.status, message
+
+    def _lost(self, error: Exception) -> ProtocolAborted:
+        if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code == EXPIRED:
+            return ProtocolAborted(
+                f"{self.who}: the certificate of {self.place} has expired; a new task is needed", 502
+            )
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return ProtocolAborted(f"{self.who}: who answers at {self.place} is not the one that the task names", 502)
+        if isinstance(error, TimeoutError):
+            return ProtocolAborted(f"{self.who}: {self.place} gave no answer within {self.patience:g} seconds", 504)
+        if isinstance(error, ConnectionRefusedError):
+            return ProtocolAborted(f"{self.who}: nobody answers at {self.place}", 502)
+        return ProtocolAborted(f"{self.who}: the connection to {self.place} was lost", 502)
+
+    def _refusal(self, message: bytes) -> str:
+        try:
+            line = json.loads(message)["error"]
+        except (ValueError, KeyError, TypeError):
+            line = None
+        return line if isinstance(line, str) else f"{self.who}: {self.place} refused without a word"
+
+
+def trusting(server: Server) -> ssl.SSLContext:
+    """Believes this server's own certificate, and nobody else.
+
+    Raises:
+        ValueError: the task names no certificate.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    try:
+        context.load_verify_locations(cadata=server.certificate)
+    except (ssl.SSLError, ValueError):
+        raise ProtocolAborted("task: a server's certificate cannot be read") from None
+    return context

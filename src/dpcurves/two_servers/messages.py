@@ -1,0 +1,155 @@
+"""A question on its way to a server, and what comes back: each answer names the very question that it answers."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import ProtocolAborted
+from .task import VERSION, Task
+
+LONGEST_ID = 64
+UNLIKE = "is not of the form that was agreed on"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Thresholds of one task.
+
+    Attributes:
+        task: The hash of the task.
+        question: An id, the same when the question is asked again.
+        at: How many slots each count takes.
+        nonce: New with each message: an answer with another one is an old one.
+        version: Of the protocol.
+    """
+
+    task: str
+    question: str
+    at: tuple[int, ...]
+    nonce: str
+    version: int = VERSION
+
+    @classmethod
+    def fresh(cls, task: Task, at: tuple[int, ...], question: str | None = None) -> Asked:
+        """A new message."""
+        return cls(task.hash, question or secrets.token_hex(8), at, secrets.token_hex(16))
+
+    def to_json(self, **more: object) -> bytes:
+        """The message."""
+        return json.dumps({**self._facts(), **more}).encode()
+
+    @classmethod
+    def from_json(cls, message: bytes, task: Task) -> Asked:
+        """The question in a message, if it is one of this task.
+
+        Raises:
+            ProtocolAborted: it is another message, or of another task or version, or asks what can not be asked.
+        """
+        stored = opened(message, "question")
+        if stored.get("version") != VERSION:
+            raise ProtocolAborted(f"question: version {VERSION} of the protocol is spoken here, not another one", 409)
+        if stored.get("task") != task.hash:
+            raise ProtocolAborted("question: it is of another task than this server's", 409)
+        names = (stored.get("question"), stored.get("nonce"))
+        if any(not isinstance(name, str) or not 0 < len(name) <= LONGEST_ID or not name.isalnum() for name in names):
+            raise ProtocolAborted(f"question: it needs an id and a nonce, of 1 to {LONGEST_ID} letters and digits")
+        return cls(task.hash, str(names[0]), task.thresholds(stored.get("at")), str(names[1]))
+
+    def answered(self, numbers: tuple[int, ...], named: Mapping[str, object], **more: object) -> bytes:
+        """The message that answers this one, from a set of reports as it is named."""
+        return json.dumps({**self._facts(), **named, "numbers": numbers, **more}).encode()
+
+    def answer(self, message: bytes, who: str) -> Answer:
+        """The answer in a message, if it answers this very question.
+
+        Raises:
+            ProtocolAborted: it does not. Nothing of it is shown.
+        """
+        stored = self.echoed(message, who)
+        numbers, name, reports = stored.get("numbers"), stored.get("set"), stored.get("reports")
+        fits = isinstance(numbers, list) and len(numbers) == len(self.at) and all(type(one) is int for one in numbers)
+        if not (fits and isinstance(name, str) and type(reports) is int and reports > 0):
+            raise ProtocolAborted(f"{who}: its answer {UNLIKE}", 502)
+        dropped, commitments = stored.get("dropped", 0), stored.get("commitments")
+        return Answer(
+            tuple(numbers or ()), name, reports, dropped if type(dropped) is int else 0,
+            tuple(commitments) if isinstance(commitments, list) else (),
+        )  # fmt: skip
+
+    def echoed(self, message: bytes, who: str) -> Mapping[str, Any]:
+        """The object in a message, if it names this very question.
+
+        Raises:
+            ProtocolAborted: it does not.
+        """
+        stored = opened(message, who)
+        if any(stored.get(name) != value for name, value in self._facts().items()):
+            raise ProtocolAborted(f"{who}: it answered another question, or an earlier one", 502)
+        return stored
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "version": self.version, "task": self.task, "question": self.question, "at": list(self.at),
+            "nonce": self.nonce,
+        }  # fmt: skip
+
+
+def require_set(message: Mapping[str, Any], named: Mapping[str, object], line: str) -> None:
+    """Refuse what speaks of another set of reports, or of other noise, than this server's.
+
+    Raises:
+        ProtocolAborted: it does, in this line.
+    """
+    if {name: message.get(name) for name in named} != named:
+        raise ProtocolAborted(line, 409)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Answer:
+    """Numbers for the thresholds that were asked, from one set of reports. From the other server: SECRET halves.
+
+    `dropped` of the reports were not counted: they failed the servers' check. `commitments` to the noise in them are
+    named between the servers alone.
+    """
+
+    numbers: tuple[int, ...]
+    set: str
+    reports: int
+    dropped: int = 0
+    commitments: tuple[object, ...] = ()
+
+    @property
+    def named(self) -> dict[str, object]:
+        """Plain objects: which reports they are of, and with which noise."""
+        return {"set": self.set, "reports": self.reports, "commitments": list(self.commitments)}
+
+
+def facts_of(message: bytes, who: str, **facts: type) -> Mapping[str, Any]:
+    """The object in a message that has facts of these types.
+
+    Raises:
+        ProtocolAborted: there is none.
+    """
+    stored = opened(message, who)
+    if any(type(stored.get(name)) is not kind for name, kind in facts.items()):
+        raise ProtocolAborted(f"{who}: its answer {UNLIKE}", 502)
+    return stored
+
+
+def opened(message: bytes, who: str) -> Mapping[str, Any]:
+    """The object in a message.
+
+    Raises:
+        ProtocolAborted: there is none.
+    """
+    try:
+        stored = json.loads(message)
+    except ValueError:
+        stored = None
+    if not isinstance(stored, dict):
+        raise ProtocolAborted(f"{who}: the message is cut off, or is none")
+    return stored

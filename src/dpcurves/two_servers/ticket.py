@@ -1,0 +1,120 @@
+"""Tickets: who may send reports, ask, or close a task. Servers know their hashes alone."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass
+from enum import Enum
+from hashlib import sha256
+from pathlib import Path
+
+from ..ledger.new_file import publish
+from .errors import ProtocolAborted
+
+
+class Role(Enum):
+    """What a ticket is good for."""
+
+    OWNER = "owner"
+    ANALYST = "analyst"
+    COORDINATOR = "coordinator"
+
+    @property
+    def bearer(self) -> str:
+        """Who holds such a ticket, in words."""
+        return f"a {self.value}" if self is Role.COORDINATOR else f"an {self.value}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Ticket:
+    """SECRET. A token that lets its bearer in, at both servers. It has no repr.
+
+    Attributes:
+        task: The hash of the task.
+        role: What it is good for.
+        token: What the bearer shows.
+    """
+
+    task: str
+    role: Role
+    token: str
+
+    def write(self, path: Path) -> None:
+        """Into a new file that its owner alone may read.
+
+        Raises:
+            ValueError: there is one of this name, or the folder takes none.
+        """
+        text = json.dumps({"dpcurves": "ticket", "task": self.task, "role": self.role.value, "token": self.token})
+        write_secret(path, text + "\n")
+
+    @classmethod
+    def read(cls, path: str | Path, role: Role) -> Ticket:
+        """The ticket in a file, if it is of this role.
+
+        Raises:
+            ValueError: it is not. What is in the file is not shown.
+        """
+        try:
+            stored = json.loads(Path(path).read_text(encoding="utf-8"))
+            ticket = cls(stored["task"], Role(stored["role"]), stored["token"])
+        except OSError as error:
+            raise ProtocolAborted(f"ticket: {str(path)!r} cannot be read ({error.strerror})") from None
+        except (ValueError, KeyError, TypeError):
+            raise ProtocolAborted(f"ticket: {str(path)!r} is no ticket") from None
+        if ticket.role is not role:
+            raise ProtocolAborted(f"ticket: that of {role.bearer} is needed, this one is of {ticket.role.bearer}")
+        return ticket
+
+
+def fresh_token() -> str:
+    """A new token that nobody has seen."""
+    return secrets.token_hex(32)
+
+
+def hash_of(token: str) -> str:
+    """What may be known of a token: tokens have 256 bits of chance, so nobody finds one from this."""
+    return sha256(b"dpcurves token\n" + token.encode()).hexdigest()
+
+
+def write_public(path: Path, text: str) -> None:
+    """A new file that others may read.
+
+    Raises:
+        ValueError: there is one of this name, or the folder takes none.
+    """
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise ProtocolAborted(f"file: {str(path)!r} is there already; it is not written over") from None
+    except OSError as error:
+        raise ProtocolAborted(f"file: {str(path)!r} cannot be written ({error.strerror})") from None
+
+
+def require_new(path: Path) -> None:
+    """Refuse a file that is there.
+
+    Raises:
+        ValueError: it is.
+    """
+    if path.exists():
+        raise ProtocolAborted(f"file: {str(path)!r} is there already; it is not written over")
+
+
+def write_secret(path: Path, text: str) -> None:
+    """A new file that its owner alone may read.
+
+    Raises:
+        ValueError: there is one of this name, or the folder takes none.
+    """
+    require_new(path)
+    try:
+        publish(path, lambda draft: _write(draft, text))
+    except OSError as error:
+        raise ProtocolAborted(f"file: {str(path)!r} cannot be written ({error.strerror})") from None
+
+
+def _write(draft: Path, text: str) -> None:
+    draft.write_text(text, encoding="utf-8")

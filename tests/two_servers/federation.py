@@ -1,0 +1,253 @@
+"""Two servers as real processes, and all who talk to them. What the servers print goes to files."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import socket
+import ssl
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing.context import ForkServerProcess
+from multiprocessing.forkserver import ensure_running
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+from dpcurves.data import Categories, Grid
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import PrivacyLoss
+from dpcurves.trust import Owners
+from dpcurves.two_servers.analyst import Analyst, Closed, close
+from dpcurves.two_servers.batch import ID, NAME, Batch, Earlier, packed
+from dpcurves.two_servers.channel import Channel, trusting
+from dpcurves.two_servers.identity import Identity
+from dpcurves.two_servers.new_task import found
+from dpcurves.two_servers.owner import Contribution, Sent, bearer_of, read_places, sealed_reports
+from dpcurves.two_servers.task import VERSION, Task
+from dpcurves.two_servers.task_service import encoding_of
+from dpcurves.two_servers.ticket import Role, Ticket
+
+GRID = Grid(0, 1, cells=1000)
+MOST = 300
+CONTRIBUTION = b"c" * NAME
+LONG = 120
+"""Seconds after which a test that waits has failed."""
+Program = Callable[[Sequence[str], str, Mapping[str, str]], None]
+SERVERS = multiprocessing.get_context("forkserver")
+
+
+def warm() -> None:
+    """Start what all processes are copies of. They import the tree under test, wherever it was found."""
+    SERVERS.set_forkserver_preload(["warmed"])
+    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    with mock.patch.dict(os.environ, PYTHONPATH=path):
+        ensure_running()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def command(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
+    """What `dpcurves` does, in a process of its own."""
+    for stream in (1, 2):
+        os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), stream)
+    os.environ.update(environment)
+    from dpcurves.cli.app import build
+
+    build()(list(arguments))
+
+
+def of_next_version(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
+    """Do what a dpcurves does whose servers speak another version of the protocol about the same task."""
+    from dpcurves.two_servers import messages
+
+    setattr(messages, "VERSION", VERSION + 1)  # noqa: B010
+    command(arguments, log, environment)
+
+
+def mortal(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
+    """Do what `dpcurves` does, but die at the step that stands in a file beside the log, as `before freeze`."""
+    from dpcurves.two_servers.store import Store
+
+    for name in ("attempt", "freeze", "decide"):
+        setattr(Store, name, dying(name, getattr(Store, name), Path(f"{log}.dies")))
+    command(arguments, log, environment)
+
+
+def dying(name: str, work: Callable[..., object], file: Path) -> Callable[..., object]:
+    def die(when: str) -> None:
+        if file.exists() and file.read_text() == f"{when} {name}":
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def worked(*arguments: object) -> object:
+        die("before")
+        done = work(*arguments)
+        die("after")
+        return done
+
+    return worked
+
+
+class Federation:
+    """A folder with two identities; tasks, tickets, stores and logs in it.
+
+    Attributes:
+        ports: Where all know the servers to be.
+        listening: Where they listen: somewhere else, if something stands in between.
+        stores: The URLs of their databases.
+        secrets: What stands in each server's environment.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        warm()
+        self.folder, self.ports = folder, (free_port(), free_port())
+        self.listening = self.ports
+        self.identities = tuple(Identity.found(folder / f"a{party}", self.url(party)) for party in (0, 1))
+        self.stores = [f"sqlite:///{folder / f'a{party}.db'}" for party in (0, 1)]
+        self.secrets: list[dict[str, str]] = [{}, {}]
+        self.tasks: dict[str, Task] = {}
+        self.running: dict[int, ForkServerProcess] = {}
+        self.opened: list[Channel | Analyst] = []
+
+    def url(self, party: int) -> str:
+        return f"https://127.0.0.1:{self.ports[party]}"
+
+    def task(
+        self, name: str, label: Categories | None = None, owners: Owners = Owners.UNCHECKED, most: int = MOST
+    ) -> Task:
+        first, second = self.identities
+        draft = Task(
+            name, "x", GRID, label, PrivacyLoss.pure(10), most, (first.public, second.public), {}, owners=owners
+        )
+        numbers = {Role.OWNER: 3, Role.ANALYST: 2, Role.COORDINATOR: 1}
+        self.tasks[name] = found(draft, numbers, self.folder / f"{name}.json", self.folder / f"{name}-tickets")
+        return self.tasks[name]
+
+    def file(self, task: Task, ticket: str) -> Path:
+        return self.folder / f"{task.name}-tickets" / ticket
+
+    def store(self, party: int) -> str:
+        return self.stores[party]
+
+    def log(self, party: int) -> str:
+        file = self.folder / f"log{party}"
+        return file.read_text() if file.exists() else ""
+
+    def start(self, party: int, *more: str, tasks: Sequence[str] | None = None, program: Program = command) -> None:
+        """Start a server, and wait until it says that it listens."""
+        said = self.log(party).count("listens at")
+        documents = ",".join(str(self.folder / f"{name}.json") for name in tasks or self.tasks)
+        arguments = [
+            "aggregator", "--party", str(party), "--task", documents, "--identity", str(self.folder / f"a{party}"),
+            "--store", self.store(party), "--listen", f"127.0.0.1:{self.listening[party]}", *more,
+        ]  # fmt: skip
+        told = arguments, str(self.folder / f"log{party}"), self.secrets[party]
+        self.running[party] = SERVERS.Process(target=program, args=told)
+        self.running[party].start()
+        until(lambda: self._is_up(party, said) or not self.running[party].is_alive(), "a server comes up")
+        assert self._is_up(party, said), self.log(party)
+
+    def _is_up(self, party: int, before: int) -> bool:
+        return self.log(party).count("listens at") > before
+
+    def tell(self, party: int, number: signal.Signals) -> None:
+        os.kill(self.running[party].pid or 0, number)
+
+    def end(self, party: int, number: signal.Signals = signal.SIGKILL) -> None:
+        self.tell(party, number)
+        self.running.pop(party).join(LONG)
+
+    def end_all(self) -> None:
+        for party in tuple(self.running):
+            self.end(party)
+
+    def typed(self, *arguments: str) -> ForkServerProcess:
+        """A `dpcurves` on its way; what it prints goes to `said`."""
+        process = SERVERS.Process(target=command, args=(arguments, str(self.folder / "said"), {}))
+        process.start()
+        return process
+
+    def said(self) -> list[str]:
+        """What commands have printed, and forget it."""
+        file = self.folder / "said"
+        text = file.read_text()
+        with (self.folder / "everything").open("a") as everything:
+            everything.write(text)
+        file.unlink()
+        return text.splitlines()
+
+    def contribution(
+        self, task: Task, values: Mapping[str, object], owner: int = 1, earlier: Earlier = Earlier.STAYS
+    ) -> Contribution:
+        return Contribution.of(task, read_places(task, values), self.file(task, f"owner-{owner}"), earlier)
+
+    def contribute(self, task: Task, values: Mapping[str, object], owner: int = 1) -> Sent:
+        bearer = bearer_of(task, self.file(task, f"owner-{owner}"))
+        return self.contribution(task, values, owner).send(bearer, lambda gone: None, LONG)
+
+    def contribute_changed(self, task: Task, count: int, place: int) -> None:
+        """Reports of cell 3 of the second owner, with one bit of this byte changed for both servers."""
+        shares = encoding_of(task).shared(np.full(count, 3), Randomness.system())
+        names = [bytes([number]) * ID for number in range(count)]
+        for party in (0, 1):
+            halves = (flipped(share[party], place) for share in shares)
+            reports = sealed_reports(task, party, CONTRIBUTION, zip(names, halves, strict=True))
+            batch = packed(task.hash, party, Batch(CONTRIBUTION, Earlier.STAYS, reports))
+            self.channel(party).post(f"/tasks/{task.hash}/reports", batch, self.token(task, "owner-2", Role.OWNER))
+
+    def close(self, task: Task, party: int = 0) -> Closed:
+        ticket = Ticket.read(self.file(task, "coordinator-1"), Role.COORDINATOR)
+        return close(task, ticket, party, LONG)
+
+    def analyst(self, task: Task, party: int = 0) -> Analyst:
+        analyst = Analyst(task, Ticket.read(self.file(task, "analyst-1"), Role.ANALYST), party, LONG)
+        self.opened.append(analyst)
+        return analyst
+
+    def channel(self, party: int, context: ssl.SSLContext | None = None, url: str = "") -> Channel:
+        public = self.identities[party].public
+        channel = Channel(public, context or trusting(public), LONG, url)
+        self.opened.append(channel)
+        return channel
+
+    def close_connections(self) -> None:
+        while self.opened:
+            self.opened.pop().close()
+
+    def token(self, task: Task, ticket: str, role: Role) -> str:
+        return Ticket.read(self.file(task, ticket), role).token
+
+
+def flipped(message: bytes, place: int) -> bytes:
+    """One bit of a byte is another one."""
+    place %= len(message)
+    return message[:place] + bytes([message[place] ^ 1]) + message[place + 1 :]
+
+
+def until(reached: Callable[[], bool], what: str) -> None:
+    """Wait for other processes.
+
+    Raises:
+        TimeoutError: they do not come to it.
+    """
+    end = time.monotonic() + LONG
+    while not reached():
+        if time.monotonic() > end:
+            raise TimeoutError(what)
+        time.sleep(0.02)
+
+
+def values(count: int = 200, seed: int = 1) -> dict[str, object]:
+    return {"x": np.random.default_rng(seed).random(count)}
+
+
+if sys.platform == "win32":
+    raise ImportError("signals of POSIX are needed")

@@ -1,0 +1,278 @@
+"""How a task is closed, step by step in one process: whatever fails or comes between, nothing stops or is lost."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import pytest
+
+from dpcurves.two_servers import ProtocolAborted
+from dpcurves.two_servers.batch import Earlier
+from dpcurves.two_servers.closing import Closing
+from dpcurves.two_servers.report_set import NAME, Told, named
+from dpcurves.two_servers.store import Frozen, Offer, Store, Stored
+from dpcurves.two_servers.tables import Standing, State
+
+HELD = "a" * 64, "b" * 64
+WRITES = "attempt", "decide", "freeze"
+Step = Callable[[str], object]
+
+
+class Stepped(Store):
+    """A store that says before and after each of its writes where it is."""
+
+    def __init__(self, party: int) -> None:
+        super().__init__("sqlite://")
+        self.step: Step = nothing
+        for name in WRITES:
+            setattr(self, name, partial(self._stepped, f"{name} at {party}", getattr(self, name)))
+
+    def _stepped(self, name: str, work: Callable[..., object], *arguments: object) -> object:
+        self.step(f"before {name}")
+        done = work(*arguments)
+        self.step(f"after {name}")
+        return done
+
+
+def nothing(name: str) -> None:
+    """Nobody listens."""
+
+
+@pytest.fixture
+def stores() -> list[Stepped]:
+    """The stores of both servers, for many tasks."""
+    return [Stepped(party) for party in (0, 1)]
+
+
+class Two:
+    """Both servers' closing of a new task, who ask each other directly; `step` hears of each thing that happens."""
+
+    def __init__(self, stores: Sequence[Stepped]) -> None:
+        self.stores, self.task = list(stores), secrets.token_hex(32)
+        self.taken = dict.fromkeys((0, 1), frozenset[bytes]())
+        for store in self.stores:
+            store.begin(self.task)
+        self.hear(nothing)
+        self.begin_anew(HELD)
+
+    def hear(self, step: Step) -> None:
+        self.step = step
+        for store in self.stores:
+            store.step = step
+
+    def begin_anew(self, commitments: tuple[str, str]) -> None:
+        """Both are as after a start: nothing but what is stored is remembered."""
+        self.servers = [self.server(party, commitments[party]) for party in (0, 1)]
+
+    def server(self, party: int, commitment: str) -> Closing:
+        return Closing(self.task, party, commitment, self.stores[party], partial(self._asked, 1 - party))
+
+    def _asked(self, party: int, what: str, message: bytes) -> bytes:
+        self.step(f"before {what} reaches {party}")
+        other = self.servers[party]
+        answer: bytes = other.lead() if what == "close" else getattr(other, what)(message)
+        self.step(f"after {what} reached {party}")
+        return answer
+
+    def lose(self, party: int, *digits: int) -> None:
+        """A new, empty store, to which these reports come again."""
+        self.stores[party] = Stepped(party)
+        self.stores[party].begin(self.task)
+        for digit in digits:
+            self.stores[party].add(self.task, 100, offer(digit))
+
+    def upload(self, digit: int) -> bool:
+        """Whether both servers took a new report, the first before the second."""
+        try:
+            for party in (0, 1):
+                self._add(party, offer(digit))
+                self.taken[party] |= {report(digit).id}
+        except ProtocolAborted:
+            return False
+        return True
+
+    def _add(self, party: int, one: Offer) -> None:
+        """Add an offer as a desk does."""
+        try:
+            self.stores[party].add(self.task, 100, one)
+        except Frozen:
+            self.servers[party].reopen()
+            self.stores[party].add(self.task, 100, one)
+
+    def stand(self) -> list[Standing]:
+        return [store.standing(self.task) for store in self.stores]
+
+    def kept(self) -> list[frozenset[bytes]]:
+        return [frozenset(store.listing(self.task)[1]) for store in self.stores]
+
+
+def report(digit: int) -> Stored:
+    return Stored(bytes([digit]) * 16, b"d" * 16, b"w" * 32, b"share")
+
+
+def offer(digit: int) -> Offer:
+    return Offer(0, b"c" * 32, Earlier.STAYS, [report(digit)])
+
+
+def steps(stores: Sequence[Stepped]) -> list[str]:
+    """All that happens when a task is closed."""
+    two, seen = Two(stores), list[str]()
+    two.upload(1)
+    two.hear(seen.append)
+    two.servers[1].close()
+    two.hear(nothing)
+    return seen
+
+
+def test_all_steps_are_known(stores: Sequence[Stepped]) -> None:
+    assert [step for step in steps(stores) if step.startswith("after")] == [
+        "after attempt at 0", "after freeze at 1", "after prepare reached 1", "after decide at 0", "after decide at 1",
+        "after commit reached 1", "after close reached 0",
+    ]  # fmt: skip
+    assert len(steps(stores)) == 14
+
+
+@pytest.mark.parametrize("ends", [ValueError, KeyboardInterrupt])
+def test_a_close_that_fails_at_any_step_leaves_the_task_open_or_decided_and_is_done_again(
+    stores: Sequence[Stepped], ends: type[BaseException]
+) -> None:
+    """A disk that is full, after which both servers go on; or a process that ends, after which both begin anew."""
+    for place in steps(stores):
+        for party in (0, 1):
+            two = Two(stores)
+            assert two.upload(1)
+            two.hear(partial(failing, place, ends))
+            if "close" not in place or party == 1:
+                with pytest.raises(ends):
+                    two.servers[party].close()
+            two.hear(nothing)
+            if ends is KeyboardInterrupt:
+                two.begin_anew(HELD)
+            is_decided = two.stand()[0].state is State.CLOSED
+            assert two.upload(2) is not is_decided, place
+            told = two.servers[party].close()
+            assert two.servers[1 - party].close() == told
+            assert two.kept() == [two.taken[1]] * 2, place
+            assert two.stand()[0] == two.stand()[1]
+
+
+def failing(place: str, ends: type[BaseException], name: str) -> None:
+    if name == place:
+        raise ends("the test says so")
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_report_that_comes_between_any_two_steps_counts_if_both_took_it(
+    stores: Sequence[Stepped], processes: int
+) -> None:
+    """Where server 0 is two processes, the second one knows nothing of the attempt: then that is given up, and said."""
+    refusals = list[str]()
+    for place in steps(stores):
+        two = Two(stores)
+        assert two.upload(1)
+        two.hear(partial(uploading, two, place, processes))
+        try:
+            two.servers[0].close()
+        except ProtocolAborted as error:
+            refusals.append(str(error))
+        two.hear(nothing)
+        assert two.servers[0].close() == two.servers[1].close()
+        assert two.taken[1] <= two.kept()[0] == two.kept()[1], place
+    given_up = "task: this attempt to close it was given up; close it again"
+    assert refusals == ([given_up] * 3 if processes == 2 else [])
+
+
+def uploading(two: Two, place: str, processes: int, name: str) -> None:
+    if name == place:
+        two.hear(nothing)
+        before = two.servers[0]
+        if processes == 2:
+            two.servers[0] = two.server(0, HELD[0])
+        two.upload(2)
+        two.servers[0] = before
+
+
+def test_two_who_close_at_once_do_not_disturb_each_other(stores: Sequence[Stepped]) -> None:
+    two = Two(stores)
+    two.upload(1)
+
+    def close_again(name: str) -> None:
+        two.hear(nothing)
+        with pytest.raises(ProtocolAborted, match=r"^task: it is being closed already; ask again"):
+            two.servers[1].close()
+
+    two.hear(close_again)
+    assert two.servers[0].close() == two.servers[1].close()
+
+
+@pytest.mark.parametrize("party", [0, 1])
+def test_who_has_lost_store_or_key_can_not_close_again_though_all_reports_come_back(
+    stores: Sequence[Stepped], party: int
+) -> None:
+    """The store is lost with its key, or the key alone; the other server keeps its own."""
+    for loses_store in (True, False):
+        two = Two(stores)
+        two.upload(1)
+        two.servers[0].close()
+        if loses_store:
+            two.lose(party, 1)
+        before = two.stand()
+        two.begin_anew(("c" * 64, HELD[1]) if party == 0 else (HELD[0], "c" * 64))
+        for asked in (0, 1):
+            with pytest.raises(ProtocolAborted, match=f"^noise: server {party} has lost the key that it committed to"):
+                two.servers[asked].close()
+        assert [one.set for one in two.stand()] == [one.set for one in before]
+        assert two.stand()[1 - party] == before[1 - party]
+
+
+def test_a_store_that_is_lost_without_its_key_is_closed_with_the_same_reports_only(stores: Sequence[Stepped]) -> None:
+    """The noise is the same then, and nothing is lost by that: a ledger's key may come from the environment."""
+    for party in (0, 1):
+        for digits in ((1, 2), (1,), (2, 3)):
+            two = Two(stores)
+            assert two.upload(1)
+            assert two.upload(2)
+            told = two.servers[0].close()
+            two.lose(party, *digits)
+            two.begin_anew(HELD)
+            if digits == (1, 2):
+                assert two.servers[party].close() == told
+                assert two.stand()[0] == two.stand()[1]
+                continue
+            with pytest.raises(
+                ProtocolAborted, match=r"^reports: the servers agreed on other sets of them or other no"
+            ):
+                two.servers[party].close()
+
+
+def test_who_is_not_to_be_asked_or_hears_what_is_no_message_refuses(stores: Sequence[Stepped]) -> None:
+    two = Two(stores)
+    two.upload(1)
+    first, second = two.servers
+    asked: list[tuple[Callable[[], object], str]] = [
+        (second.lead, "server 0"), (lambda: second.outcome(b"{}"), "server 0"),
+        (lambda: first.prepare(b"{}"), "server 1"), (lambda: first.commit(b""), "server 1"),
+    ]  # fmt: skip
+    for ask, whom in asked:
+        with pytest.raises(ProtocolAborted, match=f"^peer: {whom} is to be asked this, not server"):
+            ask()
+    for work in (first.outcome, second.prepare):
+        for message in (b"", b"[]", b"{}", b'{"attempt": 1}'):
+            with pytest.raises(ProtocolAborted, match=r"^peer: (the message is cut off|its answer is not of the form)"):
+                work(message)
+    listing = {report(1).id: report(1).digest}
+    name = named(two.task, listing).name
+    good = Told(name, HELD, listing).to_bytes()
+    assert Told.from_bytes(good).to_bytes() == good
+    for place in range(0, len(good), 7):
+        damaged = [good[:place]]
+        if not NAME <= place < 2 * NAME:  # what server 0 has committed to, server 1 hears for the first time
+            damaged.append(good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :])
+        for message in damaged:
+            with pytest.raises(ProtocolAborted):
+                second.commit(message)
+    second.commit(good)
+    with pytest.raises(ProtocolAborted, match=r"^reports: another set of them, or other noise, was agreed on before"):
+        second.commit(Told(name, ("c" * 64, HELD[1]), listing).to_bytes())

@@ -1,0 +1,60 @@
+"""Two servers whose stores and ledgers lie on a real PostgreSQL server, end to end."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from federation import GRID, Federation, values
+
+from dpcurves.curves import ThresholdsQuestion
+from dpcurves.ledger import Ledger
+from dpcurves.trust import Owners
+from dpcurves.two_servers import ProtocolAborted
+
+QUESTION = ThresholdsQuestion("x", GRID, (250, 500, 1000))
+
+
+@pytest.fixture
+def pair(tmp_path: Path, new_database: Callable[[], str]) -> Iterator[Federation]:
+    made = Federation(tmp_path)
+    made.stores = [new_database(), new_database()]
+    made.secrets = [{"DPCURVES_LEDGER_KEY": f"{party}a" * 32} for party in (1, 2)]
+    try:
+        yield made
+    finally:
+        made.close_connections()
+        made.end_all()
+
+
+def test_servers_on_postgres_answer_alike_after_they_were_killed_and_charge_once(pair: Federation) -> None:
+    plain, checked = pair.task("plain"), pair.task("checked", owners=Owners.CHECKED)
+    for party in (0, 1):
+        pair.start(party)
+    x = np.asarray(values()["x"])
+    first = {}
+    for task in (plain, checked):
+        for _ in range(2):
+            assert pair.contribute(task, values()).reports == 200
+        assert pair.close(task)[1] == 200
+        first[task.name] = pair.analyst(task).ask(QUESTION)
+        exact = [int((GRID.cell_of(x) < edge).sum()) for edge in (250, 500, 1000)]
+        # Noise at epsilon 10: beyond 12 standard deviations once in far more than a million runs.
+        assert np.all(np.abs(first[task.name].count - exact) <= 12 * first[task.name].error)
+        with pytest.raises(ProtocolAborted, match=r"^reports: the task is closed; it takes no more"):
+            pair.contribute(task, values(seed=2), owner=2)
+    pair.close_connections()
+    for party in (0, 1):
+        pair.end(party, signal.SIGKILL)
+        pair.start(party)
+    for task in (plain, checked):
+        assert (pair.analyst(task, party=1).ask(QUESTION).count == first[task.name].count).all()
+        for store, secret in zip(pair.stores, pair.secrets, strict=True):
+            ledger = Ledger.existing(store, bytes.fromhex(secret["DPCURVES_LEDGER_KEY"]))
+            ledger.verify()
+            assert ledger.statement(task.dataset).spent.digits == "10"
+    for party in (0, 1):
+        assert all("listens at" in line for line in pair.log(party).splitlines())

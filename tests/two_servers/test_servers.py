@@ -1,0 +1,646 @@
+"""Two servers and all who talk to them, end to end: real processes, TLS, one answer for ever, one charge."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import sqlite3
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from federation import CONTRIBUTION, GRID, LONG, Federation, flipped, until, values
+from typer.testing import CliRunner
+
+from dpcurves.cli.app import build
+from dpcurves.curves import QuantileQuestion, RocThresholdsQuestion, Thresholds, ThresholdsQuestion
+from dpcurves.data import Categories
+from dpcurves.laws import Family, Noise
+from dpcurves.ledger import Ledger
+from dpcurves.noise.randomness import Randomness
+from dpcurves.trust import Owners
+from dpcurves.two_servers import ProtocolAborted, Task
+from dpcurves.two_servers.analyst import Analyst
+from dpcurves.two_servers.app import LARGEST_QUESTION
+from dpcurves.two_servers.batch import ID, NAME, Batch, Earlier, Report, packed, unpacked
+from dpcurves.two_servers.channel import trusting
+from dpcurves.two_servers.launch import Aggregator
+from dpcurves.two_servers.messages import Asked
+from dpcurves.two_servers.noise_secret import NoiseSecret
+from dpcurves.two_servers.owner import sealed_reports
+from dpcurves.two_servers.sealing import OVERHEAD
+from dpcurves.two_servers.store import Store
+from dpcurves.two_servers.task_service import encoding_of
+from dpcurves.two_servers.ticket import Role
+
+NAMES = (
+    "open",
+    "counted",
+    "scored",
+    "resent",
+    "halved",
+    "full",
+    "corrected",
+    "crowded",
+    "killed",
+    "checked",
+    "typed",
+    "raced",
+    "raced-checked",
+)
+Damage = Callable[[bytes], bytes]
+X = np.asarray(values()["x"])
+AT = (100, 500, 900, 1000)
+QUESTION = ThresholdsQuestion("x", GRID, AT)
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    """Servers with several tasks; a test has one of its own, or changes nothing."""
+    made = Federation(tmp_path_factory.mktemp("federation"))
+    for name in NAMES:
+        checked = Owners.CHECKED if name.endswith("checked") else Owners.UNCHECKED
+        made.task(name, Categories("late", (0, 1)) if name == "scored" else None, checked)
+    try:
+        for party in (0, 1):
+            made.start(party)
+        made.contribute(made.tasks["counted"], values())
+        made.close(made.tasks["counted"])
+        yield made
+    finally:
+        made.end_all()
+
+
+@pytest.fixture(autouse=True)
+def _connections_end(pair: Federation) -> Iterator[None]:
+    yield
+    pair.close_connections()
+
+
+def exact(edges: tuple[int, ...] = AT) -> list[int]:
+    return [int((GRID.cell_of(X) < edge).sum()) for edge in edges]
+
+
+def is_near(found: Thresholds) -> bool:
+    """Noise at epsilon 10: beyond 12 standard deviations once in far more than a million runs."""
+    return bool(np.all(np.abs(found.count - exact()) <= 12 * np.maximum(found.error, 1)))
+
+
+def post(pair: Federation, task: Task, message: bytes, ticket: str = "analyst-1", party: int = 0) -> bytes:
+    token = pair.token(task, ticket, Role(ticket.partition("-")[0]))
+    path = "answers" if ticket.startswith("analyst") else "reports"
+    return pair.channel(party).post(f"/tasks/{task.hash}/{path}", message, token)
+
+
+def spent(pair: Federation, task: Task, party: int) -> str:
+    return Ledger.existing(pair.store(party)).statement(task.dataset).spent.digits
+
+
+# The whole road
+
+
+def test_both_servers_answer_alike_and_each_charges_once(pair: Federation) -> None:
+    task = pair.tasks["counted"]
+    first = pair.analyst(task).ask(QUESTION)
+    assert is_near(first)
+    assert (pair.analyst(task, party=1).ask(QUESTION).count == first.count).all()
+    again = pair.analyst(task).ask(ThresholdsQuestion("x", GRID, (500, 7)))
+    assert again.count[1] == first.count[1]
+    median = pair.analyst(task).ask(QuantileQuestion("x", GRID, 0.5))
+    assert median.lower < np.quantile(X, 0.5, method="inverted_cdf") <= median.upper
+    assert abs(median.x - np.median(X)) < 0.2
+    assert [spent(pair, task, party) for party in (0, 1)] == ["10", "10"]
+    assert first.privacy.trust.startswith("two servers that do not collude")
+    assert first.privacy.units == 200
+    assert first.error[0] ** 2 == pytest.approx(2 * 10 * Noise(Family.LAPLACE, Fraction(1)).variance)
+
+
+def test_a_roc_curve_of_labelled_reports_shows_no_label_to_a_server(pair: Federation) -> None:
+    task, late = pair.tasks["scored"], (X > 0.5).astype(float)
+    late[:3] = np.nan
+    assert pair.contribute(task, {"x": X, "late": late}).reports == 200
+    assert pair.close(task)[1] == 200
+    roc = pair.analyst(task).ask(RocThresholdsQuestion("late", "x", GRID, (250, 500, 750)))
+    places = np.where(np.isnan(late), 2000, np.nan_to_num(late) * 1000 + GRID.cell_of(X))
+    exact_counts = [int((places < each).sum()) for each in roc.evidence.path.at]
+    assert np.all(np.abs(np.array(roc.evidence.values) - exact_counts) <= 12 * roc.error)
+    assert len(exact_counts) == 8
+    with pytest.raises(ProtocolAborted, match=r"^question: the task counts another column, grid or label"):
+        pair.analyst(task).ask(QUESTION)
+
+
+def test_before_a_task_is_closed_there_are_no_answers_and_after_it_no_reports(pair: Federation) -> None:
+    with pytest.raises(ProtocolAborted, match=r"^task: it is not closed yet"):
+        pair.analyst(pair.tasks["open"]).ask(QUESTION)
+    message = Asked.fresh(pair.tasks["open"], AT).to_json()
+    with pytest.raises(ProtocolAborted, match=r"^task: it is not closed yet"):
+        post(pair, pair.tasks["open"], message)
+    with pytest.raises(ProtocolAborted, match=r"^reports: the task is closed; it takes no more"):
+        pair.contribute(pair.tasks["counted"], values(seed=2), owner=2)
+    with pytest.raises(ProtocolAborted, match=r"^reports: there is none yet"):
+        pair.close(pair.tasks["open"])
+    assert spent(pair, pair.tasks["open"], 0) == "0"
+    assert pair.close(pair.tasks["counted"], party=1) == pair.close(pair.tasks["counted"])
+
+
+def test_the_commands_contribute_close_and_ask(pair: Federation, tmp_path: Path) -> None:
+    task, run = pair.tasks["typed"], CliRunner()
+    document = ["--task", str(pair.folder / "typed.json"), "--ticket"]
+    table = tmp_path / "table.csv"
+    table.write_text("delay\n" + "".join(f"{value}\n" for value in X))
+    owner, coordinator, analyst = (str(pair.file(task, f"{role}-1")) for role in ("owner", "coordinator", "analyst"))
+    for arguments, words in (
+        (["contribute", str(table), *document, owner, "--column", "delay"], "sent: 200 reports, 200 of them new"),
+        (["task", "close", *document, coordinator], "closed: 200 reports reached both servers, from 1 of 3 owners; "),
+        (["ask", "cdf", *document, analyst, "--at", "0.5,1"], "One dishonest owner can shift a count"),
+        (["ask", "cdf", *document, analyst, "--quantile", "0.5"], "0.5 quantile of x"),
+        (["ask", "cdf", *document, analyst, "--curve", "5", "--json", str(tmp_path / "cdf.json")], "written: "),
+        (["task", "show", *document[:2]], task.hash),
+    ):
+        result = run.invoke(build(), arguments)
+        assert (result.exit_code, words in result.stdout) == (0, True), result.output
+    read = Thresholds.from_json((tmp_path / "cdf.json").read_text())
+    assert read.x.tolist() == [0.2, 0.4, 0.6, 0.8, 1.0]
+    for arguments, words in (
+        (["ask", "cdf", *document, owner, "--at", "1"], "ticket: that of an analyst is needed"),
+        (["ask", "roc", *document, analyst], "a ROC curve needs a task with --label"),
+        (["ask", "cdf", *document, analyst], "give one of --at"),
+        (["contribute", str(table), *document, owner], "column: 'x' is not in the data"),
+        (["contribute", str(table), *document, owner, "--label", "y"], "the task counts values without a label"),
+    ):
+        result = run.invoke(build(), arguments)
+        assert (result.exit_code != 0, words in result.stderr) == (True, True), result.output
+        assert "Traceback" not in result.output
+
+
+# Owners
+
+
+def test_the_same_reports_sent_twice_and_an_owner_that_died_on_the_way_count_once(pair: Federation) -> None:
+    task = pair.tasks["resent"]
+    one = pair.contribution(task, values())
+    (first, second), *_ = one.batches()
+    whole = unpacked(first, task.hash, 0, one_size(task))
+    half = whole._replace(reports=whole.reports[:120])
+    post(pair, task, packed(task.hash, 0, half), "owner-1")  # then the owner died: 120 of 200, at one server
+    assert pair.contribute(task, values()).reports == 200
+    assert pair.contribute(task, values()).new == 0
+    assert json.loads(post(pair, task, second, "owner-1", party=1)) == {"new": 0, "known": 200}
+    assert pair.close(task)[1] == 200
+    assert is_near(pair.analyst(task).ask(QUESTION))
+
+
+def test_a_report_that_reached_one_server_only_counts_at_neither(pair: Federation) -> None:
+    task = pair.tasks["halved"]
+    pair.contribute(task, values())
+    (first, second), *_ = pair.contribution(task, {"x": np.zeros(50)}, owner=2).batches()
+    post(pair, task, first, "owner-2")
+    # A report of the same name, whose halves are not of one: the second one is not taken.
+    other = unpacked(second, task.hash, 1, one_size(task))
+    (_, foreign), *_ = pair.contribution(task, {"x": np.ones(50)}, owner=3).batches()
+    assert other.reports[0].id not in {one.id for one in unpacked(foreign, task.hash, 1, one_size(task)).reports}
+    assert pair.close(task, party=1)[1] == 200
+    assert is_near(pair.analyst(task).ask(QUESTION))
+
+
+def test_an_owner_sends_as_many_reports_as_the_task_says(pair: Federation) -> None:
+    task = pair.tasks["full"]
+    with pytest.raises(ProtocolAborted, match=r"^data: 301 records; the task takes 1 to 300 of one owner"):
+        pair.contribute(task, values(301))
+    pair.contribute(task, values(200))
+    # Whoever makes reports of his own under one name is stopped as well.
+    pair.contribute_changed(task, 200, -1)
+    shares = encoding_of(task).shared(np.zeros(150, dtype=np.int64), Randomness.system())
+    more = sealed_reports(task, 0, CONTRIBUTION, ((os.urandom(ID), share) for share, _ in shares))
+    with pytest.raises(ProtocolAborted, match=r"^reports: at most 300 of one owner are taken; 200 are here"):
+        post(pair, task, packed(task.hash, 0, Batch(CONTRIBUTION, Earlier.STAYS, more)), "owner-2")
+    assert json.loads(pair.channel(0).get(f"/tasks/{task.hash}"))["reports"] == 400
+
+
+def test_a_file_that_was_corrected_is_refused_by_both_servers_or_takes_the_place_of_the_first(
+    pair: Federation, tmp_path: Path
+) -> None:
+    """One that is killed while it replaces has its reports at one server, and counts at neither until it is done."""
+    task, run = pair.tasks["corrected"], CliRunner()
+    part, table = {"x": X[:120]}, tmp_path / "part.csv"
+    table.write_text("x\n" + "".join(f"{value}\n" for value in X[:120]))
+    pair.contribute(task, values())
+    pair.contribute(task, {"x": X[:7]}, owner=2)
+    (first, second), *_ = pair.contribution(task, part).batches()
+    for party, message in enumerate((first, second)):
+        with pytest.raises(ProtocolAborted, match=r"^ticket: other records were sent with it before, and one"):
+            post(pair, task, message, "owner-1", party)
+    typed = ["contribute", str(table), "--task", str(pair.folder / f"{task.name}.json"), "--ticket"]
+    refused = run.invoke(build(), [*typed, str(pair.file(task, "owner-1"))])
+    assert (refused.exit_code != 0, "to put these in their place" in refused.stderr) == (True, True), refused.output
+    assert [Store(store).standing(task.hash).reports for store in pair.stores] == [207, 207]
+    # Killed after server 0 took it.
+    (first, _), *_ = pair.contribution(task, part, earlier=Earlier.GIVES_WAY).batches()
+    assert json.loads(post(pair, task, first, "owner-1")) == {"new": 120, "known": 0}
+    kept = [Store(store).shares(task.hash).keys() for store in pair.stores]
+    assert (len(kept[0]), len(kept[1]), len(kept[0] & kept[1])) == (127, 207, 7)
+    for _ in range(2):
+        done = run.invoke(build(), [*typed, str(pair.file(task, "owner-1")), "--earlier", "replace"])
+        assert (done.exit_code, "sent: 120 reports" in done.stdout) == (0, True), done.output
+    with pytest.raises(ProtocolAborted, match=r"^ticket: other records were sent with it before"):
+        pair.contribute(task, values())
+    assert pair.close(task)[1:] == (127, 2)
+    counted = pair.analyst(task).ask(ThresholdsQuestion("x", GRID, (1000,)))
+    assert abs(counted.count[0] - 127) <= 12 * counted.error[0]
+
+
+def test_a_report_that_would_count_more_than_once_is_dropped_by_both_and_counted(pair: Federation) -> None:
+    task = pair.tasks["checked"]
+    pair.contribute(task, values())
+    pair.contribute_changed(task, 5, 2 * 8 * task.bits + 3)  # a weight on the way to every cell
+    assert pair.close(task)[1] == 205
+    analyst = pair.analyst(task)
+    first = analyst.ask(QUESTION)
+    assert analyst.dropped == 5
+    assert is_near(first)
+    assert first.privacy.trust == "two servers that do not collude, owners checked"
+    many = pair.analyst(task, party=1).ask(ThresholdsQuestion("x", GRID, tuple(range(10, 1001, 10))))
+    assert dict(zip(many.x.tolist(), many.count.tolist(), strict=True))[0.5] == first.count[1]
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_a_damaged_store_answers_nothing_instead_of_dropping_an_honest_report(
+    pair: Federation, tmp_path: Path, place: int
+) -> None:
+    """A bit of the public half, or of the seed, in a copy of one server's store."""
+    task, copy = pair.tasks["counted"], tmp_path / "a0.db"
+    shutil.copy(pair.folder / "a0.db.key", tmp_path)
+    with closing(sqlite3.connect(pair.folder / "a0.db")) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+        damage = "SELECT number, share FROM dpcurves_reports WHERE task = ? LIMIT 1"
+        number, share = target.execute(damage, (task.hash,)).fetchone()
+        changed = flipped(share, place)
+        target.execute("UPDATE dpcurves_reports SET share = ? WHERE number = ?", (changed, number))
+        target.commit()
+    desk = Aggregator(0, [task], pair.identities[0], f"sqlite:///{copy}").desks()[task.hash]
+    with pytest.raises(ProtocolAborted, match=r"^store: a share in it was damaged; nothing is answered") as refused:
+        desk.half(Asked.fresh(task, AT).to_json(**of_set(pair, task)))
+    assert refused.value.status == 500
+
+
+def one_size(task: Task) -> int:
+    return encoding_of(task).size + OVERHEAD
+
+
+def batch(pair: Federation, party: int = 0) -> bytes:
+    return next(iter(pair.contribution(pair.tasks["open"], values(20)).batches()))[party]
+
+
+@pytest.mark.parametrize(
+    ("damage", "line"),
+    [
+        (lambda good: good[:-1], "the batch is cut off, or something follows it"),
+        (lambda good: good[:20], "the batch is cut off"),
+        (lambda good: good + b"x", "the batch is cut off, or something follows it"),
+        (lambda good: flipped(good, 0), "this is no batch of format 2"),
+        (lambda good: flipped(good, 4), "this is no batch of format 2"),
+        (lambda good: good[:6] + bytes([2]) + good[7:], "this is no batch of format 2"),
+        (lambda good: flipped(good, 5), "the batch is for another task or server"),
+        (lambda good: flipped(good, 20), "the batch is for another task or server"),
+        (lambda good: flipped(good, 7), "reports of .* bytes are needed"),
+        (lambda good: flipped(good, 50), "report 0 of the batch was changed, or sealed to another server"),
+        (lambda good: flipped(good, 80), "report 0 of the batch was changed, or sealed to another server"),
+        (lambda good: flipped(good, -1), "report 19 of the batch was changed, or sealed to another server"),
+    ],
+)
+def test_a_batch_that_was_changed_on_its_way_is_refused_whole(pair: Federation, damage: Damage, line: str) -> None:
+    with pytest.raises(ProtocolAborted, match=f"^reports: .*{line}"):
+        post(pair, pair.tasks["open"], damage(batch(pair)), "owner-1")
+    assert json.loads(pair.channel(0).get(f"/tasks/{pair.tasks['open'].hash}"))["reports"] == 0
+
+
+def test_a_share_that_was_sealed_to_the_other_server_or_task_is_refused(pair: Federation) -> None:
+    task, size = pair.tasks["open"], one_size(pair.tasks["open"])
+    turned = packed(task.hash, 0, unpacked(batch(pair, 1), task.hash, 1, size))
+    other = next(iter(pair.contribution(pair.tasks["full"], values(20)).batches()))[0]
+    elsewhere = packed(task.hash, 0, unpacked(other, pair.tasks["full"].hash, 0, size))
+    swapped = unpacked(batch(pair), task.hash, 0, size)
+    one, two, *more = swapped.reports
+    renamed = packed(task.hash, 0, swapped._replace(reports=[Report(two.id, one.sealed), *more]))
+    of_other_name = packed(task.hash, 0, swapped._replace(contribution=bytes(NAME)))
+    for message in (turned, elsewhere, renamed, of_other_name):
+        with pytest.raises(ProtocolAborted, match=r"^reports: report 0 of the batch was changed"):
+            post(pair, task, message, "owner-1")
+
+
+# Who may speak
+
+
+def test_every_role_has_its_own_tickets(pair: Federation) -> None:
+    task, channel = pair.tasks["counted"], pair.channel(0)
+    analyst, owner = (
+        pair.token(task, name, role) for name, role in (("analyst-1", Role.ANALYST), ("owner-1", Role.OWNER))
+    )
+    foreign = pair.token(pair.tasks["open"], "analyst-1", Role.ANALYST)
+    asked = Asked.fresh(task, AT).to_json()
+    for path, token, who in (
+        ("answers", owner, "analyst"), ("answers", foreign, "analyst"), ("answers", "", "analyst"),
+        ("reports", analyst, "owner"), ("close", owner, "coordinator"),
+    ):  # fmt: skip
+        with pytest.raises(ProtocolAborted, match=f"^ticket: that of an? {who} of this task is needed"):
+            channel.post(f"/tasks/{task.hash}/{path}", asked, token)
+    for path in ("peer/half", "peer/look", "peer/agree", "peer/close", "peer/prepare", "peer/commit", "peer/outcome"):
+        with pytest.raises(ProtocolAborted, match=r"^peer: the other server of this task alone may ask this"):
+            channel.post(f"/tasks/{task.hash}/{path}", asked, analyst)
+    with pytest.raises(ProtocolAborted, match=r"^task: this server has another task"):
+        channel.get(f"/tasks/{'0' * 64}")
+
+
+def test_a_server_believes_the_other_ones_certificate_alone(pair: Federation) -> None:
+    task = pair.tasks["counted"]
+    asked = Asked.fresh(task, AT)
+    other = pair.channel(0, proving(pair, 1, 0))
+    named = of_set(pair, task)
+    told = other.post(f"/tasks/{task.hash}/peer/half", asked.to_json(**named))
+    assert len(asked.answer(told, "peer").numbers) == len(AT)
+    first, second = Store(pair.store(0)).standing(task.hash).commitments or ("", "")
+    others: list[dict[str, object]] = [
+        {}, {**named, "set": "0" * 64}, {**named, "reports": 199}, {**named, "commitments": [first, first]},
+        {**named, "commitments": [second, first]},
+    ]  # fmt: skip
+    for told_of in others:
+        with pytest.raises(ProtocolAborted, match=r"^reports: the servers agreed on other sets of them"):
+            other.post(f"/tasks/{task.hash}/peer/half", asked.to_json(**told_of))
+    own = pair.channel(0, proving(pair, 0, 0))
+    with pytest.raises(ProtocolAborted, match=r"^server: the connection to .* was lost"):
+        own.post(f"/tasks/{task.hash}/peer/half", asked.to_json())
+    wrong = pair.channel(1, url=pair.url(0))
+    with pytest.raises(ProtocolAborted, match=r"^server: who answers at .* is not the one that the task names"):
+        wrong.get(f"/tasks/{task.hash}")
+
+
+def of_set(pair: Federation, task: Task) -> dict[str, object]:
+    """How a server names the reports that count, and the noise in what is told of them."""
+    return Store(pair.store(0)).standing(task.hash).named
+
+
+def proving(pair: Federation, who: int, whom: int) -> ssl.SSLContext:
+    """What server `who` shows to server `whom`."""
+    context = trusting(pair.identities[whom].public)
+    context.load_cert_chain(pair.identities[who].certificate, pair.identities[who].proof)
+    return context
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"version": 1}, "question: version 2 of the protocol is spoken here"),
+        ({"task": "0" * 64}, "question: it is of another task"),
+        ({"at": []}, "at: a list of 1 to 4096 whole numbers"),
+        ({"at": [1.5]}, "at: a list of 1 to 4096 whole numbers"),
+        ({"at": [True]}, "at: a list of 1 to 4096 whole numbers"),
+        ({"at": [3, 3]}, "at: numbers from 0 to 1000 are needed, each once"),
+        ({"at": [1001]}, "at: numbers from 0 to 1000 are needed, each once"),
+        ({"nonce": ""}, "question: it needs an id and a nonce"),
+        ({"question": "a b"}, "question: it needs an id and a nonce"),
+    ],
+)
+def test_what_is_no_question_of_this_task_is_refused(pair: Federation, changes: dict[str, object], line: str) -> None:
+    task = pair.tasks["counted"]
+    message = json.dumps({**json.loads(Asked.fresh(task, AT).to_json()), **changes}).encode()
+    with pytest.raises(ProtocolAborted, match=f"^{line}"):
+        post(pair, task, message)
+    with pytest.raises(ProtocolAborted, match=r"^question: the message is cut off"):
+        post(pair, task, Asked.fresh(task, AT).to_json()[:-5])
+
+
+def test_a_question_is_short(pair: Federation) -> None:
+    task = pair.tasks["counted"]
+    longest = Asked("0" * 64, "q" * 64, tuple(range(2**53 - 4096, 2**53)), "n" * 64).to_json()
+    assert len(longest) < LARGEST_QUESTION
+    with pytest.raises(ProtocolAborted, match=r"^message: at most 262144 bytes are taken"):
+        post(pair, task, Asked.fresh(task, AT).to_json() + b" " * LARGEST_QUESTION)
+
+
+# Servers that fail
+
+
+def test_a_server_that_is_killed_or_slow_tells_nothing_and_begins_again_with_the_same_answers(pair: Federation) -> None:
+    task = pair.tasks["killed"]
+    pair.contribute(task, values())
+    pair.close(task)
+    first = pair.analyst(task).ask(QUESTION, "mine")
+    # The peer is gone: one clear line.
+    pair.end(1)
+    with pytest.raises(ProtocolAborted, match=r"^peer: nobody answers at "):
+        pair.analyst(task).ask(QUESTION, "other")
+    pair.start(1)
+    assert (pair.analyst(task).ask(QUESTION, "mine").count == first.count).all()
+    # The peer hangs while a question is asked, and the leader is killed: the answer is lost, and comes later.
+    pair.tell(1, signal.SIGSTOP)
+    lost = in_background(lambda: pair.analyst(task).ask(ThresholdsQuestion("x", GRID, (3,)), "late"))
+    pair.end(0)
+    assert isinstance(lost(), ProtocolAborted)
+    pair.start(0, "--patience", "1")
+    with pytest.raises(ProtocolAborted, match=r"^peer: .* gave no answer within 1 seconds"):
+        pair.analyst(task).ask(QUESTION, "slow")
+    pair.tell(1, signal.SIGCONT)
+    assert (pair.analyst(task).ask(QUESTION, "mine").count == first.count).all()
+    assert (pair.analyst(task, party=1).ask(QUESTION, "mine").count == first.count).all()
+    assert [spent(pair, task, party) for party in (0, 1)] == ["10", "10"]
+    for party in (0, 1):
+        Ledger.existing(pair.store(party)).verify()
+
+
+@pytest.mark.parametrize("name", ["raced", "raced-checked"])
+def test_eight_analysts_who_ask_the_same_at_once_hear_the_same_and_it_is_charged_once(
+    pair: Federation, name: str
+) -> None:
+    """Four ask each server; it is their first question, and then another one."""
+    task, start = pair.tasks[name], threading.Barrier(8)
+    pair.contribute(task, values())
+    pair.close(task)
+
+    def ask(analyst: Analyst) -> list[tuple[int, ...]]:
+        heard = []
+        for question in (QUESTION, ThresholdsQuestion("x", GRID, (7, 500))):
+            start.wait(LONG)
+            heard.append(tuple(analyst.ask(question).count.tolist()))
+        return heard
+
+    with ThreadPoolExecutor(8) as crowd:
+        first, *others = crowd.map(ask, [pair.analyst(task, number % 2) for number in range(8)])
+    assert others == [first] * 7
+    assert first[0][1] == first[1][1]
+    for party in (0, 1):
+        ledger = Ledger.existing(pair.store(party))
+        ledger.verify()
+        assert [grant.price.digits for grant in ledger.statement(task.dataset).grants] == ["10"]
+
+
+def test_silent_connections_keep_nobody_out_and_end_at_the_deadline(pair: Federation) -> None:
+    """Server 1 has room for four silent connections and four that it answers; strangers open 40, and owners stop."""
+    task, closed = pair.tasks["crowded"], pair.tasks["counted"]
+    before = pair.analyst(closed).ask(QUESTION)
+    pair.end(1)
+    pair.start(1, "--connections", "8", "--deadline", "3")
+    head = f"POST /tasks/{task.hash}/reports HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n".encode()
+    token = pair.token(task, "owner-1", Role.OWNER)
+    strangers: list[socket.socket] = []
+
+    def crowd() -> None:
+        for said in (None, b"", head, head + b"\r\n" + bytes(7)):  # no handshake, nothing, half a request, no ticket
+            strangers.extend(stranger(pair, 1, said) for _ in range(4))
+
+    crowd()
+    with ThreadPoolExecutor(2) as beside:
+        sending = beside.submit(pair.contribute, task, values())
+        asking = beside.submit(pair.analyst(closed).ask, QUESTION)
+        assert (sending.result().new, (asking.result().count == before.count).all()) == (200, True)
+    crowd()
+    assert pair.close(task)[1] == 200
+    until(lambda: all(has_ended(one) for one in strangers), "the deadline ends the others")
+    # Those with a ticket who stop on the way keep others with a ticket out, but not the other server.
+    slow = [stranger(pair, 1, head + f"Authorization: Bearer {token}\r\n\r\n".encode() + bytes(7)) for _ in range(4)]
+    until(lambda: refusal(pair, task) == "server: it answers as many as it can; ask again later", "there is no room")
+    assert (pair.analyst(closed).ask(QUESTION).count == before.count).all()
+    assert not any(has_ended(one) for one in slow)
+    for one in (*strangers, *slow):
+        one.close()
+    until(lambda: refusal(pair, task).startswith("ticket: that of an owner"), "there is room again")
+    pair.end(1)
+    pair.start(1)
+
+
+def stranger(pair: Federation, party: int, said: bytes | None) -> socket.socket:
+    """A connection on which this is said, and no more; None: not even a handshake."""
+    raw = socket.create_connection(("127.0.0.1", pair.ports[party]), LONG)
+    if said is None:
+        return raw
+    context = trusting(pair.identities[party].public)
+    made = context.wrap_socket(raw, server_hostname="127.0.0.1")
+    made.sendall(said)
+    return made
+
+
+def has_ended(made: socket.socket) -> bool:
+    """Whether the other side has closed it; what it said before does not matter."""
+    made.settimeout(0.01)
+    try:
+        while made.recv(2**14):
+            pass
+    except TimeoutError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def refusal(pair: Federation, task: Task) -> str:
+    """What a server says to somebody without a ticket who comes now."""
+    with pytest.raises(ProtocolAborted) as refused:
+        pair.channel(1).post(f"/tasks/{task.hash}/reports", b"")
+    return str(refused.value)
+
+
+def in_background(work: Callable[[], object]) -> Callable[[], object]:
+    ended: list[object] = []
+
+    def run() -> None:
+        try:
+            ended.append(work())
+        except ProtocolAborted as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    threading.Event().wait(0.5)
+
+    def result() -> object:
+        thread.join(LONG)
+        return ended[0]
+
+    return result
+
+
+def test_halves_of_another_set_or_that_are_none_are_refused(pair: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = pair.tasks["counted"]
+    desk = Aggregator(0, [task], pair.identities[0], pair.store(0)).desks()[task.hash]
+
+    def post(changes: dict[str, object]) -> bytes:
+        asked = Asked.fresh(task, AT)
+
+        def told(path: str, body: bytes, token: str = "") -> bytes:
+            return json.dumps({**json.loads(body), **honest, **changes}).encode()
+
+        monkeypatch.setattr(desk.peer, "post", told)
+        return desk.answer(asked.to_json())
+
+    honest = {**of_set(pair, task), "numbers": [0] * len(AT)}
+    assert json.loads(post({}))["reports"] == 200
+    wrong: list[tuple[dict[str, object], str]] = [
+        ({"set": "0" * 64}, "peer: it answers from another set of reports"),
+        ({"reports": 199}, "peer: it answers from another set of reports"),
+        ({"commitments": ["0" * 64] * 2}, "peer: it answers from another set of reports than this server, or other"),
+        ({"commitments": 7}, "peer: it answers from another set of reports than this server, or other noise"),
+        ({"numbers": [2**64] * len(AT)}, "peer: its half of the answer is none"),
+        ({"numbers": [0]}, "peer: its answer is not of the form"),
+        ({"numbers": [0.5] * len(AT)}, "peer: its answer is not of the form"),
+        ({"version": 1}, "peer: it answered another question"),
+        ({"task": "0" * 64}, "peer: it answered another question"),
+        ({"nonce": "old"}, "peer: it answered another question"),
+    ]
+    for changes, line in wrong:
+        with pytest.raises(ProtocolAborted, match=f"^{line}"):
+            post(changes)
+
+
+def test_no_share_and_no_count_is_ever_logged(pair: Federation) -> None:
+    """Runs last: all that both servers have printed are the lines with which they come up."""
+    for party in (0, 1):
+        lines = pair.log(party).splitlines()
+        assert lines
+        assert all("listens at" in line for line in lines), lines
+
+
+def test_servers_whose_ledgers_have_the_same_key_have_noises_of_their_own(pair: Federation) -> None:
+    """The key of a ledger may come from the environment, and so be that of both servers by mistake."""
+    task, key = pair.tasks["counted"], bytes(range(32))
+    noises = []
+    for party in (0, 1):
+        noise = NoiseSecret.of(pair.identities[party], Ledger.open("sqlite://", key), task, party)
+        noises.append(noise.key_of("0" * 64).noises(task.law(200), range(1, 1001)))
+    assert noises[0] != noises[1]
+
+
+def test_a_release_that_draws_other_noise_answers_nothing_more(
+    pair: Federation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = pair.tasks["counted"]
+    message = Asked.fresh(task, AT).to_json(**of_set(pair, task))
+
+    def half() -> list[int]:
+        server = Aggregator(0, [task], pair.identities[0], pair.store(0)).desks()[task.hash]
+        numbers: list[int] = json.loads(server.half(message))["numbers"]
+        return numbers
+
+    first = half()
+    assert half() == first
+    monkeypatch.setattr("dpcurves.mechanisms.prefixes.keyed_noise.FORMAT", 2)
+    with pytest.raises(
+        ProtocolAborted, match=r"^noise: server 0 has lost the key that it committed to .*, or is of an"
+    ):
+        half()
+    monkeypatch.setattr("dpcurves.two_servers.closing.Closing.require_kept", lambda closing, standing: None)
+    with pytest.raises(ProtocolAborted, match=r"^ledger: it refuses the charge of these reports with this noise"):
+        half()
+
+
+def test_a_server_refuses_a_task_that_names_another_one(pair: Federation, tmp_path: Path) -> None:
+    task = pair.tasks["counted"]
+    with pytest.raises(ProtocolAborted, match=r"^identity: task 'counted' names another server as party 1"):
+        Aggregator(1, [task], pair.identities[0], f"sqlite:///{tmp_path}/a.db").desks()

@@ -1,0 +1,240 @@
+"""The store of one server: whoever writes of a task has locked it first, where databases have several writers."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import pytest
+import sqlalchemy as sql
+from sqlalchemy.dialects import postgresql, sqlite
+
+from dpcurves.two_servers import ProtocolAborted
+from dpcurves.two_servers.batch import Earlier
+from dpcurves.two_servers.report_set import ReportSet
+from dpcurves.two_servers.store import OTHER_CONTRIBUTION, Decision, Frozen, Offer, Store, Stored
+from dpcurves.two_servers.tables import TASKS, Standing, State
+
+TASK = "0" * 64
+REPORT = Stored(b"i" * 16, b"d" * 16, b"w" * 32, b"share")
+COMMITMENTS = "a" * 64, "b" * 64
+
+
+def offer(owner: int, *reports: Stored, digit: str = "1", earlier: Earlier = Earlier.STAYS) -> Offer:
+    return Offer(owner, digit.encode() * 32, earlier, reports)
+
+
+def decided(digit: str, *ids: bytes) -> Decision:
+    return Decision(ReportSet(ids, digit * 64), COMMITMENTS)
+
+
+def asked_of(store: Store, work: Callable[[Store], object]) -> list[sql.Executable]:
+    """What the database is asked by `work`, in order."""
+    asked: list[sql.Executable] = []
+
+    def told(connection: object, element: sql.Executable, *others: object) -> None:
+        asked.append(element)
+
+    engine = store._database.writing
+    sql.event.listen(engine, "before_execute", told)
+    try:
+        work(store)
+    finally:
+        sql.event.remove(engine, "before_execute", told)
+    return asked
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda store: store.add(TASK, 7, offer(1, REPORT)),
+        lambda store: store.give_up(TASK, "1"),
+        lambda store: store.freeze(TASK, "1"),
+        lambda store: store.thaw(TASK, "1"),
+        lambda store: store.decide(TASK, lambda listing: decided("1")),
+        lambda store: store.drop(TASK, bytes(1)),
+    ],
+)
+def test_the_row_of_the_task_is_locked_before_anything_is_read(work: Callable[[Store], object]) -> None:
+    store = Store("sqlite://")
+    store.begin(TASK)
+    first, *_ = asked_of(store, work)
+    assert isinstance(first, sql.Select)
+    assert str(first.compile(dialect=postgresql.dialect())).endswith("FOR UPDATE")  # type: ignore[no-untyped-call]
+    assert "FOR UPDATE" not in str(first.compile(dialect=sqlite.dialect()))
+
+
+def steps_of(store: Store, work: Callable[[Store], object]) -> int:
+    """How many instructions the database's own machine takes for `work`."""
+    taken = 0
+
+    def step() -> None:
+        nonlocal taken
+        taken += 1
+
+    def count(connection: sql.Connection) -> None:
+        raw = connection.connection.dbapi_connection
+        assert isinstance(raw, sqlite3.Connection)
+        raw.set_progress_handler(step, 1)
+
+    sql.event.listen(store._database.writing, "begin", count)
+    try:
+        work(store)
+    finally:
+        sql.event.remove(store._database.writing, "begin", count)
+    return taken
+
+
+def test_neither_an_upload_nor_a_look_takes_longer_the_more_reports_are_stored() -> None:
+    """Stores 6000 reports of six others: half as long again at most is allowed, for the trees of indices are deeper."""
+    store, name = Store("sqlite://"), b"n" * 16
+    store.begin(TASK)
+    before = steps_of(store, lambda store: store.add(TASK, 7, offer(9, REPORT))), steps_of(store, look)
+    for owner in range(6):
+        store.add(TASK, 1000, offer(owner, *(REPORT._replace(id=secrets.token_bytes(16)) for _ in range(1000))))
+    after = steps_of(store, lambda store: store.add(TASK, 7, offer(9, REPORT._replace(id=name)))), steps_of(store, look)
+    assert store.standing(TASK).reports == 6002
+    assert all(0 < late <= 1.5 * early for early, late in zip(before, after, strict=True)), (before, after)
+
+
+def look(store: Store) -> None:
+    assert store.standing(TASK).state is State.OPEN
+
+
+def test_owners_are_those_whose_reports_count() -> None:
+    store = Store("sqlite://")
+    store.begin(TASK)
+    assert store.owners(TASK) == 0
+    ids = [bytes([number]) * 16 for number in range(4)]
+    for number, owner in enumerate((1, 1, 2, 3)):
+        store.add(TASK, 7, offer(owner, REPORT._replace(id=ids[number])))
+    assert store.owners(TASK) == 3
+    store.decide(TASK, lambda listing: decided("1", *ids[:3]))
+    assert store.owners(TASK) == 2
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest) -> Store:
+    """An empty one, of each kind."""
+    made = Store("sqlite://" if request.param == "sqlite" else request.getfixturevalue("new_database")())
+    made.begin(TASK)
+    return made
+
+
+def test_a_report_is_kept_until_the_task_is_frozen_and_again_once_it_thaws(store: Store) -> None:
+    assert [store.add(TASK, 7, offer(1, REPORT)) for _ in range(2)] == [1, 0]
+    for attempt in ("1", "2"):
+        assert store.freeze(TASK, attempt)[1] == {REPORT.id: REPORT.digest}
+    store.thaw(TASK, "1")
+    assert store.standing(TASK) == Standing(State.FROZEN, 1, attempt="2")
+    with pytest.raises(Frozen, match=r"^reports: the task is being closed; if it should stay open, send again in a"):
+        store.add(TASK, 7, offer(1, REPORT))
+    store.thaw(TASK, "2")
+    assert store.add(TASK, 7, offer(1, REPORT._replace(id=b"j" * 16))) == 1
+
+
+def test_nothing_is_decided_under_an_attempt_that_was_given_up(store: Store) -> None:
+    with pytest.raises(ProtocolAborted, match=r"^reports: there is none yet"):
+        store.attempt(TASK, "1")
+    store.add(TASK, 7, offer(1, REPORT))
+    store.attempt(TASK, "1")
+    assert (store.give_up(TASK, "2"), store.standing(TASK).attempt) == (State.OPEN, "1")
+    assert (store.give_up(TASK, "1"), store.standing(TASK).attempt) == (State.OPEN, None)
+    with pytest.raises(ProtocolAborted, match=r"^task: this attempt to close it was given up; close it again"):
+        store.decide(TASK, lambda listing: decided("1", REPORT.id), "1")
+    store.attempt(TASK, "3")
+    store.decide(TASK, lambda listing: decided("1", *listing), "3")
+    assert store.give_up(TASK, "3") is State.CLOSED
+
+
+def test_a_ticket_is_good_for_one_contribution_or_for_the_one_that_takes_its_place(store: Store) -> None:
+    """300 records that are sent again out of 600 would else count twice; and with them whoever is among them."""
+    first, second, third = ([Stored(bytes([turn, one]) * 8, b"d", b"w", b"s") for one in range(3)] for turn in range(3))
+    replaced = partial(offer, digit="2", earlier=Earlier.GIVES_WAY)
+    assert [store.add(TASK, 3, offer(1, *some)) for some in (first[:2], first, first[1:])] == [2, 1, 0]
+    assert store.add(TASK, 3, offer(2, third[0])) == 1
+    for other in (second, second[:1], first):
+        with pytest.raises(ProtocolAborted, match=re.escape(OTHER_CONTRIBUTION)):
+            store.add(TASK, 3, offer(1, *other, digit="2"))
+    assert (store.standing(TASK).reports, store.owners(TASK)) == (4, 2)
+    # In its place, in two parts, one of them twice; the other owner's stay. The first one does not come back unasked.
+    assert [store.add(TASK, 3, replaced(1, *some)) for some in (second[:1], second[:1], second[1:2])] == [1, 0, 1]
+    assert store.shares(TASK).keys() == {second[0].id, second[1].id, third[0].id}
+    assert store.standing(TASK).reports == 3
+    with pytest.raises(ProtocolAborted, match=re.escape(OTHER_CONTRIBUTION)):
+        store.add(TASK, 3, offer(1, *first))
+    assert store.add(TASK, 3, replaced(1, second[2])) == 1
+    with pytest.raises(ProtocolAborted, match=r"^reports: at most 3 of one owner are taken; 3 are here"):
+        store.add(TASK, 3, replaced(1, third[1]))
+    store.freeze(TASK, "1")
+    with pytest.raises(Frozen):
+        store.add(TASK, 3, offer(1, *first, earlier=Earlier.GIVES_WAY))
+    store.decide(TASK, lambda listing: decided("1", *listing))
+    with pytest.raises(ProtocolAborted, match=r"^reports: the task is closed; it takes no more"):
+        store.add(TASK, 3, offer(1, *first, earlier=Earlier.GIVES_WAY))
+    assert len(store.shares(TASK)) == store.standing(TASK).reports == 4
+
+
+def test_reports_that_do_not_count_are_forgotten_when_the_task_is_closed(store: Store) -> None:
+    reports = [Stored(bytes([number]) * 16, b"d" * 16, b"w" * 32, bytes([number])) for number in range(5)]
+    assert store.add(TASK, 3, offer(0, *reports[:3])) == 3
+    with pytest.raises(ProtocolAborted, match=r"^reports: at most 3 of one owner are taken; 3 are here"):
+        store.add(TASK, 3, offer(0, *reports))
+    assert store.add(TASK, 3, offer(1, *reports)) == 2
+    final = decided("1", *(report.id for report in reports[1:4]))
+    for _ in range(2):
+        store.decide(TASK, lambda listing: final)
+    with pytest.raises(ProtocolAborted, match=r"^reports: the task is closed; it takes no more"):
+        store.add(TASK, 3, offer(1, *reports))
+    for other in (decided("2", reports[1].id), final._replace(commitments=("a" * 64, "c" * 64))):
+        with pytest.raises(ProtocolAborted, match=r"^reports: another set of them, or other noise, was agreed on befo"):
+            store.decide(TASK, lambda listing, other=other: other)  # type: ignore[misc]
+    assert store.freeze(TASK, "1")[0] == store.standing(TASK) == (State.CLOSED, 3, "1" * 64, COMMITMENTS, None)
+    assert store.shares(TASK) == {report.id: (report.share, report.whole) for report in reports[1:4]}
+    store.begin(TASK)  # a server that is started again
+    assert store.standing(TASK).reports == 3
+
+
+def test_owners_who_send_at_once_all_arrive_and_none_beyond_the_most(store: Store) -> None:
+    """Eight send 20 reports each, in turns of five, under two tickets that take 60 each; ids differ."""
+    refused = []
+
+    def send(sender: int) -> None:
+        for turn in range(4):
+            names = [bytes([sender, turn, number]) + bytes(13) for number in range(5)]
+            try:
+                store.add(TASK, 60, offer(sender % 2, *(REPORT._replace(id=name) for name in names)))
+            except ProtocolAborted:
+                refused.append(sender)
+
+    with ThreadPoolExecutor(8) as crowd:
+        list(crowd.map(send, range(8)))
+    assert (store.standing(TASK).reports, len(refused)) == (120, 8)
+
+
+def test_marks_of_reports_that_failed_stay_and_are_refused_once_they_were_damaged(store: Store) -> None:
+    assert [store.drop(TASK, bits) for bits in (b"\0\0", b"\1\0", b"\2\200")] == [b"\0\0", b"\1\0", b"\3\200"]
+    kept = marks(store)
+    flips = [kept[:place] + bytes([kept[place] ^ 1]) + kept[place + 1 :] for place in range(len(kept))]
+    for damaged in (*flips, kept[:-1], kept[1:], kept[:2], kept + b"\0", b""):
+        marks(store, damaged)
+        with pytest.raises(ProtocolAborted, match=r"^store: its marks of reports that failed were damaged") as refused:
+            store.drop(TASK, b"\0\0")
+        assert (refused.value.status, marks(store)) == (500, damaged)
+    marks(store, kept)
+    assert store.drop(TASK, b"\0\0") == b"\3\200"
+
+
+def marks(store: Store, written: bytes | None = None) -> bytes:
+    """The marks as they are stored, after others were written if there are some."""
+
+    def work(connection: sql.Connection) -> bytes:
+        if written is not None:
+            connection.execute(sql.update(TASKS), {"dropped": written})
+        return bytes(connection.execute(sql.select(TASKS.c.dropped)).scalar_one())
+
+    return store._database.write(work)

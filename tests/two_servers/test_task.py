@@ -1,0 +1,163 @@
+"""Tasks, tickets and identities: documents that come back the same, and what is refused in one line."""
+
+from __future__ import annotations
+
+import json
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dpcurves.data import Categories, Grid
+from dpcurves.privacy import PrivacyLoss
+from dpcurves.release import UnsupportedQuery
+from dpcurves.trust import Owners
+from dpcurves.two_servers import ProtocolAborted, Server, Task
+from dpcurves.two_servers.identity import Identity, read_server
+from dpcurves.two_servers.launch import Address
+from dpcurves.two_servers.new_task import found
+from dpcurves.two_servers.report_set import common, named, packed, unpacked
+from dpcurves.two_servers.statement import statement
+from dpcurves.two_servers.ticket import Role, Ticket, hash_of
+
+SERVERS = Server("https://a:1", "00" * 32, "pem 0"), Server("https://b:2", "11" * 32, "pem 1")
+PLAIN = Task("t", "x", Grid(0, 1, cells=1000), None, PrivacyLoss.pure("0.5"), 7, SERVERS, {}, "minutes")
+LABELLED = replace(
+    PLAIN,
+    label=Categories("late", (0, 1)),
+    loss=PrivacyLoss.zcdp("0.1"),
+    owners=Owners.CHECKED,
+    grid=Grid.geometric(1, 9, cells=2**40),
+)
+PEOPLE = {Role.OWNER: 2, Role.ANALYST: 1, Role.COORDINATOR: 1}
+
+
+@pytest.mark.parametrize("task", [PLAIN, LABELLED])
+def test_a_document_comes_back_the_same_with_the_same_hash(task: Task) -> None:
+    again = Task.from_json(task.to_json())
+    assert again == replace(task, tokens=dict.fromkeys(Role, ()))
+    assert again.hash == task.hash
+    assert (PLAIN.slots, PLAIN.bits, LABELLED.slots, LABELLED.bits) == (1000, 10, 2**41, 42)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"column": "y"}, {"loss": PrivacyLoss.pure("0.6")}, {"reports_per_owner": 8}, {"owners": Owners.CHECKED},
+        {"servers": SERVERS[::-1]}, {"tokens": {Role.OWNER: ("0" * 64,)}}, {"grid": Grid(0, 1, cells=999)},
+    ],
+)  # fmt: skip
+def test_every_change_gives_another_hash(changes: dict[str, object]) -> None:
+    assert replace(PLAIN, **changes).hash != PLAIN.hash  # type: ignore[arg-type]
+
+
+def test_what_is_no_task_of_this_version_is_refused(tmp_path: Path) -> None:
+    document = json.loads(PLAIN.to_json())
+    for text in ("", "[]", "{}", json.dumps({**document, "servers": []}), json.dumps({**document, "loss": {}})):
+        with pytest.raises(ValueError, match=r"^task: this is no task document|^not enough values"):
+            Task.from_json(text)
+    with pytest.raises(ProtocolAborted, match=r"^task: it is of version 1, this dpcurves speaks 2"):
+        Task.from_json(json.dumps({**document, "version": 1}))
+    with pytest.raises(ProtocolAborted, match=r"^task: .* cannot be read"):
+        Task.read(tmp_path / "none")
+    with pytest.raises(ValueError, match="reports_per_owner: at least 1"):
+        replace(PLAIN, reports_per_owner=0)
+    with pytest.raises(ValueError, match="servers: two different servers are needed"):
+        replace(PLAIN, servers=(SERVERS[0], replace(SERVERS[1], sealing=SERVERS[0].sealing)))
+    with pytest.raises(UnsupportedQuery, match="more noise than shares have room for"):
+        replace(LABELLED, loss=PrivacyLoss.pure("1e-12"))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"unit": "one owner"},
+        {"adjacency": "add-remove"},
+        {"bits": 9},
+        {"more": 1},
+        {"loss": {"epsilon": "0.50", "rho": "9"}},
+        {"reports_per_owner": 7.5},
+        {"reports_per_owner": True},
+    ],
+)
+def test_a_document_says_nothing_but_what_a_server_keeps(changes: dict[str, object]) -> None:
+    document = {**json.loads(PLAIN.to_json()), **changes}
+    with pytest.raises(ProtocolAborted, match=r"^task: the document was changed"):
+        Task.from_json(json.dumps(document, indent=1, sort_keys=True))
+    twice = PLAIN.to_json().replace('"bits": 10,', '"bits": 9,\n "bits": 10,')
+    with pytest.raises(ProtocolAborted, match=r"^task: the document was changed"):
+        Task.from_json(twice)
+    assert Task.from_json(PLAIN.to_json() + "\n").hash == PLAIN.hash
+
+
+def test_tickets_are_secret_and_the_document_holds_their_hashes_alone(tmp_path: Path) -> None:
+    task = found(PLAIN, PEOPLE, tmp_path / "task.json", tmp_path / "tickets")
+    assert Task.read(tmp_path / "task.json") == task
+    names = sorted(file.name for file in (tmp_path / "tickets").iterdir())
+    assert names == ["analyst-1", "coordinator-1", "owner-1", "owner-2"]
+    for file in (tmp_path / "tickets").iterdir():
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        role = Role(file.name.partition("-")[0])
+        ticket = Ticket.read(file, role)
+        number = task.bearers[role, hash_of(ticket.token)]
+        assert (f"{role.value}-{number + 1}", task.tokens[role][number]) == (file.name, hash_of(ticket.token))
+        assert [(role, hash_of(ticket.token)) in task.bearers for role in Role].count(True) == 1
+        assert ticket.token not in (tmp_path / "task.json").read_text()
+        assert ticket.token not in repr(ticket)
+    with pytest.raises(ProtocolAborted, match=r"^ticket: that of an owner is needed, this one is of an analyst"):
+        Ticket.read(tmp_path / "tickets" / "analyst-1", Role.OWNER)
+    with pytest.raises(ProtocolAborted, match=r"^ticket: .* is no ticket"):
+        Ticket.read(tmp_path / "task.json", Role.OWNER)
+    with pytest.raises(ProtocolAborted, match=r"^file: .* is there already; it is not written over"):
+        found(PLAIN, PEOPLE, tmp_path / "task.json", tmp_path / "tickets")
+    with pytest.raises(ProtocolAborted, match=r"^file: .*owner-1' is there already; it is not written over"):
+        found(PLAIN, PEOPLE, tmp_path / "other.json", tmp_path / "tickets")
+    assert not (tmp_path / "other.json").exists()
+    with pytest.raises(ValueError, match="owners, analysts: at least one of each"):
+        found(PLAIN, {**PEOPLE, Role.OWNER: 0}, tmp_path / "other.json", tmp_path / "tickets")
+
+
+def test_an_identity_is_made_once_and_its_keys_are_secret(tmp_path: Path) -> None:
+    made = Identity.found(tmp_path / "a", "https://127.0.0.1:8701")
+    again = Identity.read(tmp_path / "a")
+    assert again.public == made.public == read_server(tmp_path / "a" / "server.json")
+    assert again.sealing.private_bytes_raw() == made.sealing.private_bytes_raw()
+    assert made.sealing.private_bytes_raw().hex() not in (tmp_path / "a" / "server.json").read_text()
+    for name in ("sealing.key", "tls.key"):
+        assert stat.S_IMODE((tmp_path / "a" / name).stat().st_mode) == 0o600
+    with pytest.raises(ProtocolAborted, match="is there already"):
+        Identity.found(tmp_path / "a", "https://127.0.0.1:8701")
+    with pytest.raises(ProtocolAborted, match=r"^identity: .* holds no keys of a server"):
+        Identity.read(tmp_path)
+    for url in ("http://a:1", "https://a", "https://a:1/path", "a:1", "https://a:99999"):
+        with pytest.raises(ProtocolAborted, match=r"^url: https://host:port is needed"):
+            Identity.found(tmp_path / "b", url)
+    for text in ("8701", "a", "a:b", "a:1/x"):
+        with pytest.raises(ProtocolAborted, match=r"^listen: host:port is needed"):
+            Address.parse(text)
+
+
+def test_the_statement_says_what_is_promised_and_what_is_assumed() -> None:
+    text = "\n".join(statement(PLAIN))
+    for words in ("epsilon 0.5 for each report", "at most 7: it loses at most epsilon 3.5 as a whole", PLAIN.hash,
+                  "do not collude", "One dishonest owner can shift a count arbitrarily", "replace-one"):  # fmt: skip
+        assert words in text
+    text = "\n".join(statement(LABELLED))
+    assert "rho 0.1 for each report" in text
+    assert "it loses at most rho 4.9 as a whole" in text
+    assert "a report counts once, or is dropped" in text
+
+
+def test_reports_count_that_both_servers_have_with_the_same_public_half() -> None:
+    ids = [bytes([number]) * 16 for number in range(5)]
+    ours = {ids[0]: b"a" * 16, ids[3]: b"d" * 16, ids[1]: b"b" * 16}
+    theirs = {ids[1]: b"x" * 16, ids[3]: b"d" * 16, ids[0]: b"a" * 16, ids[4]: b"e" * 16}
+    agreed = common("0" * 64, ours, theirs)
+    assert agreed == common("0" * 64, theirs, ours) == named("0" * 64, {ids[3]: b"d" * 16, ids[0]: b"a" * 16})
+    assert agreed.ids == (ids[0], ids[3])
+    assert agreed.name != common("1" * 64, ours, theirs).name
+    assert unpacked(packed(ours)) == ours
+    for message in (b"", packed(ours)[:-1], packed(ours) + b"0", packed(ours)[:4] + packed(ours)[4:36] * 3):
+        with pytest.raises(ProtocolAborted, match=r"^peer: its listing"):
+            unpacked(message)

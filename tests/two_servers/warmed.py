@@ -1,0 +1,21 @@
+"""What all processes of these tests need, imported and compiled once: each of them begins as a copy of that."""
+
+from __future__ import annotations
+
+import dpcurves.cli.app
+import dpcurves.display
+import dpcurves.records
+import dpcurves.two_servers.analyst
+import dpcurves.two_servers.app
+import dpcurves.two_servers.launch
+import dpcurves.two_servers.owner
+from dpcurves.crypto import engine_of_task
+from dpcurves.trust.shared_records import CheckedEncoding, Encoding
+
+dpcurves.two_servers.app.create_app({})
+dpcurves.cli.app.build()
+
+__all__ = ["dpcurves"]
+
+for kind in (Encoding, CheckedEncoding):
+    kind(1000, engine_of_task(b"task of the tests")).warm()
