@@ -40,7 +40,7 @@ from dpcurves.histograms import (
     UniformEstimator,
     UniformGridEstimator,
 )
-from dpcurves.laws.noise_law import NoisySums
+from dpcurves.laws import NoisySums
 from dpcurves.mechanisms import AUTO, ExponentialPartition, Haar, Mechanism, NoisyBuckets, Tree
 from dpcurves.mechanisms.selection.deviation import window_deviations
 from dpcurves.noise.randomness import Randomness

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.laws import Family, IntervalSums, Level, Noise, least_squares
-from dpcurves.postprocess import monotone_prefixes, noise_draws, shrunken
-from dpcurves.postprocess.inference.simulate import raw_noise
+from dpcurves.postprocess import monotone_prefixes, shrunken
 
 Counts = NDArray[np.int64]
 
@@ -33,7 +32,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def draws(law: IntervalSums, generator: np.random.Generator) -> None:
-    for _ in noise_draws(law, 1, 1000, generator):
+    for _ in law.simulate(1, 1000, generator):
         pass
 
 
@@ -84,7 +83,7 @@ def _errors(law: IntervalSums, truth: Counts, releases: int, generator: np.rando
     sums = np.concatenate([np.add.reduceat(truth, np.asarray(level.starts)) for level in law.levels])
     found = np.zeros((2, 3))
     for _ in range(releases):
-        values = sums.astype(np.int64) + raw_noise(law, 1, generator)[0].astype(np.int64)
+        values = sums.astype(np.int64) + law.raw_noise(1, generator)[0].astype(np.int64)
         for i, cells in enumerate((least_squares(law, values, total).cells, shrunken(law, values, total))):
             error = monotone_prefixes(cells, total)[0, 1:] - exact
             found[i] += np.max(np.abs(error)), np.mean(np.abs(error)), np.mean(error**2)

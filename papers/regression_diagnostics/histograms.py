@@ -20,7 +20,7 @@ from dpcurves.histograms import (
     TableEstimator,
     UniformEstimator,
 )
-from dpcurves.laws.noise_law import NoisySums
+from dpcurves.laws import NoisySums
 from dpcurves.mechanisms import AUTO, Haar, Mechanism, NoisyBuckets, Tree
 from dpcurves.noise.randomness import Randomness
 from dpcurves.postprocess import shrunken_estimate, unbiased

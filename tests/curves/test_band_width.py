@@ -13,9 +13,8 @@ from by_hand import answer
 from numpy.typing import NDArray
 
 from dpcurves.curves import CDF, CdfQuestion
-from dpcurves.curves.turns import prefixes
 from dpcurves.data import Categories, Grid
-from dpcurves.postprocess import prefix_noise
+from dpcurves.laws import NoisySums
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Hint
 
@@ -78,11 +77,14 @@ def test_bands_of_whole_years_hold_at_least_as_often_as_they_say() -> None:
 def test_noise_of_one_law_is_simulated_once_for_all_categories(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[int] = []
 
-    def counted(*arguments: object) -> Values:
-        drawn.append(1)
-        return prefix_noise(*arguments)  # type: ignore[arg-type]
+    simulated = NoisySums.simulated_prefixes
 
-    monkeypatch.setattr(prefixes, "prefix_noise", counted)
+    def counted(law: NoisySums, total: int | None, draws: int, generator: np.random.Generator) -> Values:
+        drawn.append(1)
+        found: Values = simulated(law, total, draws, generator)
+        return found
+
+    monkeypatch.setattr(NoisySums, "simulated_prefixes", counted)
     question = CdfQuestion("x", Grid(0, 1, cells=37), by=Categories("group", ("a", "b", "c")))
     columns = {"x": CONTINUOUS, "group": np.resize(["a", "b", "c"], len(CONTINUOUS))}
     curves = answer(question, columns, LOSS, AddRemove(EACH_RECORD), seed=1)

@@ -9,7 +9,6 @@ import pytest
 from tiny_tables import counts, cuts, sums
 
 from dpcurves.laws import Family, IntervalSums, Noise
-from dpcurves.laws.prefix_error import mean_prefix_variance
 from dpcurves.mechanisms import Flat
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import Read
@@ -38,7 +37,7 @@ def test_the_error_of_cells_is_that_of_one_cell_and_of_prefixes_that_of_least_sq
     assert Flat().plan(sums(2, 5, 1), PURE, WHO).error == pytest.approx(sqrt(cell))
     prefixes = Flat().plan(counts(2, 5), PURE, WHO)
     assert isinstance(prefixes.law, IntervalSums)
-    assert prefixes.error**2 == pytest.approx(mean_prefix_variance(prefixes.law, total_is_public=False))
+    assert prefixes.error**2 == pytest.approx(prefixes.law.mean_prefix_variance(total_is_public=False))
 
 
 def test_a_public_total_lowers_the_error_of_prefixes() -> None:

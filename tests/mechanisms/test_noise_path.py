@@ -320,7 +320,7 @@ def test_what_is_no_count_of_prefixes_is_refused() -> None:
     with pytest.raises(UnsupportedQuery, match="more noise than can be drawn"):
         LazyTree().plan(query(2**32), PrivacyLoss.pure(Fraction(1, 2**55)), PUBLIC)
     plan = AUTO.plan(counts(1, 4), ONE, PUBLIC)
-    with pytest.raises(TypeError, match="noise paths"):
+    with pytest.raises(TypeError, match="PathSums is needed"):
         LazyTree().look(Counts([0] * 5), plan, FleetingMemory(), Randomness.system())
 
 

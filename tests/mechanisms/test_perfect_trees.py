@@ -10,7 +10,6 @@ import pytest
 from scipy.optimize import minimize
 
 from dpcurves.laws import Family, IntervalSums, Level, Noise
-from dpcurves.laws.prefix_error import prefix_variances
 from dpcurves.mechanisms.sums.uniform_tree_error import PerfectTrees
 
 WHOLE = 10**6  # noise so large that its being discrete does not matter
@@ -37,7 +36,7 @@ def test_errors_equal_the_exact_recursion_where_all_nodes_are_alike(power: int, 
             for wide, share in zip(perfect.widths[0], parts, strict=True)
         )
         law = IntervalSums(rows, cells, levels, Noise(family, Fraction(WHOLE)))
-        exact = prefix_variances(law, total_is_public)[0, :-1].mean() / unit
+        exact = law.prefix_variances(total_is_public)[0, :-1].mean() / unit
         assert perfect.errors(np.array([parts]))[0] == pytest.approx(exact, rel=1e-5)
 
 
@@ -47,7 +46,7 @@ def test_a_last_node_that_is_cut_off_is_predicted_closely() -> None:
     noises = [Noise(Family.LAPLACE, Fraction(WHOLE * 2)) for _ in range(2)]
     levels = (Level(range(0, 95, 10), noises[0]), Level(range(95), noises[1]))
     law = IntervalSums(1, 95, levels, Noise(Family.LAPLACE, Fraction(WHOLE)))
-    exact = prefix_variances(law, total_is_public=True)[0, :-1].mean() / (2 * WHOLE**2)
+    exact = law.prefix_variances(total_is_public=True)[0, :-1].mean() / (2 * WHOLE**2)
     assert perfect.errors(np.array([[0.5, 0.5]]))[0] == pytest.approx(exact, rel=0.03)
 
 

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
 from dpcurves.data import Axis, Grid
-from dpcurves.laws import Family, HaarTensorSums, Noise
+from dpcurves.laws import Family, HaarTensorSums, Noise, wavelet_estimate
 from dpcurves.laws.haar_tensor_sums import bands
 from dpcurves.mechanisms import AUTO, Privelet
 from dpcurves.mechanisms.sums.privelet import AxisPrices, exact_values, largest_prices, noise_of_values
 from dpcurves.noise.randomness import Randomness
-from dpcurves.postprocess import wavelet_estimate
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import WaveletQuery
 from dpcurves.release import Plan, UnsupportedQuery
@@ -176,7 +175,7 @@ def test_what_it_cannot_do_is_refused() -> None:
         Privelet().plan(counts(1, 8), PURE, ALONE)
     with pytest.raises(UnsupportedQuery, match="loss above zero"):
         Privelet().plan(asked((2, 2)), PURE * Fraction(0), ALONE)
-    with pytest.raises(TypeError, match="wavelets"):
+    with pytest.raises(TypeError, match="HaarTensorSums is needed"):
         Privelet().run(np.zeros(5, dtype=np.int64), AUTO.plan(counts(1, 4), PURE, ALONE), Randomness.from_seed(1))
     axis = (Axis("x", Grid(0, 1, cells=4)),)
     for order, sides in ((range(4), (3,)), ((0, 0), (2,)), ((0, 4), (1, 2)), (range(4), ()), (range(0), (0, 2))):

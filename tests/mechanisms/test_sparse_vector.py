@@ -300,7 +300,7 @@ def test_what_compares_nothing_is_refused() -> None:
             SparseVector().plan(query, loss, who)
     with pytest.raises(UnsupportedQuery, match="above zero"):
         law_of(comparisons_of(above(GENERAL, 1)), PrivacyLoss.zcdp("1e-30"), who)
-    with pytest.raises(TypeError, match="sparse vector"):
+    with pytest.raises(TypeError, match="ThresholdAnswers is needed"):
         SparseVector().run(np.zeros(4, dtype=np.int64), AUTO.plan(counts(1, 3), PURE, who), Randomness.from_seed(1))
 
 

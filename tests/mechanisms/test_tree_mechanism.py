@@ -9,7 +9,6 @@ import pytest
 from tiny_tables import counts, sums
 
 from dpcurves.laws import Family, IntervalSums
-from dpcurves.laws.prefix_error import prefix_variances
 from dpcurves.mechanisms import Flat, Tree
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
@@ -77,7 +76,7 @@ def test_least_squares_on_what_run_releases_has_the_promised_error_at_four_sigma
     randomness, empty = Randomness.from_seed(9), np.zeros(9, dtype=np.int64)
     draws = np.array([Tree().run(empty, plan, randomness) for _ in range(400)]) / np.sqrt(noises)
     cells = np.linalg.lstsq(design, draws.T, rcond=None)[0].T
-    found = np.cumsum(cells, axis=1)[:, 3].var() / prefix_variances(law, total_is_public=True)[0, 4]
+    found = np.cumsum(cells, axis=1)[:, 3].var() / law.prefix_variances(total_is_public=True)[0, 4]
     assert abs(found - 1) < 4 * np.sqrt(2 / 400)
 
 

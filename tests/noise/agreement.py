@@ -13,7 +13,7 @@ RARE = 8
 
 
 def follows(draws: NDArray[np.int64], weight: Callable[[int], float], reach: int) -> bool:
-    """Whether integers agree with a law proportional to `weight`, which beyond `per_record_sensitivity` has hardly any."""
+    """Whether integers agree with a law proportional to `weight`, which beyond `reach` has hardly any."""
     support = range(-reach, reach + 1)
     weights = np.array([weight(z) for z in support])
     counts = np.bincount(np.clip(draws, -reach, reach) + reach, minlength=weights.size)

@@ -11,18 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpcurves.laws import Family, IntervalSums, Level, Noise, least_squares, measured_edges
+from dpcurves.laws import Family, IntervalSums, Level, Noise, least_squares
 from dpcurves.postprocess import (
     counts_to_prefixes,
     dvoretzky,
     interval,
     monotone_hull,
     population_band,
-    prefix_noise,
     simultaneous_band,
     upper_quantile,
 )
-from dpcurves.postprocess.inference.simulate import raw_noise
 
 TRUTH = np.array([3, 0, 0, 14, 20, 31, 0, 2, 2, 8, 0, 20])
 TOTAL = int(TRUTH.sum())
@@ -37,12 +35,12 @@ def curve_of(law: IntervalSums, values: NDArray[np.int64]) -> NDArray[np.float64
 
 
 def deviations_of(law: IntervalSums, draws: int) -> NDArray[np.float64]:
-    return prefix_noise(law, TOTAL, draws, np.random.default_rng(2)) / TOTAL
+    return law.simulated_prefixes(TOTAL, draws, np.random.default_rng(2)) / TOTAL
 
 
 def releases_of(law: IntervalSums) -> NDArray[np.int64]:
     exact = np.concatenate([np.add.reduceat(TRUTH, np.asarray(level.starts)) for level in law.levels])
-    return exact + raw_noise(law, RELEASES, np.random.default_rng(3)).astype(np.int64)
+    return exact + law.raw_noise(RELEASES, np.random.default_rng(3)).astype(np.int64)
 
 
 @pytest.mark.parametrize("law", [FINE, MERGED])
@@ -51,7 +49,7 @@ def test_a_band_holds_the_whole_curve_as_often_as_it_says(law: IntervalSums, lev
     exact = counts_to_prefixes(TRUTH[None].astype(np.float64))[0] / TOTAL
     deviations, held = deviations_of(law, 999), 0
     for values in releases_of(law):
-        lower, upper = simultaneous_band(curve_of(law, values), deviations, level, measured_edges(law))
+        lower, upper = simultaneous_band(curve_of(law, values), deviations, level, law.measured_edges)
         held += bool(np.all((lower <= exact + 1e-9) & (exact <= upper + 1e-9)))
     assert held / RELEASES >= level - 4 * sqrt(level * (1 - level) / RELEASES)
 
@@ -78,7 +76,7 @@ def test_without_any_noise_the_band_is_the_curve() -> None:
 
 
 def test_edges_inside_merged_cells_span_both_neighbours() -> None:
-    known = measured_edges(MERGED)
+    known = MERGED.measured_edges
     lower, upper = simultaneous_band(curve_of(MERGED, releases_of(MERGED)[0]), deviations_of(MERGED, 99), 0.9, known)
     for start in range(0, 12, 3):
         assert np.all(lower[start + 1 : start + 3] == lower[start])

@@ -13,12 +13,10 @@ from plain_splits import plain_estimate
 from dpcurves.curves.turns.refinement import first_look
 from dpcurves.laws import Family, IntervalSums, Level, Noise
 from dpcurves.laws.least_squares import least_squares
-from dpcurves.laws.prefix_error import prefix_variances
 from dpcurves.postprocess.estimation.binary_tree import WHOLE
 from dpcurves.postprocess.estimation.dyadic import Dyadic
 from dpcurves.postprocess.estimation.empirical_bayes import Splits, estimate, least_squares_total, reestimate
 from dpcurves.postprocess.estimation.measurements import Measurements, gather
-from dpcurves.postprocess.inference.simulate import raw_noise
 
 Layout = Callable[[int], Dyadic]
 LAYOUTS = [Dyadic.plain, Dyadic.ends_apart]
@@ -34,7 +32,7 @@ def look(layout: Dyadic, noise: Noise, depths: tuple[int, ...] | None = None) ->
 
 def released(law: IntervalSums, truth: Counts, seed: int) -> Counts:
     sums = [np.add.reduceat(truth, np.asarray(level.starts)) for level in law.levels]
-    noise = raw_noise(law, 1, np.random.default_rng(seed))[0]
+    noise = law.raw_noise(1, np.random.default_rng(seed))[0]
     values: Counts = np.concatenate(sums) + noise.astype(np.int64)
     return values
 
@@ -122,7 +120,7 @@ def test_a_total_is_that_of_least_squares() -> None:
     expected = least_squares(law, values, None).cells.sum()
     found, precision = least_squares_total(gather(layout, [(law, values)]))
     assert found == pytest.approx(expected)
-    assert 1 / precision == pytest.approx(prefix_variances(law, total_is_public=False)[0, -1])
+    assert 1 / precision == pytest.approx(law.prefix_variances(total_is_public=False)[0, -1])
     assert least_squares_total(Measurements.nothing(layout)) == (0, 0)
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from dpcurves.laws import Family, Noise
+from dpcurves.laws.noise import draw
 from dpcurves.postprocess import GroupNoise, Groups, hosmer_lemeshow, simulated_p_value
-from dpcurves.postprocess.inference.simulate import draw
 
 FloatArray = NDArray[np.float64]
 EDGES = np.array([0.0, 0.1, 0.3, 0.35, 0.6, 1.0])

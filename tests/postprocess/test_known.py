@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from dpcurves.laws import Family, IntervalSums, Level, Noise
+from dpcurves.laws.noise import LAPLACE_EXCESS
 from dpcurves.postprocess.estimation.dyadic import Dyadic
-from dpcurves.postprocess.estimation.measurements import LAPLACE_EXCESS, Measurements, gather
+from dpcurves.postprocess.estimation.measurements import Measurements, gather
 
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(5)), Noise(Family.GAUSSIAN, Fraction(9))
 

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcurves.laws import Family, IntervalSums, Level, Noise, least_squares, least_squares_batch
-from dpcurves.laws.prefix_error import prefix_variances
 from dpcurves.postprocess import counts_to_prefixes
 
 
@@ -45,7 +44,7 @@ def test_the_covariance_is_that_of_the_best_linear_unbiased_estimate(law: Interv
 def test_prefixes_have_the_variances_that_plans_promise(law: IntervalSums, total: int | None) -> None:
     cells, _ = least_squares_batch(law, np.eye(law.size), None if total is None else 0)
     ours = (counts_to_prefixes(cells) ** 2 * value_variances(law)[:, None, None]).sum(axis=0)
-    promised = prefix_variances(law, total is not None)
+    promised = law.prefix_variances(total is not None)
     np.testing.assert_allclose(ours, promised, rtol=1e-7, atol=1e-9 * value_variances(law).max())
 
 

@@ -12,9 +12,8 @@ from dense_sums import Law, dense_sums, design, random_contrasts, random_laws, v
 from numpy.typing import NDArray
 
 from dpcurves.laws import Family, HaarSums, IntervalSums, Level, Noise, ToeplitzSums, least_squares
-from dpcurves.laws.prefix_error import mean_prefix_variance, prefix_variances
-from dpcurves.postprocess import counts_to_prefixes, noise_draws, shrunken_estimate, unbiased
-from dpcurves.postprocess.estimation.reconstruction import smoothed, unbiased_batch
+from dpcurves.postprocess import counts_to_prefixes, shrunken_estimate, unbiased
+from dpcurves.postprocess.estimation.reconstruction import smoothed
 
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(7, 2)), Noise(Family.GAUSSIAN, Fraction(9, 2))
 HAAR = HaarSums(2, 7, 1, LAPLACE, (LAPLACE, GAUSSIAN, LAPLACE), GAUSSIAN)
@@ -42,7 +41,7 @@ def test_readings_are_what_dense_matrices_give(total: int | None) -> None:
 @pytest.mark.parametrize("total", [None, 0])
 def test_the_covariance_is_that_of_the_best_linear_unbiased_estimate(total: int | None) -> None:
     for law in random_laws():
-        cells, _ = unbiased_batch(law, np.eye(law.size), total)
+        cells, _ = law.reconstruct(np.eye(law.size), total)
         columns, variances = cells.reshape(law.size, -1), value_variances(law)
         dense = dense_sums(law, np.zeros(law.size), total).covariance[: columns.shape[1], : columns.shape[1]]
         ours = columns.T @ (columns * variances[:, None])
@@ -56,18 +55,18 @@ def test_prefixes_have_the_variances_that_plans_promise(total: int | None) -> No
             continue
         dense = dense_sums(law, np.zeros(law.size), total).covariance[:-1, :-1]
         row = dense[-law.cells :, -law.cells :].cumsum(axis=0).cumsum(axis=1).diagonal()
-        promised = prefix_variances(law, total is not None)
+        promised = law.prefix_variances(total is not None)
         for each in promised:
             expected = np.append(0, row)
             np.testing.assert_allclose(each, expected, rtol=1e-7, atol=1e-8 * expected.max(), err_msg=str(law))
         inner = promised[:, 1:-1] if law.cells > 1 else promised[:, 1:]
-        assert mean_prefix_variance(law, total is not None) == pytest.approx(inner.mean(), abs=1e-12)
+        assert law.mean_prefix_variance(total is not None) == pytest.approx(inner.mean(), abs=1e-12)
 
 
 def test_where_missing_records_were_not_counted_a_public_total_promises_nothing() -> None:
     for law in random_laws():
         if law.missing is None:
-            assert np.array_equal(prefix_variances(law, True), prefix_variances(law, False))
+            assert np.array_equal(law.prefix_variances(True), law.prefix_variances(False))
 
 
 def test_exact_values_are_read_without_bias() -> None:
@@ -87,7 +86,7 @@ def test_a_public_total_is_met() -> None:
 def test_a_batch_is_its_releases_one_by_one() -> None:
     for law in random_laws()[::7]:
         values = np.arange(6 * law.size).reshape(2, 3, law.size)
-        cells, missing = unbiased_batch(law, values.astype(np.float64), 70)
+        cells, missing = law.reconstruct(values.astype(np.float64), 70)
         assert cells.shape == (2, 3, law.rows, law.cells)
         assert missing.shape == (2, 3)
         one = unbiased(law, values[1, 2], 70)
@@ -104,7 +103,7 @@ def test_without_its_total_a_row_is_what_is_not_missing() -> None:
         estimate = unbiased(bare, values, 400)
         assert estimate.missing == values[-1]
         assert estimate.cells.sum() == pytest.approx(400 - values[-1])
-        assert prefix_variances(bare, total_is_public=True)[0, -1] == pytest.approx(law.missing.variance)
+        assert bare.prefix_variances(total_is_public=True)[0, -1] == pytest.approx(law.missing.variance)
 
 
 def test_without_anything_that_tells_a_total_nothing_can_be_read() -> None:
@@ -112,7 +111,7 @@ def test_without_anything_that_tells_a_total_nothing_can_be_read() -> None:
         with pytest.raises(ValueError, match="without totals"):
             unbiased(law, [0] * law.size, total)
         with pytest.raises(ValueError, match="without totals"):
-            prefix_variances(law, total_is_public=total is not None)
+            law.prefix_variances(total_is_public=total is not None)
 
 
 def test_values_that_do_not_fit_the_law_are_refused() -> None:
@@ -174,7 +173,7 @@ def test_an_even_split_of_a_node_that_is_cut_off_is_by_its_cells() -> None:
 def test_simulated_errors_have_the_covariance_of_the_estimate(law: Law, total: int | None) -> None:
     """False alarm rate 6.4e-5 for each of about 100 entries: 4 sigma."""
     draws = 20_000
-    chunks = list(noise_draws(law, total, draws, np.random.default_rng(8)))
+    chunks = list(law.simulate(total, draws, np.random.default_rng(8)))
     cells = np.concatenate([chunk.reshape(len(chunk), -1) for chunk, _ in chunks])
     columns = np.column_stack([cells, np.concatenate([part for _, part in chunks])])
     exact = dense_sums(law, np.zeros(law.size), None if total is None else 0).covariance
@@ -184,9 +183,9 @@ def test_simulated_errors_have_the_covariance_of_the_estimate(law: Law, total: i
 
 @pytest.mark.parametrize("law", [HAAR, ROOT])
 def test_simulated_prefixes_agree_with_the_variances_that_plans_promise(law: Law) -> None:
-    ((cells, _),) = noise_draws(law, 100, 20_000, np.random.default_rng(9))
+    ((cells, _),) = law.simulate(100, 20_000, np.random.default_rng(9))
     found = np.mean(counts_to_prefixes(cells) ** 2, axis=0)
-    np.testing.assert_allclose(found, prefix_variances(law, True), rtol=4 * sqrt(5 / 20_000), atol=1e-9)
+    np.testing.assert_allclose(found, law.prefix_variances(True), rtol=4 * sqrt(5 / 20_000), atol=1e-9)
 
 
 def test_long_rows_are_read_to_the_rounding_of_doubles() -> None:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from dpcurves.laws import Family, IntervalSums, Level, Noise, least_squares
 from dpcurves.postprocess import monotone_prefixes, shrunken
-from dpcurves.postprocess.inference.simulate import raw_noise
 
 CELLS = 1024
 FloatArray = NDArray[np.float64]
@@ -25,7 +24,7 @@ def tree(widths: tuple[int, ...], epsilon: Fraction) -> IntervalSums:
 
 def released(law: IntervalSums, truth: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
     sums = [np.add.reduceat(truth, np.asarray(level.starts)) for level in law.levels]
-    values: NDArray[np.int64] = np.concatenate(sums) + raw_noise(law, 1, generator)[0].astype(np.int64)
+    values: NDArray[np.int64] = np.concatenate(sums) + law.raw_noise(1, generator)[0].astype(np.int64)
     return values
 
 

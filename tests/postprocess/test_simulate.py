@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from scipy.stats import chi2, norm
 
 from dpcurves.laws import Family, IntervalSums, Level, Noise
-from dpcurves.laws.prefix_error import prefix_variances
-from dpcurves.postprocess import counts_to_prefixes, noise_by_source, noise_draws, prefix_noise, unbiased_batch
-from dpcurves.postprocess.inference import simulate as simulation
-from dpcurves.postprocess.inference.simulate import WIDE_GAUSSIAN, WIDE_LAPLACE, draw, of_intervals, raw_noise
+from dpcurves.laws import law as simulation
+from dpcurves.laws.noise import WIDE_GAUSSIAN, WIDE_LAPLACE, draw
+from dpcurves.postprocess import counts_to_prefixes
 
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(7, 2)), Noise(Family.GAUSSIAN, Fraction(9, 2))
 TREE = IntervalSums(2, 7, (Level((0, 4), LAPLACE), Level((0, 2, 4, 6), GAUSSIAN), Level(range(7), LAPLACE)), LAPLACE)
@@ -69,7 +68,7 @@ def test_noise_too_small_to_see_is_none(family: Family) -> None:
 @pytest.mark.parametrize("law", [TREE, MERGED])
 @pytest.mark.parametrize("total", [None, 100])
 def test_errors_have_the_covariance_of_least_squares(law: IntervalSums, total: int | None) -> None:
-    chunks = list(noise_draws(law, total, 40_000, np.random.default_rng(8)))
+    chunks = list(law.simulate(total, 40_000, np.random.default_rng(8)))
     cells = np.concatenate([chunk.reshape(len(chunk), -1) for chunk, _ in chunks])
     missing = np.concatenate([part for _, part in chunks])
     draws = np.column_stack([cells, missing]) if law.missing is not None else cells
@@ -80,33 +79,33 @@ def test_errors_have_the_covariance_of_least_squares(law: IntervalSums, total: i
 
 
 def test_simulated_prefixes_agree_with_the_variances_that_plans_promise() -> None:
-    ((cells, _),) = noise_draws(TREE, 100, 40_000, np.random.default_rng(9))
+    ((cells, _),) = TREE.simulate(100, 40_000, np.random.default_rng(9))
     found = np.mean(counts_to_prefixes(cells) ** 2, axis=0)
-    promised = prefix_variances(TREE, total_is_public=True)
+    promised = TREE.prefix_variances(total_is_public=True)
     np.testing.assert_allclose(found, promised, rtol=4 * sqrt(5 / 40_000), atol=1e-9)
 
 
 def test_a_public_total_leaves_no_error_in_the_sum() -> None:
-    ((cells, missing),) = noise_draws(TREE, 100, 50, np.random.default_rng(10))
+    ((cells, missing),) = TREE.simulate(100, 50, np.random.default_rng(10))
     np.testing.assert_allclose(cells.sum(axis=(1, 2)) + missing, 0, atol=1e-9)
 
 
 def test_draws_come_in_chunks_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulation, "VALUES_AT_ONCE", 10 * TREE.size)
-    sizes = [len(missing) for _, missing in noise_draws(TREE, None, 25, np.random.default_rng(11))]
+    sizes = [len(missing) for _, missing in TREE.simulate(None, 25, np.random.default_rng(11))]
     assert sizes == [10, 10, 5]
 
 
 def test_a_seed_draws_the_same_again() -> None:
-    one, other = (next(noise_draws(TREE, None, 5, np.random.default_rng(12)))[0] for _ in range(2))
+    one, other = (next(TREE.simulate(None, 5, np.random.default_rng(12)))[0] for _ in range(2))
     np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("law", [TREE, MERGED])
 @pytest.mark.parametrize("total", [None, 100])
 def test_what_each_value_does_to_the_cells_adds_up_to_their_covariance(law: IntervalSums, total: int | None) -> None:
-    sources = noise_by_source(law, total).reshape(law.size, -1)
-    ((cells, _),) = noise_draws(law, total, 40_000, np.random.default_rng(8))
+    sources = law.noise_by_source(total).reshape(law.size, -1)
+    ((cells, _),) = law.simulate(total, 40_000, np.random.default_rng(8))
     seen, expected = np.cov(cells.reshape(40_000, -1).T), sources.T @ sources
     largest = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
     assert np.abs(seen - expected).max() <= 4 * np.sqrt(5 / 40_000) * largest.max()
@@ -115,14 +114,14 @@ def test_what_each_value_does_to_the_cells_adds_up_to_their_covariance(law: Inte
 @pytest.mark.parametrize("total", [None, 0])
 def test_sums_of_intervals_need_no_cells(total: int | None) -> None:
     law = IntervalSums(1, 9, (*MERGED.levels,), LAPLACE)
-    noise = raw_noise(law, 5, np.random.default_rng(1))
-    cells, short = (unbiased_batch(each, noise, total)[0][:, 0] for each in (law, of_intervals(law)))
+    noise = law.raw_noise(5, np.random.default_rng(1))
+    cells, short = (each.reconstruct(noise, total)[0][:, 0] for each in (law, law.of_intervals))
     np.testing.assert_allclose(np.cumsum(short, axis=-1), np.cumsum(cells, axis=-1)[:, law.bounds[1:] - 1], atol=1e-9)
 
 
 @pytest.mark.parametrize("law", [IntervalSums(1, 9, MERGED.levels, LAPLACE), IntervalSums(1, 7, TREE.levels, LAPLACE)])
 def test_noise_of_prefixes_has_the_variances_that_are_exact(law: IntervalSums) -> None:
-    noise = prefix_noise(law, total=1, draws=5000, generator=np.random.default_rng(3))
-    exact = prefix_variances(law, total_is_public=True)[0][law.bounds]
+    noise = law.simulated_prefixes(total=1, draws=5000, generator=np.random.default_rng(3))
+    exact = law.prefix_variances(total_is_public=True)[0][law.bounds]
     assert noise.shape == (5000, len(law.bounds))
     np.testing.assert_allclose((noise**2).mean(axis=0), exact, rtol=4 * sqrt(5 / 5000))  # kurtosis is 6 at most

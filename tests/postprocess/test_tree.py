@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcurves.laws import Family, IntervalSums, Level, Noise, measured_edges
+from dpcurves.laws import Family, IntervalSums, Level, Noise
 from dpcurves.laws.gls_weights import grow
 
 NOISE = Noise(Family.LAPLACE, Fraction(2))
@@ -54,4 +54,4 @@ def test_a_law_without_levels_is_refused() -> None:
 
 def test_the_edges_inside_merged_cells_are_not_measured() -> None:
     law = IntervalSums(2, 5, (Level((0,), NOISE), Level((0, 2, 3), NOISE)), missing=None)
-    assert measured_edges(law).tolist() == [True, False, True, True, False, True]
+    assert law.measured_edges.tolist() == [True, False, True, True, False, True]

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from dpcurves.laws import Family, HaarSums, Noise
-from dpcurves.laws.prefix_error import prefix_variances
 
 NOISE = Noise(Family.GAUSSIAN, Fraction(1))
 
@@ -38,7 +37,7 @@ def test_the_number_of_levels_is_that_of_the_tree() -> None:
 
 
 def test_the_variance_of_a_prefix_is_a_triangle_of_each_contrast_it_meets() -> None:
-    """Takes two cells, where the total and the contrast lend a quarter each, and four, where they do at the middle."""
-    assert prefix_variances(law(2), total_is_public=False).tolist() == [[0, 0.5, 1]]
-    assert prefix_variances(law(4), total_is_public=False)[0].tolist() == [0, 3 / 8, 0.5, 7 / 8, 1]
-    assert np.allclose(prefix_variances(law(4, 2), total_is_public=False), [0, 1 / 8, 0.5, 5 / 8, 1])
+    """Of two cells: the total and the contrast lend a quarter each. Of four: at the middle likewise."""
+    assert law(2).prefix_variances(total_is_public=False).tolist() == [[0, 0.5, 1]]
+    assert law(4).prefix_variances(total_is_public=False)[0].tolist() == [0, 3 / 8, 0.5, 7 / 8, 1]
+    assert np.allclose(law(4, 2).prefix_variances(total_is_public=False), [0, 1 / 8, 0.5, 5 / 8, 1])

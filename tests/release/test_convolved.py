@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from dpcurves.laws import Family, Noise, ToeplitzSums
-from dpcurves.laws.prefix_error import prefix_variances
-from dpcurves.laws.toeplitz_error import prefix_covariances
-from dpcurves.laws.toeplitz_sums import causal_product, prefix_kernel, root_weights
+from dpcurves.laws.toeplitz_sums import causal_product, prefix_covariances, prefix_kernel, root_weights
 
 NOISE = Noise(Family.GAUSSIAN, Fraction(4**20))
 
@@ -48,7 +46,7 @@ def test_the_variance_of_a_prefix_grows_with_the_logarithm_of_its_length() -> No
     """Sums of squared weights: 1, 1 + 1/4, 1 + 1/4 + 9/64, ..., when the total is not public."""
     law = ToeplitzSums(1, 64, 1, 20, NOISE, NOISE)
     expected = np.cumsum((root_weights(64, 20) / 2.0**20) ** 2)
-    np.testing.assert_allclose(prefix_variances(law, total_is_public=False)[0, 1:], expected, rtol=1e-5)
+    np.testing.assert_allclose(law.prefix_variances(total_is_public=False)[0, 1:], expected, rtol=1e-5)
 
 
 def test_covariances_of_prefixes_are_positive_and_below_the_geometric_mean() -> None:

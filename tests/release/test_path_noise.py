@@ -8,8 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcurves.laws import Family, IntervalSums, Noise, PathSums, Selection
-from dpcurves.laws.law import Level
+from dpcurves.laws import Family, IntervalSums, Level, Noise, PathSums, Selection
 from dpcurves.release import Evidence
 
 NOISE = Noise(Family.LAPLACE, Fraction(7, 2))
@@ -70,8 +69,8 @@ def test_evidence_comes_back_the_same(law: PathSums) -> None:
 
 
 def test_a_path_is_read_by_its_own_law() -> None:
-    with pytest.raises(TypeError, match="prefixes"):
+    with pytest.raises(TypeError, match="PathSums"):
         _ = Evidence(LAW, LAW.blank(), None).sums
     for other in (Selection((1,)), IntervalSums(1, 2, (Level(range(2), NOISE),), None)):
-        with pytest.raises(TypeError, match="no prefixes"):
+        with pytest.raises(TypeError, match="PathSums is needed"):
             _ = Evidence(other, other.blank(), None).path

@@ -10,7 +10,6 @@ import pytest
 from numpy.typing import NDArray
 
 from dpcurves.laws import Family, IntervalSums, Level, Noise
-from dpcurves.laws.prefix_error import mean_prefix_variance, prefix_variances
 
 FloatArray = NDArray[np.float64]
 
@@ -91,15 +90,15 @@ def _variances_of_prefixes(law: IntervalSums, design: FloatArray, weights: Float
 def test_the_recursion_equals_dense_least_squares(total_is_public: bool) -> None:
     for law in LAWS:
         dense = least_squares(law, total_is_public)
-        np.testing.assert_allclose(prefix_variances(law, total_is_public), dense, atol=1e-9, err_msg=str(law))
+        np.testing.assert_allclose(law.prefix_variances(total_is_public), dense, atol=1e-9, err_msg=str(law))
 
 
 def test_random_irregular_nested_laws_equal_dense_least_squares() -> None:
     dice = np.random.default_rng(5)
     for _ in range(60):
         law = _random_law(dice)
-        np.testing.assert_allclose(prefix_variances(law, True), least_squares(law, True), atol=1e-8, err_msg=str(law))
-        np.testing.assert_allclose(prefix_variances(law, False), least_squares(law, False), atol=1e-8)
+        np.testing.assert_allclose(law.prefix_variances(True), least_squares(law, True), atol=1e-8, err_msg=str(law))
+        np.testing.assert_allclose(law.prefix_variances(False), least_squares(law, False), atol=1e-8)
 
 
 def _random_law(dice: np.random.Generator) -> IntervalSums:
@@ -116,28 +115,28 @@ def _random_law(dice: np.random.Generator) -> IntervalSums:
 def test_the_mean_is_over_inner_edges_and_over_the_cell_where_there_is_one(total_is_public: bool) -> None:
     dice = np.random.default_rng(6)
     for law in (*LAWS, *(_random_law(dice) for _ in range(60))):
-        every = prefix_variances(law, total_is_public)
+        every = law.prefix_variances(total_is_public)
         inner = every[:, 1:-1] if law.cells > 1 else every[:, 1:]
-        assert mean_prefix_variance(law, total_is_public) == pytest.approx(float(inner.mean()), abs=1e-12)
+        assert law.mean_prefix_variance(total_is_public) == pytest.approx(float(inner.mean()), abs=1e-12)
 
 
 def test_without_a_missing_count_a_public_total_tells_nothing() -> None:
     law = IntervalSums(1, 4, (Level(range(4), laplace(2)),), missing=None)
-    np.testing.assert_array_equal(prefix_variances(law, True), prefix_variances(law, False))
+    np.testing.assert_array_equal(law.prefix_variances(True), law.prefix_variances(False))
 
 
 def test_noise_too_small_for_a_double_gives_no_error_and_no_warning() -> None:
     nothing = Noise(Family.LAPLACE, Fraction(1, 10**6))
     law = IntervalSums(2, 64, (Level(range(0, 64, 8), nothing), Level(range(64), nothing)), nothing)
     assert nothing.variance == 0
-    assert prefix_variances(law, total_is_public=True).max() < 1e-200
-    assert 0 <= mean_prefix_variance(law, total_is_public=True) < 1e-200
+    assert law.prefix_variances(total_is_public=True).max() < 1e-200
+    assert 0 <= law.mean_prefix_variance(total_is_public=True) < 1e-200
 
 
 def test_levels_that_are_not_nested_are_refused() -> None:
     crossing = (Level((0, 3), laplace(2)), Level((0, 2, 4), laplace(2)))
     with pytest.raises(ValueError, match="union of intervals"):
-        prefix_variances(IntervalSums(1, 6, crossing, laplace(2)), total_is_public=False)
+        IntervalSums(1, 6, crossing, laplace(2)).prefix_variances(total_is_public=False)
 
 
 def test_a_tree_of_many_cells_agrees_with_the_closed_form_of_perfect_trees() -> None:
@@ -148,4 +147,4 @@ def test_a_tree_of_many_cells_agrees_with_the_closed_form_of_perfect_trees() -> 
     first = 255 / 2 + np.mean(part**2)
     inner = np.mean(np.arange(256) - np.arange(256) ** 2 / 256)
     expected = (upper * first + inner) * 2**16 / (2**16 - 1)
-    assert mean_prefix_variance(law, total_is_public=False) == pytest.approx(expected, rel=1e-9)
+    assert law.mean_prefix_variance(total_is_public=False) == pytest.approx(expected, rel=1e-9)

@@ -196,8 +196,8 @@ def test_what_a_server_opens_keeps_its_full_noise_against_the_other() -> None:
     exact = [int((places < each).sum()) for each in law.at]
     noise = first.noise.noises(law, law.at)
     assert left == [count + each for count, each in zip(exact, noise, strict=True)]
-    central = LazyTree().plan(asked.query, ONE, asked.adjacency).law
-    assert replace(law, parties=1) == replace(central, missing=None)  # type: ignore[arg-type]
+    central = LazyTree().plan(asked.query, ONE, asked.adjacency).law.required(PathSums)
+    assert replace(law, parties=1) == replace(central, missing=None)
 
 
 def test_a_threshold_has_one_answer_and_neighbours_a_common_noise() -> None:
@@ -219,7 +219,7 @@ def test_what_cannot_be_shared_is_refused() -> None:
     ):
         with pytest.raises(UnsupportedQuery, match=words):
             model.plan(asked, loss, adjacency)
-    with pytest.raises(TypeError, match="noise paths"):
+    with pytest.raises(TypeError, match="PathSums is needed"):
         collect(Central().plan(CountQuery((axis,), Read.CELLS), ONE, each), [(), ()], allotment())
 
 

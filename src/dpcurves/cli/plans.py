@@ -177,11 +177,9 @@ def bounds(covered: Covered, price: Price, promise: Promise, units: Units) -> No
     Example: dpcurves plan bounds --units 100000 --coverage 0.95 --epsilon 0.1 --adjacency replace-one
     """
     from ..curves import BoundsQuestion
-    from ..laws import ThresholdAnswers
 
     (plan,) = _rehearse(BoundsQuestion("value", 1.0, covered.share), price, promise, units)
-    if isinstance(plan.law, ThresholdAnswers):
-        say(terminal(), f"{ALPHA}: {plan.law.alpha(0.05):.4g}")
+    say(terminal(), f"{ALPHA}: {plan.law.alpha(0.05):.4g}")
 
 
 PLAN_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, isnan, nan
+from math import ceil, isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from .. import display
 from ..arguments import Exact, exact
 from ..data import Axis, doubling_grid
 from ..data.magnitude_grid import DOUBLINGS
-from ..laws import ThresholdAnswers
 from ..queries import CoverageQuery
 from ..release import ALL, Evidence, PrivacyStatement, Release, Setting, Step
 from .question import card_of, statement_of
@@ -173,7 +172,7 @@ def bounded(query: CoverageQuery, share: Fraction) -> Generator[Step, Release, t
     law, middle = release.plan.law, query.grid.cells // 2
     bounds = Bounds(
         bound=-float(query.grid.edge(np.array(middle - doublings))), capped=doublings == middle,
-        alpha=law.alpha(1 - SURE) + query.spare if isinstance(law, ThresholdAnswers) else nan,
+        alpha=law.alpha(1 - SURE) + query.spare,
         coverage=float(query.coverage), label=query.axes[0].column, privacy=statement_of([release]),
         evidence=Evidence.of(release),
     )  # fmt: skip

@@ -154,7 +154,7 @@ def rows_of(evidence: Evidence) -> list[Evidence]:
     That all rows together have a known total is left unused: with several rows it tells next to nothing about one.
     """
     law = evidence.sums
-    own = replace(law, rows=1, missing=None)
+    own = law.one_row
     parts: list[tuple[int, ...]] = [()] * law.rows
     start = 0
     for length in (part.length for part in law.parts):

@@ -11,7 +11,6 @@ from ..arrays import FloatArray
 from ..data import Grid, Outside
 from ..display import numeral
 from ..laws import IntervalSums
-from ..laws.prefix_error import prefix_variances
 from ..postprocess import crowded_ends
 from ..release import Evidence
 from .turns.prefixes import Prefixes
@@ -48,7 +47,7 @@ def notes_on_end_cells(grid: Grid, known: NDArray[np.int64], below: FloatArray, 
 def _noise(evidence: Evidence) -> tuple[float, float]:
     """Standard deviations of the noise of both end cells, at the most: of their own counts, or as ends of prefixes."""
     law = evidence.sums
-    variances = prefix_variances(law, evidence.total is not None)[0]
+    variances = law.prefix_variances(evidence.total is not None)[0]
     first, last = sqrt(variances[1]), sqrt(variances[-2]) + sqrt(variances[-1])
     if not isinstance(law, IntervalSums):
         return first, last

@@ -42,8 +42,8 @@ def notes_on_dependence(privacy: PrivacyStatement) -> tuple[str, ...]:
     if privacy.rows_per_unit == 1:
         return ()
     return (
-        f"chance is taken as for independent records, though each {privacy.unit} may have {privacy.rows_per_unit}: if those "
-        "are alike, chance is larger, and a p-value smaller, than it should be",
+        f"chance is taken as for independent records, though each {privacy.unit} may have {privacy.rows_per_unit}: if "
+        "those are alike, chance is larger, and a p-value smaller, than it should be",
     )
 
 

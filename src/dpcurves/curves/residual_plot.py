@@ -36,7 +36,7 @@ SURE = 60
 HIDDEN = 6
 """Three times the scale of each noise of a bound, times epsilon: so many records are spared."""
 GROWING, SEEN = Fraction(1, 4), 3
-"""The part of the estimator that grows a partition; and how many scales of the noise of its counts a divided box holds."""
+"""The part of the loss that grows a partition; and how many scales of the noise of its counts a divided box holds."""
 MOST_POINTS = 5000
 LEFT_OUT = 0.005
 """The share of the records within the bounds that pictures may leave out, along each axis."""

@@ -15,7 +15,7 @@ from ..arguments import chance, chosen
 from ..arrays import FloatArray
 from ..data import Axis, Grid, Outside
 from ..data.axis import Category
-from ..postprocess import auc, auc_ends, noise_draws, roc_points, shrunken_estimate, unbiased, upper_quantile
+from ..postprocess import auc, auc_ends, roc_points, shrunken_estimate, unbiased, upper_quantile
 from ..postprocess.inference.simulation_seed import draws_for, public_generator
 from ..postprocess.summaries.roc import LEAST_MASS
 from ..queries import CountQuery, Read
@@ -98,7 +98,7 @@ class ROC(Result):
         """Simulated noise of the least and the largest area, (2, draws), and of the two classes, (draws, 2)."""
         law, total = self.evidence.sums, self.evidence.total
         ends, classes = [], []
-        for cells, _ in noise_draws(law, total, draws_for(law.cells), public_generator(generator)):
+        for cells, _ in law.simulate(total, draws_for(law.cells), public_generator(generator)):
             noisy = self._unbiased + cells
             ends.append(auc_ends(positive=noisy[:, 1], negative=noisy[:, 0]))
             classes.append(cells.sum(axis=-1))

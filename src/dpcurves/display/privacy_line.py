@@ -11,11 +11,13 @@ SEEDED = "SEEDED: NOT PRIVATE"
 def footer(privacy: PrivacyStatement) -> str:
     """Loss, adjacency, protected unit and trust model; on a second line a warning, and the model, if any.
 
-    >>> print(footer(PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 1000, "a curator", "flat", True, "a", "fitted elsewhere")))
+    >>> statement = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 1000, "a curator", "flat", True, "a", "elsewhere")
+    >>> print(footer(statement))
     epsilon 1, replace-one; protects each record; trust: a curator
-    SEEDED: NOT PRIVATE. Model: fitted elsewhere
+    SEEDED: NOT PRIVATE. Model: elsewhere
     """
-    facts = f"{privacy.loss}, {privacy.adjacency}; protects {lettering(privacy.protected, 120)}; trust: {lettering(privacy.trust, 120)}"
+    protected, trust = lettering(privacy.protected, 120), lettering(privacy.trust, 120)
+    facts = f"{privacy.loss}, {privacy.adjacency}; protects {protected}; trust: {trust}"
     remarks = [SEEDED] if privacy.seeded else []
     if privacy.model:
         remarks.append(f"Model: {lettering(privacy.model, 240)}")

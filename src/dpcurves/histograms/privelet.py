@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..laws import HaarTensorSums
-from ..postprocess import wavelet_estimate
+from ..laws import HaarTensorSums, wavelet_estimate
 from ..queries import WaveletQuery
 from ..release import Setting, Step
 from .extent import Extent
@@ -25,8 +24,7 @@ class PriveletEstimator:
         """Ask for all contrasts."""
         extent = Extent.of(axes)
         release = yield Step(WaveletQuery(axes, tuple(extent.inside.tolist()), extent.shape), share)
-        law = release.plan.law
-        if not isinstance(law, HaarTensorSums):
-            raise TypeError(f"wavelets are needed, not what was made by {release.plan.made_by}")
-        found = wavelet_estimate(law, release.values, release.plan.adjacency.total)
+        found = wavelet_estimate(
+            release.plan.law.required(HaarTensorSums), release.values, release.plan.adjacency.total
+        )
         return EstimatedTable(found.cells, found.apart, found.missing, (release,))

@@ -1,17 +1,56 @@
 """How released integers scatter around the truth: one file for each law. Public, and known before any data is seen."""
 
-from .gls_weights import measured_edges
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
 from .haar_sums import HaarSums
-from .haar_tensor_sums import HaarTensorSums
-from .law import Family, IntervalSums, Level, Noise, PartitionDecisions, Selection
+from .haar_tensor_sums import HaarTensorSums, TableEstimate, wavelet_estimate
+from .interval_sums import IntervalSums
+from .law import CountLaw, Law, NoisySums
 from .least_squares import Estimate, least_squares, least_squares_batch
-from .noise_law import NoiseLaw, NoisySums
+from .nested import Level
+from .noise import Family, Noise
 from .path_sums import Block, PathSums
+from .selection import PartitionDecisions, Selection
 from .threshold_answers import ThresholdAnswers
 from .toeplitz_sums import ToeplitzSums
 
+MOST_CELLS = 2**22
+"""As many as a curator counts one by one."""
+MOST_BITS = 256
+
+LAWS: tuple[type[Law], ...] = (IntervalSums, HaarSums, ToeplitzSums, PathSums, HaarTensorSums, Selection)
+"""Each with a `KEY` of its own: a new law is its own file, and a word here."""
+
+
+def law_from_json(stored: Mapping[str, Any]) -> Law:
+    """The law of a release that `Law.to_json` wrote.
+
+    Raises:
+        KeyError: no law has this form.
+        ValueError: it is larger than any that this package makes: a text of a few bytes could ask for all memory.
+    """
+    law = next((law for law in LAWS if law.KEY in stored), None)
+    if law is None:
+        raise KeyError("law")
+    _require_readable(stored)
+    return law.from_json(stored)
+
+
+def _require_readable(stored: Mapping[str, Any]) -> None:
+    """Refuse what would be laid out in more cells, or worked out in more digits, than is ever written."""
+    for name in ("bits", "blocks", "parties"):
+        if not 0 <= int(stored.get(name, 0)) <= MOST_BITS:
+            raise ValueError(f"evidence.{name}: at most {MOST_BITS} are read")
+    cells = int(stored.get("rows", 1)) * int(stored.get("cells", 1))
+    laid_out = prod(int(side) for side in stored.get("sides", ())) if HaarTensorSums.KEY in stored else cells
+    if PathSums.KEY not in stored and not 0 < laid_out <= MOST_CELLS:
+        raise ValueError(f"evidence.cells: from 1 to {MOST_CELLS} in all rows together are read, got {laid_out}")
+
+
 __all__ = [
-    "Block", "Estimate", "Family", "HaarSums", "HaarTensorSums", "IntervalSums", "Level", "Noise", "NoiseLaw",
-    "NoisySums", "PartitionDecisions", "PathSums", "Selection", "ThresholdAnswers", "ToeplitzSums", "least_squares",
-    "least_squares_batch", "measured_edges",
+    "LAWS", "Block", "CountLaw", "Estimate", "Family", "HaarSums", "HaarTensorSums", "IntervalSums", "Law", "Level",
+    "Noise", "NoisySums", "PartitionDecisions", "PathSums", "Selection", "TableEstimate", "ThresholdAnswers",
+    "ToeplitzSums", "law_from_json", "least_squares", "least_squares_batch", "wavelet_estimate",
 ]  # fmt: skip

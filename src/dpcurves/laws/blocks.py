@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import FloatArray
-from .gls_weights import LEAST_VARIANCE
-from .noise_law import NoisySums
+from .law import NoisySums
+from .noise import LEAST_VARIANCE
 
 
 def in_parts(law: NoisySums, values: FloatArray) -> tuple[list[FloatArray], FloatArray]:

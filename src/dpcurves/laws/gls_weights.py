@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import FloatArray, IntArray
-from .noise_law import NoisySums
-
-LEAST_VARIANCE = 1e-100  # stands for 0, so that exact values of equal rank share a residual evenly
+from .noise import LEAST_VARIANCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +69,6 @@ def grow(bounds: Sequence[IntArray], variances: Sequence[float]) -> tuple[Layer,
         below = layers[-1].parent_variance if layers else np.full(len(own) - 1, np.inf)
         layers.append(_layer(own, parent, max(variance, LEAST_VARIANCE), below))
     return tuple(reversed(layers))
-
-
-def measured_edges(law: NoisySums) -> NDArray[np.bool_]:
-    """Which of the ``cells + 1`` edges bound an interval of the finest level; between them counts are spread evenly."""
-    known = np.zeros(law.cells + 1, dtype=np.bool_)
-    known[law.bounds] = True
-    return known
 
 
 def _layer(bounds: IntArray, parent: IntArray, own: float, below: FloatArray) -> Layer:

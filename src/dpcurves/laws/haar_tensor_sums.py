@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from math import prod
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from ..arrays import FloatArray
-from .law import Noise
+from .law import CountLaw
+from .noise import LEAST_VARIANCE, Noise, optional_from_json, optional_to_json
 
 
 @dataclass(frozen=True, slots=True)
-class HaarTensorSums:
+class HaarTensorSums(CountLaw):
     """The Haar wavelet transform of a table along each of its axes, with noise of its own on each value.
 
     Along an axis of p cells there are p values: the total, and the contrasts of the nodes of a binary tree, level by
@@ -31,6 +34,8 @@ class HaarTensorSums:
     Raises:
         ValueError: there is not one noise for each combination of bands.
     """
+
+    KEY: ClassVar[str] = "wavelets"
 
     sides: tuple[int, ...]
     noises: tuple[Noise, ...]
@@ -56,10 +61,6 @@ class HaarTensorSums:
         """How many values there are."""
         return self.cells + (self.apart is not None) + 1
 
-    def blank(self) -> tuple[int, ...]:
-        """Values that tell nothing."""
-        return (0,) * self.size
-
     @property
     def blocks(self) -> list[tuple[slice, ...]]:
         """Where the values of each combination of bands lie in a table of values, in the order of `noises`."""
@@ -76,6 +77,20 @@ class HaarTensorSums:
         for side in self.sides:
             variances = np.tensordot(mean_squares(side), variances, axes=(0, 0))
         return float(variances)
+
+    def _own_json(self) -> dict[str, Any]:
+        noises = [noise.to_json() for noise in self.noises]
+        return {"sides": list(self.sides), "wavelets": noises, "apart": optional_to_json(self.apart)}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """The law of what `to_json` wrote."""
+        noises = tuple(Noise.from_json(noise) for noise in stored["wavelets"])
+        sides = tuple(int(side) for side in stored["sides"])
+        law = cls(sides, noises, optional_from_json(stored["apart"]), Noise.from_json(stored["missing"]))
+        if (law.rows, law.cells) != (stored["rows"], stored["cells"]):
+            raise ValueError(f"evidence: a table of {law.cells} cells is needed")
+        return law
 
 
 def bands(side: int) -> tuple[int, ...]:
@@ -112,3 +127,53 @@ def mean_squares(side: int) -> FloatArray:
         found.append(float(np.mean(np.where(split, own**2, 0.0))))
         factor = np.where(split, np.where(right, 1 - own, own), factor)
     return np.array([float(np.mean(factor**2)), *reversed(found)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableEstimate:
+    """Unbiased counts; some may be negative.
+
+    Attributes:
+        cells: Of the table, of shape ``law.sides``.
+        apart: How many records lie in cells beyond the table; 0 if there are no such cells.
+        missing: How many records are missing.
+    """
+
+    cells: FloatArray
+    apart: float
+    missing: float
+
+
+def wavelet_estimate(law: HaarTensorSums, values: Sequence[int], total: int | None) -> TableEstimate:
+    """Unbiased counts: there is no other linear estimate but for the total, which a public one corrects.
+
+    Raises:
+        ValueError: the values do not fit the law.
+    """
+    if len(values) != law.size:
+        raise ValueError(f"values: {law.size} are needed to fit the law, got {len(values)}")
+    found = np.asarray(values, dtype=np.float64)
+    table, single = found[: law.cells].reshape(law.sides).copy(), found[law.cells :]
+    if total is not None:
+        noises = [law.noises[0], *([] if law.apart is None else [law.apart]), law.missing]
+        share = np.array([max(noise.variance, LEAST_VARIANCE) for noise in noises])
+        share *= (total - table.flat[0] - single.sum()) / share.sum()
+        table.flat[0] += share[0]
+        single = single + share[1:]
+    for axis in range(table.ndim):
+        table = np.moveaxis(_cells(np.moveaxis(table, axis, -1)), -1, axis)
+    return TableEstimate(table, float(single[:-1].sum()), float(single[-1]))
+
+
+def _cells(values: FloatArray) -> FloatArray:
+    """Along the last axis: totals and contrasts to cells. A node without a right half is its left half."""
+    side = values.shape[-1]
+    total, *contrasts = np.split(values, np.cumsum(bands(side)[:-1]), axis=-1)
+    for level, contrast in enumerate(contrasts):
+        split = contrast.shape[-1]
+        halves = np.empty((*contrast.shape[:-1], -(-side >> (len(contrasts) - 1 - level))))
+        halves[..., 0 : 2 * split : 2] = (total[..., :split] + contrast) / 2
+        halves[..., 1 : 2 * split : 2] = (total[..., :split] - contrast) / 2
+        halves[..., 2 * split :] = total[..., split:]
+        total = halves
+    return total

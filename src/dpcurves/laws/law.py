@@ -1,51 +1,123 @@
-"""How released integers scatter around the truth. Public, and known before any data is seen."""
+"""What all laws know of themselves, so that nobody else has to ask which law it is."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from enum import Enum
-from fractions import Fraction
-from math import exp, expm1
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import nan, sqrt
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..queries.region import laid_out
+from ..arrays import BoolArray, FloatArray, IntArray
+from .noise import Noise, draw, optional_to_json
 
-
-class Family(Enum):
-    """A kind of integer noise around zero."""
-
-    LAPLACE = "discrete Laplace"
-    GAUSSIAN = "discrete Gaussian"
+Kind = TypeVar("Kind", bound="Law")
+VALUES_AT_ONCE = 2**22
 
 
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """One exact law of integer noise (Canonne, Kamath and Steinke 2020).
+class Law(ABC):
+    """How released integers scatter around the truth.
 
     Attributes:
-        family: Laplace: chance of z proportional to ``exp(-|z| / parameter)``. Gaussian: to
-            ``exp(-z**2 / (2 * parameter))``.
-        parameter: The scale of a Laplace law, or the variance parameter of a Gaussian one.
+        KEY: The word that tells this law in JSON.
+        missing: Noise of the count of records that are missing, which comes last. None: it was not asked for.
     """
 
-    family: Family
-    parameter: Fraction
+    __slots__ = ()
+
+    KEY: ClassVar[str]
+
+    if TYPE_CHECKING:
+
+        @property
+        def missing(self) -> Noise | None: ...
 
     @property
-    def variance(self) -> float:
-        """The variance of one draw. (A discrete Gaussian has at most its parameter; below 1 the parameter is used.)
+    @abstractmethod
+    def size(self) -> int | None:
+        """How many values there are; None where that is not known before."""
 
-        >>> round(Noise(Family.LAPLACE, Fraction(10)).variance, 3)
-        199.833
+    @abstractmethod
+    def blank(self) -> tuple[int, ...]:
+        """Values that tell nothing."""
+
+    @abstractmethod
+    def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
+        """A release under this law as plain objects."""
+
+    @classmethod
+    @abstractmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """The law of what `to_json` wrote."""
+
+    @classmethod
+    def values_in(cls, stored: Mapping[str, Any]) -> tuple[Sequence[Any], Any]:
+        """The values of a stored release, and the public number of all records, as they were written."""
+        return stored["values"], stored["total"]
+
+    def required(self, kind: type[Kind]) -> Kind:
+        """This law, if it is of that kind.
+
+        Raises:
+            TypeError: it is of another.
         """
-        if self.family is Family.GAUSSIAN:
-            return float(self.parameter)
-        rate = 1 / float(self.parameter)
-        return 2 * exp(-rate) / expm1(-rate) ** 2
+        if not isinstance(self, kind):
+            raise TypeError(f"law: {kind.__name__} is needed, this release is under {type(self).__name__}")
+        return self
+
+    def alpha(self, beta: float) -> float:
+        """How far a wrong answer may be off, in records, but for a chance of `beta`; NaN where that is not known."""
+        return nan
+
+    def counted(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:
+        """How many records have no value, and how many have one; None where the release does not tell."""
+        return None
+
+
+class CountLaw(Law):
+    """A law of noisy counts, or sums, of cells."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def rows(self) -> int: ...
+
+        @property
+        def cells(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many values there are."""
+
+    def blank(self) -> tuple[int, ...]:
+        """Values that tell nothing."""
+        return (0,) * self.size
+
+    def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
+        """A release under this law as plain objects; formulas are written as formulas."""
+        law = {"rows": self.rows, "cells": self.cells, **self._own_json(), "missing": optional_to_json(self.missing)}
+        return {**law, "values": list(values), "total": total}
+
+    @abstractmethod
+    def _own_json(self) -> dict[str, Any]:
+        """What is to be said beside rows, cells and the missing cell, under `KEY` among others."""
+
+    def counted(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:
+        """How many records have no value, and how many have one; None where the release does not tell."""
+        if self.missing is None:
+            return None
+        missing = float(values[-1])
+        present = self._present(values) if total is None else total - missing
+        return None if present is None else (missing, present)
+
+    def _present(self, values: Sequence[int]) -> float | None:
+        """How many records have a value, as far as the values alone tell."""
+        return None
 
 
 class Part(NamedTuple):
@@ -55,8 +127,10 @@ class Part(NamedTuple):
     noise: Noise
 
 
-class Layout(ABC):
-    """The order of noisy sums: part by part, in it row by row, in it from left to right; the missing cell comes last.
+class NoisySums(CountLaw):
+    """A law of values that are linear in the counts, each with noise of its own: read without bias, and simulated.
+
+    The order of values: part by part, in it row by row, in it from left to right; the missing cell comes last.
 
     Attributes:
         rows: How many cells the axes before the last have together.
@@ -66,10 +140,6 @@ class Layout(ABC):
 
     __slots__ = ()
 
-    rows: int
-    cells: int
-    missing: Noise | None
-
     @property
     @abstractmethod
     def parts(self) -> tuple[Part, ...]:
@@ -77,20 +147,140 @@ class Layout(ABC):
 
     @property
     @abstractmethod
-    def bounds(self) -> NDArray[np.int64]:
+    def bounds(self) -> IntArray:
         """The ends of the finest intervals of a row: one more than there are intervals."""
+
+    @abstractmethod
+    def sums(self, cells: Any) -> list[Any]:
+        """The strategy applied to exact cells (rows, cells): a table (rows, length) for each part. Linear."""
+
+    @abstractmethod
+    def reconstruct(self, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
+        """The best linear unbiased cells (..., rows, cells) and missing counts (...) of releases (..., size).
+
+        Args:
+            values: As released, in the order of the law.
+            total: How many records all rows and the missing cell have together, where that is public. If the missing
+                cell was not asked, all rows: give None if records may be missing, or if the values are sums.
+
+        Raises:
+            ValueError: the values do not fit the law.
+        """
+
+    @abstractmethod
+    def prefix_variances(self, total_is_public: bool) -> FloatArray:
+        """Variance of the estimated number of records in the first i cells of each row: shape ``(rows, cells + 1)``.
+
+        Estimates are those of `reconstruct`, interpolated linearly between edges. Rows are alike; read-only.
+        """
+
+    def mean_prefix_variance(self, total_is_public: bool) -> float:
+        """The mean of `prefix_variances` over rows and inner edges; where there is one cell, its variance."""
+        row = self.prefix_variances(total_is_public)[0]
+        return float(row[1]) if self.cells == 1 else float(row[1:-1].mean())
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether sums over nested intervals were measured, each with noise of its own."""
+        return False
+
+    def shrunken(self, values: FloatArray, total: int | None) -> FloatArray:
+        """Cells (rows, cells) in which differences may be taken back that noise alone explains: the unbiased ones."""
+        return self.reconstruct(values, total)[0]
 
     @property
     def size(self) -> int:
         """How many values there are."""
         return self.rows * sum(part.length for part in self.parts) + (self.missing is not None)
 
-    def blank(self) -> tuple[int, ...]:
-        """Values that tell nothing."""
-        return (0,) * self.size
+    @property
+    def measured_edges(self) -> BoolArray:
+        """Which of the ``cells + 1`` edges bound a finest interval; between them counts are spread evenly."""
+        known = np.zeros(self.cells + 1, dtype=np.bool_)
+        known[self.bounds] = True
+        return known
+
+    @property
+    def one_row(self) -> Self:
+        """The law of one row on its own, without the missing cell."""
+        row: Any = self
+        return cast("Self", replace(row, rows=1, missing=None))
+
+    def raw_noise(self, draws: int, generator: np.random.Generator) -> FloatArray:
+        """Simulated noise of the released values themselves: (draws, size), in the order of the law."""
+        return np.concatenate([draw(noise, (draws, count), generator) for noise, count in self._noises()], axis=-1)
+
+    def _noises(self) -> list[tuple[Noise, int]]:
+        """The noise of each part, and how many values have it."""
+        noises = [(part.noise, self.rows * part.length) for part in self.parts]
+        return noises if self.missing is None else [*noises, (self.missing, 1)]
+
+    def simulate(
+        self, total: int | None, draws: int, generator: np.random.Generator
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Noise of the unbiased estimate, drawn afresh, in chunks of bounded memory. Costs no privacy.
+
+        The estimate is linear and unbiased: its error is the estimate from noise alone, with 0 as the total. So an
+        estimate minus the truth has the law of what is drawn here, covariances included.
+
+        Args:
+            total: As given to `reconstruct`; it matters only whether it is known.
+            draws: How many, over all chunks.
+            generator: For simulation over public numbers alone. No noise that protects anybody is drawn from it.
+
+        Yields:
+            Errors of the cells, (chunk, rows, cells), and of the missing count, (chunk,).
+        """
+        known = None if total is None else 0
+        chunk = max(1, VALUES_AT_ONCE // max(self.size, self.rows * self.cells))
+        for start in range(0, draws, chunk):
+            yield self.reconstruct(self.raw_noise(min(chunk, draws - start), generator), known)
+
+    def simulated_prefixes(self, total: int | None, draws: int, generator: np.random.Generator) -> FloatArray:
+        """Noise of the sums of the first intervals of the one row, drawn afresh: (draws, intervals + 1).
+
+        Between the ends of the finest intervals nothing was measured, so these are simulated alone: as fast, and as
+        small, as there are few of them, however many cells there are.
+
+        Args:
+            total: As given to `reconstruct`; it matters only whether it is known.
+            draws: How many.
+            generator: As for `simulate`.
+        """
+        short = self.of_intervals
+        found = np.zeros((draws, len(short.bounds)))
+        first = 0
+        for cells, _ in short.simulate(total, draws, generator):
+            sums = np.cumsum(cells[:, 0], axis=-1)
+            found[first : first + len(sums), 1:] = sums[:, short.bounds[1:] - 1]
+            first += len(sums)
+        return found
+
+    @property
+    def of_intervals(self) -> NoisySums:
+        """The same sums with the finest intervals as cells, where that is simple; this law otherwise."""
+        return self
+
+    def noise_by_source(self, total: int | None) -> FloatArray:
+        """What one standard deviation of each released value does to the cells of the unbiased estimate.
+
+        The noises are independent and the estimate is linear, so the variance of a sum of cells is the sum over values
+        of its squared entries here.
+
+        Args:
+            total: As given to `reconstruct`; it matters only whether it is known.
+
+        Returns:
+            Of shape (size, rows, cells).
+        """
+        deviations = np.concatenate([np.full(count, sqrt(noise.variance)) for noise, count in self._noises()])
+        return self.reconstruct(np.diag(deviations), None if total is None else 0)[0]
+
+    def _present(self, values: Sequence[int]) -> float | None:
+        return float(self.reconstruct(np.asarray(values, dtype=np.float64), None)[0].sum())
 
 
-class EvenLayout(Layout):
+class EvenSums(NoisySums):
     """All finest intervals but the last one have `width` cells."""
 
     __slots__ = ()
@@ -103,94 +293,17 @@ class EvenLayout(Layout):
         return -(-self.cells // self.width)
 
     @property
-    def bounds(self) -> NDArray[np.int64]:
+    def bounds(self) -> IntArray:
         """The ends of the intervals: one more than there are intervals."""
         return np.minimum(np.arange(self.points + 1) * self.width, self.cells)
 
-    def interpolated(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def interpolated(self) -> tuple[IntArray, FloatArray]:
         """The interval that each of the ``cells + 1`` edges lies in, and what part of it lies below the edge."""
         edge, bounds = np.arange(self.cells + 1), self.bounds
         interval = np.minimum(edge // self.width, self.points - 1)
         return interval, (edge - bounds[interval]) / np.diff(bounds)[interval]
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
-    """Intervals that tile the cells of every row, and the noise of each of their sums.
-
-    Interval i is ``[starts[i], starts[i + 1])``; the last one ends with the row.
-    """
-
-    starts: range | tuple[int, ...]
-    noise: Noise
-
-    @property
-    def first(self) -> NDArray[np.int64]:
-        """The first cells of the intervals."""
-        return laid_out(self.starts)
-
-    def bounds(self, cells: int) -> NDArray[np.int64]:
-        """The ends of the intervals: one more than there are intervals."""
-        return np.append(self.first, cells)
-
-
-@dataclass(frozen=True, slots=True)
-class IntervalSums(Layout):
-    """Noisy sums over intervals of cells, each with noise of its own: flat histograms, trees, partitions.
-
-    The order of values: level by level, in it row by row, in it from left to right; the missing cell comes last.
-    Mechanisms publish before they mix: noises are independent here, and covariance is born in `postprocess`.
-
-    Attributes:
-        rows: How many cells the axes before the last have together.
-        cells: How many cells the last axis has.
-        levels: From coarse to fine. Every interval is a union of intervals of the next level.
-        missing: Noise of the count of records that are missing. None: it was not asked for.
-    """
-
-    rows: int
-    cells: int
-    levels: tuple[Level, ...]
-    missing: Noise | None
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """The levels."""
-        return tuple(Part(len(level.starts), level.noise) for level in self.levels)
-
-    @property
-    def bounds(self) -> NDArray[np.int64]:
-        """The ends of the intervals of the last level."""
-        return self.levels[-1].bounds(self.cells)
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Values are choices, not measurements: there is nothing to subtract. `example` is one that tells nothing."""
-
-    example: tuple[int, ...]
-
-    @property
-    def size(self) -> int:
-        """How many values there are."""
-        return len(self.example)
-
-    def blank(self) -> tuple[int, ...]:
-        """Values that tell nothing."""
-        return self.example
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionDecisions:
-    """Values are choices, as many as it took to make them all. `example` is one that tells nothing."""
-
-    example: tuple[int, ...]
-
-    @property
-    def size(self) -> None:
-        """Not known before."""
-        return None
-
-    def blank(self) -> tuple[int, ...]:
-        """Values that tell nothing."""
-        return self.example
+def over(cells: Any, starts: IntArray) -> Any:
+    """Sums of cells (rows, cells) over the intervals that begin at `starts`: exact for integers of any size."""
+    return np.add.reduceat(cells, starts, axis=1)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..arrays import FloatArray, IntArray
 from .blocks import agreed, in_parts
 from .gls_weights import Layer, grow
-from .law import IntervalSums
+from .nested import NestedSums
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Ascent(NamedTuple):
     sums: tuple[FloatArray, ...]
 
 
-def least_squares(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> Estimate:
+def least_squares(law: NestedSums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> Estimate:
     """The best linear unbiased counts, from all values together, each weighed by its noise.
 
     Exact in two passes over the tree. Upwards: inverse-variance means of an interval's own value and of the sum of
@@ -73,7 +73,7 @@ def least_squares(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], 
         ValueError: the values do not fit the law, or its levels are not nested.
 
     >>> from fractions import Fraction
-    >>> from dpcurves.laws import Family, Level, Noise
+    >>> from dpcurves.laws import Family, IntervalSums, Level, Noise
     >>> level = Level(range(3), Noise(Family.LAPLACE, Fraction(1)))
     >>> least_squares(IntervalSums(1, 3, (level,), missing=None), [5, 0, 1], total=9).cells
     array([[6., 1., 2.]])
@@ -82,7 +82,7 @@ def least_squares(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], 
     return Estimate(cells, float(missing))
 
 
-def least_squares_batch(law: IntervalSums, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
+def least_squares_batch(law: NestedSums, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
     """Least squares of many releases under one law: (..., size) to cells (..., rows, cells) and missing (...)."""
     readings, missing = read(law, values)
     ascent = ascend(readings)
@@ -93,7 +93,7 @@ def least_squares_batch(law: IntervalSums, values: FloatArray, total: int | None
     return over_cells(counts, ascent.layers[-1].width), missing
 
 
-def read(law: IntervalSums, values: FloatArray) -> tuple[list[Reading], FloatArray]:
+def read(law: NestedSums, values: FloatArray) -> tuple[list[Reading], FloatArray]:
     """The readings of all levels, and the missing count (...), which is 0 if it was not asked.
 
     Raises:
@@ -117,7 +117,7 @@ def ascend(readings: Sequence[Reading]) -> Ascent:
     return Ascent(layers, tuple(reversed(best)), tuple(reversed(sums)))
 
 
-def pinned(law: IntervalSums, ascent: Ascent, missing: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
+def pinned(law: NestedSums, ascent: Ascent, missing: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
     """The totals of the rows, (..., rows), and the missing count, which agree with the public total if there is one."""
     return agreed(law, ascent.sums[0][..., 0], float(ascent.layers[0].parent_variance[0]), missing, total)
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from ..arrays import FloatArray
-from .law import Noise
+from .law import CountLaw
+from .noise import Noise, optional_from_json
 
 Block = tuple[int, int]
 """Its level l and its number j: it holds the places ``j * 2**l, ..., (j + 1) * 2**l - 1``."""
 
 
 @dataclass(frozen=True, slots=True)
-class PathSums:
+class PathSums(CountLaw):
     """How many records lie in the first t cells, with noise that counts share (Barczewski, Mawass and Ramon, eq. 2).
 
     The count of the first t cells, ``1 <= t <= cells``, has the place ``t - 1``. Every dyadic block of the levels 0 to
@@ -33,6 +36,8 @@ class PathSums:
         parties: How many have added a noise of their own to each block: one, but where none is trusted with the noise.
     """
 
+    KEY: ClassVar[str] = "path"
+
     cells: int
     at: tuple[int, ...]
     levels: int
@@ -49,10 +54,6 @@ class PathSums:
     def size(self) -> int:
         """How many values there are."""
         return len(self.at) + (self.missing is not None)
-
-    def blank(self) -> tuple[int, ...]:
-        """Values that tell nothing."""
-        return (0,) * self.size
 
     def path(self, threshold: int) -> tuple[Block, ...]:
         """The blocks that hold the place of a count, from fine to coarse.
@@ -87,3 +88,19 @@ class PathSums:
         apart = np.frexp(((at[:, None] - 1) ^ (at - 1)).astype(np.float64))[1]  # the bit length: below 2**53 exactly
         shared = np.where((at[:, None] > 0) & (at > 0), np.maximum(self.levels - apart, 0), 0)
         return np.asarray(shared * self.of_block, dtype=np.float64)
+
+    def _present(self, values: Sequence[int]) -> float | None:
+        return dict(zip(self.at, values, strict=False)).get(self.cells)
+
+    def _own_json(self) -> dict[str, Any]:
+        parties = {"parties": self.parties} if self.parties > 1 else {}
+        return {"at": list(self.at), "blocks": self.levels, "path": self.noise.to_json(), **parties}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """The law of what `to_json` wrote."""
+        if stored["rows"] != 1:
+            raise ValueError("evidence: counts of prefixes have one row")
+        at = tuple(int(threshold) for threshold in stored["at"])
+        noise, missing = Noise.from_json(stored["path"]), optional_from_json(stored["missing"])
+        return cls(int(stored["cells"]), at, int(stored["blocks"]), noise, missing, int(stored.get("parties", 1)))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, exp, log, log1p
 
-from .law import Noise, Selection
+from .noise import Noise
+from .selection import Selection
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..arrays import FloatArray
-from .law import EvenLayout, Noise, Part
+from ..arrays import FloatArray, IntArray
+from .blocks import in_parts
+from .convolution import causal_convolution
+from .law import EvenSums, Part, over
+from .least_squares import over_cells
+from .noise import Noise, optional_from_json
 
 _GUARD = 60
 
 
 @dataclass(frozen=True, slots=True)
-class ToeplitzSums(EvenLayout):
+class ToeplitzSums(EvenSums):
     """Convolutions of every row with public weights, with noise of its own on each value.
 
     Cells are summed in intervals of `width`. Value i of a row is ``sum(weights[i - j] * interval[j] for j <= i)``, in
@@ -34,6 +39,8 @@ class ToeplitzSums(EvenLayout):
         missing: Noise of the count of records that are missing. None: it was not asked for.
     """
 
+    KEY: ClassVar[str] = "convolved"
+
     rows: int
     cells: int
     width: int
@@ -47,7 +54,7 @@ class ToeplitzSums(EvenLayout):
         return (Part(self.points, self.noise),)
 
     @property
-    def weights(self) -> NDArray[np.int64]:
+    def weights(self) -> IntArray:
         """The weights on the lattice, (points,); read-only."""
         return root_weights(self.points, self.bits)
 
@@ -61,9 +68,45 @@ class ToeplitzSums(EvenLayout):
         """The variance of one value, in squared records."""
         return self.noise.variance / 4.0**self.bits
 
+    def sums(self, cells: Any) -> list[Any]:
+        """Convolutions of every row with the weights."""
+        return [causal_convolution(over(cells, self.bounds[:-1]), self.weights)]
+
+    def reconstruct(self, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
+        """Unbiased cells (..., rows, cells) and missing counts (...) of releases (..., size).
+
+        Values are ``y = R x + z``, on their lattice, with a triangular R whose diagonal is 1; so prefixes ``A x`` have
+        the estimate ``A R**-1 y``, which is unbiased whatever the noise, and the only unbiased linear one. A public
+        total tells what the noises of all rows and the missing count add up to: what it has more than the estimate is shared
+        by all prefixes in proportion to their covariances with it: least squares.
+
+        Raises:
+            ValueError: the values do not fit the law.
+        """
+        (sums,), missing = in_parts(self, values)
+        prefixes = causal_product(sums / 2.0**self.bits, self.kernel, self.points)
+        if total is not None:
+            prefixes, missing = _pinned(self, prefixes, missing, total)
+        return over_cells(np.diff(prefixes, axis=-1, prepend=0.0), np.diff(self.bounds)), missing
+
+    def prefix_variances(self, total_is_public: bool) -> FloatArray:
+        """Exact variances; see `convolved_variances`."""
+        return np.broadcast_to(convolved_variances(self, total_is_public), (self.rows, self.cells + 1))
+
+    def _own_json(self) -> dict[str, Any]:
+        return {"width": self.width, "bits": self.bits, "convolved": self.noise.to_json()}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """The law of what `to_json` wrote."""
+        rows, cells, width, bits = (int(stored[name]) for name in ("rows", "cells", "width", "bits"))
+        return cls(
+            rows, cells, width, bits, Noise.from_json(stored["convolved"]), optional_from_json(stored["missing"])
+        )
+
 
 @lru_cache(maxsize=16)  # a pure function of public facts
-def root_weights(points: int, bits: int) -> NDArray[np.int64]:
+def root_weights(points: int, bits: int) -> IntArray:
     """Coefficients of ``(1 - t) ** -1/2``: 1, 1/2, 3/8, ..., each that before times ``(2 k - 1) / (2 k)``, rounded.
 
     Worked out in integers, so that they are the same on every machine.
@@ -104,3 +147,52 @@ def causal_product(left: FloatArray, right: FloatArray, length: int) -> FloatArr
     spectrum = np.fft.rfft(left, size) * np.fft.rfft(right, size)
     product: FloatArray = np.fft.irfft(spectrum, size)[..., :length]
     return product
+
+
+def _pinned(law: ToeplitzSums, prefixes: FloatArray, missing: FloatArray, total: int) -> tuple[FloatArray, FloatArray]:
+    everything = total_variance(law)
+    residual = (total - prefixes[..., -1].sum(axis=-1) - missing) / (everything if everything > 0 else 1.0)
+    apart = 0.0 if law.missing is None else law.missing.variance
+    return prefixes + total_covariances(law) * residual[..., None, None], missing + apart * residual
+
+
+def convolved_variances(law: ToeplitzSums, total_is_public: bool) -> FloatArray:
+    """Variance of the estimated number of records in the first i cells of a row: shape ``(cells + 1,)``.
+
+    Between the ends of intervals it is that of a straight line.
+    """
+    point, part = law.interpolated()
+    below, above = (prefix_covariances(law, total_is_public, end, end) for end in (point, point + 1))
+    between = prefix_covariances(law, total_is_public, point, point + 1)
+    row: FloatArray = (1 - part) ** 2 * below + 2 * part * (1 - part) * between + part**2 * above
+    return np.maximum(row, 0.0)
+
+
+def prefix_covariances(law: ToeplitzSums, total_is_public: bool, one: IntArray, other: IntArray) -> FloatArray:
+    """Covariances of the estimated prefixes of `one` and of `other` intervals of a row, two by two: (n,) to (n,).
+
+    Prefix i has the noise ``sum(kernel[i - j] * noise[j] for j <= i)``; a public total is conditioned on.
+    """
+    lag, shorter = np.abs(one - other), np.minimum(one, other)
+    covariances = np.empty(len(lag))
+    for distance in np.unique(lag):
+        alike = lag == distance
+        products = law.kernel[: law.points - distance] * law.kernel[distance:]
+        covariances[alike] = np.concatenate(([0.0], np.cumsum(products)))[shorter[alike]]
+    covariances *= law.variance
+    everything = total_variance(law)
+    if total_is_public and law.missing is not None and everything > 0:
+        known = np.concatenate(([0.0], total_covariances(law)))
+        covariances -= known[one] * known[other] / everything
+    return covariances
+
+
+def total_covariances(law: ToeplitzSums) -> FloatArray:
+    """Covariances of the prefixes of 1, 2, ... intervals with the last one, the total of their row: (points,)."""
+    return causal_product(law.kernel, law.kernel[::-1], law.points) * law.variance
+
+
+def total_variance(law: ToeplitzSums) -> float:
+    """Variance of the estimated sum of all rows and the missing count, before it is known."""
+    missing = 0.0 if law.missing is None else law.missing.variance
+    return law.rows * float(np.sum(law.kernel**2)) * law.variance + missing

@@ -1,8 +1,7 @@
 """Public numbers in, better public numbers out. Costs no privacy; covariance is born here."""
 
-from .estimation.haar_tensor import wavelet_estimate
 from .estimation.k_ary import subtracted_prefixes, subtraction_variances
-from .estimation.reconstruction import shrunken_estimate, smoothed, unbiased, unbiased_batch
+from .estimation.reconstruction import shrunken_estimate, smoothed, unbiased
 from .estimation.shrinkage import shrunken
 from .estimation.weighted_isotonic import weighted_isotonic
 from .inference.bands import (
@@ -24,7 +23,6 @@ from .inference.outward import cell_at, ends_at, inside
 from .inference.path_quantile import PathQuantile
 from .inference.residual_means import mean_residuals
 from .inference.sampling import mean_counts
-from .inference.simulate import noise_by_source, noise_draws, prefix_noise
 from .inference.simulation_seed import DRAWS, public_generator
 from .inference.tail_bound import Weighed, tail_bound
 from .shape.interpolate import inverse_at, value_at
@@ -43,10 +41,10 @@ __all__ = [
     "PathQuantile", "Weighed", "area_between", "auc", "auc_ends", "auc_of_counts", "auc_of_steps", "binormal_tpr",
     "bisected", "cell_at", "counts_to_prefixes", "crowded_ends", "dvoretzky", "ends_at", "energy_between",
     "hosmer_lemeshow", "inside", "interval", "inverse_at", "largest_gap", "mean_counts", "mean_residuals",
-    "monotone_hull", "monotone_prefixes", "noise_by_source", "noise_draws", "noise_graph", "non_decreasing",
-    "path_graph", "population_band", "positive_intervals", "prefix_graph", "prefix_noise", "public_generator",
+    "monotone_hull", "monotone_prefixes", "noise_graph", "non_decreasing",
+    "path_graph", "population_band", "positive_intervals", "prefix_graph", "public_generator",
     "regular_bounds", "residual_envelope", "roc_points", "share_intervals", "shrunken", "shrunken_estimate",
     "simulated_p_value", "simultaneous_band", "simultaneous_errors", "smooth_absolute", "smooth_squares", "smoothed",
     "subtracted_prefixes", "subtraction_graph", "subtraction_variances", "tail_bound", "unbiased", "unbiased_batch",
-    "upper_quantile", "upper_quantiles", "value_at", "wavelet_estimate", "weighted_isotonic",
+    "upper_quantile", "upper_quantiles", "value_at", "weighted_isotonic",
 ]  # fmt: skip

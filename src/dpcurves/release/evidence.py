@@ -6,11 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..laws.haar_tensor_sums import HaarTensorSums
-from ..laws.law import IntervalSums, PartitionDecisions, Selection
-from ..laws.law_json import law_from_json, law_to_json
-from ..laws.noise_law import NoiseLaw, NoisySums
-from ..laws.path_sums import PathSums
+from ..laws import IntervalSums, Law, NoisySums, PathSums, law_from_json
 from .release import Release
 
 
@@ -24,60 +20,34 @@ class Evidence:
         total: The public number of records in all cells together; None where it is private.
     """
 
-    law: NoiseLaw
+    law: Law
     values: tuple[int, ...]
     total: int | None
 
     @classmethod
     def of(cls, release: Release) -> Evidence:
-        """Keep what one release says. Sums over records do not add up to a number of records, public or not."""
+        """What one release says. Sums over records do not add up to a number of records, public or not."""
         law = release.plan.law
-        counted = not isinstance(law, Selection | PartitionDecisions) and law.missing is not None
-        return cls(law, release.values, release.plan.adjacency.total if counted else None)
+        return cls(law, release.values, None if law.missing is None else release.plan.adjacency.total)
 
     @property
     def sums(self) -> NoisySums:
-        """The law of noisy sums of any kind.
-
-        Raises:
-            TypeError: the values are choices and carry no noise, or counts that share noise.
-        """
-        if isinstance(self.law, Selection | PartitionDecisions):
-            raise TypeError("this turn chose; there is nothing that was measured")
-        if isinstance(self.law, PathSums):
-            raise TypeError("this turn counted prefixes, not sums of cells; read it by its law")
-        if isinstance(self.law, HaarTensorSums):
-            raise TypeError("this turn measured wavelets of a whole table; read it by its law")
-        return self.law
+        """The law of noisy sums of any kind. Raises `TypeError` if the values are something else."""
+        return self.law.required(NoisySums)  # type: ignore[type-abstract]
 
     @property
     def path(self) -> PathSums:
-        """The law of counts of prefixes.
-
-        Raises:
-            TypeError: the values are others.
-        """
-        if not isinstance(self.law, PathSums):
-            raise TypeError("this turn counted no prefixes one by one; read it by its law")
-        return self.law
+        """The law of counts of prefixes. Raises `TypeError` if the values are something else."""
+        return self.law.required(PathSums)
 
     @property
     def measured(self) -> IntervalSums:
-        """The law of noisy sums over intervals.
-
-        Raises:
-            TypeError: the values are choices, or sums of another kind.
-        """
-        law = self.sums
-        if not isinstance(law, IntervalSums):
-            raise TypeError("this turn measured no sums over intervals; read it by its law")
-        return law
+        """The law of noisy sums over intervals. Raises `TypeError` if the values are something else."""
+        return self.law.required(IntervalSums)
 
     def to_json(self) -> dict[str, Any]:
         """Plain objects."""
-        if isinstance(self.law, Selection | PartitionDecisions):
-            return {"chosen": list(self.values)}
-        return {**law_to_json(self.law), "values": list(self.values), "total": self.total}
+        return self.law.to_json(self.values, self.total)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Evidence:
@@ -93,10 +63,9 @@ class Evidence:
 
     @classmethod
     def _read(cls, stored: Mapping[str, Any]) -> Evidence:
-        values = tuple(int(value) for value in stored["chosen" if "chosen" in stored else "values"])
-        if "chosen" in stored:
-            return cls(Selection(values), values, None)
         law = law_from_json(stored)
-        if len(values) != law.size:
+        listed, total = law.values_in(stored)
+        values = tuple(int(value) for value in listed)
+        if law.size not in (None, len(values)):
             raise ValueError(f"evidence: {len(values)} values do not fit a law of {law.size}")
-        return cls(law, values, None if stored["total"] is None else int(stored["total"]))
+        return cls(law, values, None if total is None else int(total))

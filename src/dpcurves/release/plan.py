@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import sha256
 
-from ..laws.noise_law import NoiseLaw
+from ..laws import Law
 from ..privacy import Adjacency, PrivacyLoss
 from ..queries import Query
 
@@ -33,7 +33,7 @@ class Plan:
     loss: PrivacyLoss
     adjacency: Adjacency
     made_by: str
-    law: NoiseLaw
+    law: Law
     error: float
 
     @property

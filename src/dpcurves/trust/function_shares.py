@@ -121,7 +121,7 @@ def masked(plan: Plan, holder: ShareHolder, allotment: Allotment) -> tuple[int, 
         ValueError: the payment is for another loss.
     """
     require(allotment, plan)
-    law = _law(plan)
+    law = plan.law.required(PathSums)
     at = sorted({threshold for threshold in law.at if threshold})
     shares, noises = holder.below(at) if at else [], holder.noise.noises(law, at)
     halves = {each: (share + noise) % RING for each, share, noise in zip(at, shares, noises, strict=True)}
@@ -134,7 +134,7 @@ def collect(plan: Plan, halves: Sequence[Sequence[int]], allotment: Allotment) -
     Raises:
         ValueError: there are not two halves of as many integers modulo 2**64 as were asked for.
     """
-    size = _law(plan).size
+    size = plan.law.required(PathSums).size
     if len(halves) != SERVERS or any(len(half) != size for half in halves):
         raise ValueError(f"halves: two are needed, each of {size} numbers")
     if any(not 0 <= number < RING for half in halves for number in half):
@@ -150,12 +150,6 @@ def told(plan: Plan, counts: Sequence[int], allotment: Allotment) -> Release:
         ValueError: there are not as many counts as were asked for.
     """
     return Release(plan, tuple(counts), allotment, seeded=False)
-
-
-def _law(plan: Plan) -> PathSums:
-    if not isinstance(plan.law, PathSums):
-        raise TypeError(f"plan: a plan of noise paths is needed, not one of {plan.made_by}")
-    return plan.law
 
 
 def _largest(loss: PrivacyLoss) -> Fraction:

@@ -145,10 +145,7 @@ class Task:
 
     def law(self, reports: int) -> PathSums:
         """The noise of all answers, whatever is asked."""
-        law = self.plan((), reports).law
-        if not isinstance(law, PathSums):
-            raise TypeError("plan: a plan of noise paths is needed")
-        return law
+        return self.plan((), reports).law.required(PathSums)
 
     @property
     def most_at_once(self) -> int:

@@ -11,7 +11,7 @@ from ...arrays import FloatArray
 from ...data import Axis
 from ...data.grid import MOST_LAID_OUT
 from ...laws import Family, Noise
-from ...laws.gls_weights import LEAST_VARIANCE
+from ...laws.noise import LEAST_VARIANCE
 from ...postprocess.estimation.dyadic import Dyadic
 from ...postprocess.estimation.empirical_bayes import Splits, estimate, least_squares_total, reestimate
 from ...postprocess.estimation.measurements import Measurements, gather

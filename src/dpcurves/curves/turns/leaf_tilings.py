@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from ...laws import Family, IntervalSums, Level, Noise
-from ...laws.prefix_error import mean_prefix_variance
 
 MOST_LEVELS = 5
 _LARGE = Fraction(10**6)  # a parameter of noise, so large that its being discrete does not matter
@@ -46,7 +45,7 @@ def _groupings(leaves: int) -> Iterator[tuple[int, ...]]:
 def _variance(leaves: int, widths: tuple[int, ...], family: Family, pinned: bool) -> float:
     levels = tuple(Level(range(0, leaves, width), Noise(family, len(widths) * _LARGE)) for width in widths)
     law = IntervalSums(1, leaves, levels, Noise(family, _LARGE))
-    return float(f"{mean_prefix_variance(law, pinned):.9g}")  # the last digits differ between machines; plans may not
+    return float(f"{law.mean_prefix_variance(pinned):.9g}")  # the last digits differ between machines; plans may not
 
 
 def _tiling(starts: Sequence[int], width: int) -> Tiling:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ...arrays import FloatArray
 from ...data import Grid, Outside
-from ...laws import NoisySums, measured_edges
-from ...postprocess import monotone_prefixes, prefix_noise, shrunken_estimate, unbiased
+from ...laws import NoisySums
+from ...postprocess import monotone_prefixes, shrunken_estimate, unbiased
 from ...postprocess.inference.simulation_seed import draws_for, public_generator
 from ...release import Evidence
 from .adaptive_refinement import Looks
@@ -93,7 +93,7 @@ class Prefixes:
     @cached_property
     def measured(self) -> NDArray[np.bool_]:
         """Which edges bound an interval that was counted: the others are interpolated."""
-        edges = measured_edges(self.evidence.sums)
+        edges = self.evidence.sums.measured_edges
         return edges[1:-1] if self.grid.outside is Outside.APART else edges
 
     def deviations(self, generator: np.random.Generator | None) -> FloatArray:
@@ -151,4 +151,4 @@ _kept_noise = lru_cache(maxsize=2)(_fixed_noise)  # a pure function of public fa
 
 
 def _noise(law: NoisySums, total: int | None, generator: np.random.Generator) -> FloatArray:
-    return prefix_noise(law, total, draws_for(len(law.bounds)), generator)
+    return law.simulated_prefixes(total, draws_for(len(law.bounds)), generator)

@@ -20,7 +20,7 @@ from ...arguments import require_kind, whole
 from ...arrays import FloatArray
 from ...data import Axis, Categories, Grid, Outside
 from ...laws import least_squares
-from ...postprocess import GroupNoise, Groups, noise_by_source, noise_draws
+from ...postprocess import GroupNoise, Groups
 from ...postprocess.inference.simulation_seed import DRAWS, public_generator
 from ...privacy import PrivacyLoss
 from ...queries import CountQuery, QuantileCutsQuery, Read, SumQuery
@@ -108,7 +108,7 @@ class ScoreGroups:
     @cached_property
     def noise_of_surplus(self) -> FloatArray:
         """Variance of the noise of positives less expected ones, for each group."""
-        counts, sums = (self._inside(noise_by_source(each.measured, each.total)) for each in (self.counts, self.sums))
+        counts, sums = (self._inside(each.measured.noise_by_source(each.total)) for each in (self.counts, self.sums))
         middle = self.released.middle
         counted = (1 - middle) * counts[:, 1] - middle * counts[:, 0]
         summed = sums.sum(axis=1) * self._step
@@ -217,5 +217,5 @@ def groups_of(groups: int, grid: Grid, *, name: str = "groups") -> int:
 
 def _drawn(evidence: Evidence, chance: np.random.Generator) -> FloatArray:
     law = evidence.measured
-    chunks = noise_draws(law, evidence.total, max(DRAWS, min(MANY, VALUES // (law.rows * law.cells))), chance)
+    chunks = law.simulate(evidence.total, max(DRAWS, min(MANY, VALUES // (law.rows * law.cells))), chance)
     return np.concatenate([cells for cells, _ in chunks])

@@ -48,9 +48,7 @@ class LazyTree:
 
     def look(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
         """The counts, from what is remembered as far as it goes; what is new is written down first."""
-        law = plan.law
-        if not isinstance(law, PathSums):
-            raise TypeError(f"plan: a plan of noise paths is needed, not one of {plan.made_by}")
+        law = plan.law.required(PathSums)
         paths = [law.path(threshold) for threshold in law.at]
         blocks = {_name(block): block for path in paths for block in path}
         names = [*blocks, *([] if law.missing is None else [MISSING])]

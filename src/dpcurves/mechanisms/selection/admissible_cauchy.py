@@ -61,7 +61,8 @@ def cauchy_rule(epsilon: Fraction) -> CauchyRule:
 
 
 def rule_for(loss: PrivacyLoss, adjacency: Adjacency, parts: int) -> CauchyRule:
-    """The rule for each of so many numbers that one record may move, all for this loss; neighbours are `l1_sensitivity` apart.
+    """The rule for each of so many numbers that one record may move, all for this loss; neighbours differ by their L1
+    sensitivity.
 
     A pure loss of epsilon is ``epsilon**2 / 2`` zero-concentrated: so a zero-concentrated loss, of which each number
     gets its part, pays for an epsilon of ``sqrt(2 * rho)``, rounded down.

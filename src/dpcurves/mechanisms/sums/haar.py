@@ -23,7 +23,7 @@ _PARTS = 1000
 class Haar(Linear):
     """Contrasts of all nodes of a binary tree (Xiao, Wang and Gehrke 2010: Privelet), with near-equal prices.
 
-    Formal guarantees: pure or zero-concentrated as the loss is; see `record_price.prices` and `_Path`. The sum of the
+    Formal guarantees: pure or zero-concentrated as the loss is; see `column_norms.prices` and `_Path`. The sum of the
     prices of one path is shared so that the mean variance of a prefix is least.
 
     Attributes:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
 
-from ...laws.prefix_error import mean_prefix_variance
 from ...privacy import Adjacency, PrivacyLoss
 from ...queries import PartitionQuery, Query
 from ...release import Plan, UnsupportedQuery
@@ -18,7 +17,7 @@ from .linear import Linear, printed
 class Partition(Linear):
     """Each of the nested tilings of a `PartitionQuery` with the same share of the loss; meant to be read as prefixes.
 
-    Formal guarantees: those of `noise_level.law_over`, for whatever tilings. They are public when the turn is asked, so
+    Formal guarantees: those of `calibration.law_over`, for whatever tilings. They are public when the turn is asked, so
     turns compose adaptively.
     """
 
@@ -28,7 +27,7 @@ class Partition(Linear):
             raise UnsupportedQuery("a partition answers a query that names its intervals, and nothing else")
         depth = len(query.tilings)
         law = law_over(query, query.tilings, (Fraction(1, depth),) * depth, loss, adjacency)
-        variance = mean_prefix_variance(law, total_is_public=adjacency.total is not None)
+        variance = law.mean_prefix_variance(total_is_public=adjacency.total is not None)
         return Plan(query, loss, adjacency, _name(query), law, printed(sqrt(variance)))
 
 

@@ -32,7 +32,7 @@ class Privelet:
     path along an axis add up to the same sum for all cells, or less. Sides need no powers of two.
 
     Formal guarantees: pure or zero-concentrated as the loss is. Cells of the table, the cells beyond it, and missing
-    records are three disjoint sums, priced by `record_price.prices` with the largest relative prices that
+    records are three disjoint sums, priced by `column_norms.prices` with the largest relative prices that
     `largest_prices` proves. A record that moves between the last two pays for both: under replace-one neither of them
     gets more than half of the loss.
     """
@@ -47,8 +47,8 @@ class Privelet:
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Transformed cells, each plus one draw of its noise; the cells beyond, if there are any; missing records."""
-        law, query = plan.law, plan.query
-        if not isinstance(law, HaarTensorSums) or not isinstance(query, WaveletQuery):
+        law, query = plan.law.required(HaarTensorSums), plan.query
+        if not isinstance(query, WaveletQuery):
             raise TypeError(f"plan: a plan of wavelets is needed, not one made by {plan.made_by}")
         exact, noise = exact_values(table, query, law), noise_of_values(law, randomness)
         return tuple(value + own for value, own in zip(exact, noise, strict=True))  # Python's integers cannot overflow

@@ -22,7 +22,7 @@ class Regions(Linear):
 
     The tree is the one that reads prefixes best where regions are as many as the next power of two.
 
-    Formal guarantees: those of `noise_level.law_over`, for whatever order and tilings: both are public when the turn is
+    Formal guarantees: those of `calibration.law_over`, for whatever order and tilings: both are public when the turn is
     asked, and the regions of a tiling are disjoint.
     """
 

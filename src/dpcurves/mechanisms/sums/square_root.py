@@ -7,12 +7,12 @@ from fractions import Fraction
 from functools import lru_cache
 
 from ...laws import ToeplitzSums
+from ...laws.convolution import causal_convolution
 from ...laws.toeplitz_sums import root_weights
 from ...privacy import Adjacency, PrivacyLoss
 from ...queries import CountQuery, Query, Read
 from ...release import Plan, UnsupportedQuery
 from .column_norms import noise_for, prices
-from .convolution import causal_convolution
 from .linear import Linear, counted_as, plan_of_prefixes
 
 BITS = 20
@@ -27,7 +27,7 @@ class SquareRoot(Linear):
     every cell this one has the least variance under zero-concentrated privacy; under pure privacy it has nothing to
     offer, as a record changes all values behind its cell.
 
-    Formal guarantees: zero-concentrated, by `record_price.prices`. A record changes the values of its row by a column
+    Formal guarantees: zero-concentrated, by `column_norms.prices`. A record changes the values of its row by a column
     of the matrix of rounded weights w, of p intervals: ``(0, ..., 0, w[0], w[1], ...)``. Its squared length is largest
     in the first interval, ``S(p)``, with ``S(m) = sum(w[i]**2 for i < m)``. Columns i and i + d have the squared
     distance ``S(d) + sum((w[m + d] - w[m])**2 for m < p - i - d)``: largest at i = 0, where it is

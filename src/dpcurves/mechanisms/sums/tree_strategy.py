@@ -13,7 +13,6 @@ import numpy as np
 
 from ...arrays import FloatArray
 from ...laws import Family, IntervalSums, Level, Noise
-from ...laws.prefix_error import mean_prefix_variance
 from .uniform_tree_error import PerfectTrees
 
 Radices = tuple[int, ...]
@@ -138,4 +137,4 @@ def _exact_error(shape: Shape, rows: int, cells: int, family: Family, pinned: bo
         Level(range(0, cells, width), Noise(family, whole.parameter / share))
         for width, share in zip(shape.widths, shape.shares, strict=True)
     )
-    return _rounded(mean_prefix_variance(IntervalSums(rows, cells, levels, whole), pinned))
+    return _rounded(IntervalSums(rows, cells, levels, whole).mean_prefix_variance(pinned))

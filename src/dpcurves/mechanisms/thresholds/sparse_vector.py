@@ -70,12 +70,13 @@ class SparseVector:
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """The numbers of the comparisons that reached their threshold, in order; how many there are, for each less."""
-        if not (isinstance(plan.query, ThresholdQuery | CoverageQuery) and isinstance(plan.law, ThresholdAnswers)):
+        law = plan.law.required(ThresholdAnswers)
+        if not isinstance(plan.query, ThresholdQuery | CoverageQuery):
             raise TypeError(f"plan: a plan of the sparse vector technique is needed, not one made by {plan.made_by}")
         exact = differences(table, comparisons_of(plan.query))
-        (common,) = draws(plan.law.common, 1, randomness).tolist()
-        own = draws(plan.law.own, len(exact), randomness).tolist()
-        return reached(exact, own, common, plan.law.size)
+        (common,) = draws(law.common, 1, randomness).tolist()
+        own = draws(law.own, len(exact), randomness).tolist()
+        return reached(exact, own, common, law.size)
 
 
 class Comparisons(NamedTuple):

@@ -9,12 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import FloatArray
-from ...laws import Family, IntervalSums, Level
-from ...laws.gls_weights import LEAST_VARIANCE
+from ...laws import IntervalSums, Level
+from ...laws.noise import LEAST_VARIANCE
 from .binary_tree import Layout
-
-LAPLACE_EXCESS = 3.0
-"""The fourth cumulant of a Laplace law, in squared variances. That of a Gaussian law is 0."""
 
 Values = Sequence[int] | NDArray[np.int64] | FloatArray
 
@@ -55,7 +52,7 @@ def gather(layout: Layout, releases: Sequence[tuple[IntervalSums, Values]]) -> M
         ValueError: an interval is no node, values do not fit their law, or a law is over other cells or several rows.
 
     >>> from fractions import Fraction
-    >>> from dpcurves.laws import Noise
+    >>> from dpcurves.laws import Family, Noise
     >>> level = Level(range(2), Noise(Family.GAUSSIAN, Fraction(4)))
     >>> law = IntervalSums(1, 2, (level,), missing=None)
     >>> known = gather(Layout.nested([np.array([0, 2])]), [(law, [5, 1]), (law, [3, 1])])
@@ -84,9 +81,8 @@ def _merge(known: Measurements, level: Level, counts: FloatArray) -> None:
     """Into the arrays of `known`."""
     node = known.layout.find(level.bounds(known.layout.cells))
     variance = max(level.noise.variance, LEAST_VARIANCE)
-    excess = LAPLACE_EXCESS if level.noise.family is Family.LAPLACE else 0.0
     before = known.precision[node]
     trust = 1 / (1 + variance * before)  # of the new values
     known.value[node] += trust * (counts - known.value[node])
-    known.fourth[node] = (1 - trust) ** 4 * known.fourth[node] + trust**4 * excess * variance**2
+    known.fourth[node] = (1 - trust) ** 4 * known.fourth[node] + trust**4 * level.noise.fourth_cumulant
     known.precision[node] = before + 1 / variance

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import FloatArray
-from ...laws import HaarSums, IntervalSums, NoisySums, ToeplitzSums
+from ...laws import Estimate, IntervalSums, NoisySums, least_squares
 from ...laws.blocks import in_parts
-from ...laws.least_squares import Estimate, least_squares, least_squares_batch
 from .binary_tree import Layout
 from .empirical_bayes import estimate
-from .haar import contrast_estimate, shrunken_contrasts
 from .measurements import gather
-from .toeplitz import deconvolved
 
 
 def unbiased(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> Estimate:
@@ -25,24 +21,13 @@ def unbiased(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: i
     Args:
         law: How the values scatter.
         values: As released, in the order of the law.
-        total: As for `least_squares`.
+        total: As for `NoisySums.reconstruct`.
 
     Raises:
         ValueError: the values do not fit the law.
     """
-    cells, missing = unbiased_batch(law, np.asarray(values, dtype=np.float64), total)
+    cells, missing = law.reconstruct(np.asarray(values, dtype=np.float64), total)
     return Estimate(cells, float(missing))
-
-
-def unbiased_batch(law: NoisySums, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
-    """Read many releases under one law: (..., size) to cells (..., rows, cells) and missing counts (...)."""
-    match law:
-        case IntervalSums():
-            return least_squares_batch(law, values, total)
-        case HaarSums():
-            return contrast_estimate(law, values, total)
-        case ToeplitzSums():
-            return deconvolved(law, values, total)
 
 
 def smoothed(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> FloatArray:
@@ -68,7 +53,7 @@ def smoothed(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total
     counts = least_squares(law, values, total).cells.sum(axis=1)
     layout = Layout.nested([level.bounds(law.cells) for level in law.levels])
     tables, _ = in_parts(law, np.asarray(values, dtype=np.float64))
-    row = replace(law, rows=1, missing=None)
+    row = law.one_row
     known = (gather(layout, [(row, own)]) for own in np.concatenate(tables, axis=-1))
     return np.stack([estimate(own, count).cells for own, count in zip(known, counts.tolist(), strict=True)])
 
@@ -76,13 +61,8 @@ def smoothed(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total
 def shrunken_estimate(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> FloatArray:
     """Cells of shape (rows, cells), with differences taken back that noise alone explains; meant to be cumulated.
 
-    See `smoothed` for the rule and the arguments, and `shrunken_contrasts` for that of contrasts. Convolved sums are
-    read as they are: neighbouring cells have noises that cancel in prefixes, and would no longer if some were shrunk.
+    Nested sums are read as `smoothed` says, all others as their law does.
     """
-    match law:
-        case IntervalSums():
-            return smoothed(law, values, total)
-        case HaarSums():
-            return shrunken_contrasts(law, np.asarray(values, dtype=np.float64), total)
-        case ToeplitzSums():
-            return unbiased(law, values, total).cells
+    if law.is_nested:
+        return smoothed(law.required(IntervalSums), values, total)
+    return law.shrunken(np.asarray(values, dtype=np.float64), total)

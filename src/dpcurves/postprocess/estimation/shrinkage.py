@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from ...arrays import FloatArray
 from ...laws import IntervalSums
-from ...laws.gls_weights import LEAST_VARIANCE
 from ...laws.least_squares import Reading, ascend, over_cells, pinned, read
+from ...laws.shrinkage import remaining
 
 FAN = 4  # no interval is compared with more siblings at once than 3: small shifts over long stretches must be seen
-CLEAR = 3.0  # children that deviate this many times more than noise explains are judged apart from the other families
 
 
 def shrunken(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> FloatArray:
@@ -47,19 +46,6 @@ def shrunken(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total
         squares = layer.sum(deviation**2 / layer.variance)
         counts = even + layer.spread(remaining(squares, layer.children - 1)) * deviation
     return over_cells(counts, ascent.layers[-1].width)
-
-
-def remaining(squares: FloatArray, freedom: NDArray[np.int64]) -> FloatArray:
-    """What remains of the deviations in each family: (..., rows, parents).
-
-    Args:
-        squares: Squared deviations of each family, in units of their variance.
-        freedom: How many of them noise alone would make, in each family: (parents,).
-    """
-    some = np.maximum(squares, LEAST_VARIANCE)
-    level = np.maximum(0, 1 - freedom.sum() / some.sum(axis=-1, keepdims=True))
-    family = 1 - np.maximum(freedom - 2, 0) / some
-    return np.where(some > CLEAR * freedom, family, level)
 
 
 def _refined(readings: Sequence[Reading]) -> Iterator[Reading]:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from ...arrays import FloatArray
 from ...laws import IntervalSums
-from ...laws.gls_weights import LEAST_VARIANCE, Layer, grow
+from ...laws.gls_weights import Layer, grow
 from ...laws.least_squares import Estimate, Reading, over_cells, read
+from ...laws.noise import LEAST_VARIANCE
 
 ROUNDING = 1e-12  # of the largest count: less than nothing by so much is nothing
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from ...laws import HaarTensorSums, PartitionDecisions, PathSums, Selection
-from ...laws.noise_law import NoisySums
 from ...release import Evidence
-from ..estimation.reconstruction import unbiased
 
 SURE = 8
 """So many standard deviations of its noise a count of missing records has to have, or nothing is said of it."""
@@ -23,21 +20,8 @@ def missing_share(evidence: Evidence) -> float:
     >>> [round(missing_share(Evidence(law, values, total=None)), 2) for values in ((1, 2, 97), (90, 2, 8))]
     [0.97, 0.0]
     """
-    law = evidence.law
-    if isinstance(law, Selection | PartitionDecisions | HaarTensorSums) or law.missing is None:
+    counted, noise = evidence.law.counted(evidence.values, evidence.total), evidence.law.missing
+    if counted is None or noise is None or counted[0] <= max(SURE * sqrt(noise.variance), 0.5):
         return 0.0
-    missing, present = _counted(law, evidence)
-    if present is None or missing <= max(SURE * sqrt(law.missing.variance), 0.5):
-        return 0.0
+    missing, present = counted
     return missing / (missing + max(present, 0.0))
-
-
-def _counted(law: NoisySums | PathSums, evidence: Evidence) -> tuple[float, float | None]:
-    """How many records have no value, and how many have one, if that was counted or is public."""
-    missing = float(evidence.values[-1])
-    if evidence.total is not None:
-        return missing, evidence.total - missing
-    if isinstance(law, PathSums):
-        return missing, dict(zip(law.at, evidence.values, strict=False)).get(law.cells)
-    estimate = unbiased(law, evidence.values, None)
-    return estimate.missing, float(estimate.cells.sum())

@@ -6,7 +6,6 @@ import numpy as np
 
 from ...release import Evidence
 from ..estimation.reconstruction import unbiased
-from .simulate import noise_draws
 from .simulation_seed import public_generator
 
 SURE = 5
@@ -24,7 +23,7 @@ def outside_share(evidence: Evidence) -> float:
     [0.25, 0.0]
     """
     law = evidence.sums
-    chunks = noise_draws(law, evidence.total, DRAWS, public_generator(None))
+    chunks = law.simulate(evidence.total, DRAWS, public_generator(None))
     noise = np.concatenate([cells[..., [0, -1]].sum(axis=(-2, -1)) for cells, _ in chunks])
     cells = unbiased(law, evidence.values, evidence.total).cells
     outside = float(cells[:, [0, -1]].sum())

@@ -10,27 +10,21 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from .haar_error import contrast_variances
-from .haar_sums import HaarSums
-from .law import IntervalSums, Level
-from .noise_law import NoisySums
-from .toeplitz_error import convolved_variances
-from .toeplitz_sums import ToeplitzSums
+from .nested import Level, NestedSums
 
 _TINY = 1e-300
 """Stands for the variance of noise that is too small for a double, so that no step divides by zero."""
 
 
-def prefix_variances(law: NoisySums, total_is_public: bool) -> FloatArray:
-    """Variance of the estimated number of records in the first i cells of each row: shape ``(rows, cells + 1)``.
+def interval_variances(law: NestedSums, total_is_public: bool) -> FloatArray:
+    """Variance of the estimated number of records in the first i cells of a row: shape ``(cells + 1,)``.
 
     Estimates are best linear unbiased ones (least squares) from all values, the missing cell and, if
     `total_is_public`, the exact number of all records. Inside an interval that was counted as one they are interpolated
     linearly, and this is the variance of what is interpolated. Where missing records were not counted, a public total
-    tells nothing about the rows. Rows are alike; the answer is read-only.
+    tells nothing about the rows.
 
-    For contrasts see `contrast_variances`, for convolutions `convolved_variances`. For sums over nested tilings, let
-    ``v`` be the variance of an interval's estimate from its own subtree: the inverse-variance mean of its own
+    Let ``v`` be the variance of an interval's estimate from its own subtree: the inverse-variance mean of its own
     measurement and its children's sum. Given the total T of a node, its children are independent with variances v,
     conditioned on their sum. If what lies below the edge in child j is ``a_j * x_j`` plus independent noise of
     variance ``b_j``, then in the node it is ``a * T`` plus independent noise of variance ``b``, with
@@ -38,46 +32,9 @@ def prefix_variances(law: NoisySums, total_is_public: bool) -> FloatArray:
     The node above all rows has the first level's intervals of every row and the missing cell as children; its total is
     known, or nothing more is known than its children tell.
 
-    >>> from fractions import Fraction
-    >>> from dpcurves.laws import Family, Noise
-    >>> noise = Noise(Family.GAUSSIAN, Fraction(2))
-    >>> prefix_variances(IntervalSums(1, 2, (Level(range(2), noise),), noise), total_is_public=True).tolist()
-    [[0.0, 1.3333333333333335, 1.3333333333333335]]
-
     Raises:
-        ValueError: an interval is not a union of intervals of the next level, or nothing tells the total of a row.
+        ValueError: an interval is not a union of intervals of the next level.
     """
-    return np.broadcast_to(_one_row(law, total_is_public), (law.rows, law.cells + 1))
-
-
-@lru_cache(maxsize=1024)  # a pure function of public facts
-def mean_prefix_variance(law: NoisySums, total_is_public: bool) -> float:
-    """Mean of `prefix_variances` over rows and inner edges; where there is one cell, its variance.
-
-    For nested tilings by the same recursion, on sums over the edges inside each interval: as fast as there are few
-    intervals, or few kinds of them.
-    """
-    if law.cells == 1:
-        return float(_one_row(law, total_is_public)[1])
-    if not isinstance(law, IntervalSums):
-        return float(_one_row(law, total_is_public)[1:-1].mean())
-    regular = _regular(law)
-    sums, variance = _top_of_alike(law, regular) if regular else _top(law)
-    everything = _everything(law, variance, total_is_public)
-    return _sum_below_root(sums, variance, everything) / (law.cells - 1)
-
-
-def _one_row(law: NoisySums, total_is_public: bool) -> FloatArray:
-    match law:
-        case IntervalSums():
-            return _nested(law, total_is_public)
-        case HaarSums():
-            return contrast_variances(law, total_is_public)
-        case ToeplitzSums():
-            return convolved_variances(law, total_is_public)
-
-
-def _nested(law: IntervalSums, total_is_public: bool) -> FloatArray:
     variances = _combined_variances(law)
     node, slope = _interpolated(law.levels[-1], law.cells)
     spread = np.zeros(law.cells + 1)
@@ -94,14 +51,29 @@ def _nested(law: IntervalSums, total_is_public: bool) -> FloatArray:
     return row
 
 
-def _everything(law: IntervalSums, variance: FloatArray, total_is_public: bool) -> float:
+@lru_cache(maxsize=1024)  # a pure function of public facts
+def mean_interval_variance(law: NestedSums, total_is_public: bool) -> float:
+    """Mean of `interval_variances` over inner edges; where there is one cell, its variance.
+
+    By the same recursion, on sums over the edges inside each interval: as fast as there are few intervals, or few kinds
+    of them.
+    """
+    if law.cells == 1:
+        return float(interval_variances(law, total_is_public)[1])
+    regular = _regular(law)
+    sums, variance = _top_of_alike(law, regular) if regular else _top(law)
+    everything = _everything(law, variance, total_is_public)
+    return _sum_below_root(sums, variance, everything) / (law.cells - 1)
+
+
+def _everything(law: NestedSums, variance: FloatArray, total_is_public: bool) -> float:
     """Variance of the sum of all that the total consists of; infinite if knowing the total tells nothing."""
     if not total_is_public or law.missing is None:
         return inf
     return float(law.rows * variance.sum()) + max(law.missing.variance, _TINY)
 
 
-def _combined_variances(law: IntervalSums) -> list[FloatArray]:
+def _combined_variances(law: NestedSums) -> list[FloatArray]:
     """Variance of each interval's estimate from its own subtree; from coarse to fine."""
     combined = [_own_variance(law.levels[-1])]
     for level, finer in reversed(list(pairwise(law.levels))):
@@ -152,12 +124,12 @@ class _Sums(NamedTuple):
 
 
 def _interpolated_sums(bounds: IntArray) -> _Sums:
-    """Sums over intervals that are interpolated linearly: a is 0, 1/width, 2/width, ..."""
+    """Of intervals that are interpolated linearly: a is 0, 1/width, 2/width, ..."""
     width = np.diff(bounds).astype(np.float64)
     return _Sums(width, (width - 1) / 2, (width - 1) * (2 * width - 1) / (6 * width), np.zeros(len(width)))
 
 
-def _top(law: IntervalSums) -> tuple[_Sums, FloatArray]:
+def _top(law: NestedSums) -> tuple[_Sums, FloatArray]:
     """Sums, and variances, of the intervals of the first level."""
     variances = _combined_variances(law)
     sums = _interpolated_sums(law.levels[-1].bounds(law.cells))
@@ -166,15 +138,15 @@ def _top(law: IntervalSums) -> tuple[_Sums, FloatArray]:
     return sums, variances[0]
 
 
-def _regular(law: IntervalSums) -> list[range]:
+def _regular(law: NestedSums) -> list[range]:
     """The tilings, if all intervals of each level are alike, but for the last one; else none."""
     tilings = [level.starts for level in law.levels if isinstance(level.starts, range)]
     nested = all(len(coarse) == 1 or coarse.step % fine.step == 0 for coarse, fine in pairwise(tilings))
     return tilings if nested and len(tilings) == len(law.levels) else []
 
 
-def _top_of_alike(law: IntervalSums, tilings: list[range]) -> tuple[_Sums, FloatArray]:
-    """Sums and variances of a regular law: two intervals of each level stand for all, a whole one and the last one."""
+def _top_of_alike(law: NestedSums, tilings: list[range]) -> tuple[_Sums, FloatArray]:
+    """The same where the law is regular: two intervals of each level stand for all, a whole one and the last one."""
     own = [max(level.noise.variance, _TINY) for level in law.levels]
     width = tilings[-1].step
     sums = _interpolated_sums(np.array([0, width, width + law.cells - tilings[-1][-1]]))
@@ -194,7 +166,7 @@ def _of(sums: _Sums, kind: IntArray) -> _Sums:
 
 
 def _in_parents(sums: _Sums, variance: FloatArray, first: IntArray) -> _Sums:
-    """Sums over the intervals of the level above."""
+    """Of the intervals of the level above."""
     total = np.add.reduceat(variance, first)
     children = np.diff(np.append(first, len(variance)))
     part = variance / np.repeat(total, children)

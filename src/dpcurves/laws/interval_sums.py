@@ -1,0 +1,83 @@
+"""Noisy sums over nested intervals: flat histograms, trees, partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ..arrays import FloatArray
+from .interval_error import interval_variances, mean_interval_variance
+from .law import over
+from .least_squares import least_squares_batch
+from .nested import Level, NestedSums
+from .noise import Noise, optional_from_json
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalSums(NestedSums):
+    """Noisy sums over intervals of cells, each with noise of its own: flat histograms, trees, partitions.
+
+    The order of values: level by level, in it row by row, in it from left to right; the missing cell comes last.
+    Mechanisms publish before they mix: noises are independent here, and covariance is born in `reconstruct`.
+
+    Attributes:
+        rows: How many cells the axes before the last have together.
+        cells: How many cells the last axis has.
+        levels: From coarse to fine. Every interval is a union of intervals of the next level.
+        missing: Noise of the count of records that are missing. None: it was not asked for.
+    """
+
+    KEY: ClassVar[str] = "levels"
+
+    rows: int
+    cells: int
+    levels: tuple[Level, ...]
+    missing: Noise | None
+
+    def sums(self, cells: Any) -> list[Any]:
+        """Sums over the intervals of each level."""
+        return [over(cells, level.first) for level in self.levels]
+
+    def reconstruct(self, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
+        """Least squares; see `least_squares`."""
+        return least_squares_batch(self, values, total)
+
+    def prefix_variances(self, total_is_public: bool) -> FloatArray:
+        """Exact variances of least squares; see `interval_variances`."""
+        return np.broadcast_to(interval_variances(self, total_is_public), (self.rows, self.cells + 1))
+
+    def mean_prefix_variance(self, total_is_public: bool) -> float:
+        """The mean of `prefix_variances`: as fast as there are few intervals, or few kinds of them."""
+        return mean_interval_variance(self, total_is_public)
+
+    @property
+    def of_intervals(self) -> IntervalSums:
+        """The same sums with the finest intervals as cells.
+
+        >>> from fractions import Fraction
+        >>> from dpcurves.laws import Family
+        >>> noise = Noise(Family.LAPLACE, Fraction(1))
+        >>> law = IntervalSums(1, 9, (Level((0, 6), noise), Level(range(0, 9, 3), noise)), None)
+        >>> law.of_intervals.levels[0].starts
+        (0, 2)
+        """
+        bounds = self.bounds
+        if len(bounds) == self.cells + 1:
+            return self
+        coarse = (
+            Level(tuple(np.searchsorted(bounds, level.first).tolist()), level.noise) for level in self.levels[:-1]
+        )
+        finest = Level(range(len(bounds) - 1), self.levels[-1].noise)
+        return replace(self, cells=len(bounds) - 1, levels=(*coarse, finest))
+
+    def _own_json(self) -> dict[str, Any]:
+        return {"levels": [level.to_json() for level in self.levels]}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """The law of what `to_json` wrote."""
+        levels = tuple(Level.from_json(level) for level in stored["levels"])
+        return cls(int(stored["rows"]), int(stored["cells"]), levels, optional_from_json(stored["missing"]))

@@ -1,0 +1,103 @@
+"""Integer noise around zero: its law, its variance, and draws of it for simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from math import exp, expm1, sqrt
+from typing import Any
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+
+WIDE_LAPLACE = 2.0**32  # scale, above which integers are drawn by rounding a continuous law: relative error 2**-32
+WIDE_GAUSSIAN = 1e4  # variance, above which the same is done: relative error of a chance below 1e-5 within 4 sigma
+LEAST_VARIANCE = 1e-100  # stands for 0, so that exact values of equal rank share a residual evenly
+LAPLACE_EXCESS = 3.0
+"""The fourth cumulant of a Laplace law, in squared variances. That of a Gaussian law is 0."""
+
+
+class Family(Enum):
+    """A kind of integer noise around zero."""
+
+    LAPLACE = "discrete Laplace"
+    GAUSSIAN = "discrete Gaussian"
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """One exact law of integer noise (Canonne, Kamath and Steinke 2020).
+
+    Attributes:
+        family: Laplace: chance of z proportional to ``exp(-|z| / parameter)``. Gaussian: to
+            ``exp(-z**2 / (2 * parameter))``.
+        parameter: The scale of a Laplace law, or the variance parameter of a Gaussian one.
+    """
+
+    family: Family
+    parameter: Fraction
+
+    @property
+    def variance(self) -> float:
+        """Of one draw. (That of a discrete Gaussian is at most its parameter; below 1 the parameter is used.)
+
+        >>> round(Noise(Family.LAPLACE, Fraction(10)).variance, 3)
+        199.833
+        """
+        if self.family is Family.GAUSSIAN:
+            return float(self.parameter)
+        rate = 1 / float(self.parameter)
+        return 2 * exp(-rate) / expm1(-rate) ** 2
+
+    @property
+    def fourth_cumulant(self) -> float:
+        """How heavy its tails are: 0 for Gaussian noise."""
+        return LAPLACE_EXCESS * self.variance**2 if self.family is Family.LAPLACE else 0.0
+
+    def to_json(self) -> dict[str, str]:
+        """Plain objects."""
+        return {"family": self.family.value, "parameter": str(self.parameter)}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Noise:
+        """The inverse of `to_json`."""
+        return cls(Family(stored["family"]), Fraction(stored["parameter"]))
+
+
+def optional_to_json(noise: Noise | None) -> dict[str, str] | None:
+    """Plain objects, or none."""
+    return None if noise is None else noise.to_json()
+
+
+def optional_from_json(stored: Mapping[str, Any] | None) -> Noise | None:
+    """The inverse of `optional_to_json`."""
+    return None if stored is None else Noise.from_json(stored)
+
+
+def draw(noise: Noise, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
+    """Integers of one noise law, as floats. Not for protection: `generator` can be predicted."""
+    if noise.family is Family.LAPLACE:
+        return _laplace(float(noise.parameter), shape, generator)
+    return _gaussian(float(noise.parameter), shape, generator)
+
+
+def _laplace(scale: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
+    """The difference of two geometric laws, which is exact."""
+    if scale > WIDE_LAPLACE:
+        return np.rint(generator.laplace(0, scale, shape))
+    end = -expm1(-1 / scale)
+    return np.subtract(generator.geometric(end, shape), generator.geometric(end, shape), dtype=np.float64)
+
+
+def _gaussian(variance: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
+    """By the inverse of the distribution function, exact to the rounding of doubles."""
+    if variance > WIDE_GAUSSIAN:
+        return np.rint(generator.normal(0, sqrt(variance), shape))
+    reach = int(9 * sqrt(variance)) + 2
+    support = np.arange(-reach, reach + 1)
+    cumulated = np.cumsum(np.exp(-0.5 * support.astype(np.float64) ** 2 / max(variance, 1e-300)))
+    found: IntArray = np.searchsorted(cumulated, generator.random(shape) * cumulated[-1], side="right")
+    return (found - reach).astype(np.float64)

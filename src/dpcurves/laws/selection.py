@@ -1,0 +1,71 @@
+"""Answers that are choices, not measurements: there is nothing to subtract."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from .law import Law
+
+
+class Choices(Law):
+    """Values are choices. `example` is one that tells nothing."""
+
+    __slots__ = ()
+
+    KEY: ClassVar[str] = "chosen"
+
+    example: tuple[int, ...]
+
+    @property
+    def missing(self) -> None:
+        """Nothing was counted."""
+        return None
+
+    def blank(self) -> tuple[int, ...]:
+        """Values that tell nothing."""
+        return self.example
+
+    @classmethod
+    def values_in(cls, stored: Mapping[str, Any]) -> tuple[Sequence[Any], Any]:
+        """The choices; no number of records is told."""
+        return stored[cls.KEY], None
+
+    def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
+        """The choices."""
+        return {self.KEY: list(values)}
+
+
+@dataclass(frozen=True, slots=True)
+class Selection(Choices):
+    """So many choices as `example` has."""
+
+    example: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return len(self.example)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """The law of what `to_json` wrote: as many choices."""
+        return cls(tuple(int(value) for value in stored[cls.KEY]))
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionDecisions(Choices):
+    """As many choices as it takes to make them all."""
+
+    example: tuple[int, ...]
+
+    @property
+    def size(self) -> None:
+        """Not known before."""
+        return None
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """The law of what `to_json` wrote."""
+        return cls(tuple(int(value) for value in stored[cls.KEY]))
