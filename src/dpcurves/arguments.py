@@ -8,7 +8,7 @@ from enum import Enum
 from fractions import Fraction
 from numbers import Real
 from operator import index
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 Member = TypeVar("Member", bound=Enum)
 Exact = Fraction | Decimal | int | float | str
@@ -39,6 +39,39 @@ def shown(given: object) -> str:
     return text if len(text) <= MOST_SHOWN and text.isprintable() else f"{named} of {len(text)} characters"
 
 
+class Named(Exception):
+    """An error that says what it is about. The sentence is made from its parts; nobody has to take it apart again.
+
+    Attributes:
+        argument: What is refused, by the name that it has where it is written; several are separated by commas.
+        rule: What is needed instead, and, where it is no record's, what was given.
+        given: What was given, where whoever reports the error may know it by another name, as a column.
+    """
+
+    def __init__(self, argument: str, rule: str, given: str | None = None) -> None:
+        super().__init__(argument, rule, given)
+        self.argument, self.rule, self.given = argument, rule, given
+
+    def __str__(self) -> str:
+        return f"{self.argument}: {self.rule}"
+
+    def about(self, argument: str) -> Self:
+        """Say the error of another argument."""
+        return type(self)(argument, self.rule, self.given)
+
+
+class Refused(Named, ValueError):
+    """An argument that cannot be taken."""
+
+
+class WrongKind(Refused, TypeError):
+    """An argument of another kind than is needed."""
+
+
+class NotInstalled(Named, ImportError):
+    """An extra is needed for this."""
+
+
 def chosen(name: str, given: object, choices: type[Member], *, also: str = "") -> Member:
     """One of the choices, given as itself or by its word.
 
@@ -53,7 +86,7 @@ def chosen(name: str, given: object, choices: type[Member], *, also: str = "") -
     if isinstance(given, choices):
         return given
     if not isinstance(given, str) or given not in words:
-        raise ValueError(f"{name}: one of {', '.join(words)} is needed{also}, got {shown(given)}")
+        raise Refused(name, f"one of {', '.join(words)} is needed{also}, got {shown(given)}")
     return words[given]
 
 
@@ -64,7 +97,7 @@ def require_kind(name: str, given: object, kind: type[Any] | tuple[type[Any], ..
         TypeError: it is of another.
     """
     if not isinstance(given, kind):
-        raise TypeError(f"{name}: {written} is needed, got {shown(given)}")
+        raise WrongKind(name, f"{written} is needed, got {shown(given)}")
 
 
 def exact(name: str, given: Any) -> Fraction:
@@ -78,9 +111,9 @@ def exact(name: str, given: Any) -> Fraction:
     """
     found = _written(given)
     if found is None or found <= 0:
-        raise ValueError(f"{name}: a finite number above zero is needed, got {shown(given)}")
+        raise Refused(name, f"a finite number above zero is needed, got {shown(given)}")
     if not _is_workable(found):
-        raise ValueError(f"{name}: a number from 1e-{MOST_TENS} to 1e{MOST_TENS} is needed, got {shown(given)}")
+        raise Refused(name, f"a number from 1e-{MOST_TENS} to 1e{MOST_TENS} is needed, got {shown(given)}")
     return Fraction(found)
 
 
@@ -112,11 +145,11 @@ def number(name: str, given: Any) -> float:
         ValueError: it has more digits before its point than a double.
     """
     if not isinstance(given, Real | Decimal) or _is_span(given):
-        raise TypeError(f"{name}: a number is needed, got {shown(given)}")
+        raise WrongKind(name, f"a number is needed, got {shown(given)}")
     try:
         return float(given)
     except (OverflowError, ValueError):  # the latter of NaNs that signal
-        raise ValueError(f"{name}: a number that a double can hold is needed") from None
+        raise Refused(name, "a number that a double can hold is needed") from None
 
 
 def _is_span(given: object) -> bool:
@@ -133,7 +166,7 @@ def chance(name: str, given: Any) -> float:
     """
     found = number(name, given)
     if not 0 < found < 1:
-        raise ValueError(f"{name}: a number between 0 and 1 is needed, as in 0.95, got {shown(given)}")
+        raise Refused(name, f"a number between 0 and 1 is needed, as in 0.95, got {shown(given)}")
     return found
 
 
@@ -147,7 +180,7 @@ def share(name: str, given: Any) -> float:
     found = number(name, given)
     if not 0 <= found <= 1:
         # Not what was given: who takes `p` and the values for each other has given those of records.
-        raise ValueError(f"{name}: shares between 0 and 1 are needed, as in 0.25")
+        raise Refused(name, "shares between 0 and 1 are needed, as in 0.25")
     return found
 
 
@@ -158,7 +191,7 @@ def several(name: str, given: Any, written: str) -> tuple[Any, ...]:
         TypeError: it is a single thing, or text.
     """
     if isinstance(given, str | bytes) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) != 1:
-        raise TypeError(f"{name}: {written} is needed, got {shown(given)}")
+        raise WrongKind(name, f"{written} is needed, got {shown(given)}")
     return tuple(given)
 
 
@@ -200,7 +233,7 @@ def whole(name: str, value: Any) -> int:
     try:
         found = int(index(value))
     except TypeError:
-        raise TypeError(f"{name}: a whole number is needed, got {shown(value)}") from None
+        raise WrongKind(name, f"a whole number is needed, got {shown(value)}") from None
     if found.bit_length() > MOST_BITS:
-        raise ValueError(f"{name}: a whole number of at most {MOST_BITS} bits is needed, got {shown(value)}")
+        raise Refused(name, f"a whole number of at most {MOST_BITS} bits is needed, got {shown(value)}")
     return found

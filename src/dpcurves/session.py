@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from .arguments import require_kind, shown
+from .arguments import Refused, WrongKind, require_kind, shown
 from .curves import Continued, Question
 from .curves.notes import warn_of
 from .ledger import Account, Allotment, Currency, Grant, QuestionBudget
@@ -136,7 +136,7 @@ class Session:
         if self._neighbours.knows_units and self._units is None:
             self._units = self._opened().units()
             if self._units == 0:
-                raise ValueError("data: the table has no record; replace-one needs at least one unit (use add-remove)")
+                raise Refused("data", "the table has no record; replace-one needs at least one unit (use add-remove)")
         return self._neighbours.among(self._unit, self._units if self._neighbours.knows_units else None)
 
     def plan(self, question: Question[Curve], loss: PrivacyLoss) -> tuple[Plan, ...]:
@@ -226,7 +226,7 @@ class Session:
 
     def _check_units(self, records: Records) -> None:
         if self._neighbours.knows_units and records.units() != self._units:
-            raise ValueError(f"units: {self._units} were promised in public; the table has another number of units")
+            raise Refused("units", f"{self._units} were promised in public; the table has another number of units")
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -268,7 +268,7 @@ def rehearse(
 
     converse(question.steps(Setting(loss, adjacency, model.adaptive)), blank)
     if budget.left != 0:
-        raise ValueError(f"the shares of a question add up to 1; {budget.left} of this one is left")
+        raise Refused("question", f"the shares of a question add up to 1; {budget.left} of this one is left")
     return tuple(plans)
 
 
@@ -291,33 +291,34 @@ def _paid(question: object) -> object:
 def _require_paid(question: object, step: Step) -> None:
     """A request that stands for one thing pays for no other, and only our own queries say what they stand for."""
     if type(step.query) not in get_args(Query):
-        raise TypeError(f"question: one of the queries of dpcurves.data is needed, not a {type(step.query).__name__}")
+        raise WrongKind("question", f"one of the queries of dpcurves.data is needed, not a {type(step.query).__name__}")
     if isinstance(question, Continued) and step.query.paid_as != question.paid_as:
-        raise ValueError("question: it asks for something else than it says it pays for")
+        raise Refused("question", "it asks for something else than it says it pays for")
 
 
 def _require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
     if isinstance(question, type) or not hasattr(question, "steps"):
-        raise TypeError(f"question: a question, as CdfQuestion(column, grid), is needed, got {shown(question)}")
+        raise WrongKind("question", f"a question, as CdfQuestion(column, grid), is needed, got {shown(question)}")
     require_kind("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
     if Currency.of(loss).limit(loss).billionths > MOST:
-        raise ValueError("loss: no budget is above 1e9, and this is")
+        raise Refused("loss", "no budget is above 1e9, and this is")
     return loss
 
 
 def _table(table: Any) -> Any:
     """Pass on what may be a table; what it holds is told when it is opened, and to nobody."""
     if table is None or isinstance(table, list | tuple | set | bytes | int | float | complex):
-        raise TypeError(
-            f"table: a file, a data frame, a DuckDB relation or a mapping from names to columns is needed, "
-            f"as in {{'age': ages}}, got {type(table).__name__}"
+        raise WrongKind(
+            "table",
+            f"a file, a data frame, a DuckDB relation or a mapping from names to columns is needed, "
+            f"as in {{'age': ages}}, got {type(table).__name__}",
         )
     return table
 
 
 def _neighbours(adjacency: object) -> Neighbours:
     if not isinstance(adjacency, Neighbours):
-        raise TypeError("adjacency: give ADD_REMOVE or REPLACE_ONE")
+        raise WrongKind("adjacency", "give ADD_REMOVE or REPLACE_ONE")
     return adjacency
 
 
@@ -325,23 +326,23 @@ def _trust(trust: TrustModel[Curator] | None) -> TrustModel[Curator]:
     if trust is None:
         return Central()
     if isinstance(trust, type) or not all(hasattr(trust, part) for part in ("adaptive", "holders", "plan", "run")):
-        raise TypeError(f"trust: a trust model, as Central(), is needed, got {shown(trust)}")
+        raise WrongKind("trust", f"a trust model, as Central(), is needed, got {shown(trust)}")
     if trust.holders != (Curator,):
         needed = ", ".join(holder.__name__ for holder in trust.holders)
-        raise UnsupportedQuery(f"trust: a session has one curator, who sees all records; {trust!r} needs {needed}")
+        raise UnsupportedQuery("trust", f"a session has one curator, who sees all records; {trust!r} needs {needed}")
     return trust
 
 
 def _unit(column: str | None, rows: int | None) -> Unit:
     if column is None:
         if rows is not None:
-            raise ValueError("rows_per_unit: name the column that says whose record it is, with unit=")
+            raise Refused("rows_per_unit", "name the column that says whose record it is, with unit=")
         return EACH_RECORD
     require_kind("unit", column, str, "the name of a column")
     if not column:
-        raise ValueError("unit: a column needs a name; leave unit out to protect each record on its own")
+        raise Refused("unit", "a column needs a name; leave unit out to protect each record on its own")
     if rows is None:
-        raise ValueError(f"rows_per_unit: say how many records of each {column} are used at most")
+        raise Refused("rows_per_unit", f"say how many records of each {column} are used at most")
     return Unit(column, rows)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from .arguments import Exact, require_kind
+from .arguments import Exact, Refused, require_kind
 from .curves import (
     CDF,
     ROC,
@@ -291,7 +291,7 @@ def residual_plot(
     """
     columns = {"predicted": _column(predicted, "predicted"), "residual": _column(residual, "residual")}
     if len(columns["predicted"]) != len(columns["residual"]):
-        raise ValueError("predicted, residual: the same number of records is needed")
+        raise Refused("predicted, residual", "the same number of records is needed")
     question = ResidualPlotQuestion("predicted", "residual", unit_predicted, unit_residual, coverage, model, cells)
     return _ask(columns, question, loss_of(epsilon, rho), adjacency, randomness)
 
@@ -328,7 +328,7 @@ def loss_of(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:
         ValueError: both are given, or neither: there is no default. Or it is not from 1e-9 to 1e9.
     """
     if (epsilon is None) == (rho is None):
-        raise ValueError("epsilon: give either epsilon (pure) or rho (zCDP); there is no default")
+        raise Refused("epsilon", "give either epsilon (pure) or rho (zCDP); there is no default")
     if epsilon is not None:
         return Currency.require_countable(PrivacyLoss.pure(epsilon), epsilon)
     return Currency.require_countable(PrivacyLoss.zcdp(rho if rho is not None else 0), rho)
@@ -349,7 +349,7 @@ def _ask(
 def _column(values: Any, name: str) -> Any:
     """Pass on a column as it is: a list is not made an array, for its rows would then decide which type it has."""
     if not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1 or isinstance(values, str | bytes):
-        raise ValueError(f"{name}: a list, a series or an array of one dimension is needed")
+        raise Refused(name, "a list, a series or an array of one dimension is needed")
     return values
 
 
@@ -361,5 +361,5 @@ def _named(label: str, values: Any) -> dict[str, Any]:
 def _pair(labels: Any, scores: Any, name: str) -> dict[str, Any]:
     table = {"y_true": _column(labels, "y_true"), name: _column(scores, name)}
     if len(table["y_true"]) != len(table[name]):
-        raise ValueError(f"y_true, {name}: the same number of records is needed")
+        raise Refused(f"y_true, {name}", "the same number of records is needed")
     return table

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dpcurves.arguments import NotInstalled, Refused, WrongKind
 from dpcurves.cli.refusal import Kept, Misuse, Refusal, Undelivered, refusal_of
 from dpcurves.ledger import BudgetExceeded
 from dpcurves.release import UnsupportedQuery
@@ -11,18 +12,18 @@ from dpcurves.release import UnsupportedQuery
 @pytest.mark.parametrize(
     ("error", "refusal"),
     [
-        (ValueError("epsilon: a number above zero is needed, got -1"),
+        (Refused("epsilon", "a number above zero is needed, got -1"),
          Refusal("epsilon: a number above zero is needed, got -1", 2)),
-        (ValueError("rows_per_unit: one is needed"), Refusal("rows-per-unit: one is needed", 2)),
-        (ValueError("request: 'a' was used for another question"),
+        (Refused("rows_per_unit", "one is needed"), Refusal("rows-per-unit: one is needed", 2)),
+        (Refused("request", "'a' was used for another question"),
          Refusal("request-id: 'a' was used for another question", 2)),
-        (TypeError("column: 'words' holds text"), Refusal("column: 'words' holds text", 4)),
-        (FileNotFoundError("data: there is no file"), Refusal("data: there is no file", 4)),
-        (ValueError("ledger: row 3 was changed without the key"),
+        (WrongKind("column", "'words' holds text"), Refusal("column: 'words' holds text", 4)),
+        (NotInstalled("plot", "matplotlib is needed"), Refusal("plot: matplotlib is needed", 2)),
+        (Refused("ledger", "row 3 was changed without the key"),
          Refusal("ledger: row 3 was changed without the key", 4)),
-        (Misuse("ledger: a URL is needed"), Refusal("ledger: a URL is needed", 2)),
-        (BudgetExceeded("'a CDF' asks for epsilon 2"), Refusal("budget: 'a CDF' asks for epsilon 2", 3)),
-        (UnsupportedQuery("no such noise"), Refusal("question: no such noise", 2)),
+        (Misuse("ledger", "a URL is needed"), Refusal("ledger: a URL is needed", 2)),
+        (BudgetExceeded("budget", "'a CDF' asks for epsilon 2"), Refusal("budget: 'a CDF' asks for epsilon 2", 3)),
+        (UnsupportedQuery("question", "no such noise"), Refusal("question: no such noise", 2)),
         (KeyboardInterrupt(), Refusal("stopped", 130)),
     ],
     ids=lambda value: type(value).__name__,
@@ -38,6 +39,7 @@ def test_an_error_of_ours_is_told_in_its_own_words(error: BaseException, refusal
         ValueError("invalid literal for int() with base 10: 'zebrafinch'"),
         ValueError("Conversion Error: Could not convert string 'zebrafinch' to DOUBLE"),
         KeyError("zebrafinch"),
+        ValueError("column: 'zebrafinch'"),
         RuntimeError("column: 'zebrafinch'"),
         OSError(5, "zebrafinch", "zebrafinch"),
         AssertionError("zebrafinch"),
@@ -60,12 +62,12 @@ def test_an_error_that_should_not_be_tells_its_place_and_no_value() -> None:
 
 
 def test_an_error_stays_on_one_line_without_control_characters() -> None:
-    line = refusal_of(ValueError("data: 'a\n\x1b[31mb' is not there")).line
+    line = refusal_of(Refused("data", "'a\n\x1b[31mb' is not there")).line
     assert line == "data: 'a \ufffd[31mb' is not there"
 
 
 def test_what_fails_after_the_charge_tells_how_to_have_the_answer_for_nothing() -> None:
-    line, status = refusal_of(Kept(Undelivered("json: 'a' could not be written (No space left)"), "abc"))
+    line, status = refusal_of(Kept(Undelivered("json", "'a' could not be written (No space left)"), "abc"))
     assert status == 5
     assert line == (
         "json: 'a' could not be written (No space left); it is paid for: --request-id abc gives it again, for nothing"

@@ -92,7 +92,7 @@ def visits(document: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> int:
     """How often a value is held against a rule."""
     seen: list[str] = []
 
-    def counted(value: Any, rule: Any, place: str) -> Iterator[str]:
+    def counted(value: Any, rule: Any, place: str) -> Iterator[tuple[str, str]]:
         seen.append(place)
         return faults(value, rule, place)
 

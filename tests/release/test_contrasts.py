@@ -37,7 +37,7 @@ def test_the_number_of_levels_is_that_of_the_tree() -> None:
 
 
 def test_the_variance_of_a_prefix_is_a_triangle_of_each_contrast_it_meets() -> None:
-    """Of two cells: the total and the contrast lend a quarter each. Of four: at the middle likewise."""
+    """Takes two cells, where the total and the contrast lend a quarter each, and four, where they do at the middle."""
     assert law(2).prefix_variances(total_is_public=False).tolist() == [[0, 0.5, 1]]
     assert law(4).prefix_variances(total_is_public=False)[0].tolist() == [0, 3 / 8, 0.5, 7 / 8, 1]
     assert np.allclose(law(4, 2).prefix_variances(total_is_public=False), [0, 1 / 8, 0.5, 5 / 8, 1])

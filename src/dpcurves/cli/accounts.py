@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..arguments import Refused
 from .literals import whole
 from .promise_options import Payer, Promise
 from .refusal import Misuse
@@ -33,7 +34,7 @@ def ledger_at(url: str) -> Ledger:
     place = place_of(url)
     if not place.is_there():
         place.require_unbegun()
-        raise Misuse(f"ledger: there is none at this URL; {CREATE}")
+        raise Misuse("ledger", f"there is none at this URL; {CREATE}")
     return Ledger.existing(url)
 
 
@@ -44,9 +45,9 @@ def require_lasting(url: str) -> None:
         Misuse: the URL is not repeated, it may hold a password.
     """
     if not url.startswith(SCHEMES):
-        raise Misuse("ledger: a URL is needed: sqlite:///budget.db, or postgresql+psycopg://user@host/database")
+        raise Misuse("ledger", "a URL is needed: sqlite:///budget.db, or postgresql+psycopg://user@host/database")
     if url.partition(":")[2].strip("/") in ("", ":memory:"):
-        raise Misuse("ledger: one in memory forgets when the command ends; name a file, as in sqlite:///budget.db")
+        raise Misuse("ledger", "one in memory forgets when the command ends; name a file, as in sqlite:///budget.db")
 
 
 def files_of(url: str) -> tuple[Path, ...]:
@@ -66,11 +67,11 @@ def account_of(ledger: Ledger, payer: Payer) -> Account:
     """
     accounts = {account.dataset: account for account in ledger.accounts()}
     if payer.dataset is not None and payer.dataset not in accounts:
-        raise Misuse(f"dataset: this ledger has no account {payer.dataset!r}; {CREATE}")
+        raise Misuse("dataset", f"this ledger has no account {payer.dataset!r}; {CREATE}")
     if not accounts:
-        raise Misuse(f"dataset: this ledger has no account; {CREATE}")
+        raise Misuse("dataset", f"this ledger has no account; {CREATE}")
     if payer.dataset is None and len(accounts) > 1:
-        raise Misuse(f"dataset: say which account pays, with --dataset: {', '.join(accounts)}")
+        raise Misuse("dataset", f"say which account pays, with --dataset: {', '.join(accounts)}")
     return accounts[payer.dataset] if payer.dataset is not None else next(iter(accounts.values()))
 
 
@@ -86,8 +87,8 @@ def require_kept(promise: Promise, account: Account) -> None:
     said = Account(account.dataset, neighbours, _unit(promise, account.unit), account.cap)
     try:
         account.require_same(said)
-    except ValueError as error:
-        raise Misuse(str(error)) from None
+    except Refused as error:
+        raise Misuse(error.argument, error.rule) from None
 
 
 def _unit(promise: Promise, of_account: Unit) -> Unit:

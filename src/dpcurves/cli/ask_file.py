@@ -97,7 +97,7 @@ def _forgetful(terms: Terms, loss: PrivacyLoss) -> tuple[str, Account]:
 
     for option, value in (("dataset", terms.payer.dataset), ("request-id", terms.payer.request_id)):
         if value is not None:
-            raise Misuse(f"{option}: it means something in a ledger only; name one with --ledger")
+            raise Misuse(option, "it means something in a ledger only; name one with --ledger")
     budget = Currency.of(loss).budget(loss)
     return "sqlite://", Account("data", terms.promise.neighbours(), terms.promise.protected(), budget)
 

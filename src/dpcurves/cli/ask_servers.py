@@ -46,9 +46,9 @@ class Wanted:
         from ..curves import QuantileQuestion, ThresholdsQuestion
 
         if sum(each is not None for each in (self.at, self.quantile, self.curve)) != 1:
-            raise Misuse("at: give one of --at X,X,X, --quantile P and --curve N")
+            raise Misuse("at", "give one of --at X,X,X, --quantile P and --curve N")
         if task.label is not None:
-            raise Misuse("task: it counts scores by label; ask for its ROC curve: dpcurves ask roc")
+            raise Misuse("task", "it counts scores by label; ask for its ROC curve: dpcurves ask roc")
         column, grid, unit = task.column, task.grid, task.measured_in
         if self.quantile is not None:
             p = chance("quantile", self.quantile)
@@ -90,7 +90,7 @@ def roc(document: Document, bearer: Bearer, points: Points, output: Output) -> N
     output.require_apart(Input("the task document", Path(document.task)), Input("the ticket", Path(bearer.ticket)))
     task = document.read()
     if task.label is None:
-        raise Misuse("task: it counts values without a label; a ROC curve needs a task with --label")
+        raise Misuse("task", "it counts values without a label; a ROC curve needs a task with --label")
     edges = tuple(edge for edge in _spread(task.grid, points.curve) if edge < task.grid.cells)
     question = RocThresholdsQuestion(task.label.column, task.column, task.grid, edges)
     _answer(task, question, RocThresholdsView(), bearer, output)
@@ -121,7 +121,7 @@ def _spread(grid: Grid, points: str) -> tuple[int, ...]:
     """So many edges, the last one of the grid among them."""
     number = whole("curve", points)
     if number > MOST_POINTS:
-        raise Misuse(f"curve: at most {MOST_POINTS} thresholds are asked for at once, got {number}")
+        raise Misuse("curve", f"at most {MOST_POINTS} thresholds are asked for at once, got {number}")
     return tuple(sorted({max(1, grid.cells * place // number) for place in range(1, number + 1)}))
 
 

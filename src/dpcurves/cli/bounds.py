@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..curves import Bounds, BoundsQuestion, PlaneBounds, PlaneBoundsQuestion
     from .option_groups import Command
 
-BOTH = "and-column: give --and-column and --and-smallest together, or neither"
+BOTH = "give --and-column and --and-smallest together, or neither"
 ALPHA = "alpha: the records covered may be this many more or fewer than asked for (more with chance 0.05)"
 
 
@@ -49,9 +49,9 @@ class Sizes:
         if self.and_column is None and self.and_smallest is None:
             return first
         if self.and_column is None or self.and_smallest is None:
-            raise Misuse(BOTH)
+            raise Misuse("and-column", BOTH)
         if self.and_column == self.column:
-            raise Misuse("and-column: another column than that of --column is needed")
+            raise Misuse("and-column", "another column than that of --column is needed")
         return PlaneBoundsQuestion(first, self._of(self.and_column, coverage, "and-smallest", self.and_smallest))
 
     def _of(self, column: str, coverage: str, option: str, smallest: str) -> BoundsQuestion:

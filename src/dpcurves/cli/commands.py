@@ -63,7 +63,7 @@ class OneCommand(TyperCommand):
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         twice = next((each for place, each in enumerate(order) if each in order[:place] and not each.is_eager), None)
         if twice is not None:
-            raise Misuse(f"{str(twice.name).replace('_', '-')}: {twice.opts[-1]} is given twice; once is enough")
+            raise Misuse(str(twice.name).replace("_", "-"), f"{twice.opts[-1]} is given twice; once is enough")
         return super().parse_args(ctx, args)
 
 

@@ -22,7 +22,7 @@ def whole(argument: str, text: str, least: int = 1) -> int:
         Misuse: it is none, or is below `least`.
     """
     if re.fullmatch(r"[+-]?[0-9]{1,18}", text) is None or int(text) < least:
-        raise Misuse(f"{argument}: a whole number of at least {least} is needed, got {text!r}")
+        raise Misuse(argument, f"a whole number of at least {least} is needed, got {text!r}")
     return int(text)
 
 
@@ -34,11 +34,11 @@ def amount(argument: str, text: str) -> str:
     """
     decimal, quotient = _decimal(text), re.fullmatch(r"[0-9]{1,18}/[0-9]{1,18}", text)
     if (decimal is None and quotient is None) or len(text) > LONGEST_NUMBER:
-        raise Misuse(f"{argument}: a number above zero is needed, got {text!r}")
+        raise Misuse(argument, f"a number above zero is needed, got {text!r}")
     if decimal is not None and not (isfinite(decimal) and decimal > 0):
-        raise Misuse(f"{argument}: a finite number above zero is needed, got {text}")
+        raise Misuse(argument, f"a finite number above zero is needed, got {text}")
     if quotient is not None and 0 in map(int, text.split("/")):
-        raise Misuse(f"{argument}: a finite number above zero is needed, got {text}")
+        raise Misuse(argument, f"a finite number above zero is needed, got {text}")
     return text
 
 
@@ -50,7 +50,7 @@ def chance(argument: str, text: str) -> float:
     """
     number = _decimal(text)
     if number is None or not 0 < number < 1:
-        raise Misuse(f"{argument}: a number between 0 and 1 is needed, as in 0.95, got {text!r}")
+        raise Misuse(argument, f"a number between 0 and 1 is needed, as in 0.95, got {text!r}")
     return number
 
 
@@ -63,7 +63,7 @@ def numbers(argument: str, text: str) -> tuple[float, ...]:
     found = [_decimal(item) for item in text.split(",")]
     exact = tuple(number for number in found if number is not None and isfinite(number))
     if len(exact) < len(found):
-        raise Misuse(f"{argument}: numbers with commas between them are needed, got {text!r}")
+        raise Misuse(argument, f"numbers with commas between them are needed, got {text!r}")
     return exact
 
 
@@ -74,7 +74,7 @@ def chosen(argument: str, text: str, choices: Mapping[str, Choice]) -> Choice:
         Misuse: it is none of them.
     """
     if text not in choices:
-        raise Misuse(f"{argument}: {' or '.join(choices)} is needed, got {text!r}")
+        raise Misuse(argument, f"{' or '.join(choices)} is needed, got {text!r}")
     return choices[text]
 
 
@@ -108,7 +108,7 @@ def categories(argument: str, text: str) -> tuple[str | int | float | bool, ...]
     while place <= len(text):
         item = ITEM.match(text, place)
         if item is None or not item[1].strip():
-            raise Misuse(f"{argument}: labels with commas between them are needed, got {text!r}")
+            raise Misuse(argument, f"labels with commas between them are needed, got {text!r}")
         found.append(category(item[1].strip()))
         place = item.end() + (0 if item[0].endswith(",") else 1)
     return tuple(found)

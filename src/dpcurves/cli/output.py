@@ -73,7 +73,7 @@ class Output:
 
         level, highest = self.certainty(), (DRAWS - 1) / (DRAWS + 1)
         if level > highest:
-            raise Misuse(f"level: noise is simulated {DRAWS} times, enough for up to {highest:.3f}, got {self.level}")
+            raise Misuse("level", f"noise is simulated {DRAWS} times, enough for up to {highest:.3f}, got {self.level}")
         return level
 
     def covering(self) -> Covering:
@@ -87,8 +87,9 @@ class Output:
         level, highest = self.simulated(), (DRAWS - 3) / (DRAWS + 1)
         if self.population and level > highest:
             raise Misuse(
-                f"level: noise is simulated {DRAWS} times, enough for up to {highest:.3f} beside the population, got "
-                f"{self.level}; --no-population leaves it out"
+                "level",
+                f"noise is simulated {DRAWS} times, enough for up to {highest:.3f} beside the population, got "
+                f"{self.level}; --no-population leaves it out",
             )
         return Covering(level, self.population)
 
@@ -118,7 +119,7 @@ class Output:
                 continue
             for what, path in taken:
                 if _is_same(Path(name), path):
-                    raise Misuse(f"{argument}: {name!r} is {what}, which would be lost; name another file")
+                    raise Misuse(argument, f"{name!r} is {what}, which would be lost; name another file")
             taken.append(Input(f"the file of --{argument}", Path(name)))
 
     def terminal(self) -> Console:
@@ -155,27 +156,27 @@ def _is_same(one: Path, other: Path) -> bool:
 
 def _require_picture(name: str) -> None:
     if Path(name).suffix.lower() not in ENDINGS:
-        raise Misuse(f"plot: a file that ends in {', '.join(ENDINGS)} is needed, got {Path(name).name!r}")
+        raise Misuse("plot", f"a file that ends in {', '.join(ENDINGS)} is needed, got {Path(name).name!r}")
     try:
         import matplotlib  # noqa: F401
     except ImportError:
         from ..display.canvas import NO_MATPLOTLIB
 
-        raise Misuse(NO_MATPLOTLIB) from None
+        raise Misuse("plot", NO_MATPLOTLIB) from None
 
 
 def _require_place(argument: str, path: Path) -> None:
     if path.is_dir():
-        raise Misuse(f"{argument}: {str(path)!r} is a folder; a file is needed")
+        raise Misuse(argument, f"{str(path)!r} is a folder; a file is needed")
     if not path.parent.is_dir():
-        raise Misuse(f"{argument}: the folder of {str(path)!r} is not there")
+        raise Misuse(argument, f"the folder of {str(path)!r} is not there")
     try:
         if _is_device(path):
             os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))  # without waiting for a reader
         else:
             tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
-        raise Misuse(f"{argument}: {str(path)!r} cannot be written ({error.strerror})") from None
+        raise Misuse(argument, f"{str(path)!r} cannot be written ({error.strerror})") from None
 
 
 def _write(argument: str, path: Path, fill: Callable[[Path], object]) -> None:
@@ -193,7 +194,7 @@ def _write(argument: str, path: Path, fill: Callable[[Path], object]) -> None:
             fill(draft)
             os.replace(draft, path)
     except OSError as error:
-        raise Undelivered(f"{argument}: {str(path)!r} could not be written ({error.strerror})") from None
+        raise Undelivered(argument, f"{str(path)!r} could not be written ({error.strerror})") from None
 
 
 def _is_device(path: Path) -> bool:

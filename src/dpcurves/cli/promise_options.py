@@ -32,12 +32,12 @@ class Price:
         from ..privacy import PrivacyLoss
 
         if self.epsilon is not None and self.rho is not None:
-            raise Misuse("epsilon, rho: give --epsilon (pure) or --rho (zCDP), not both")
+            raise Misuse("epsilon, rho", "give --epsilon (pure) or --rho (zCDP), not both")
         if self.epsilon is not None:
             return Currency.require_countable(PrivacyLoss.pure(amount("epsilon", self.epsilon)), self.epsilon)
         if self.rho is not None:
             return Currency.require_countable(PrivacyLoss.zcdp(amount("rho", self.rho)), self.rho)
-        raise Misuse("epsilon: give --epsilon (pure) or --rho (zCDP); there is no default")
+        raise Misuse("epsilon", "give --epsilon (pure) or --rho (zCDP); there is no default")
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,8 @@ class Promise:
 
         if self.adjacency is None:
             raise Misuse(
-                "adjacency: give --adjacency replace-one (the number of units is public) or add-remove (it is private)"
+                "adjacency",
+                "give --adjacency replace-one (the number of units is public) or add-remove (it is private)",
             )
         return chosen("adjacency", self.adjacency, {kind.value: kind for kind in Neighbours})
 
@@ -91,9 +92,9 @@ class Promise:
         if self.unit is None and self.rows_per_unit is None:
             return EACH_RECORD
         if not self.unit:
-            raise Misuse("unit: say with --unit which column tells whose record it is")
+            raise Misuse("unit", "say with --unit which column tells whose record it is")
         if self.rows_per_unit is None:
-            raise Misuse("rows-per-unit: say with --rows-per-unit how many records of one unit are used at most")
+            raise Misuse("rows-per-unit", "say with --rows-per-unit how many records of one unit are used at most")
         return Unit(self.unit, whole("rows-per-unit", self.rows_per_unit))
 
 
@@ -112,7 +113,7 @@ class Units:
         if self.units is None:
             return None
         if not neighbours.knows_units:
-            raise Misuse("units: their number is private under add-remove; leave it out")
+            raise Misuse("units", "their number is private under add-remove; leave it out")
         return whole("units", self.units)
 
 

@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 import typer
 
+from ..arguments import Named, Refused
 from .status import BUDGET, DATA, FAULT, OUTPUT, STOPPED, USAGE
 
-NAMED = re.compile(r"([a-z_-]+(?:, [a-z_-]+)*): (.*)", re.DOTALL)
-"""An error of ours names its argument first. What does not is the word of some engine, and may quote a record."""
 OPTIONS = {"request": "request-id"}
-OWN_ERRORS = {"BudgetExceeded": ("budget", BUDGET), "UnsupportedQuery": ("question", USAGE)}
+STATUS = {"BudgetExceeded": BUDGET, "UnsupportedQuery": USAGE}
 """By name: to import them here would import half of the package before the first word of help."""
 REWORDED = tuple(
     (re.compile(pattern), words)
@@ -31,7 +30,7 @@ REWORDED = tuple(
 )
 OF_COLUMNS = ("column", "and_column", "by", "label", "score", "predicted", "residual")
 """Options that name a column."""
-BOTH_LOSSES = "epsilon, rho: "
+BOTH_LOSSES = "epsilon, rho"
 OF_DATA = frozenset({*OF_COLUMNS, "data", "unit", "ledger", "key"})
 
 
@@ -42,11 +41,11 @@ class Refusal(NamedTuple):
     status: int
 
 
-class Misuse(ValueError):
+class Misuse(Refused):
     """The command line contradicts itself, or something is missing from it. Nothing was opened."""
 
 
-class Undelivered(Exception):
+class Undelivered(Named):
     """What was asked for is there, and cannot be written: a disk is full, or the reader has gone."""
 
 
@@ -82,14 +81,10 @@ def named(option: str, *arguments: str) -> Iterator[None]:
     """
     try:
         yield
-    except ValueError as error:
-        found = NAMED.fullmatch(str(error))
-        if found is None or found[1] not in arguments:
+    except Refused as error:
+        if error.argument not in arguments:
             raise
-        trouble = f"{option}: {found[2]}"
-    else:
-        return
-    raise Misuse(trouble)
+        raise Misuse(option, error.rule) from None
 
 
 @contextmanager
@@ -101,16 +96,21 @@ def as_typed(options: Mapping[str, object]) -> Iterator[None]:
     """
     try:
         yield
-    except Exception as error:
-        words, known = str(error), {name for name, value in options.items() if value is not None}
-        if words.startswith(BOTH_LOSSES) and len(known & {"epsilon", "rho"}) == 1:
-            (option,) = known & {"epsilon", "rho"}
-        else:
-            typed = (name for name in OF_COLUMNS if words.startswith(f"column: {options.get(name)!r} "))
-            option = next(typed, "column")
-        if option == "column":
+    except Named as error:
+        option = _option_of(error, {name: value for name, value in options.items() if value is not None})
+        if option is None:
             raise
-        raise type(error)(f"{option}: {words.partition(': ')[2]}") from None
+        raise error.about(option) from None
+
+
+def _option_of(error: Named, options: Mapping[str, object]) -> str | None:
+    """The option that gave what the error is about, if its argument has another name."""
+    if error.argument == BOTH_LOSSES:
+        losses = [name for name in ("epsilon", "rho") if name in options]
+        return losses[0] if len(losses) == 1 else None
+    if error.argument != "column" or error.given is None:
+        return None
+    return next((name for name in OF_COLUMNS[1:] if options.get(name) == error.given), None)
 
 
 def refusal_of(error: BaseException) -> Refusal:
@@ -131,21 +131,15 @@ def refusal_of(error: BaseException) -> Refusal:
 
 
 def _of_rooms(error: BaseException) -> Refusal:
-    name = type(error).__name__
-    if type(error).__module__.startswith("dpcurves.") and name in OWN_ERRORS:
-        argument, status = OWN_ERRORS[name]
-        known = NAMED.fullmatch(str(error))
-        line = f"{argument}: {error}" if known is None else f"{_options(known[1])}: {known[2]}"
-        return Refusal(_on_one_line(line), status)
-    named = NAMED.fullmatch(str(error))
-    if named is None or not isinstance(error, (ValueError, TypeError, ImportError, OSError)):
+    if not isinstance(error, Named):
         return Refusal(f"{_fault(error)}: this should not be; please report it", FAULT)
-    rule = named[2].replace("say with delimiter ", "say with --delimiter ")
-    return Refusal(_on_one_line(f"{_options(named[1])}: {rule}"), _status(error, named[1]))
+    return Refusal(_on_one_line(f"{_options(error.argument)}: {error.rule}"), _status(error))
 
 
-def _status(error: BaseException, argument: str) -> int:
-    return DATA if argument in OF_DATA and not isinstance(error, Misuse) else USAGE
+def _status(error: Named) -> int:
+    if isinstance(error, Misuse) or error.argument not in OF_DATA:
+        return STATUS.get(type(error).__name__, USAGE)
+    return STATUS.get(type(error).__name__, DATA)
 
 
 def _options(arguments: str) -> str:

@@ -48,7 +48,7 @@ class Plane:
 
     def __post_init__(self) -> None:
         if self.predicted == self.residual:
-            raise Misuse("residual: another column than that of --predicted is needed")
+            raise Misuse("residual", "another column than that of --predicted is needed")
 
     @property
     def units(self) -> tuple[float, float]:

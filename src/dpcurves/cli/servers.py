@@ -51,7 +51,7 @@ class Running:
     def number(self) -> int:
         """0 or 1."""
         if self.party not in ("0", "1"):
-            raise Misuse(f"party: 0 or 1 is needed, got {self.party!r}")
+            raise Misuse("party", f"0 or 1 is needed, got {self.party!r}")
         return int(self.party)
 
 
@@ -72,7 +72,7 @@ class Renamed:
 
     def _names(self, task: Task) -> list[tuple[Axis | Categories, str | None]]:
         if len(task.axes) == 1 and self.label is not None:
-            raise Misuse("label: the task counts values without a label")
+            raise Misuse("label", "the task counts values without a label")
         return list(zip(task.axes, (self.label, self.column)[-len(task.axes) :], strict=True))
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..privacy import Model
     from ..queries import Hint
 
-NO_GRID = "grid: give --grid lower:upper:cells (or --edges); bounds are declared, never read off data"
+NO_GRID = "give --grid lower:upper:cells (or --edges); bounds are declared, never read off data"
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Cells:
         """
         grid = self._given()
         if grid is None:
-            raise Misuse(NO_GRID)
+            raise Misuse("grid", NO_GRID)
         return self._told(grid)
 
     def declared_or(self, usual: Grid) -> Grid:
@@ -77,7 +77,7 @@ class Cells:
         if self.edges is None:
             return None if self.grid is None else Grid.parse(self.grid)
         if self.grid is not None:
-            raise Misuse("edges: give --grid or --edges, not both")
+            raise Misuse("edges", "give --grid or --edges, not both")
         with named("edges", "grid"):
             return Grid.from_edges(numbers("edges", self.edges))
 
@@ -131,16 +131,16 @@ class Split:
         if self.by is None and self.categories is None:
             return None
         if self.categories is None:
-            raise Misuse("categories: declare them with --categories A,B,C; they are never read off data")
+            raise Misuse("categories", "declare them with --categories A,B,C; they are never read off data")
         if self.by is None:
-            raise Misuse("by: say with --by which column the categories are of")
+            raise Misuse("by", "say with --by which column the categories are of")
         return self._made(self.by, categories("categories", self.categories))
 
     def _made(self, column: str, values: tuple[Category, ...]) -> Categories:
         from ..data import Categories
 
         if len(set(values)) < len(values):
-            raise Misuse("categories: each is declared once")
+            raise Misuse("categories", "each is declared once")
         return Categories(column, values)
 
 
@@ -310,10 +310,10 @@ class Values:
 
         values = numbers("at", self.at)
         if any(not grid.lower <= value <= grid.upper for value in values):
-            raise Misuse(f"at: values from {grid.lower:g} to {grid.upper:g} are needed, the bounds of the grid")
+            raise Misuse("at", f"values from {grid.lower:g} to {grid.upper:g} are needed, the bounds of the grid")
         edges = tuple(grid.nearest_edge(np.array(values)).tolist())
         if len(set(edges)) < len(edges):
-            raise Misuse("at: two of the values have the same nearest edge; each edge is asked for once")
+            raise Misuse("at", "two of the values have the same nearest edge; each edge is asked for once")
         return edges
 
 
@@ -332,7 +332,7 @@ class Share:
         """
         shares = numbers("at", self.at)
         if len(shares) != 1 or not 0 <= shares[0] <= 1:
-            raise Misuse(f"at: one share between 0 and 1 is needed, got {self.at!r}")
+            raise Misuse("at", f"one share between 0 and 1 is needed, got {self.at!r}")
         return shares[0]
 
 

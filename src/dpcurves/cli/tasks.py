@@ -95,7 +95,9 @@ class Parties:
 
         files = self.servers.split(",")
         if len(files) != 2:
-            raise Misuse("servers: two files with a comma between them are needed, as in a0/server.json,a1/server.json")
+            raise Misuse(
+                "servers", "two files with a comma between them are needed, as in a0/server.json,a1/server.json"
+            )
         first, second = (read_server(Path(file)) for file in files)
         return first, second
 
@@ -205,7 +207,7 @@ def require_extra() -> None:
     from importlib.util import find_spec
 
     if any(find_spec(name) is None for name in NEEDED):
-        raise Misuse(f"task: {EXTRA}")
+        raise Misuse("task", f"{EXTRA}")
 
 
 TASK_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(

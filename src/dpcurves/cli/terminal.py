@@ -55,4 +55,4 @@ def spoken(stream: TextIO) -> Iterator[None]:
         silence(stream)
         name = "error" if stream is sys.stderr else "output"
         trouble = "it is closed" if error.errno == errno.EBADF else error.strerror
-        raise Undelivered(f"output: standard {name} could not be written ({trouble})") from None
+        raise Undelivered("output", f"standard {name} could not be written ({trouble})") from None

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ..arguments import Refused
 from .engine import Engine, chunks
 from .ring import Words
 from .server_keys import Octets
@@ -128,9 +129,9 @@ def share_vectors(words: Words, servers: int, engine: Engine, randomness: Octets
     """
     words = np.asarray(words, dtype=np.uint64)
     if servers < 2:
-        raise ValueError(f"servers: at least 2 are needed, got {servers}")
+        raise Refused("servers", f"at least 2 are needed, got {servers}")
     if words.ndim != 2 or words.shape[1] == 0:
-        raise ValueError(f"words: an array (vectors, length) with a length above 0 is needed, got {words.shape}")
+        raise Refused("words", f"an array (vectors, length) with a length above 0 is needed, got {words.shape}")
     count, length = words.shape
     seeded, rest = [], words.copy()
     for _ in range(servers - 1):
@@ -162,7 +163,7 @@ def share_indicators(
     """
     cells = np.asarray(cells, dtype=np.uint64)
     if bool(np.any(cells >= np.uint64(length))):
-        raise ValueError(f"cells: all must be below {length}")
+        raise Refused("cells", f"all must be below {length}")
     indicators = (cells[:, None] == np.arange(length, dtype=np.uint64)).astype(np.uint64)
     return share_vectors(indicators, servers, engine, randomness)
 

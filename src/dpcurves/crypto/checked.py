@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import Refused
 from .checked_keys import PROOF_WORDS, CheckedKeys, CheckedShare, digested
 from .domain import Domain
 from .engine import Engine, chunks
@@ -54,7 +55,7 @@ class CheckedValues:
             ValueError: there are not as many digests as here.
         """
         if digests.shape != self.digests.shape:
-            raise ValueError(f"digests: {self.digests.shape} are needed, got {digests.shape}")
+            raise Refused("digests", f"{self.digests.shape} are needed, got {digests.shape}")
         return np.asarray((self.digests == digests).all(axis=1))
 
     def sums(self, accepted: NDArray[np.bool_]) -> tuple[int, ...]:
@@ -134,7 +135,7 @@ def checked_values(
     (0, 1)
     """
     if len(verification_key) != VERIFICATION_KEY_SIZE:
-        raise ValueError(f"verification_key: {VERIFICATION_KEY_SIZE} bytes are needed, got {len(verification_key)}")
+        raise Refused("verification_key", f"{VERIFICATION_KEY_SIZE} bytes are needed, got {len(verification_key)}")
     ring, walk = keys.domain.ring, _Walk(keys.domain, keys.domain.in_order(thresholds), engine)
     values = np.empty((len(thresholds), len(keys), ring.words), np.uint64)
     digests = np.empty((len(keys), DIGEST_SIZE), np.uint8)

@@ -9,6 +9,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import Refused
 from .domain import MOST_BITS, Domain
 from .ring import Words
 from .rows import as_rows, by_level
@@ -72,7 +73,7 @@ class CheckedShare:
         sizes = (2, domain.ring.words, PROOF_WORDS)
         *levels, turns = np.split(records, np.cumsum(sizes) * domain.bits, axis=1)
         if domain.bits < MOST_BITS and bool(np.any(turns >> np.uint64(domain.bits))):
-            raise ValueError(f"checked keys: bits of turns past level {domain.bits} must be 0")
+            raise Refused("checked keys", f"bits of turns past level {domain.bits} must be 0")
         seeds, values, proofs = (by_level(part, domain.bits, size) for part, size in zip(levels, sizes, strict=True))
         return cls(domain, seeds, values, proofs, turns[:, 0].copy())
 
@@ -84,7 +85,7 @@ class CheckedShare:
             ValueError: there are no parts, or they have several domains.
         """
         if len({part.domain for part in parts}) != 1:
-            raise ValueError("parts: keys of one domain are needed")
+            raise Refused("parts", "keys of one domain are needed")
         return cls(
             parts[0].domain,
             np.concatenate([part.seeds for part in parts], axis=1),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arguments import Refused
 from .domain import MOST_BITS, Domain
 from .ring import Words
 from .rows import as_rows, by_level
@@ -75,7 +76,7 @@ class PublicShare:
         sizes = np.cumsum([2 * domain.levels, domain.ring.words * domain.levels, 1, 2])
         seeds, values, turns, leaf, point = np.split(records, sizes, axis=1)
         if domain.levels < MOST_BITS and bool(np.any(turns >> np.uint64(domain.levels))):
-            raise ValueError(f"comparison keys: bits of turns past level {domain.levels} must be 0")
+            raise Refused("comparison keys", f"bits of turns past level {domain.levels} must be 0")
         seeds, values = by_level(seeds, domain.levels, 2), by_level(values, domain.levels, domain.ring.words)
         return cls(domain, seeds, values, turns[:, 0].copy(), leaf.copy(), point.copy())
 
@@ -87,7 +88,7 @@ class PublicShare:
             ValueError: there are no parts, or they have several domains.
         """
         if len({part.domain for part in parts}) != 1:
-            raise ValueError("parts: keys of one domain are needed")
+            raise Refused("parts", "keys of one domain are needed")
         return cls(
             parts[0].domain,
             np.concatenate([part.seeds for part in parts], axis=1),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arguments import Refused
 from .ring import Ring, Words
 
 MOST_BITS = 64
@@ -32,7 +33,7 @@ class Domain:
 
     def __post_init__(self) -> None:
         if not 1 <= self.bits <= MOST_BITS:
-            raise ValueError(f"bits: a domain has 1 to {MOST_BITS} bits, got {self.bits}")
+            raise Refused("bits", f"a domain has 1 to {MOST_BITS} bits, got {self.bits}")
 
     @property
     def leaf_bits(self) -> int:
@@ -59,7 +60,7 @@ class Domain:
             ValueError: there are some.
         """
         if self.bits < MOST_BITS and bool(np.any(cells >> np.uint64(self.bits))):
-            raise ValueError(f"cells: all must be below 2**{self.bits}")
+            raise Refused("cells", f"all must be below 2**{self.bits}")
 
     def in_order(self, thresholds: Sequence[int]) -> tuple[tuple[int, int], ...]:
         """Thresholds from left to right, each with its place.
@@ -69,5 +70,5 @@ class Domain:
         """
         for threshold in thresholds:
             if not 0 <= threshold < 1 << self.bits:
-                raise ValueError(f"thresholds: all must be in 0, ..., 2**{self.bits} - 1, got {threshold}")
+                raise Refused("thresholds", f"all must be in 0, ..., 2**{self.bits} - 1, got {threshold}")
         return tuple(sorted((int(threshold), place) for place, threshold in enumerate(thresholds)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arguments import Refused
 from .comparison_keys import ComparisonKeys, PublicShare
 from .engine import Engine
 from .ring import Words
@@ -25,7 +26,7 @@ def cell_sums(keys: ComparisonKeys, engine: Engine) -> Words:
     """
     domain = keys.domain
     if not domain.is_enumerable:
-        raise ValueError(f"keys: a domain of {domain.bits} bits is too large to be enumerated")
+        raise Refused("keys", f"a domain of {domain.bits} bits is too large to be enumerated")
     totals = np.zeros((1 << domain.bits, domain.ring.words), np.uint64)
     for start in range(0, len(keys), KEYS):
         chunk = keys[start : start + KEYS]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import Refused
 from .comparison_keys import PublicShare
 from .engine import Engine, State, TaskKeys
 from .portable import PortableEngine
@@ -30,7 +31,7 @@ class FastEngine:
 
     def __post_init__(self) -> None:
         if not 1 <= self.lanes <= lanes_here():
-            raise ValueError(f"lanes: this processor has instructions for {lanes_here()} blocks, got {self.lanes}")
+            raise Refused("lanes", f"this processor has instructions for {lanes_here()} blocks, got {self.lanes}")
         rounds = np.stack(
             [schedule(key) for key in (self.keys.left, self.keys.right, self.keys.value, self.keys.other_value)]
         )
@@ -46,7 +47,7 @@ class FastEngine:
         from .kernels import generation
 
         if not (_packed(public.seeds) and _packed(public.values) and _packed(public.turns)):
-            raise ValueError("public: words of keys must lie side by side")
+            raise Refused("public", "words of keys must lie side by side")
         ring, cells, pair = (
             public.domain.ring,
             np.ascontiguousarray(cells),

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import Refused
+
 Words = NDArray[np.uint64]
 
 _HALF = np.uint64(2**32 - 1)
@@ -27,7 +29,7 @@ class Ring:
 
     def __post_init__(self) -> None:
         if self.words not in (1, 2):
-            raise ValueError(f"words: a number has 1 word or 2, got {self.words}")
+            raise Refused("words", f"a number has 1 word or 2, got {self.words}")
 
     @property
     def modulus(self) -> int:

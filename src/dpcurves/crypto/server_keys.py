@@ -9,6 +9,7 @@ from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
+from ..arguments import Refused
 from .domain import Domain
 from .ring import Words
 from .wire import Frame
@@ -34,9 +35,9 @@ class SeedShare:
 
     def __post_init__(self) -> None:
         if self.party not in (0, 1):
-            raise ValueError(f"party: there are servers 0 and 1, got {self.party}")
+            raise Refused("party", f"there are servers 0 and 1, got {self.party}")
         if bool(np.any(self.words[:, 1] >> np.uint64(63) != self.party)):
-            raise ValueError(f"seeds of server {self.party}: the top bit of every seed must be {self.party}")
+            raise Refused(f"seeds of server {self.party}", f"the top bit of every seed must be {self.party}")
 
     @classmethod
     def drawn(cls, count: int, party: int, randomness: Octets) -> SeedShare:
@@ -59,7 +60,7 @@ class SeedShare:
             ValueError: there are no parts, or they are of several servers.
         """
         if len({part.party for part in parts}) != 1:
-            raise ValueError("parts: seeds of one server are needed")
+            raise Refused("parts", "seeds of one server are needed")
         return cls(parts[0].party, np.concatenate([part.words for part in parts]))
 
 
@@ -99,7 +100,7 @@ class ServerKeys(Generic[Public]):
 
     def __post_init__(self) -> None:
         if len(self.public) != len(self.seeds):
-            raise ValueError(f"seeds: one is needed for each of {len(self.public)} keys, got {len(self.seeds)}")
+            raise Refused("seeds", f"one is needed for each of {len(self.public)} keys, got {len(self.seeds)}")
 
     def __len__(self) -> int:
         return len(self.seeds)

@@ -8,6 +8,7 @@ from struct import Struct
 
 import numpy as np
 
+from ..arguments import Refused
 from .ring import Words
 
 _HEAD = Struct("<4sBBBBI")  # magic, version, kind, bits, words, count: little-endian
@@ -49,18 +50,18 @@ class Frame:
         wanted = (_MAGIC, _VERSION, self.kind, self.bits, self.words)
         for part, have, want in zip(("magic", "version", "kind", "bits", "words"), found, wanted, strict=False):
             if have != want:
-                raise ValueError(f"{self.name}: {part} {want!r} is needed, got {have!r}")
+                raise Refused(self.name, f"{part} {want!r} is needed, got {have!r}")
         size = HEAD_SIZE + 8 * record_words * found[-1]
         if len(blob) != size:
-            raise ValueError(f"{self.name}: {size} bytes are needed for count {found[-1]}, got {len(blob)}")
+            raise Refused(self.name, f"{size} bytes are needed for count {found[-1]}, got {len(blob)}")
         if blob[_HEAD.size : HEAD_SIZE] != _checksum(blob[: _HEAD.size], memoryview(blob)[HEAD_SIZE:]):
-            raise ValueError(f"{self.name}: the checksum is that of other bytes")
+            raise Refused(self.name, "the checksum is that of other bytes")
         body = np.frombuffer(blob, dtype="<u8", offset=HEAD_SIZE).astype(np.uint64, copy=False)
         return body.reshape(found[-1], record_words)
 
     def _head(self, blob: bytes) -> tuple[bytes, int, int, int, int, int]:
         if len(blob) < HEAD_SIZE:
-            raise ValueError(f"{self.name}: a head of {HEAD_SIZE} bytes is needed, got {len(blob)}")
+            raise Refused(self.name, f"a head of {HEAD_SIZE} bytes is needed, got {len(blob)}")
         magic, version, kind, bits, words, count = _HEAD.unpack_from(blob)
         return magic, version, kind, bits, words, count
 

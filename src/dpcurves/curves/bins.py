@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import display
-from ..arguments import chance
+from ..arguments import Refused, chance
 from ..arrays import FloatArray
 from ..data import Grid, Outside
 from ..postprocess import mean_counts, simultaneous_errors
@@ -170,15 +170,13 @@ def bin_edges(bins: SupportsIndex | ArrayLike, grid: Grid) -> tuple[NDArray[np.i
     """
     if isinstance(bins, SupportsIndex) and not isinstance(bins, np.ndarray):
         if not 1 <= index(bins) <= grid.cells:
-            raise ValueError(
-                f"bins: from one to {grid.cells} are needed, as many as there are cells, got {index(bins)}"
-            )
+            raise Refused("bins", f"from one to {grid.cells} are needed, as many as there are cells, got {index(bins)}")
         return grid.nearest_edge(np.linspace(grid.lower, grid.upper, index(bins) + 1)), ()
     edges = np.asarray(bins, dtype=np.float64)
     if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
-        raise ValueError("bins: a number of bins is needed, or at least two edges, each above the one before")
+        raise Refused("bins", "a number of bins is needed, or at least two edges, each above the one before")
     if edges[0] < grid.lower or edges[-1] > grid.upper:
-        raise ValueError(f"bins: edges from {grid.lower:g} to {grid.upper:g} are needed, where the grid is")
+        raise Refused("bins", f"edges from {grid.lower:g} to {grid.upper:g} are needed, where the grid is")
     return _nearest(edges, grid)
 
 
@@ -188,7 +186,7 @@ def _nearest(edges: FloatArray, grid: Grid) -> tuple[NDArray[np.int64], tuple[st
     tied = np.flatnonzero(np.diff(at) == 0)
     if len(tied):
         pair = " and ".join(f"{edge:.10g}" for edge in edges[tied[0] : tied[0] + 2])
-        raise ValueError(f"bins: {pair} have the same nearest edge of the grid, {found[tied[0]]:.10g}")
+        raise Refused("bins", f"{pair} have the same nearest edge of the grid, {found[tied[0]]:.10g}")
     moved = np.flatnonzero(np.abs(found - edges) > ROUNDING * width)
     return at, (_moved(edges[moved].tolist(), found[moved].tolist()),) if len(moved) else ()
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import display
-from ..arguments import require_kind
+from ..arguments import Refused, require_kind
 from ..release import PrivacyStatement, Release, Setting, Step
 from .bounds import Bounds, BoundsQuestion, bounded
 from .question import card_of, statement_of
@@ -75,7 +75,7 @@ class PlaneBounds(Result):
         opened = display.opened(text, "curves")
         columns, stored = opened.evidence["question"].get("columns", []), json.loads(text)["curves"]
         if len(columns) != 2 or not set(columns) <= stored.keys():
-            raise ValueError("curve: bounds of two columns are needed")
+            raise Refused("curve", "bounds of two columns are needed")
         across, upwards = (Bounds.from_json(json.dumps(stored[column])) for column in columns)
         return cls(across, upwards, opened.privacy)
 
@@ -107,7 +107,7 @@ class PlaneBoundsQuestion:
         for name in ("across", "upwards"):
             require_kind(name, getattr(self, name), BoundsQuestion, WRITTEN)
         if self.across.column == self.upwards.column:
-            raise ValueError(f"upwards: another column than the first one is needed, got {self.upwards.column!r}")
+            raise Refused("upwards", f"another column than the first one is needed, got {self.upwards.column!r}")
 
     def steps(self, setting: Setting) -> Generator[Step, Release, PlaneBounds]:
         """Bounds of one column, then of the other."""

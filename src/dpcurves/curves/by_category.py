@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .. import display
+from ..arguments import Refused
 from ..data.axis import Category
 from ..release import PrivacyStatement
 from ..release.evidence import Evidence
@@ -75,7 +76,7 @@ class ByCategory(Result, Mapping[Category, Curve]):
         for name, curve in zip(names, self._curves.values(), strict=True):
             ax = curve.plot(ax=ax, name=name, **shaded)
         if ax is None:
-            raise ValueError("by: there is no category to draw")
+            raise Refused("by", "there is no category to draw")
         return ax
 
     def to_json(self) -> str:
@@ -95,7 +96,7 @@ class ByCategory(Result, Mapping[Category, Curve]):
         question, curves = opened.evidence["question"], opened.arrays["curves"]
         categories = question.get("categories", list(curves))
         if "by" not in question or [str(category) for category in categories] != list(curves):
-            raise ValueError("curve.evidence.question: it does not say of which column these are the categories")
+            raise Refused("curve.evidence.question", "it does not say of which column these are the categories")
         read = (kind.from_json(json.dumps(curve)) for curve in curves.values())
         return cls(str(question["by"]), dict(zip(categories, read, strict=True)))
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..arguments import make_whole
+from ..arguments import Refused, make_whole
 from ..arrays import FloatArray
 from ..data import Axis, Grid, Outside
 from ..laws import IntervalSums, Level, least_squares
@@ -58,7 +58,7 @@ class BisectionCdfQuestion:
     def __post_init__(self) -> None:
         make_whole(self, rounds="rounds")
         if not 1 <= self.rounds <= MOST_ROUNDS:
-            raise ValueError(f"rounds: a whole number from 1 to {MOST_ROUNDS} is needed, got {self.rounds}")
+            raise Refused("rounds", f"a whole number from 1 to {MOST_ROUNDS} is needed, got {self.rounds}")
 
     def steps(self, setting: Setting) -> Generator[Step, Release, CDF]:
         """Halve, look, halve, look; count."""

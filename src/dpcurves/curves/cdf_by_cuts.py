@@ -6,7 +6,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..arguments import make_whole
+from ..arguments import Refused, make_whole
 from ..data import Axis, Grid, Outside
 from ..queries import QuantileCutsQuery
 from ..release import ALL, Release, Setting, Step
@@ -49,7 +49,7 @@ class CutsCdfQuestion:
     def __post_init__(self) -> None:
         make_whole(self, pieces="pieces")
         if self.pieces < 2:
-            raise ValueError(f"pieces: at least 2 are needed, got {self.pieces}")
+            raise Refused("pieces", f"at least 2 are needed, got {self.pieces}")
 
     def steps(self, setting: Setting) -> Generator[Step, Release, CDF]:
         """Cuts; counts between them."""

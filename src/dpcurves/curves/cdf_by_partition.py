@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..arguments import make_whole
+from ..arguments import Refused, make_whole
 from ..data import Axis, Categories, Grid
 from ..queries import Splitting, TreePartitionQuery
 from ..release import ALL, Release, Setting, Step
@@ -55,7 +55,7 @@ class PartitionCdfQuestion:
     def __post_init__(self) -> None:
         make_whole(self, fan="fan", least="least")
         if not 2 <= self.fan <= MOST_PARTS:
-            raise ValueError(f"fan: a whole number from 2 to {MOST_PARTS} is needed, got {self.fan}")
+            raise Refused("fan", f"a whole number from 2 to {MOST_PARTS} is needed, got {self.fan}")
         self._partition()  # refuses what the query refuses
 
     def steps(self, setting: Setting) -> Generator[Step, Release, Any]:

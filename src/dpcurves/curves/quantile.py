@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import display
-from ..arguments import chance, share
+from ..arguments import Refused, chance, share
 from ..arrays import FloatArray
 from ..data import Axis, Grid
 from ..display import span, standing
@@ -61,7 +61,7 @@ class Quantile(Result):
         """
         search = PathQuantile.of(looks.evidence, p, level)
         if search.asked:
-            raise ValueError("looks: counts that the search asks for are missing")
+            raise Refused("looks", "counts that the search asks for are missing")
         lower, middle, upper = search.brackets
         slots = np.array([middle.low, middle.high, lower.low, upper.high])
         left, right, least, most = looks.grid.boundary(slots).tolist()
@@ -83,7 +83,7 @@ class Quantile(Result):
             return self.lower, self.upper
         require_independent(self.privacy)
         if self.population is None:
-            raise ValueError("population: counts that tell it were not asked for")
+            raise Refused("population", "counts that tell it were not asked for")
         return self.population
 
     @property

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import display
-from ..arguments import several, share
+from ..arguments import Refused, several, share
 from ..arrays import FloatArray
 from ..data import Grid, Outside
 from ..queries import Hint
@@ -164,5 +164,5 @@ def shares(name: str, given: Any) -> tuple[float, ...]:
     """
     found = tuple(share(name, each) for each in several(name, given, "a list of shares, as in [0.25, 0.5],"))
     if not found:
-        raise ValueError(f"{name}: at least one share between 0 and 1 is needed")
+        raise Refused(name, "at least one share between 0 and 1 is needed")
     return found

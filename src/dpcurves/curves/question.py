@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from .. import display
-from ..arguments import require_kind
+from ..arguments import Refused, require_kind
 from ..privacy import PrivacyLoss
 from ..queries import Query
 from ..release import PrivacyStatement, Release, Setting, Step
@@ -71,7 +71,7 @@ def require_independent(privacy: PrivacyStatement) -> None:
         ValueError: a unit has several records.
     """
     if privacy.rows_per_unit != 1:
-        raise ValueError("population: independent units of one record each are needed (rows_per_unit=1)")
+        raise Refused("population", "independent units of one record each are needed (rows_per_unit=1)")
 
 
 def card_of(

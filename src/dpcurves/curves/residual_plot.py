@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import display
-from ..arguments import Exact, make_whole, require_kind, shown, whole
+from ..arguments import Exact, Refused, WrongKind, make_whole, require_kind, shown, whole
 from ..arrays import FloatArray
 from ..data import Axis, Grid, Outside
 from ..histograms import EstimatedTable, PrivTreeEstimator, TableEstimator
@@ -120,7 +120,7 @@ class ResidualPlot(Result):
         """
         count = whole("count", count)
         if count < 1:
-            raise ValueError(f"count: at least one slice is needed, got {count}")
+            raise Refused("count", f"at least one slice is needed, got {count}")
         parts = np.array_split(np.arange(len(self.density)), min(count, len(self.density)))
         first, last = np.array([(part[0], part[-1] + 1) for part in parts]).T
         slices = np.add.reduceat(self.density, first, axis=0)
@@ -137,7 +137,7 @@ class ResidualPlot(Result):
         """
         size = whole("size", size)
         if size < 0:
-            raise ValueError(f"size: a number of points is needed, got {size}")
+            raise Refused("size", f"a number of points is needed, got {size}")
         return scattered(self.density, (self.x_edges, self.y_edges), size, generator)
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
@@ -178,7 +178,7 @@ class ResidualPlot(Result):
         density = _table(opened.arrays["density"], len(y_edges) - 1)
         points = _table(opened.arrays["points"], 2)
         if len(density) != len(x_edges) - 1:
-            raise ValueError("curve: x_edges, y_edges, density do not fit together in length")
+            raise Refused("curve", "x_edges, y_edges, density do not fit together in length")
         across, upwards = opened.evidence["question"]["labels"]
         evidence = tuple(Evidence.from_json(turn) for turn in opened.evidence["releases"])
         return cls(
@@ -247,14 +247,14 @@ class ResidualPlotQuestion:
         for name in ("predicted", "residual"):
             require_kind(name, getattr(self, name), str, "the name of a column")
         if self.estimator is not None and (isinstance(self.estimator, type) or not hasattr(self.estimator, "counts")):
-            raise TypeError(
-                f"estimator: one of dpcurves.histograms is needed, as in DawaEstimator(), got {shown(self.estimator)}"
+            raise WrongKind(
+                "estimator", f"one of dpcurves.histograms is needed, as in DawaEstimator(), got {shown(self.estimator)}"
             )
         if self.predicted == self.residual:
-            raise ValueError(f"residual: another column than that of predictions is needed, got {self.residual!r}")
+            raise Refused("residual", f"another column than that of predictions is needed, got {self.residual!r}")
         make_whole(self, cells="cells")
         if not 1 <= self.cells <= FINEST:
-            raise ValueError(f"cells: a whole number from 1 to {FINEST} is needed, got {self.cells}")
+            raise Refused("cells", f"a whole number from 1 to {FINEST} is needed, got {self.cells}")
         self._bounds(spare=0)
 
     def steps(self, setting: Setting) -> Generator[Step, Release, ResidualPlot]:
@@ -371,4 +371,4 @@ def _table(rows: Any, columns: int) -> FloatArray:
     try:
         return np.array(rows, dtype=np.float64).reshape(len(rows), columns)
     except (TypeError, ValueError):
-        raise ValueError(f"curve: rows of {columns} numbers are needed") from None
+        raise Refused("curve", f"rows of {columns} numbers are needed") from None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import display
-from ..arguments import make_each_whole, require_kind, several
+from ..arguments import Refused, make_each_whole, require_kind, several
 from ..arrays import FloatArray
 from ..data import Axis, Grid, Outside
 from ..postprocess import auc, roc_points
@@ -76,9 +76,9 @@ class RocThresholds(Result):
             negative = np.array([counts[each] for each in at], dtype=np.float64)
             positive = np.array([counts[slots + each] - counts[slots] for each in at], dtype=np.float64)
         except KeyError:
-            raise ValueError("evidence: the counts of both classes are needed at the same thresholds") from None
+            raise Refused("evidence", "the counts of both classes are needed at the same thresholds") from None
         if at[-1] != slots:
-            raise ValueError("evidence: the count of all negatives is needed")
+            raise Refused("evidence", "the count of all negatives is needed")
         fpr, tpr = roc_points(positive=np.diff(positive), negative=np.diff(negative))
         ends = edges_below(grid, np.array(at[:-1], dtype=np.int64))
         if grid.outside is Outside.APART:
@@ -156,7 +156,7 @@ class RocThresholdsQuestion:
         object.__setattr__(self, "at", several("at", self.at, "a tuple of numbers of edges, as in (1, 7),"))
         make_each_whole(self, at="at")
         if len(set(self.at)) < len(self.at) or any(not 0 < edge < self.grid.cells for edge in self.at):
-            raise ValueError(f"at: numbers of inner edges, 1 to {self.grid.cells - 1}, each once, got {self.at}")
+            raise Refused("at", f"numbers of inner edges, 1 to {self.grid.cells - 1}, each once, got {self.at}")
 
     @property
     def paid_as(self) -> PrefixQuery:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import display
-from ..arguments import chance, make_each_whole, require_kind, several
+from ..arguments import Refused, chance, make_each_whole, require_kind, several
 from ..arrays import FloatArray
 from ..data import Axis, Grid, Outside
 from ..display import numeral
@@ -189,9 +189,9 @@ class ThresholdsQuestion:
         object.__setattr__(self, "at", several("at", self.at, "a tuple of numbers of edges, as in (1, 7),"))
         make_each_whole(self, at="at")
         if not self.at or len(set(self.at)) < len(self.at):
-            raise ValueError("at: at least one number of an edge is needed, each once")
+            raise Refused("at", "at least one number of an edge is needed, each once")
         if any(not 0 <= edge <= self.grid.cells for edge in self.at):
-            raise ValueError(f"at: numbers of edges from 0 to {self.grid.cells} are needed, got {self.at}")
+            raise Refused("at", f"numbers of edges from 0 to {self.grid.cells} are needed, got {self.at}")
 
     @property
     def paid_as(self) -> PrefixQuery:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import require_kind, several
+from ..arguments import Refused, WrongKind, require_kind, several
 from .grid import Grid
 
 Category = str | int | float | bool
@@ -61,7 +61,7 @@ class Categories:
         given = several("categories", self.values, 'a tuple of them, as in ("a", "b"),')
         values = tuple(category("categories", each) for each in given)
         if not values or min(len(set(values)), len(set(map(str, values)))) < len(values):
-            raise ValueError("categories: at least one is needed, each once")
+            raise Refused("categories", "at least one is needed, each once")
         object.__setattr__(self, "values", values)
 
     @property
@@ -82,13 +82,13 @@ def category(name: str, given: Any) -> Category:
     """
     value: Category = _in_python(given)
     if type(value) not in (str, int, float, bool):
-        raise TypeError(f"{name}: a text, a number, True or False is needed, got a {type(given).__name__}")
+        raise WrongKind(name, f"a text, a number, True or False is needed, got a {type(given).__name__}")
     if isinstance(value, float) and isnan(value):
-        raise ValueError(f"{name}: NaN equals nothing; what has no value is missing")
+        raise Refused(name, "NaN equals nothing; what has no value is missing")
     if isinstance(value, str) and search("[\ud800-\udfff]", value):
-        raise ValueError(f"{name}: a text of Unicode characters is needed, without lone surrogates")
+        raise Refused(name, "a text of Unicode characters is needed, without lone surrogates")
     if isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
-        raise ValueError(f"{name}: a whole number of at most {MOST_DIGITS} digits is needed")
+        raise Refused(name, f"a whole number of at most {MOST_DIGITS} digits is needed")
     return value
 
 

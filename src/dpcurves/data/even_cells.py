@@ -8,6 +8,8 @@ from math import isfinite, lcm
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import Refused
+
 EXACT_IN_DOUBLES = 2**53
 
 
@@ -21,15 +23,15 @@ def cells_of_width(lower: float, upper: float, width: float) -> int:
         ValueError: the width is no finite number above zero, or there is no whole number of cells.
     """
     if not (isfinite(width) and width > 0):
-        raise ValueError(f"width: a finite number above zero is needed, got {width}")
+        raise Refused("width", f"a finite number above zero is needed, got {width}")
     if not (isfinite(lower) and isfinite(upper) and lower < upper):
-        raise ValueError(f"grid: finite bounds are needed, the lower below the upper, got {lower} and {upper}")
+        raise Refused("grid", f"finite bounds are needed, the lower below the upper, got {lower} and {upper}")
     first, last, each = (Fraction(repr(number)) for number in (lower, upper, width))
     cells = (last - first) / each
     if cells.denominator != 1:
         fewer = int(cells)
         ends = " or ".join(f"{float(first + each * many):.12g}" for many in (fewer, fewer + 1) if many)
-        raise ValueError(f"width: cells of {width:.12g} from {lower:.12g} on do not end at {upper:.12g}, but at {ends}")
+        raise Refused("width", f"cells of {width:.12g} from {lower:.12g} on do not end at {upper:.12g}, but at {ends}")
     return int(cells)
 
 
@@ -61,4 +63,4 @@ def require_edge(value: float, beside: NDArray[np.float64]) -> None:
     """
     if value not in beside.tolist():
         nearest = " and ".join(f"{edge:.12g}" for edge in beside.tolist())
-        raise ValueError(f"through: {value:.12g} is no edge; the nearest are {nearest}")
+        raise Refused("through", f"{value:.12g} is no edge; the nearest are {nearest}")

@@ -11,7 +11,7 @@ from re import fullmatch
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import chosen, number, require_kind, shown, whole
+from ..arguments import Refused, chosen, number, require_kind, shown, whole
 from .even_cells import cells_of_width, edges_of_width, require_edge
 from .spacing import Outside, Spacing
 
@@ -69,7 +69,7 @@ class Grid:
         outside: Outside = Outside.CLAMPED,
     ) -> None:
         if (cells is None) == (width is None):
-            raise ValueError("grid: give cells=, how many there are, or width=, how wide each is: one of the two")
+            raise Refused("grid", "give cells=, how many there are, or width=, how wide each is: one of the two")
         if width is None:
             self._set(lower, upper, cells or 0, Spacing.LINEAR, (), outside)
         else:
@@ -90,7 +90,7 @@ class Grid:
         """Edges in equal ratios, from `lower` above zero."""
         lower, upper = number("grid", lower), number("grid", upper)
         if not (lower > 0 and isfinite(upper / lower)):
-            raise ValueError(f"grid: a geometric grid has bounds above zero of a finite ratio, got {lower} and {upper}")
+            raise Refused("grid", f"a geometric grid has bounds above zero of a finite ratio, got {lower} and {upper}")
         grid = cls.__new__(cls)
         grid._set(lower, upper, cells, Spacing.GEOMETRIC, (), outside)
         return grid
@@ -104,8 +104,8 @@ class Grid:
         """
         lower, upper = number("grid", lower), number("grid", upper)
         if not max(abs(lower), abs(upper)) <= MOST_LOG_ODDS:
-            raise ValueError(
-                f"grid: a logistic grid has bounds from {-MOST_LOG_ODDS} to {MOST_LOG_ODDS}, got {lower} and {upper}"
+            raise Refused(
+                "grid", f"a logistic grid has bounds from {-MOST_LOG_ODDS} to {MOST_LOG_ODDS}, got {lower} and {upper}"
             )
         grid = cls.__new__(cls)
         grid._set(lower, upper, cells, Spacing.LOGISTIC, (), outside)
@@ -126,7 +126,7 @@ class Grid:
             case Spacing.LOGISTIC:
                 return cls.logistic(lower, upper, cells=cells)
             case Spacing.EXPLICIT:
-                raise ValueError("grid: explicit edges have no formula; use from_edges")
+                raise Refused("grid", "explicit edges have no formula; use from_edges")
 
     @classmethod
     def from_edges(cls, edges: Sequence[float], *, outside: Outside = Outside.CLAMPED) -> Grid:
@@ -134,9 +134,9 @@ class Grid:
         try:
             exact = tuple(float(edge) for edge in edges)
         except (TypeError, ValueError, OverflowError):
-            raise ValueError("grid: at least two edges are needed, which are numbers") from None
+            raise Refused("grid", "at least two edges are needed, which are numbers") from None
         if len(exact) < 2 or any(not left < right for left, right in pairwise(exact)):
-            raise ValueError("grid: at least two edges are needed, each above the one before")
+            raise Refused("grid", "at least two edges are needed, each above the one before")
         grid = cls.__new__(cls)
         grid._set(exact[0], exact[-1], len(exact) - 1, Spacing.EXPLICIT, exact, outside)
         return grid
@@ -153,7 +153,7 @@ class Grid:
             if len(parts) != 3:
                 raise IndexError
         except (ValueError, IndexError):
-            raise ValueError(f"grid: write lower:upper:cells, as in 0:100:1024, not {shown(text)}") from None
+            raise Refused("grid", f"write lower:upper:cells, as in 0:100:1024, not {shown(text)}") from None
         return cls.spaced(spacing, lower, upper, cells=cells)
 
     def _set(  # noqa: PLR0917
@@ -161,16 +161,16 @@ class Grid:
     ) -> None:
         lower, upper, cells = number("grid", lower), number("grid", upper), whole("cells", cells)
         if not (isfinite(lower) and isfinite(upper) and isfinite(upper - lower) and lower < upper):
-            raise ValueError(f"grid: finite bounds are needed, the lower below the upper, got {lower} and {upper}")
+            raise Refused("grid", f"finite bounds are needed, the lower below the upper, got {lower} and {upper}")
         if cells < 1:
-            raise ValueError(f"grid: at least 1 cell is needed, got {cells}")
+            raise Refused("grid", f"at least 1 cell is needed, got {cells}")
         for name, value in (
             ("lower", lower), ("upper", upper), ("cells", cells), ("spacing", spacing),
             ("explicit", explicit), ("outside", chosen("outside", outside, Outside)),
         ):  # fmt: skip
             object.__setattr__(self, name, value)
         if spacing is not Spacing.EXPLICIT and not self._rises():
-            raise ValueError(f"grid: {cells} cells between {lower} and {upper} are finer than doubles can tell apart")
+            raise Refused("grid", f"{cells} cells between {lower} and {upper} are finer than doubles can tell apart")
 
     def _rises(self) -> bool:
         """Whether each edge is above the one before. Of very many geometric ones, some are tried."""
@@ -326,7 +326,7 @@ class Grid:
             ValueError: `half` is below 1 or above 2**52.
         """
         if not 1 <= half <= 2**52:
-            raise ValueError(f"half: a whole number from 1 to 2**52 is needed, got {half}")
+            raise Refused("half", f"a whole number from 1 to 2**52 is needed, got {half}")
         values = np.asarray(values, dtype=np.float64)
         apart = np.isnan(values)
         if self.outside is Outside.APART:

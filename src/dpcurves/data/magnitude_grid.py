@@ -6,7 +6,7 @@ from math import isfinite
 
 import numpy as np
 
-from ..arguments import number, whole
+from ..arguments import Refused, number, whole
 from .grid import Grid
 from .spacing import Outside
 
@@ -30,11 +30,11 @@ def doubling_grid(unit: float, doublings: int = DOUBLINGS, *, name: str = "unit"
     """
     unit, doublings = number(name, unit), whole("doublings", doublings)
     if not (isfinite(unit) and unit >= np.finfo(np.float64).tiny):
-        raise ValueError(f"{name}: a finite number above zero is needed, from 2.3e-308 on, got {unit}")
+        raise Refused(name, f"a finite number above zero is needed, from 2.3e-308 on, got {unit}")
     if not 1 <= doublings <= 256:
-        raise ValueError(f"doublings: a whole number from 1 to 256 is needed, got {doublings}")
+        raise Refused("doublings", f"a whole number from 1 to 256 is needed, got {doublings}")
     bounds = [unit * 2.0**power for power in range(doublings + 1)]
     if not isfinite(bounds[-1]):
-        raise ValueError(f"{name}: it has to stay finite when it is doubled {doublings} times, got {unit}")
+        raise Refused(name, f"it has to stay finite when it is doubled {doublings} times, got {unit}")
     above = [*np.nextafter(bounds[:-1], np.inf).tolist(), bounds[-1]]
     return Grid.from_edges([*(-bound for bound in reversed(bounds)), *above], outside=Outside.APART)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..arguments import NotInstalled
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LANDSCAPE = (5.6, 4.0)
 SQUARE = (4.8, 5.4)
-NO_MATPLOTLIB = "plot: matplotlib is needed for pictures: pip install 'dpcurves[plot]'"
+NO_MATPLOTLIB = "matplotlib is needed for pictures: pip install 'dpcurves[plot]'"
 
 
 def canvas(ax: Axes | None, size: tuple[float, float]) -> Axes:
@@ -43,4 +45,4 @@ def _require_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise ImportError(NO_MATPLOTLIB) from None
+        raise NotInstalled("plot", NO_MATPLOTLIB) from None

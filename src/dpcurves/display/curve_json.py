@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import Refused, WrongKind
 from ..release import MISSING_RULE, PrivacyStatement
 from .published_schema import check_document
 
@@ -131,11 +132,11 @@ def _parsed(text: str) -> dict[str, Any]:
     try:
         document = json.loads(text, parse_constant=_refused, parse_float=_bounded, parse_int=_whole)
     except json.JSONDecodeError as damage:
-        raise ValueError(f"curve: this is not JSON (line {damage.lineno}, column {damage.colno})") from None
+        raise Refused("curve", f"this is not JSON (line {damage.lineno}, column {damage.colno})") from None
     except (TypeError, ValueError, RecursionError):
-        raise ValueError("curve: this is not JSON, or holds numbers or nesting beyond all measure") from None
+        raise Refused("curve", "this is not JSON, or holds numbers or nesting beyond all measure") from None
     if not isinstance(document, dict):
-        raise ValueError("curve: an object is needed")
+        raise Refused("curve", "an object is needed")
     return document
 
 
@@ -155,11 +156,9 @@ def _whole(text: str) -> int:
 def _check_kind(document: Mapping[str, Any], kind: str) -> None:
     found, schema = document.get("kind"), document.get("schema")
     if found != kind:
-        raise ValueError(
-            f"curve.kind: {kind!r} is needed" + (f", got {found[:40]!r}" if isinstance(found, str) else "")
-        )
+        raise Refused("curve.kind", f"{kind!r} is needed" + (f", got {found[:40]!r}" if isinstance(found, str) else ""))
     if type(schema) is int and schema > SCHEMA:
-        raise ValueError(f"curve.schema: {schema} is newer than {SCHEMA}, which this version reads; update dpcurves")
+        raise Refused("curve.schema", f"{schema} is newer than {SCHEMA}, which this version reads; update dpcurves")
 
 
 def _check_lengths(document: Mapping[str, Any]) -> None:
@@ -168,7 +167,7 @@ def _check_lengths(document: Mapping[str, Any]) -> None:
     known = LENGTHS.get(document["kind"], {}).items()
     lengths = {len(document[name]) - more for name, more in known if name in document}
     if len(lengths) > 1:
-        raise ValueError(f"curve: {', '.join(LENGTHS[document['kind']])} do not fit together in length")
+        raise Refused("curve", f"{', '.join(LENGTHS[document['kind']])} do not fit together in length")
 
 
 def _array(value: Any) -> Any:
@@ -205,7 +204,7 @@ def _plain_scalar(value: object) -> object:
         return int(value)
     if isinstance(value, float):
         return float(value) if isfinite(value) else None
-    raise TypeError(f"curve: {type(value).__name__} has no form in JSON")
+    raise WrongKind("curve", f"{type(value).__name__} has no form in JSON")
 
 
 def _is_finite(array: NDArray[Any]) -> bool:

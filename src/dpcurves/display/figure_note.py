@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
+from ..arguments import NotInstalled
 from ..release import PrivacyStatement
 from .canvas import NO_MATPLOTLIB
 from .privacy_line import footer
@@ -15,7 +16,7 @@ try:
     from matplotlib.text import Annotation
     from matplotlib.transforms import IdentityTransform
 except ImportError:
-    raise ImportError(NO_MATPLOTLIB) from None
+    raise NotInstalled("plot", NO_MATPLOTLIB) from None
 
 SIZE = 7.0
 GAP = 4.0

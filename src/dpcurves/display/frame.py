@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..arguments import Refused
+
 LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
@@ -25,6 +27,6 @@ def to_frame(columns: Mapping[str, ArrayLike]) -> Any:
 
     arrays = {name: np.array(column) for name, column in columns.items()}
     if len({array.shape for array in arrays.values()}) > 1 or any(array.ndim != 1 for array in arrays.values()):
-        raise ValueError("columns: arrays of one length are needed")
+        raise Refused("columns", "arrays of one length are needed")
     library: Any = next(name for name in LIBRARIES if find_spec(name) is not None)
     return nw.from_dict(arrays, backend=library).to_native()

@@ -10,6 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..arguments import Refused
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -30,7 +32,7 @@ def save_figure(ax: Axes, path: str | PathLike[str]) -> None:
     """
     ending = Path(path).suffix.lower()
     if ending not in SILENT:
-        raise ValueError(f"plot: a file that ends in {', '.join(SILENT)} is needed, got {Path(path).name!r}")
+        raise Refused("plot", f"a file that ends in {', '.join(SILENT)} is needed, got {Path(path).name!r}")
     from matplotlib import rc_context
 
     with rc_context({"svg.hashsalt": SALT}):

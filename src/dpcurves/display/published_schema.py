@@ -12,6 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from ..arguments import Refused
 from .safe_text import lettering
 
 TYPES: dict[str, tuple[type, ...]] = {
@@ -22,6 +23,8 @@ NAMES = {dict: "an object", list: "a list", str: "a string", int: "an integer", 
          bool: "true or false", type(None): "null"}  # fmt: skip
 
 Rule = Mapping[str, Any]
+Fault = tuple[str, str]
+"""Where, and what is needed there."""
 
 
 @cache
@@ -42,10 +45,10 @@ def check_document(document: object) -> None:
         ValueError: the first fault, with its place.
     """
     for fault in faults(document, curve_schema(), "curve"):
-        raise ValueError(fault)
+        raise Refused(*fault)
 
 
-def faults(value: Any, rule: Rule, place: str) -> Iterator[str]:
+def faults(value: Any, rule: Rule, place: str) -> Iterator[Fault]:
     """What is wrong with `value` at `place`, in the order of `rule`. Where nothing is asked, nothing is looked at."""
     if not rule:
         return
@@ -63,32 +66,32 @@ def faults(value: Any, rule: Rule, place: str) -> Iterator[str]:
         yield from faults(value, rule.get("then" if holds else "else", {}), place)
 
 
-def _faults_of_value(value: Any, rule: Rule, place: str) -> Iterator[str]:
+def _faults_of_value(value: Any, rule: Rule, place: str) -> Iterator[Fault]:
     if "type" in rule and type(value) not in _types(rule["type"]):
-        yield f"{place}: {_words(rule['type'])} is needed, got {NAMES[type(value)]}"
+        yield place, f"{_words(rule['type'])} is needed, got {NAMES[type(value)]}"
     if "const" in rule and (type(value), value) != (type(rule["const"]), rule["const"]):
-        yield f"{place}: {json.dumps(rule['const'])} is needed"
+        yield place, f"{json.dumps(rule['const'])} is needed"
     if "enum" in rule and value not in rule["enum"]:
-        yield f"{place}: one of {', '.join(rule['enum'])} is needed"
+        yield place, f"one of {', '.join(rule['enum'])} is needed"
     if "minimum" in rule and isinstance(value, (int, float)) and value < rule["minimum"]:
-        yield f"{place}: at least {rule['minimum']} is needed"
+        yield place, f"at least {rule['minimum']} is needed"
     if "pattern" in rule and isinstance(value, str) and not re.search(rule["pattern"], value):
-        yield f"{place}: text of the form {rule['pattern']} is needed"
+        yield place, f"text of the form {rule['pattern']} is needed"
 
 
-def _faults_of_object(value: dict[str, Any], rule: Rule, place: str) -> Iterator[str]:
+def _faults_of_object(value: dict[str, Any], rule: Rule, place: str) -> Iterator[Fault]:
     for name in rule.get("required", ()):
         if name not in value:
-            yield f"{place}: {name!r} is missing"
+            yield place, f"{name!r} is missing"
     parts, others = rule.get("properties", {}), rule.get("additionalProperties", {})
     for name, entry in value.items() if parts or others else ():
         if part := parts.get(name, others):
             yield from faults(entry, part, f"{place}.{lettering(name)}")
 
 
-def _faults_of_list(value: list[Any], rule: Rule, place: str) -> Iterator[str]:
+def _faults_of_list(value: list[Any], rule: Rule, place: str) -> Iterator[Fault]:
     if not rule.get("minItems", 0) <= len(value) <= rule.get("maxItems", len(value)):
-        yield f"{place}: {rule['minItems']} entries are needed, got {len(value)}"
+        yield place, f"{rule['minItems']} entries are needed, got {len(value)}"
     items = rule.get("items", {})
     if not items or (items.keys() == {"type"} and set(map(type, value)) <= set(_types(items["type"]))):
         return  # long arrays of numbers, in one look

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arguments import Refused
 from ..release import PrivacyStatement
 from .balance import Balance
 from .numerals import numerals
@@ -26,7 +27,7 @@ def curve_table(columns: Mapping[str, ArrayLike], privacy: PrivacyStatement, *, 
         ValueError: `most` is below 2.
     """
     if most < 2:
-        raise ValueError(f"most: at least 2 rows are shown, got {most}")
+        raise Refused("most", f"at least 2 rows are shown, got {most}")
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text

@@ -8,6 +8,7 @@ from math import log
 
 import numpy as np
 
+from ..arguments import Refused
 from ..queries import Read
 from ..release import Setting
 from .clustering import clusters
@@ -37,7 +38,7 @@ class AhpEstimator:
 
     def __post_init__(self) -> None:
         if not 0 < self.scan < 1:
-            raise ValueError(f"scan: a part between 0 and 1 is needed, got {self.scan}")
+            raise Refused("scan", f"a part between 0 and 1 is needed, got {self.scan}")
 
     def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
         """Ask for all cells, then for clusters of them."""

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..arguments import Refused
 from ..queries import IntervalPartitionQuery, Read
 from ..release import Setting, Step
 from .extent import Extent, neighbourly
@@ -37,7 +38,7 @@ class DawaEstimator:
 
     def __post_init__(self) -> None:
         if self.choice is not None and not 0 < self.choice < 1:
-            raise ValueError(f"choice: a part between 0 and 1 is needed, got {self.choice}")
+            raise Refused("choice", f"a part between 0 and 1 is needed, got {self.choice}")
 
     def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
         """Ask for a partition, then for its counts."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import Refused
 from ..arrays import FloatArray
 from ..data import Axis, Outside
 from ..queries import Read, WorstBoxQuery
@@ -54,7 +55,7 @@ class MwemEstimator:
 
     def __post_init__(self) -> None:
         if self.rounds < 1:
-            raise ValueError(f"rounds: at least 1 is needed, got {self.rounds}")
+            raise Refused("rounds", f"at least 1 is needed, got {self.rounds}")
 
     def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
         """Ask for the number of records, if need be, then turn by turn for a box and its count."""

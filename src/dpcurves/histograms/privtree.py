@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..arguments import Refused
 from ..arrays import IntArray
 from ..queries import Boxes, Read, Splitting, TreePartitionQuery
 from ..release import Setting, Step
@@ -36,11 +37,11 @@ class PrivTreeEstimator:
 
     def __post_init__(self) -> None:
         if self.fan < 2:
-            raise ValueError(f"fan: a box is divided into at least 2 parts along an axis, got {self.fan}")
+            raise Refused("fan", f"a box is divided into at least 2 parts along an axis, got {self.fan}")
         if self.least < 0:
-            raise ValueError(f"least: a number of records of at least 0 is needed, got {self.least}")
+            raise Refused("least", f"a number of records of at least 0 is needed, got {self.least}")
         if not 0 < self.growing < 1:
-            raise ValueError(f"growing: a part between 0 and 1 is needed, got {self.growing}")
+            raise Refused("growing", f"a part between 0 and 1 is needed, got {self.growing}")
 
     def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
         """Ask for a partition, then for the counts of its leaves."""

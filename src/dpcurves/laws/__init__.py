@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
+from ..arguments import Refused
 from .haar_sums import HaarSums
 from .haar_tensor_sums import HaarTensorSums, TableEstimate, wavelet_estimate
 from .interval_sums import IntervalSums
@@ -17,7 +18,7 @@ from .threshold_answers import ThresholdAnswers
 from .toeplitz_sums import ToeplitzSums
 
 MOST_CELLS = 2**22
-"""As many as a curator counts one by one."""
+"""The most cells in all rows together: a curator counts no more one by one."""
 MOST_BITS = 256
 
 LAWS: tuple[type[Law], ...] = (IntervalSums, HaarSums, ToeplitzSums, PathSums, HaarTensorSums, Selection)
@@ -42,11 +43,11 @@ def _require_readable(stored: Mapping[str, Any]) -> None:
     """Refuse what would be laid out in more cells, or worked out in more digits, than is ever written."""
     for name in ("bits", "blocks", "parties"):
         if not 0 <= int(stored.get(name, 0)) <= MOST_BITS:
-            raise ValueError(f"evidence.{name}: at most {MOST_BITS} are read")
+            raise Refused(f"evidence.{name}", f"at most {MOST_BITS} are read")
     cells = int(stored.get("rows", 1)) * int(stored.get("cells", 1))
     laid_out = prod(int(side) for side in stored.get("sides", ())) if HaarTensorSums.KEY in stored else cells
     if PathSums.KEY not in stored and not 0 < laid_out <= MOST_CELLS:
-        raise ValueError(f"evidence.cells: from 1 to {MOST_CELLS} in all rows together are read, got {laid_out}")
+        raise Refused("evidence.cells", f"from 1 to {MOST_CELLS} in all rows together are read, got {laid_out}")
 
 
 __all__ = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arguments import Refused
 from ..arrays import FloatArray
 from .law import NoisySums
 from .noise import LEAST_VARIANCE
@@ -18,7 +19,7 @@ def in_parts(law: NoisySums, values: FloatArray) -> tuple[list[FloatArray], Floa
         ValueError: the values do not fit the law.
     """
     if values.shape[-1:] != (law.size,):
-        raise ValueError(f"values: {law.size} are needed to fit the law, got an array of shape {values.shape}")
+        raise Refused("values", f"{law.size} are needed to fit the law, got an array of shape {values.shape}")
     ends = np.cumsum([law.rows * part.length for part in law.parts], dtype=np.int64)
     *parts, rest = np.split(values, ends, axis=-1)
     return [part.reshape(*part.shape[:-1], law.rows, -1) for part in parts], rest.sum(axis=-1)  # one value or none

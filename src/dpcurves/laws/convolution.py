@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import Refused
+
 Integers = NDArray[np.int64] | NDArray[np.object_]
 Residues = NDArray[np.uint64]
 
@@ -49,7 +51,7 @@ def causal_convolution(signal: Integers, weights: NDArray[np.int64]) -> NDArray[
     """
     length = len(weights)
     if length > LONGEST or weights.min() < 0 or weights.max() > HEAVIEST:
-        raise ValueError("weights: at most 2**23 numbers between 0 and 2**36 can be convolved")
+        raise Refused("weights", "at most 2**23 numbers between 0 and 2**36 can be convolved")
     if signal.dtype == np.object_:
         exact = weights.astype(np.object_)
         return np.array([np.convolve(row, exact)[:length] for row in signal], dtype=np.object_)

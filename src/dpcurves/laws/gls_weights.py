@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
 from .noise import LEAST_VARIANCE
 
@@ -62,7 +63,7 @@ def grow(bounds: Sequence[IntArray], variances: Sequence[float]) -> tuple[Layer,
         ValueError: there is no level, or an interval is not a union of intervals of the next level.
     """
     if not bounds:
-        raise ValueError("law: at least one level is needed to estimate cells")
+        raise Refused("law", "at least one level is needed to estimate cells")
     layers: list[Layer] = []
     parents = [bounds[0][[0, -1]], *bounds[:-1]]
     for own, parent, variance in reversed(list(zip(bounds, parents, variances, strict=True))):
@@ -74,7 +75,7 @@ def grow(bounds: Sequence[IntArray], variances: Sequence[float]) -> tuple[Layer,
 def _layer(bounds: IntArray, parent: IntArray, own: float, below: FloatArray) -> Layer:
     first = np.searchsorted(bounds, parent)
     if not np.array_equal(bounds.take(first, mode="clip"), parent) or np.any(np.diff(bounds) < 1):
-        raise ValueError("law: every interval must be a union of intervals of the next level")
+        raise Refused("law", "every interval must be a union of intervals of the next level")
     variance = 1 / (1 / own + 1 / below)
     return Layer(
         width=np.diff(bounds), first=first[:-1], children=np.diff(first), trust=1 / (1 + own / below),

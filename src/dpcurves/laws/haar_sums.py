@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from ..arguments import Refused
 from ..arrays import FloatArray
 from .blocks import agreed, in_parts
 from .law import EvenSums, Part, over
@@ -51,7 +52,7 @@ class HaarSums(EvenSums):
 
     def __post_init__(self) -> None:
         if len(self.levels) != len(self.halves):
-            raise ValueError(f"levels: {self.points} intervals make {len(self.halves)} levels, got {len(self.levels)}")
+            raise Refused("levels", f"{self.points} intervals make {len(self.halves)} levels, got {len(self.levels)}")
 
     @property
     def halves(self) -> tuple[int, ...]:
@@ -135,7 +136,7 @@ def _read(law: HaarSums, values: FloatArray, total: int | None) -> tuple[FloatAr
         totals, missing = agreed(law, tables.pop(0)[..., 0], row, missing, total)
         return totals[..., None], tables, missing
     if total is None or law.missing is None or law.rows > 1:
-        raise ValueError("law: without totals of the rows, one row and a public total with a missing count are needed")
+        raise Refused("law", "without totals of the rows, one row and a public total with a missing count are needed")
     return (total - missing)[..., None, None], tables, missing
 
 
@@ -198,7 +199,7 @@ def top_variance(law: HaarSums, total_is_public: bool) -> float:
 
 
 def _lone_total(law: HaarSums, missing: float | None) -> float:
-    """Of one row, which is all that is not missing."""
+    """The total of one row, which is all that is not missing."""
     if missing is None or law.rows > 1:
-        raise ValueError("law: without totals of the rows, one row and a public total with a missing count are needed")
+        raise Refused("law", "without totals of the rows, one row and a public total with a missing count are needed")
     return missing

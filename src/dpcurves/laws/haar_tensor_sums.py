@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from ..arguments import Refused
 from ..arrays import FloatArray
 from .law import CountLaw
 from .noise import LEAST_VARIANCE, Noise, optional_from_json, optional_to_json
@@ -44,7 +45,7 @@ class HaarTensorSums(CountLaw):
 
     def __post_init__(self) -> None:
         if len(self.noises) != prod(len(bands(side)) for side in self.sides):
-            raise ValueError(f"noises: one for each combination of bands of {self.sides} cells, got {len(self.noises)}")
+            raise Refused("noises", f"one for each combination of bands of {self.sides} cells, got {len(self.noises)}")
 
     @property
     def rows(self) -> int:
@@ -89,7 +90,7 @@ class HaarTensorSums(CountLaw):
         sides = tuple(int(side) for side in stored["sides"])
         law = cls(sides, noises, optional_from_json(stored["apart"]), Noise.from_json(stored["missing"]))
         if (law.rows, law.cells) != (stored["rows"], stored["cells"]):
-            raise ValueError(f"evidence: a table of {law.cells} cells is needed")
+            raise Refused("evidence", f"a table of {law.cells} cells is needed")
         return law
 
 
@@ -151,7 +152,7 @@ def wavelet_estimate(law: HaarTensorSums, values: Sequence[int], total: int | No
         ValueError: the values do not fit the law.
     """
     if len(values) != law.size:
-        raise ValueError(f"values: {law.size} are needed to fit the law, got {len(values)}")
+        raise Refused("values", f"{law.size} are needed to fit the law, got {len(values)}")
     found = np.asarray(values, dtype=np.float64)
     table, single = found[: law.cells].reshape(law.sides).copy(), found[law.cells :]
     if total is not None:

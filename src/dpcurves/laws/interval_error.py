@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
 from .nested import Level, NestedSums
 
@@ -91,7 +92,7 @@ def _first_children(level: Level, finer: Level) -> IntArray:
     starts, inner = level.first, finer.first
     first = np.searchsorted(inner, starts)
     if first[-1] == len(inner) or not np.array_equal(inner[first], starts):
-        raise ValueError("levels: every interval is a union of intervals of the next level")
+        raise Refused("levels", "every interval is a union of intervals of the next level")
     return first.astype(np.int64)
 
 
@@ -124,7 +125,7 @@ class _Sums(NamedTuple):
 
 
 def _interpolated_sums(bounds: IntArray) -> _Sums:
-    """Of intervals that are interpolated linearly: a is 0, 1/width, 2/width, ..."""
+    """Sum over the edges of intervals that are interpolated linearly: a is 0, 1/width, 2/width, ..."""
     width = np.diff(bounds).astype(np.float64)
     return _Sums(width, (width - 1) / 2, (width - 1) * (2 * width - 1) / (6 * width), np.zeros(len(width)))
 
@@ -146,7 +147,7 @@ def _regular(law: NestedSums) -> list[range]:
 
 
 def _top_of_alike(law: NestedSums, tilings: list[range]) -> tuple[_Sums, FloatArray]:
-    """The same where the law is regular: two intervals of each level stand for all, a whole one and the last one."""
+    """Sums and variances of a regular law: two intervals of each level stand for all, a whole one and the last one."""
     own = [max(level.noise.variance, _TINY) for level in law.levels]
     width = tilings[-1].step
     sums = _interpolated_sums(np.array([0, width, width + law.cells - tilings[-1][-1]]))
@@ -166,7 +167,7 @@ def _of(sums: _Sums, kind: IntArray) -> _Sums:
 
 
 def _in_parents(sums: _Sums, variance: FloatArray, first: IntArray) -> _Sums:
-    """Of the intervals of the level above."""
+    """Sum over the intervals of the level above."""
     total = np.add.reduceat(variance, first)
     children = np.diff(np.append(first, len(variance)))
     part = variance / np.repeat(total, children)

@@ -55,7 +55,7 @@ class IntervalSums(NestedSums):
 
     @property
     def of_intervals(self) -> IntervalSums:
-        """The same sums with the finest intervals as cells.
+        """The law with the finest intervals as its cells.
 
         >>> from fractions import Fraction
         >>> from dpcurves.laws import Family

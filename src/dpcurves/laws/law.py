@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 
+from ..arguments import WrongKind
 from ..arrays import BoolArray, FloatArray, IntArray
 from .noise import Noise, draw, optional_to_json
 
@@ -64,7 +65,7 @@ class Law(ABC):
             TypeError: it is of another.
         """
         if not isinstance(self, kind):
-            raise TypeError(f"law: {kind.__name__} is needed, this release is under {type(self).__name__}")
+            raise WrongKind("law", f"{kind.__name__} is needed, this release is under {type(self).__name__}")
         return self
 
     def alpha(self, beta: float) -> float:
@@ -258,7 +259,7 @@ class NoisySums(CountLaw):
 
     @property
     def of_intervals(self) -> NoisySums:
-        """The same sums with the finest intervals as cells, where that is simple; this law otherwise."""
+        """The law with the finest intervals as its cells, where that is simple; this law otherwise."""
         return self
 
     def noise_by_source(self, total: int | None) -> FloatArray:

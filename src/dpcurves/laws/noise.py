@@ -42,7 +42,7 @@ class Noise:
 
     @property
     def variance(self) -> float:
-        """Of one draw. (That of a discrete Gaussian is at most its parameter; below 1 the parameter is used.)
+        """The variance of one draw. (A discrete Gaussian has at most its parameter; below 1 the parameter is used.)
 
         >>> round(Noise(Family.LAPLACE, Fraction(10)).variance, 3)
         199.833

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from ..arguments import Refused
 from ..arrays import FloatArray
 from .law import CountLaw
 from .noise import Noise, optional_from_json
@@ -100,7 +101,7 @@ class PathSums(CountLaw):
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """The law of what `to_json` wrote."""
         if stored["rows"] != 1:
-            raise ValueError("evidence: counts of prefixes have one row")
+            raise Refused("evidence", "counts of prefixes have one row")
         at = tuple(int(threshold) for threshold in stored["at"])
         noise, missing = Noise.from_json(stored["path"]), optional_from_json(stored["missing"])
         return cls(int(stored["cells"]), at, int(stored["blocks"]), noise, missing, int(stored.get("parties", 1)))

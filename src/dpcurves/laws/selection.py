@@ -56,7 +56,7 @@ class Selection(Choices):
 
 @dataclass(frozen=True, slots=True)
 class PartitionDecisions(Choices):
-    """As many choices as it takes to make them all."""
+    """Decisions of a growing partition: how many there are is known once they are made."""
 
     example: tuple[int, ...]
 

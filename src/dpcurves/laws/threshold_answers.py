@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, exp, log, log1p
 
+from ..arguments import Refused
 from .noise import Noise
 from .selection import Selection
 
@@ -43,7 +44,7 @@ class ThresholdAnswers(Selection):
         18.0
         """
         if not 0 < beta < 1:
-            raise ValueError(f"beta: a chance between 0 and 1 is needed, got {beta}")
+            raise Refused("beta", f"a chance between 0 and 1 is needed, got {beta}")
         both_ways, one_way = _beyond(self.common, beta / 4), _beyond(self.own, beta / 2 / self.looks)
         return (both_ways + one_way) / self.step
 

@@ -77,8 +77,8 @@ class ToeplitzSums(EvenSums):
 
         Values are ``y = R x + z``, on their lattice, with a triangular R whose diagonal is 1; so prefixes ``A x`` have
         the estimate ``A R**-1 y``, which is unbiased whatever the noise, and the only unbiased linear one. A public
-        total tells what the noises of all rows and the missing count add up to: what it has more than the estimate is shared
-        by all prefixes in proportion to their covariances with it: least squares.
+        total tells what the noises of all rows and the missing count add up to: what it has more than the estimate is
+        shared by all prefixes in proportion to their covariances with it: least squares.
 
         Raises:
             ValueError: the values do not fit the law.

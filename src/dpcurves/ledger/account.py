@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..arguments import Named, Refused
 from ..privacy import Neighbours, PrivacyLoss, Unit
 from .amount import MOST, Amount, Currency
 from .stored_text import require_name
 
 
-class BudgetExceeded(Exception):
+class BudgetExceeded(Named):
     """The charge was refused: nothing was computed, and nothing was spent."""
 
 
@@ -42,9 +43,9 @@ class Account:
         if self.unit.column:
             require_name("unit", self.unit.column)
         if self.unit.records > MOST:
-            raise ValueError(f"rows_per_unit: at most {MOST:.0e} records of a unit are counted")
+            raise Refused("rows_per_unit", f"at most {MOST:.0e} records of a unit are counted")
         if not 1 <= self.limit.billionths <= MOST:
-            raise ValueError(f"budget: a cap from 1e-9 to 1e9 is needed, got {self.cap}")
+            raise Refused("budget", f"a cap from 1e-9 to 1e9 is needed, got {self.cap}")
 
     @property
     def currency(self) -> Currency:
@@ -64,7 +65,7 @@ class Account:
         """
         for (fact, ours), theirs in zip(self._facts().items(), other._facts().values(), strict=True):
             if ours != theirs:
-                raise ValueError(f"{fact}: the account of {self.dataset!r} was opened with {ours}, not with {theirs}")
+                raise Refused(fact, f"the account of {self.dataset!r} was opened with {ours}, not with {theirs}")
 
     def require_units(self, units: int | None) -> None:
         """Take the number of units exactly where it is public.
@@ -74,9 +75,9 @@ class Account:
         """
         if not self.neighbours.knows_units:
             if units is not None:
-                raise ValueError("units: the number of units is private under add-remove; leave it out")
+                raise Refused("units", "the number of units is private under add-remove; leave it out")
         elif units is None or not 1 <= units <= MOST:
-            raise ValueError(f"units: replace-one needs the public number of units, from 1 to {MOST:.0e}, got {units}")
+            raise Refused("units", f"replace-one needs the public number of units, from 1 to {MOST:.0e}, got {units}")
 
     def _facts(self) -> dict[str, str]:
         return {

@@ -8,6 +8,7 @@ from enum import Enum
 from fractions import Fraction
 from math import ceil, floor
 
+from ..arguments import Refused
 from ..privacy import PrivacyLoss
 
 BILLION = 10**9
@@ -39,11 +40,11 @@ class Currency(Enum):
         """
         exact = self._measure(loss)
         if exact is None:
-            raise ValueError(
-                "rho: this account is kept in epsilon, and a zCDP loss has none (pure converts to rho, never back)"
+            raise Refused(
+                "rho", "this account is kept in epsilon, and a zCDP loss has none (pure converts to rho, never back)"
             )
         if exact <= 0:
-            raise ValueError(f"{self.value}: a number above zero is needed, got {loss}")
+            raise Refused(self.value, f"a number above zero is needed, got {loss}")
         return Amount(self, ceil(exact * BILLION))
 
     def limit(self, cap: PrivacyLoss) -> Amount:
@@ -71,7 +72,7 @@ class Currency(Enum):
         """
         currency = cls.of(loss)
         if currency.limit(loss).billionths < 1 or currency.price(loss).billionths > MOST:
-            raise ValueError(f"{currency.value}: a number from 1e-9 to 1e9 is needed, got {given}")
+            raise Refused(currency.value, f"a number from 1e-9 to 1e9 is needed, got {given}")
         return loss
 
     def _measure(self, loss: PrivacyLoss) -> Fraction | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import select
 
+from ..arguments import Refused
 from .budget import Grant
 from .chain import Chain
 from .charge import require_grant
@@ -39,7 +40,7 @@ def keep_answer(chain: Chain, grant: Grant, turn: int, part: int, answer: str) -
     """
     require_text("answer", answer)
     if turn < 0 or part < 0:
-        raise ValueError(f"turn, part: they are counted from 0, got {turn} and {part}")
+        raise Refused("turn, part", f"they are counted from 0, got {turn} and {part}")
     first = find_answer(chain, grant, turn, part)
     if first is not None:
         return first

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from sqlalchemy import RowMapping, select, update
 
+from ..arguments import Refused
 from ..privacy import Neighbours, Unit
 from .account import Account, BudgetExceeded
 from .amount import BILLION, Amount, Currency
@@ -34,7 +35,7 @@ class Balance:
         """
         if price.billionths > self.left.billionths:
             raise BudgetExceeded(
-                f"{purpose!r} asks for {price}; {self.left.digits} of {self.account.limit.digits} is left"
+                "budget", f"{purpose!r} asks for {price}; {self.left.digits} of {self.account.limit.digits} is left"
             )
         return Balance(self.account, Amount(price.currency, self.spent.billionths + price.billionths))
 
@@ -80,7 +81,7 @@ def require_balance(chain: Chain, dataset: str) -> Balance:
     """
     balance = find_balance(chain, dataset)
     if balance is None:
-        raise ValueError(f"dataset: this ledger has no account {dataset!r}")
+        raise Refused("dataset", f"this ledger has no account {dataset!r}")
     return balance
 
 
@@ -96,7 +97,7 @@ def write_balance(chain: Chain, balance: Balance) -> None:
 def _checked(chain: Chain, row: RowMapping) -> Balance:
     chain.require(ACCOUNTS, row)
     if not chain.is_spent(row):
-        raise ValueError(f"ledger: what {row['dataset']!r} has spent was changed without the key")
+        raise Refused("ledger", f"what {row['dataset']!r} has spent was changed without the key")
     currency = Currency(row["currency"])
     cap = currency.loss(Fraction(row["cap"], BILLION))
     unit = Unit(row["unit_column"], row["unit_records"])

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from ..arguments import Refused, WrongKind
 from ..privacy import PrivacyLoss
 
 
@@ -68,13 +69,13 @@ class QuestionBudget:
             TypeError: the share is not exact.
         """
         if not isinstance(share, Fraction | int):
-            raise TypeError(f"share: a Fraction is needed, got {type(share).__name__}")
+            raise WrongKind("share", f"a Fraction is needed, got {type(share).__name__}")
         if thing not in self._paid:
             if not 0 < share <= self.left:
-                raise ValueError(f"a step asks for share {share} of its question; {self.left} is left")
+                raise Refused("share", f"a step asks for share {share} of its question; {self.left} is left")
             self._paid[thing] = Allotment(self.grant.request, len(self._paid), self.grant.loss * share)
             self.left -= share
         paid = self._paid[thing]
         if paid.loss != self.grant.loss * share:
-            raise ValueError(f"this step was paid for with another share than {share}")
+            raise Refused("share", f"this step was paid for with another share than {share}")
         return paid

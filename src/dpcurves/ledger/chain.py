@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, RowMapping, Table, insert
 
+from ..arguments import Refused
 from .head_row import Book
 from .key import Fact, Key
 from .schema import SEALED_APART
@@ -51,7 +52,7 @@ class Chain:
             ValueError: names its number.
         """
         if not self.is_sealed(table, entry):
-            raise ValueError(f"ledger: row {entry['entry']} was changed without the key")
+            raise Refused("ledger", f"row {entry['entry']} was changed without the key")
 
     def seal_spent(self, dataset: str, spent: int) -> str:
         """The seal of what an account has spent."""

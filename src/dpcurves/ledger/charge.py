@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from sqlalchemy import RowMapping, Select, select
 
+from ..arguments import Refused
 from ..privacy import PrivacyLoss
 from .account import Account
 from .amount import Amount
@@ -61,7 +62,7 @@ class Charge:
         if row is None:
             return None
         if (row["dataset"], row["binding"], _loss(row)) != (self.account.dataset, self.binding, self.loss):
-            raise ValueError(f"request: {self.request!r} was used for another question; give a new one or leave it out")
+            raise Refused("request", f"{self.request!r} was used for another question; give a new one or leave it out")
         return grant_of(row)
 
     def require_same_units(self, chain: Chain) -> None:
@@ -72,9 +73,10 @@ class Charge:
         """
         row = _first(chain, select(GRANTS).where(GRANTS.c.dataset == self.account.dataset).limit(1))
         if row is not None and row["units"] != self.units:
-            raise ValueError(
-                f"units: {self.account.dataset!r} had {row['units']} units in earlier questions and has {self.units}"
-                " now; other records are another dataset"
+            raise Refused(
+                "units",
+                f"{self.account.dataset!r} had {row['units']} units in earlier questions and has {self.units}"
+                " now; other records are another dataset",
             )
 
     def enter(self, chain: Chain) -> Grant:
@@ -119,7 +121,7 @@ def require_grant(chain: Chain, grant: Grant) -> str:
     """
     row = _first(chain, select(GRANTS).where(GRANTS.c.entry == grant.id))
     if row is None or grant_of(row) != grant:
-        raise ValueError(f"grant: this ledger has not granted {grant.request!r} as its row {grant.id}")
+        raise Refused("grant", f"this ledger has not granted {grant.request!r} as its row {grant.id}")
     return str(row["mac"])
 
 

@@ -11,6 +11,8 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from ..arguments import Refused
+
 Result = TypeVar("Result")
 
 WAIT_SECONDS = 60
@@ -80,7 +82,7 @@ class Database:
         except SQLAlchemyError as error:
             trouble = _trouble(error, otherwise)
         # Raised out here, so that the engine's exception, which quotes statements and values, hangs on nothing.
-        raise ValueError(f"ledger: {self.place}: {trouble}")
+        raise Refused("ledger", f"{self.place}: {trouble}")
 
 
 def _trouble(error: SQLAlchemyError, otherwise: str) -> str:

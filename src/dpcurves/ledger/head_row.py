@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, RowMapping, Select, insert, select, update
 
+from ..arguments import Refused
 from .key import Fact, Key
 from .schema import BOOK, FIRST_VERSION, METADATA, NOTES, VERSION
 
@@ -90,7 +91,7 @@ def require_version(connection: Connection) -> None:
     """
     version = connection.execute(select(BOOK.c.version)).scalars().first()
     if version is not None and version not in range(FIRST_VERSION, VERSION + 1):
-        raise ValueError(f"ledger: it has schema {version}, and this dpcurves reads schema {VERSION}: upgrade dpcurves")
+        raise Refused("ledger", f"it has schema {version}, and this dpcurves reads schema {VERSION}: upgrade dpcurves")
 
 
 def upgrade(connection: Connection, key: Key) -> None:
@@ -103,14 +104,14 @@ def upgrade(connection: Connection, key: Key) -> None:
 def _only(connection: Connection, query: Select[tuple[object, ...]], key: Key) -> Book:
     rows = connection.execute(query).mappings().all()
     if len(rows) != 1:
-        raise ValueError(f"ledger: its book has {len(rows)} pages, not one: it was changed without the key")
+        raise Refused("ledger", f"its book has {len(rows)} pages, not one: it was changed without the key")
     return _checked(rows[0], key)
 
 
 def _checked(row: RowMapping, key: Key) -> Book:
     book = Book(row["version"], row["name"], row["key"], row["entries"], row["head"])
     if book.key != key.identity:
-        raise ValueError("key: it is not the key of this ledger, or the ledger's book was changed without the key")
+        raise Refused("key", "it is not the key of this ledger, or the ledger's book was changed without the key")
     if row["id"] != 1 or not key.fits(row["seal"], "book", *book.facts().values()):
-        raise ValueError("ledger: its book was changed without the key")
+        raise Refused("ledger", "its book was changed without the key")
     return book

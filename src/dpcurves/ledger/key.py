@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Callable
 from pathlib import Path
 
+from ..arguments import Refused
 from .new_file import publish
 
 VARIABLE = "DPCURVES_LEDGER_KEY"
@@ -32,7 +33,7 @@ class Key:
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) < SIZE:
-            raise ValueError(f"key: at least {SIZE} bytes are needed, got {len(secret)}")
+            raise Refused("key", f"at least {SIZE} bytes are needed, got {len(secret)}")
         self._secret = bytes(secret)
 
     @classmethod
@@ -50,8 +51,8 @@ class Key:
         try:
             return cls(bytes.fromhex(text.strip()))
         except ValueError:
-            trouble = f"key: at least {2 * SIZE} hexadecimal digits are needed in {place}"
-        raise ValueError(trouble)
+            trouble = f"at least {2 * SIZE} hexadecimal digits are needed in {place}"
+        raise Refused("key", trouble)
 
     @property
     def identity(self) -> str:
@@ -91,7 +92,7 @@ def read_key(path: Path) -> Key:
     try:
         text = path.read_bytes().decode(errors="replace")
     except OSError as error:
-        raise ValueError(f"key: {str(path)!r} cannot be read ({error.strerror}); give the key of the ledger") from None
+        raise Refused("key", f"{str(path)!r} cannot be read ({error.strerror}); give the key of the ledger") from None
     return Key.from_hex(text, repr(str(path)))
 
 
@@ -119,7 +120,7 @@ def write_key(path: Path, digits: str) -> bool:
     try:
         return publish(path, lambda draft: _write(draft, digits))
     except OSError as error:
-        raise ValueError(f"key: {str(path)!r} cannot be written ({error.strerror})") from None
+        raise Refused("key", f"{str(path)!r} cannot be written ({error.strerror})") from None
 
 
 def _write(draft: Path, digits: str) -> None:

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TypeVar
 
+from ..arguments import Refused
 from ..privacy import PrivacyLoss
 from .account import Account
 from .answer import find_answer, keep_answer
@@ -84,7 +85,7 @@ class Ledger:
         place = place_of(url)
         if not place.is_there():
             place.require_unbegun()
-            raise ValueError("ledger: there is none at this URL")
+            raise Refused("ledger", "there is none at this URL")
         return cls.open(url, key)
 
     def create(self, account: Account) -> None:

@@ -7,6 +7,7 @@ from typing import Protocol
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
+from ..arguments import Refused
 from .database import Database
 from .key import Key
 from .postgres import ServerPlace
@@ -44,9 +45,9 @@ def place_of(url: str) -> Place:
     if parsed.drivername in ("postgresql", "postgresql+psycopg"):
         return ServerPlace(parsed)
     if parsed.drivername not in ("sqlite", "sqlite+pysqlite"):
-        raise ValueError(f"ledger: a URL like {_KNOWN}, got one of {parsed.drivername!r}")
+        raise Refused("ledger", f"a URL like {_KNOWN}, got one of {parsed.drivername!r}")
     if parsed.query or parsed.host:
-        raise ValueError("ledger: an SQLite URL is sqlite:/// and the path of a file, without host and options")
+        raise Refused("ledger", "an SQLite URL is sqlite:/// and the path of a file, without host and options")
     return MemoryPlace() if parsed.database in (None, "", ":memory:") else FilePlace(str(parsed.database))
 
 
@@ -54,5 +55,5 @@ def _parse(url: str) -> URL:
     try:
         return make_url(url)
     except (SQLAlchemyError, ValueError):
-        trouble = f"ledger: a URL like {_KNOWN}"
-    raise ValueError(trouble)
+        trouble = f"a URL like {_KNOWN}"
+    raise Refused("ledger", trouble)

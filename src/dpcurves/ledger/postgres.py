@@ -6,6 +6,7 @@ from functools import partial
 
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, inspect, text
 
+from ..arguments import Refused
 from .database import WAIT_SECONDS, Database
 from .head_row import Book
 from .key import VARIABLE, Key
@@ -40,7 +41,7 @@ class ServerPlace:
 
     def key(self) -> Key:
         """None: a server has no safe place for the key of what it stores."""
-        raise ValueError(f"key: a ledger on PostgreSQL needs one: set {VARIABLE} to 64 random hexadecimal digits")
+        raise Refused("key", f"a ledger on PostgreSQL needs one: set {VARIABLE} to 64 random hexadecimal digits")
 
     def require_unbegun(self) -> None:
         """Nothing: no trace of a ledger stays where its tables were."""
@@ -64,8 +65,8 @@ def _engine(url: URL, isolation: str) -> Engine:
             connect_args={"connect_timeout": 10},
         )
     except ImportError:
-        trouble = "ledger: PostgreSQL needs an extra: pip install 'dpcurves[postgres]'"
-    raise ValueError(trouble)
+        trouble = "PostgreSQL needs an extra: pip install 'dpcurves[postgres]'"
+    raise Refused("ledger", trouble)
 
 
 def _prepare(connection: Connection) -> None:

@@ -13,6 +13,7 @@ from time import monotonic, sleep
 
 from sqlalchemy import Connection, Engine, NullPool, QueuePool, create_engine, event
 
+from ..arguments import Refused
 from .database import WAIT_SECONDS, Database
 from .head_row import Book
 from .key import Key, fresh_digits, read_key, write_key
@@ -43,9 +44,9 @@ class FilePlace:
         self._digits = fresh_digits()
         self._new = Key.from_hex(self._digits, "a new key")
         if not os.path.isdir(self._path.parent):  # unlike its namesake in pathlib it never raises
-            raise ValueError(f"ledger: {self._label}: its folder is not there")
+            raise Refused("ledger", f"{self._label}: its folder is not there")
         if self.is_there() and not os.path.isfile(self._path):
-            raise ValueError(f"ledger: {self._label}: it is no file")
+            raise Refused("ledger", f"{self._label}: it is no file")
 
     def is_there(self) -> bool:
         """Whether the file exists."""
@@ -60,9 +61,10 @@ class FilePlace:
         end = monotonic() + FOUNDING_SECONDS
         while os.path.lexists(self._key_path) and not self.is_there():
             if monotonic() > end:
-                raise ValueError(
-                    f"ledger: {self._label}: it is gone, and its key is still there: put the ledger back, for what it"
-                    " has spent counts; for records that were never asked about, name another file"
+                raise Refused(
+                    "ledger",
+                    f"{self._label}: it is gone, and its key is still there: put the ledger back, for what it"
+                    " has spent counts; for records that were never asked about, name another file",
                 )
             sleep(_LOOK_SECONDS)
 
@@ -81,7 +83,7 @@ class FilePlace:
             trouble = getattr(error, "strerror", type(error).__name__)
         else:
             return
-        raise ValueError(f"ledger: {self._label}: it cannot be made ({trouble})")
+        raise Refused("ledger", f"{self._label}: it cannot be made ({trouble})")
 
     def _name(self, draft: Path, key: Key) -> None:
         """Give the ledger its name, and its key before it: a key that fails to get a ledger is removed again."""

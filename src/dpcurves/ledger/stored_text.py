@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ..arguments import Refused
+
 LONGEST_NAME = 200  # a name is looked up in an index, and databases index short texts only
 
 
@@ -14,7 +16,7 @@ def require_name(argument: str, name: str) -> None:
         ValueError: names the argument.
     """
     if not (isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()):
-        raise ValueError(f"{argument}: 1 to {LONGEST_NAME} printable characters are needed")
+        raise Refused(argument, f"1 to {LONGEST_NAME} printable characters are needed")
 
 
 def require_text(argument: str, text: str) -> None:
@@ -24,7 +26,7 @@ def require_text(argument: str, text: str) -> None:
         ValueError: names the argument.
     """
     if not text or "\0" in text or not _is_unicode(text):
-        raise ValueError(f"{argument}: a text without null characters and lone surrogates is needed")
+        raise Refused(argument, "a text without null characters and lone surrogates is needed")
 
 
 def require_digest(argument: str, text: str) -> None:
@@ -34,7 +36,7 @@ def require_digest(argument: str, text: str) -> None:
         ValueError: names the argument.
     """
     if not re.fullmatch("[0-9a-f]{64}", text):
-        raise ValueError(f"{argument}: the 64 hexadecimal digits of a hash are needed")
+        raise Refused(argument, "the 64 hexadecimal digits of a hash are needed")
 
 
 def _is_unicode(text: str) -> bool:

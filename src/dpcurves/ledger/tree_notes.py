@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import select
 
+from ..arguments import Refused
 from .budget import Grant
 from .chain import Chain
 from .charge import require_grant
@@ -42,7 +43,7 @@ def keep_notes(chain: Chain, grant: Grant, part: int, notes: Mapping[str, int]) 
             lost rows: among them may be the notes that would be written anew.
     """
     if part < 0:
-        raise ValueError(f"part: it is counted from 0, got {part}")
+        raise Refused("part", f"it is counted from 0, got {part}")
     for name in notes:
         require_name("name", name)
     known = find_notes(chain, grant, part, list(notes))

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from sqlalchemy import RowMapping, Table, func, select
 
+from ..arguments import Refused
 from .balance import Balance, all_balances
 from .chain import Chain
 from .schema import ENTRIES, GRANTS
@@ -38,7 +39,7 @@ class Head:
         """
         parts = re.fullmatch("([0-9]{1,18})-([0-9a-f]{64})", text.strip())
         if parts is None:
-            raise ValueError("head: a number, a dash and 64 hexadecimal digits are needed, as `head` printed them")
+            raise Refused("head", "a number, a dash and 64 hexadecimal digits are needed, as `head` printed them")
         return cls(int(parts[1]), parts[2])
 
     def __str__(self) -> str:
@@ -94,7 +95,7 @@ def require_whole(chain: Chain) -> None:
         ValueError: says so.
     """
     if _count(chain) != chain.book.entries:
-        raise ValueError(f"ledger: it has not the {chain.book.entries} rows that its book counts: some were removed")
+        raise Refused("ledger", f"it has not the {chain.book.entries} rows that its book counts: some were removed")
 
 
 def require_sum(chain: Chain, balance: Balance) -> None:
@@ -125,7 +126,7 @@ def require_unbroken(chain: Chain, after: Head) -> None:
 
 def _compare_spent(balance: Balance, total: int) -> None:
     if total != balance.spent.billionths:
-        raise ValueError(f"ledger: what {balance.account.dataset!r} has spent is not what its grants sum to")
+        raise Refused("ledger", f"what {balance.account.dataset!r} has spent is not what its grants sum to")
 
 
 class _Walk:
@@ -142,11 +143,11 @@ class _Walk:
         """Go on to the next entry."""
         number, row = self.here.entries + 1, entry.row
         if row["entry"] > number:
-            raise ValueError(f"ledger: row {number} was removed or renumbered without the key")
+            raise Refused("ledger", f"row {number} was removed or renumbered without the key")
         if row["entry"] < number:
-            raise ValueError(f"ledger: row {row['entry']} stands twice: one was inserted without the key")
+            raise Refused("ledger", f"row {row['entry']} stands twice: one was inserted without the key")
         if row["previous"] != self.here.seal or not self._chain.is_sealed(entry.table, row):
-            raise ValueError(f"ledger: row {number} was changed without the key")
+            raise Refused("ledger", f"row {number} was changed without the key")
         if entry.table is GRANTS:
             self.spent[row["dataset"]] += row["amount"]
         self.here = Head(number, row["mac"])
@@ -156,18 +157,19 @@ class _Walk:
         """Find out whether this is the end of the chain."""
         end = head_of(self._chain)
         if self.here.entries < end.entries:
-            raise ValueError(f"ledger: row {self.here.entries + 1} was removed without the key")
+            raise Refused("ledger", f"row {self.here.entries + 1} was removed without the key")
         if self.here != end or _count(self._chain) != end.entries:
-            raise ValueError(f"ledger: row {end.entries + 1} was inserted without the key")
+            raise Refused("ledger", f"row {end.entries + 1} was inserted without the key")
         if self._kept is not None and self._kept.entries > end.entries:
-            raise ValueError(
-                f"ledger: it ends at row {end.entries}, but had {self._kept.entries} rows when the head was kept:"
-                " an older copy was put back"
+            raise Refused(
+                "ledger",
+                f"it ends at row {end.entries}, but had {self._kept.entries} rows when the head was kept:"
+                " an older copy was put back",
             )
 
     def _compare(self) -> None:
         if self._kept is not None and self._kept.entries == self.here.entries and self._kept != self.here:
-            raise ValueError(f"ledger: row {self.here.entries} is not the one whose head was kept")
+            raise Refused("ledger", f"row {self.here.entries} is not the one whose head was kept")
 
 
 def _count(chain: Chain) -> int:
@@ -189,6 +191,6 @@ def _of_table(chain: Chain, table: Table, after: int) -> Iterator[_Entry]:
     while rows := chain.connection.execute(query).mappings().all():
         for row in rows:
             if not isinstance(row["entry"], int):
-                raise ValueError(f"ledger: a row of {table.name} has lost its number: it was changed without the key")
+                raise Refused("ledger", f"a row of {table.name} has lost its number: it was changed without the key")
             yield _Entry(table, row)
         query = first.where(table.c.entry > rows[-1]["entry"])

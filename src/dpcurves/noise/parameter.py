@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from ..arguments import Refused, WrongKind
+
 
 def positive(value: Fraction, largest: int, name: str) -> Fraction:
     """Return a number that is above zero and not above `largest`.
@@ -14,7 +16,7 @@ def positive(value: Fraction, largest: int, name: str) -> Fraction:
     """
     exact = rational(value, name)
     if not 0 < exact <= largest:
-        raise ValueError(f"{name}: a number above 0 and up to 2**{largest.bit_length() - 1} is needed, got {exact}")
+        raise Refused(name, f"a number above 0 and up to 2**{largest.bit_length() - 1} is needed, got {exact}")
     return exact
 
 
@@ -26,9 +28,9 @@ def rational(value: Fraction, name: str) -> Fraction:
         ValueError: it is below zero.
     """
     if not isinstance(value, Fraction | int):
-        raise TypeError(f"{name}: a Fraction is needed, got {type(value).__name__}")
+        raise WrongKind(name, f"a Fraction is needed, got {type(value).__name__}")
     if value < 0:
-        raise ValueError(f"{name}: a number of at least 0 is needed, got {value}")
+        raise Refused(name, f"a number of at least 0 is needed, got {value}")
     return Fraction(int(value.numerator), int(value.denominator))
 
 
@@ -39,5 +41,5 @@ def counted(size: int) -> int:
         ValueError: it is below zero.
     """
     if size < 0:
-        raise ValueError(f"size: a number of draws of at least 0 is needed, got {size}")
+        raise Refused("size", f"a number of draws of at least 0 is needed, got {size}")
     return size

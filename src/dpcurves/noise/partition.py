@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
 from ..compiled import compiled
 from .exponential import Bracket, decay
@@ -106,7 +107,7 @@ class Chances:
     def of(cls, penalties: Penalties, rate: Fraction, prior: float) -> Chances:
         """Sum up, place by place."""
         if not LEAST_PRIOR <= prior <= 1:
-            raise ValueError(f"prior: a number from {LEAST_PRIOR} to 1 is needed, got {prior}")
+            raise Refused("prior", f"a number from {LEAST_PRIOR} to 1 is needed, got {prior}")
         places = penalties.shape[1] - 1
         weights, powers = _weights(rational(rate, "rate"))
         sums = Sums(penalties, weights, powers, prior, np.ones(places + 1), np.zeros(places + 1, dtype=np.int64))

@@ -11,6 +11,8 @@ from hashlib import sha256
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import Refused
+
 LEAST_SECRET = 32
 
 
@@ -57,7 +59,7 @@ class Randomness:
             ValueError: the secret has fewer than 32 bytes.
         """
         if len(secret) < LEAST_SECRET:
-            raise ValueError(f"secret: at least {LEAST_SECRET} bytes are needed, got {len(secret)}")
+            raise Refused("secret", f"at least {LEAST_SECRET} bytes are needed, got {len(secret)}")
         return cls(_stream(hmac.digest(secret, name.encode(), "sha256")), seeded=False)
 
     def below(self, n: int) -> int:
@@ -67,7 +69,7 @@ class Randomness:
             ValueError: `n` is below 1.
         """
         if n < 1:
-            raise ValueError(f"n: a number of outcomes of at least 1 is needed, got {n}")
+            raise Refused("n", f"a number of outcomes of at least 1 is needed, got {n}")
         bits = (n - 1).bit_length()
         while (drawn := self._bits(bits)) >= n:
             pass

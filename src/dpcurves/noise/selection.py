@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import Refused
 from .exponential import Bracket, coin, decay, one, powers
 from .inversion import draw
 from .parameter import rational
@@ -88,7 +89,7 @@ class Bins:
 def _above_least(penalties: Penalties) -> NDArray[np.uint64]:
     given = np.asarray(penalties)
     if given.ndim != 1 or given.size == 0 or not np.can_cast(given.dtype, np.int64):
-        raise ValueError("penalties: a row of at least one integer of 64 bits is needed")
+        raise Refused("penalties", "a row of at least one integer of 64 bits is needed")
     whole = given.astype(np.int64)
     modular = whole.view(np.uint64)  # where a difference of any two cannot overflow
     least: np.uint64 = modular[whole.argmin()]

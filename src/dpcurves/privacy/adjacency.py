@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from ..arguments import make_whole
+from ..arguments import Refused, make_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Unit:
     def __post_init__(self) -> None:
         make_whole(self, records="rows_per_unit")
         if self.records < 1:
-            raise ValueError(f"rows_per_unit: at least 1 record of each unit is used, got {self.records}")
+            raise Refused("rows_per_unit", f"at least 1 record of each unit is used, got {self.records}")
 
     def __str__(self) -> str:
         return "each record" if self == EACH_RECORD else f"{self.column} (at most {self.records} records each)"
@@ -72,7 +72,7 @@ class ReplaceOne:
     def __post_init__(self) -> None:
         make_whole(self, units="units")
         if self.units < 1:
-            raise ValueError("units: replace-one protects one unit among at least 1; there is none (use add-remove)")
+            raise Refused("units", "replace-one protects one unit among at least 1; there is none (use add-remove)")
 
     @property
     def l1_sensitivity(self) -> int:
@@ -124,5 +124,5 @@ class Neighbours(Enum):
         if self is Neighbours.ADD_REMOVE:
             return AddRemove(unit)
         if units is None:
-            raise ValueError("units: replace-one needs the public number of units; add-remove does not")
+            raise Refused("units", "replace-one needs the public number of units; add-remove does not")
         return ReplaceOne(unit, units)

@@ -10,6 +10,7 @@ from math import ceil, exp, gcd, lcm
 from types import ModuleType
 from typing import Any
 
+from ..arguments import NotInstalled
 from .conversion import epsilon_of_zcdp
 
 STEPS = 2**17  # of a loss distribution, at most
@@ -70,4 +71,4 @@ def _library() -> ModuleType:
     try:
         return import_module("dp_accounting.pld.privacy_loss_distribution")
     except ImportError:
-        raise ImportError("accountant: 'pld' needs dp-accounting; install dpcurves[accounting]") from None
+        raise NotInstalled("accountant", "'pld' needs dp-accounting; install dpcurves[accounting]") from None

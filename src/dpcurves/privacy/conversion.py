@@ -7,7 +7,7 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from math import exp, isfinite, log, log1p, sqrt
 
-from ..arguments import number
+from ..arguments import Refused, number
 
 DIGITS = 12
 COARSE = 1e-4
@@ -70,7 +70,7 @@ def rho_for(epsilon: Fraction | float, delta: float) -> Fraction:
     """
     kept = _not_negative(epsilon, "epsilon")
     if kept == 0:
-        raise ValueError("epsilon: a number above zero is needed, got 0")
+        raise Refused("epsilon", "a number above zero is needed, got 0")
     enough = kept
     while epsilon_of_zcdp(enough, delta) <= kept:
         enough *= 2
@@ -93,12 +93,12 @@ def _root(rising: Callable[[float], float], upper: float) -> float:
 def _chance(delta: float) -> float:
     found = number("delta", delta)
     if not 0 < found < 1:
-        raise ValueError(f"delta: a chance strictly between 0 and 1 is needed, got {delta}")
+        raise Refused("delta", f"a chance strictly between 0 and 1 is needed, got {delta}")
     return found
 
 
 def _not_negative(value: Fraction | float, name: str) -> float:
     number = float(value)
     if not (isfinite(number) and number >= 0):
-        raise ValueError(f"{name}: a finite number is needed that is not negative, got {value}")
+        raise Refused(name, f"a finite number is needed that is not negative, got {value}")
     return number

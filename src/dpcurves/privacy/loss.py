@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from ..arguments import Exact, exact
+from ..arguments import Exact, Refused, WrongKind, exact
 from .composition import composed_epsilon
 from .conversion import epsilon_of_zcdp
 
@@ -48,9 +48,9 @@ class PrivacyLoss:
 
     def __post_init__(self) -> None:
         if not all(isinstance(part, Fraction | int | None) for part in (self.epsilon, self.rho)):
-            raise TypeError("epsilon, rho: write PrivacyLoss.pure(epsilon) or PrivacyLoss.zcdp(rho), which are exact")
+            raise WrongKind("epsilon, rho", "write PrivacyLoss.pure(epsilon) or PrivacyLoss.zcdp(rho), which are exact")
         if (self.epsilon is not None and self.epsilon < 0) or self.rho < 0:
-            raise ValueError(f"epsilon, rho: a privacy loss is never negative, got {self}")
+            raise Refused("epsilon, rho", f"a privacy loss is never negative, got {self}")
 
     def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
         pure = None if self.epsilon is None or other.epsilon is None else self.epsilon + other.epsilon
@@ -108,7 +108,7 @@ class PrivacyLoss:
         if accountant == "zcdp":
             return known
         if accountant != "pld":
-            raise ValueError(f"accountant: write 'zcdp' or 'pld', not {accountant!r}")
+            raise Refused("accountant", f"write 'zcdp' or 'pld', not {accountant!r}")
         pure = [part.epsilon for part in self._pieces if part.epsilon is not None]
         rest = sum((part.rho for part in self._pieces if part.epsilon is None), Fraction(0))
         return min(known, composed_epsilon(pure, rest, delta))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+from ..arguments import WrongKind
+
 
 class Model(Enum):
     """Where the model comes from. Residuals and scores of a model that was fitted to the judged records leak them all.
@@ -31,5 +33,5 @@ def declared(model: object) -> Model:
         TypeError: it is something else.
     """
     if not isinstance(model, Model):
-        raise TypeError("model: say PUBLIC_MODEL, DISJOINT_RECORDS or PRIVATE_MODEL; there is no default")
+        raise WrongKind("model", "say PUBLIC_MODEL, DISJOINT_RECORDS or PRIVATE_MODEL; there is no default")
     return model

@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import prod
 from typing import NamedTuple, Self
 
-from ..arguments import chosen, make_each_whole, make_whole
+from ..arguments import Refused, WrongKind, chosen, make_each_whole, make_whole
 from ..data.axis import Axis
 from ..data.grid import Grid
 from ..data.spacing import Outside
@@ -65,7 +65,7 @@ class PartitionQuery(Table):
         whole = all(_tiles(tiling, self.cells) for tiling in self.tilings)
         nested = all(_holds(fine, coarse) for coarse, fine in pairwise(self.tilings))
         if not (self.tilings and whole and nested):
-            raise ValueError("tilings: each begins at cell 0, rises, and is nested in the next one")
+            raise Refused("tilings", "each begins at cell 0, rises, and is nested in the next one")
 
 
 def _tiles(starts: range | tuple[int, ...], cells: int) -> bool:
@@ -116,7 +116,7 @@ class QuantileCutsQuery(Table):
     def __post_init__(self) -> None:
         make_whole(self, pieces="pieces")
         if self.pieces > MOST_PIECES:
-            raise ValueError(f"pieces: at most {MOST_PIECES} are cut, got {self.pieces}")
+            raise Refused("pieces", f"at most {MOST_PIECES} are cut, got {self.pieces}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +139,9 @@ class TreePartitionQuery(Table):
         make_each_whole(self, fans="fans")
         make_whole(self, least="least")
         if len(self.fans) != len(self.axes) or min(self.fans, default=0) < 1:
-            raise ValueError(f"fans: one of at least 1 is needed for each axis, got {self.fans}")
+            raise Refused("fans", f"one of at least 1 is needed for each axis, got {self.fans}")
         if not 0 <= self.least <= LARGEST_LEAST:
-            raise ValueError(f"least: a number from 0 to {LARGEST_LEAST} is needed, got {self.least}")
+            raise Refused("least", f"a number from 0 to {LARGEST_LEAST} is needed, got {self.least}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,16 +164,16 @@ class PrefixQuery(Table):
     def __post_init__(self) -> None:
         make_each_whole(self, at="at")
         if len(self.axes) != 1 or not isinstance(self.axes[0], Axis):
-            raise ValueError("axes: prefixes are counted along one column of numbers")
+            raise Refused("axes", "prefixes are counted along one column of numbers")
         if any(not 0 <= slots <= self.cells for slots in self.at):
-            raise ValueError(f"at: whole numbers from 0 to {self.cells} are needed, got {self.at}")
+            raise Refused("at", f"whole numbers from 0 to {self.cells} are needed, got {self.at}")
 
     @property
     def grid(self) -> Grid:
         """The cells along which it counts."""
         (axis,) = self.axes
         if not isinstance(axis, Axis):
-            raise TypeError("axes: one column of numbers is needed")
+            raise WrongKind("axes", "one column of numbers is needed")
         return axis.grid
 
     @property
@@ -212,13 +212,13 @@ class ThresholdQuery(Table):
         make_whole(self, most="most")
         size = prod(self.shape)
         if not self.comparisons or any(len(each.weights) != size for each in self.comparisons):
-            raise ValueError(f"comparisons: at least one is needed, each with {size} weights")
+            raise Refused("comparisons", f"at least one is needed, each with {size} weights")
         if len(self.comparisons) * size > MOST_WEIGHTS:
-            raise ValueError(f"comparisons: at most {MOST_WEIGHTS} weights together are allowed")
+            raise Refused("comparisons", f"at most {MOST_WEIGHTS} weights together are allowed")
         if any(abs(weight) > LARGEST_WEIGHT for each in self.comparisons for weight in each.weights):
-            raise ValueError("comparisons: weights are whole numbers up to 2**31")
+            raise Refused("comparisons", "weights are whole numbers up to 2**31")
         if not 1 <= self.most <= len(self.comparisons):
-            raise ValueError(f"most: a whole number from 1 to {len(self.comparisons)} is needed, got {self.most}")
+            raise Refused("most", f"a whole number from 1 to {len(self.comparisons)} is needed, got {self.most}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,21 +246,21 @@ class CoverageQuery(Table):
         (axis,) = self.axes if len(self.axes) == 1 else (None,)
         apart = isinstance(axis, Axis) and axis.grid.outside is Outside.APART
         if not (isinstance(axis, Axis) and apart and axis.grid.cells % 2 and 3 <= axis.grid.cells <= MOST_BOUNDED):
-            raise ValueError(
-                f"axes: bounds need one column on an odd number of cells, from 3 to {MOST_BOUNDED}, outside apart"
+            raise Refused(
+                "axes", f"bounds need one column on an odd number of cells, from 3 to {MOST_BOUNDED}, outside apart"
             )
         if not (0 < self.coverage <= 1 and self.coverage.denominator <= FINEST_SHARE):
             share = float(self.coverage)
-            raise ValueError(f"coverage: a share above 0 and up to 1, of 6 decimals, is needed, got {share}")
+            raise Refused("coverage", f"a share above 0 and up to 1, of 6 decimals, is needed, got {share}")
         if not 0 <= self.spare <= LARGEST_LEAST:
-            raise ValueError(f"spare: a number from 0 to {LARGEST_LEAST} is needed, got {self.spare}")
+            raise Refused("spare", f"a number from 0 to {LARGEST_LEAST} is needed, got {self.spare}")
 
     @property
     def grid(self) -> Grid:
         """The cells around whose middle bounds are laid."""
         (axis,) = self.axes
         if not isinstance(axis, Axis):
-            raise TypeError("axes: one column of numbers is needed")
+            raise WrongKind("axes", "one column of numbers is needed")
         return axis.grid
 
     @property
@@ -285,9 +285,9 @@ class MergePartitionQuery(Table):
     def __post_init__(self) -> None:
         make_whole(self, least="least")
         if len(self.axes) != 1:
-            raise ValueError("axes: cells are joined along one axis")
+            raise Refused("axes", "cells are joined along one axis")
         if not 1 <= self.least <= LARGEST_LEAST:
-            raise ValueError(f"least: a whole number from 1 to {LARGEST_LEAST} is needed, got {self.least}")
+            raise Refused("least", f"a whole number from 1 to {LARGEST_LEAST} is needed, got {self.least}")
 
 
 Query = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..arguments import make_whole
+from ..arguments import Refused, make_whole
 from ..data.axis import Axis, Categories
 from ..data.spacing import Outside
 from .base import Table
@@ -28,10 +28,10 @@ class MedianQuery(Table):
     def __post_init__(self) -> None:
         make_whole(self, levels="levels")
         if not 1 <= self.levels <= MOST_LEVELS:
-            raise ValueError(f"levels: a whole number from 1 to {MOST_LEVELS} is needed, got {self.levels}")
+            raise Refused("levels", f"a whole number from 1 to {MOST_LEVELS} is needed, got {self.levels}")
         (axis,) = self.axes if len(self.axes) == 1 else (None,)
         if not (isinstance(axis, Axis) and axis.grid.outside is Outside.CLAMPED):
-            raise ValueError("axes: medians are taken along one column of numbers, with values outside clamped")
+            raise Refused("axes", "medians are taken along one column of numbers, with values outside clamped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,4 +48,4 @@ class AucQuery(Table):
     def __post_init__(self) -> None:
         classes, scores = self.axes if len(self.axes) == 2 else (None, None)
         if not (isinstance(classes, Categories) and classes.slots == 2 and isinstance(scores, Axis)):
-            raise ValueError("axes: two classes, negatives first, and one column of scores are needed")
+            raise Refused("axes", "two classes, negatives first, and one column of scores are needed")

@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import make_each_whole
+from ..arguments import Refused, make_each_whole
 from .base import Read, Table
 
 Places = range | tuple[int, ...]
@@ -54,14 +54,14 @@ class RegionQuery(Table):
     def __post_init__(self) -> None:
         size = prod(self.shape)
         if len(self.order) != size or _distinct(self.order, size) != size:
-            raise ValueError(f"order: all {size} cells of the table are needed, each once")
+            raise Refused("order", f"all {size} cells of the table are needed, each once")
         tilings = [laid_out(tiling) for tiling in self.tilings]
         if not tilings or not all(_rises(tiling, size) for tiling in tilings):
-            raise ValueError(f"tilings: each begins at place 0, rises, and ends before place {size}")
+            raise Refused("tilings", f"each begins at place 0, rises, and ends before place {size}")
         if not all(np.isin(coarse, fine, assume_unique=True).all() for coarse, fine in pairwise(tilings)):
-            raise ValueError("tilings: each is nested in the next one")
+            raise Refused("tilings", "each is nested in the next one")
         if self.read is Read.PREFIXES and len(tilings) > 1:
-            raise ValueError("tilings: prefixes are read of one tiling")
+            raise Refused("tilings", "prefixes are read of one tiling")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class IntervalPartitionQuery(Table):
 
     def __post_init__(self) -> None:
         if not self.order or _distinct(self.order, prod(self.shape)) != len(self.order):
-            raise ValueError(f"order: different cells of the {prod(self.shape)} of the table are needed, at least one")
+            raise Refused("order", f"different cells of the {prod(self.shape)} of the table are needed, at least one")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +103,10 @@ class WaveletQuery(Table):
 
     def __post_init__(self) -> None:
         if min(self.sides, default=0) < 1:
-            raise ValueError(f"sides: at least 1 cell along each axis is needed, got {self.sides}")
+            raise Refused("sides", f"at least 1 cell along each axis is needed, got {self.sides}")
         size, needed = prod(self.shape), prod(self.sides)
         if len(self.order) != needed or _distinct(self.order, size) != needed:
-            raise ValueError(f"order: {needed} different cells of the {size} of the table are needed")
+            raise Refused("order", f"{needed} different cells of the {size} of the table are needed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +129,11 @@ class WorstBoxQuery(Table):
     def __post_init__(self) -> None:
         make_each_whole(self, expected="expected")
         if not self.boxes or not all(_lies_within(box, self.shape) for box in self.boxes):
-            raise ValueError(f"boxes: at least one is needed, each with cells of a table of shape {self.shape}")
+            raise Refused("boxes", f"at least one is needed, each with cells of a table of shape {self.shape}")
         if len(self.expected) != len(self.boxes):
-            raise ValueError(f"expected: one for each of {len(self.boxes)} boxes is needed, got {len(self.expected)}")
+            raise Refused("expected", f"one for each of {len(self.boxes)} boxes is needed, got {len(self.expected)}")
         if max(map(abs, self.expected)) > MOST_EXPECTED:
-            raise ValueError("expected: whole numbers up to 2**62 are needed")
+            raise Refused("expected", "whole numbers up to 2**62 are needed")
 
 
 def _distinct(order: Places, size: int) -> int:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import Refused
 from ..arrays import IntArray
 
 
@@ -98,14 +99,14 @@ class Splitting:
             open_ = self.divisible(boxes)
             count = int(open_.sum())
             if len(taken) < count:
-                raise ValueError("decisions: they end before all boxes are decided")
+                raise Refused("decisions", "they end before all boxes are decided")
             divided = np.zeros(len(open_), dtype=np.bool_)
             divided[open_] = taken[:count] == 1
             taken = taken[count:]
             kept.append(boxes.where(~divided))
             boxes = self.divided(boxes.where(divided))
         if len(taken):
-            raise ValueError("decisions: there are more than boxes to decide on")
+            raise Refused("decisions", "there are more than boxes to decide on")
         return Boxes(*(np.concatenate(ends) for ends in zip(*kept, strict=True)))
 
 

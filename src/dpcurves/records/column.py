@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from ..arguments import Refused
+
 MOST_NAMED = 40
 DELIMITERS = ",;\t|"
 
@@ -72,9 +74,9 @@ def place_of(name: str, columns: Sequence[Column], argument: str = "column") -> 
     places = [place for place, column in enumerate(columns) if column.name == name]
     if not places:
         known = f"{_listed(each.name for each in columns)}{_hint(columns)}"
-        raise ValueError(f"{argument}: {name!r} is not in the data, which has {known}")
+        raise Refused(argument, f"{name!r} is not in the data, which has {known}", name)
     if len(places) > 1:
-        raise ValueError(f"{argument}: {name!r} stands {len(places)} times in the data; names must differ")
+        raise Refused(argument, f"{name!r} stands {len(places)} times in the data; names must differ", name)
     return places[0]
 
 
@@ -83,7 +85,7 @@ def _hint(columns: Sequence[Column]) -> str:
     if len(columns) != 1 or columns[0].kind is not Kind.UNTYPED:
         return ""
     found = max(DELIMITERS, key=columns[0].name.count)
-    return f"; say with delimiter that {found!r} separates its fields" if found in columns[0].name else ""
+    return f"; give {found!r} as delimiter, if that separates its fields" if found in columns[0].name else ""
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import Refused
 from ..data.axis import Axis, Categories
 from ..privacy import EACH_RECORD, Unit
 from ..queries.query import PrefixQuery, Query, SumQuery
@@ -19,7 +20,7 @@ from .hiding import hidden
 from .source import Source
 from .unit_rows import pads, units_in, used_rows
 
-FAILURE = "data: the records could not be read (what the engine says is not shown: it may quote a record)"
+FAILURE = "the records could not be read (what the engine says is not shown: it may quote a record)"
 USED = "used"
 
 Axes = Sequence[Axis | Categories]
@@ -87,11 +88,13 @@ class Records:
             ValueError: a column is not there, or holds no numbers where an axis needs them.
         """
         if not axes:
-            raise ValueError("axes: at least one is needed")
+            raise Refused("axes", "at least one is needed")
         for axis, column, _ in self._bound(axes):
             taken = {Kind.NUMBERS, Kind.UNTYPED} | ({Kind.TEXT} if isinstance(axis, Categories) else set())
             if column.kind not in taken:
-                raise ValueError(f"column: {axis.column!r} holds {column.kind.value}, {_needed(axis, column.kind)}")
+                raise Refused(
+                    "column", f"{axis.column!r} holds {column.kind.value}, {_needed(axis, column.kind)}", axis.column
+                )
         # What is kept of costly sources is kept for all that was checked, so that one reading does for all.
         self._wanted |= {bound.place for bound in self._bound(axes)}
 
@@ -112,7 +115,7 @@ class Records:
         """
         self.check(axes)
         if not isinstance(axes[-1], Axis):
-            raise ValueError(f"column: {axes[-1].column!r} is summed, so it needs a grid")
+            raise Refused("column", f"{axes[-1].column!r} is summed, so it needs a grid", axes[-1].column)
         axes[-1].grid.offset_of(np.empty(0), half)  # refuses a wrong half where this may still be said
         return self._hidden(lambda: tables.sums(self._engine.connection, self._rows(axes), self._bound(axes), half))
 
@@ -126,7 +129,7 @@ class Records:
         """
         self.check(axes)
         if len(axes) != 1 or not isinstance(axes[0], Axis):
-            raise ValueError("axes: prefixes are counted along one column of numbers")
+            raise Refused("axes", "prefixes are counted along one column of numbers")
         rows, bound = self._rows, self._bound
         return self._hidden(lambda: tables.prefixes(self._engine.connection, rows(axes), bound(axes), at))
 

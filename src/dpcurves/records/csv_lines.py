@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ..arguments import Refused
 from ..arrays import IntArray
 from .arrow import register
 from .column import LONGEST, NUMBER_IN_TEXT, Column, Kind, called
@@ -74,13 +75,13 @@ def source_of_csv(path: Path, delimiter: str) -> CsvSource:
     Raises:
         ValueError: there is no header, or it is no UTF-8 text of one line.
     """
-    header = hidden(lambda: _first_line(path), f"data: {path.name!r} cannot be read")
+    header = hidden(lambda: _first_line(path), f"{path.name!r} cannot be read")
     try:
         (names,) = csv.reader([header.decode("utf-8-sig").rstrip("\r\n")], delimiter=delimiter, strict=True)
     except (ValueError, csv.Error):
         names = []
     if not names or len(header) == LONGEST:
-        raise ValueError(f"data: the first line of {path.name!r} must be a header, the names of the columns in UTF-8")
+        raise Refused("data", f"the first line of {path.name!r} must be a header, the names of the columns in UTF-8")
     return CsvSource(path, delimiter, tuple(Column(name, Kind.UNTYPED, NUMBER_IN_TEXT) for name in names))
 
 

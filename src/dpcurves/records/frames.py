@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
+from ..arguments import Refused, WrongKind
 from .arrow import BATCH, ArrowSource
 from .arrow_types import column_of
 from .column import NUMBER_IN_TEXT, Column, Kind, wide_numbers
@@ -18,7 +19,7 @@ from .hiding import hidden
 from .python_values import array_of, texts
 
 TEXTS = (nw.String, nw.Categorical, nw.Enum)
-UNREAD = "data: a column cannot be read (what it says is not shown: it may quote a record)"
+UNREAD = "a column cannot be read (what it says is not shown: it may quote a record)"
 WIDE = (nw.Int128, nw.UInt128)
 
 
@@ -74,7 +75,7 @@ def source_of_mapping(data: Mapping[str, Any]) -> ArrowSource:
     """
     held = [_held_values(str(name), values) for name, values in data.items()]
     if len({len(values) for values in data.values()}) > 1:
-        raise ValueError("data: all columns must be equally long")
+        raise Refused("data", "all columns must be equally long")
     return source_of_columns(held)
 
 
@@ -110,12 +111,12 @@ def _held_values(name: str, values: Any) -> Held:
         return held_arrow(name, hidden(lambda: pa.chunked_array(values), UNREAD))
     if hasattr(values, "__arrow_c_array__"):
         return held_arrow(name, hidden(lambda: pa.array(values), UNREAD))
-    raise TypeError(f"data: column {name!r} is a {type(values).__name__}; an array, a series or a list is needed")
+    raise WrongKind("data", f"column {name!r} is a {type(values).__name__}; an array, a series or a list is needed")
 
 
 def _held_numpy(name: str, values: np.ndarray[Any, Any]) -> Held:
     if values.ndim != 1:
-        raise ValueError(f"data: column {name!r} must have one axis, not {values.ndim}")
+        raise Refused("data", f"column {name!r} must have one axis, not {values.ndim}")
     if values.dtype.kind in "fiubM":
         return Held(column_of(name, array_of(values[:0]).type), array_of(values[:0]).type, lambda: array_of(values))
     kind = Kind.TEXT if values.dtype.kind in "OUS" else Kind.TIMES if values.dtype.kind == "m" else Kind.OTHER

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from ..arguments import Refused
+
 Result = TypeVar("Result")
 
 
-def hidden(action: Callable[[], Result], failure: str) -> Result:
-    """What `action` gives; if it fails, a ValueError that says `failure` and knows of no other exception."""
+def hidden(action: Callable[[], Result], rule: str, argument: str = "data") -> Result:
+    """What `action` gives; if it fails, a refusal of `argument` that says `rule` and knows of no other exception."""
     try:
         return action()
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException:  # what Polars panics with is no Exception
         pass  # Raised inside of this block, the new exception would carry the old one along.
-    raise ValueError(failure)
+    raise Refused(argument, rule)

@@ -11,7 +11,7 @@ import duckdb
 import narwhals as nw
 import pyarrow as pa
 
-from ..arguments import shown
+from ..arguments import Refused, WrongKind, shown
 from ..privacy import EACH_RECORD, Unit
 from .column import place_of
 from .counting import Records
@@ -51,7 +51,7 @@ def open_records(data: Any, *, unit: Unit, key: bytes, columns: Sequence[str] = 
     if unit != EACH_RECORD:
         place_of(unit.column, source.columns, "unit")
     if not source.columns:
-        raise ValueError("data: there is no column")
+        raise Refused("data", "there is no column")
     return Records(source, unit, key)
 
 
@@ -61,10 +61,10 @@ def _source(data: Any, delimiter: str) -> Source:
     if isinstance(data, Mapping):
         return source_of_mapping(data)
     if isinstance(data, duckdb.DuckDBPyRelation):
-        return hidden(lambda: source_of_relation(data), "data: the DuckDB relation cannot be read")
-    source = hidden(lambda: _frame(data), "data: the frame cannot be read; do its columns have names, each its own?")
+        return hidden(lambda: source_of_relation(data), "the DuckDB relation cannot be read")
+    source = hidden(lambda: _frame(data), "the frame cannot be read; do its columns have names, each its own?")
     if source is None:
-        raise TypeError(f"data: {KINDS} is needed, got {type(data).__name__}")
+        raise WrongKind("data", f"{KINDS} is needed, got {type(data).__name__}")
     return source
 
 
@@ -87,21 +87,21 @@ def _frame(data: Any) -> Source | None:
 
 def _file(path: Path, delimiter: str) -> Source:
     if not os.path.exists(path):
-        raise ValueError(f"data: there is no file {path.name!r}")
+        raise Refused("data", f"there is no file {path.name!r}")
     if not os.path.isfile(path):
-        raise ValueError(f"data: {path.name!r} is no file")
+        raise Refused("data", f"{path.name!r} is no file")
     if os.path.getsize(path) == 0:
-        raise ValueError(f"data: the file {path.name!r} is empty")
+        raise Refused("data", f"the file {path.name!r} is empty")
     if path.suffix.lower() == ".parquet":
         return source_of_parquet(path)
     if path.suffix.lower() == ".csv":
         return source_of_csv(path, _checked(delimiter))
-    raise ValueError(f"data: the name of a file must end in .csv or .parquet, got {path.name!r}")
+    raise Refused("data", f"the name of a file must end in .csv or .parquet, got {path.name!r}")
 
 
 def _checked(delimiter: str) -> str:
     if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii() or delimiter in OWN_DELIMITERS:
-        raise ValueError(
-            f"delimiter: one character of ASCII is needed, no quote and no line end, got {shown(delimiter)}"
+        raise Refused(
+            "delimiter", f"one character of ASCII is needed, no quote and no line end, got {shown(delimiter)}"
         )
     return delimiter

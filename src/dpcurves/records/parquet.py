@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..arguments import Refused
 from .arrow import ArrowSource
 from .arrow_types import column_of
 from .column import Column, called
@@ -53,9 +54,9 @@ def source_of_parquet(path: Path) -> ParquetSource:
     Raises:
         ValueError: it is no Parquet file, or two columns have the same name.
     """
-    schema = hidden(lambda: pq.read_schema(path), f"data: {path.name!r} is no Parquet file that can be read")
+    schema = hidden(lambda: pq.read_schema(path), f"{path.name!r} is no Parquet file that can be read")
     if len(set(schema.names)) < len(schema):
-        raise ValueError(f"data: two columns of {path.name!r} have the same name")
+        raise Refused("data", f"two columns of {path.name!r} have the same name")
 
     def read(places: Sequence[int]) -> Iterable[pa.RecordBatch]:
         names = [schema.names[place] for place in places]

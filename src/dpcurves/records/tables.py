@@ -9,6 +9,7 @@ from typing import NamedTuple
 import duckdb
 import numpy as np
 
+from ..arguments import WrongKind
 from ..arrays import FloatArray, IntArray
 from ..data.axis import Axis, Categories
 from .binning import category_slot, grid_slot, in_numbers, slot_type
@@ -45,7 +46,7 @@ def sums(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[Bound
     high, low = np.zeros((2, _size(bound) + 1), dtype=np.int64)
     last = bound[-1].axis
     if not isinstance(last, Axis):
-        raise TypeError("a sum needs a grid")
+        raise WrongKind("axes", "a sum needs a grid")
     for columns in _batches(connection, rows, bound, slots):
         place, offset = _places(columns, bound, slots), last.grid.offset_of(columns[-1], half)
         # In two parts: the sum of one could leave 64 bits, those of the parts would need 2**32 rows for it.
@@ -65,7 +66,7 @@ def prefixes(
     """
     (axis,) = (each.axis for each in bound)
     if not isinstance(axis, Axis):
-        raise TypeError("a prefix needs a grid")
+        raise WrongKind("axes", "a prefix needs a grid")
     slots, entries = np.unique([*at, axis.grid.slots], return_inverse=True)
     bounds = axis.grid.bound(slots)
     table = np.zeros(len(bounds) + 1, dtype=np.int64)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..arguments import Refused
 from ..laws import IntervalSums, Law, NoisySums, PathSums, law_from_json
 from .release import Release
 
@@ -59,7 +60,7 @@ class Evidence:
         try:
             return cls._read(stored)
         except (KeyError, TypeError, AttributeError, ZeroDivisionError):
-            raise ValueError("evidence: the stored release is damaged or of another kind") from None
+            raise Refused("evidence", "the stored release is damaged or of another kind") from None
 
     @classmethod
     def _read(cls, stored: Mapping[str, Any]) -> Evidence:
@@ -67,5 +68,5 @@ class Evidence:
         listed, total = law.values_in(stored)
         values = tuple(int(value) for value in listed)
         if law.size not in (None, len(values)):
-            raise ValueError(f"evidence: {len(values)} values do not fit a law of {law.size}")
+            raise Refused("evidence", f"{len(values)} values do not fit a law of {law.size}")
         return cls(law, values, None if total is None else int(total))

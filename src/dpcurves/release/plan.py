@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import sha256
 
+from ..arguments import Named
 from ..laws import Law
 from ..privacy import Adjacency, PrivacyLoss
 from ..queries import Query
 
 
-class UnsupportedQuery(Exception):
+class UnsupportedQuery(Named):
     """A mechanism or trust model cannot answer this. Nothing was charged."""
 
 

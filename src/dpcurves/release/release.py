@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from ..arguments import Refused
 from ..ledger import Allotment
 from .plan import Plan
 
@@ -35,12 +36,12 @@ class Release:
         """The release that was stored, if it answers `plan`."""
         stored = json.loads(text)
         if stored["plan"] != plan.fingerprint:
-            raise ValueError(f"request: {allotment.request!r} was answered under another plan; ask under a new request")
+            raise Refused("request", f"{allotment.request!r} was answered under another plan; ask under a new request")
         return cls(plan, tuple(stored["values"]), allotment, stored["seeded"])
 
     def __post_init__(self) -> None:
         if self.plan.law.size not in (None, len(self.values)):
-            raise ValueError(f"{len(self.values)} values do not answer a plan of {self.plan.law.size}")
+            raise Refused("values", f"{len(self.values)} values do not answer a plan of {self.plan.law.size}")
 
     def to_json(self) -> str:
         """Integers, and a fingerprint of the plan: all else can be made again from public facts."""

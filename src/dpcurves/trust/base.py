@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
+from ..arguments import Refused
 from ..ledger import Allotment
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
@@ -49,4 +50,4 @@ def require(allotment: Allotment, plan: Plan) -> None:
         ValueError: the payment is for another loss than the plan's.
     """
     if allotment.loss != plan.loss:
-        raise ValueError(f"the payment is for {allotment.loss}, the plan loses {plan.loss}")
+        raise Refused("allotment", f"the payment is for {allotment.loss}, the plan loses {plan.loss}")

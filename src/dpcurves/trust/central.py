@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import prod
 
+from ..arguments import Refused, WrongKind
 from ..ledger import Allotment
 from ..mechanisms import AUTO, Choice, Lazy, Mechanism
 from ..noise.memory import Memory
@@ -51,7 +52,9 @@ class Central:
             UnsupportedQuery: the mechanism cannot answer, or there are more cells than are counted one by one.
         """
         if not isinstance(query, PrefixQuery) and prod(query.shape) > MOST_CELLS:
-            raise UnsupportedQuery(f"grid: at most {MOST_CELLS} cells are counted one by one, got {prod(query.shape)}")
+            raise UnsupportedQuery(
+                "grid", f"at most {MOST_CELLS} cells are counted one by one, got {prod(query.shape)}"
+            )
         plan = self.mechanism.plan(query, loss, adjacency)
         return replace(plan, made_by=f"one curator: {plan.made_by}")
 
@@ -69,13 +72,13 @@ class Central:
         if isinstance(plan.query, PrefixQuery):
             return Release(plan, self._look(plan, plan.query, curator, randomness), allotment, randomness.seeded)
         if not isinstance(self.mechanism, Mechanism):
-            raise TypeError(f"mechanism: one that answers {type(plan.query).__name__} is needed")
+            raise WrongKind("mechanism", f"one that answers {type(plan.query).__name__} is needed")
         values = self.mechanism.run(tabulate(curator.records, plan.query), plan, randomness)
         return Release(plan, values, allotment, randomness.seeded)
 
     def _look(self, plan: Plan, query: PrefixQuery, curator: Curator, randomness: Randomness) -> tuple[int, ...]:
         if not isinstance(self.mechanism, Lazy):
-            raise TypeError("mechanism: one that remembers is needed to count prefixes")
+            raise WrongKind("mechanism", "one that remembers is needed to count prefixes")
         from ..records import tabulate
 
         _open(query, curator.memory, randomness)
@@ -96,8 +99,8 @@ def _open(query: PrefixQuery, memory: Memory, randomness: Randomness) -> None:
     first = {SEEDED: seeded, PAID: paid}
     begun = memory.keep(first) if query == query.paid_as else memory.recall(list(first))
     if begun.keys() != first.keys():
-        raise ValueError("memory: what was opened under this request is not remembered; ask under a new request")
+        raise Refused("memory", "what was opened under this request is not remembered; ask under a new request")
     if begun[PAID] != paid:
-        raise ValueError("memory: something else was opened under this request; ask under a new request")
+        raise Refused("memory", "something else was opened under this request; ask under a new request")
     if begun[SEEDED] != seeded:
-        raise ValueError("randomness: this request began with another kind, seeded or not; go on with the same kind")
+        raise Refused("randomness", "this request began with another kind, seeded or not; go on with the same kind")

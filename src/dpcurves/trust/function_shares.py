@@ -9,6 +9,7 @@ from fractions import Fraction
 from math import sqrt
 from typing import Protocol
 
+from ..arguments import Refused
 from ..laws import PathSums
 from ..ledger import Allotment
 from ..mechanisms.prefixes.keyed_noise import NoiseKey
@@ -93,14 +94,16 @@ class FunctionShares:
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What the servers would do. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, PrefixQuery):
-            raise UnsupportedQuery(f"two servers count prefixes of a grid; they cannot answer {type(query).__name__}")
+            raise UnsupportedQuery(
+                "question", f"two servers count prefixes of a grid; they cannot answer {type(query).__name__}"
+            )
         if not isinstance(adjacency, ReplaceOne) or adjacency.unit != EACH_RECORD:
-            raise UnsupportedQuery("adjacency: servers see how many reports there are: replace-one, for each report")
+            raise UnsupportedQuery("adjacency", "servers see how many reports there are: replace-one, for each report")
         if query.cells > MOST_CELLS:
-            raise UnsupportedQuery(f"grid: at most {MOST_CELLS} slots are shared, got {query.cells}")
+            raise UnsupportedQuery("grid", f"at most {MOST_CELLS} slots are shared, got {query.cells}")
         law = replace(path_law(query, loss, adjacency), missing=None, parties=SERVERS)
         if law.noise.parameter > _largest(loss):
-            raise UnsupportedQuery(f"epsilon, rho: {loss} needs more noise than shares have room for")
+            raise UnsupportedQuery("epsilon, rho", f"{loss} needs more noise than shares have room for")
         name = f"{NAMED}, owners {self.owners.value}: noise path through {law.levels} levels, by each server"
         return Plan(query, loss, adjacency, name, law, float(f"{sqrt(law.variance):.9g}"))
 
@@ -136,9 +139,9 @@ def collect(plan: Plan, halves: Sequence[Sequence[int]], allotment: Allotment) -
     """
     size = plan.law.required(PathSums).size
     if len(halves) != SERVERS or any(len(half) != size for half in halves):
-        raise ValueError(f"halves: two are needed, each of {size} numbers")
+        raise Refused("halves", f"two are needed, each of {size} numbers")
     if any(not 0 <= number < RING for half in halves for number in half):
-        raise ValueError("halves: numbers from 0 to 2**64 - 1 are needed")
+        raise Refused("halves", "numbers from 0 to 2**64 - 1 are needed")
     counts = ((sum(pair) + RING // 2) % RING - RING // 2 for pair in zip(*halves, strict=True))
     return told(plan, tuple(counts), allotment)
 

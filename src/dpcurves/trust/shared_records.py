@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import Refused
 from ..crypto import (
     Z64,
     CheckedKeys,
@@ -208,7 +209,7 @@ def places_of(records: Records, axes: Sequence[Axis | Categories]) -> NDArray[np
 
 def _cells(places: NDArray[np.int64], slots: int) -> Words:
     if np.any((places < 0) | (places > slots)):
-        raise ValueError(f"places: slots from 0 to {slots} are needed")
+        raise Refused("places", f"slots from 0 to {slots} are needed")
     return places.astype(np.uint64)
 
 
@@ -224,6 +225,6 @@ def _rows(words: Words) -> list[bytes]:
 def _parts(shares: Sequence[bytes], public_size: int) -> tuple[Words, Words]:
     """The public halves and the seeds."""
     if any(len(share) != public_size + SEED for share in shares):
-        raise ValueError(f"shares: {public_size + SEED} bytes are needed")
+        raise Refused("shares", f"{public_size + SEED} bytes are needed")
     words = np.frombuffer(b"".join(shares), dtype="<u8").astype(np.uint64, copy=False).reshape(len(shares), -1)
     return words[:, : public_size // 8], words[:, public_size // 8 :].copy()

@@ -60,7 +60,7 @@ class PlainCounting:
         Raises:
             ProtocolAborted: always.
         """
-        raise ProtocolAborted("question: reports of this task are not checked", 409)
+        raise ProtocolAborted("question", "reports of this task are not checked", 409)
 
     def follow(self, asked: Asked, message: bytes, plan: Plan) -> bytes:
         """This server's half, when the other one was asked."""
@@ -107,7 +107,7 @@ class CheckedCounting:
         check = self._check(look, dropped).to_json()
         theirs = own.answer(post("half", own.to_json(**self.standing.named, check=check)), "peer")
         if theirs.dropped != int(dropped.sum()):
-            raise ProtocolAborted("peer: it drops other reports than this server; ask again", 502)
+            raise ProtocolAborted("peer", "it drops other reports than this server; ask again", 502)
         return Halves(half, theirs, theirs.dropped)
 
     def look(self, asked: Asked) -> bytes:

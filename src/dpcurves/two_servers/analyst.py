@@ -62,7 +62,7 @@ class Analyst:
             ValueError: the question is not about what the task counts.
         """
         if not (isinstance(question, Continued) and question.paid_as == self._task.query):
-            raise ProtocolAborted("question: the task counts another column, grid or label")
+            raise ProtocolAborted("question", "the task counts another column, grid or label")
         turn = 0
 
         def reply(step: Step) -> Release:
@@ -83,7 +83,7 @@ class Analyst:
         for start in range(0, len(at), most):
             counts += self._numbers(at[start : start + most], named)
         if self._set is None:
-            raise ProtocolAborted("question: it asks for no threshold")
+            raise ProtocolAborted("question", "it asks for no threshold")
         plan = self._task.plan(at, self._set[1])
         return told(plan, counts, QuestionBudget.told(self._task.hash, plan.loss).pay(step.query.paid_as, ALL))
 
@@ -92,7 +92,7 @@ class Analyst:
         path = f"/tasks/{self._task.hash}/answers"
         answer = asked.answer(self._server.post(path, asked.to_json(), self._token), "server")
         if self._set not in (None, (answer.set, answer.reports)):
-            raise ProtocolAborted("server: it answers from another set of reports than before", 502)
+            raise ProtocolAborted("server", "it answers from another set of reports than before", 502)
         self._set, self.dropped = (answer.set, answer.reports), answer.dropped
         return answer.numbers
 
@@ -100,9 +100,9 @@ class Analyst:
         told = self._server.get(f"/tasks/{self._task.hash}")
         standing = facts_of(told, "server", task=str, version=int, state=str, reports=int)
         if (standing["task"], standing["version"]) != (self._task.hash, VERSION):
-            raise ProtocolAborted("server: it is of another task or version", 502)
+            raise ProtocolAborted("server", "it is of another task or version", 502)
         if standing["state"] != "closed":
-            raise ProtocolAborted("task: it is not closed yet: dpcurves task close", 409)
+            raise ProtocolAborted("task", "it is not closed yet: dpcurves task close", 409)
         self._set = str(standing["set"]), standing["reports"]
         return self._task.adjacency(standing["reports"])
 

@@ -64,7 +64,7 @@ class Rate:
             self._minute, self._asked = minute, {}
         self._asked[bearer] = self._asked.get(bearer, 0) + 1
         if self._asked[bearer] > self.most:
-            raise ProtocolAborted(f"question: at most {self.most} a minute are answered; ask again in a minute", 429)
+            raise ProtocolAborted("question", f"at most {self.most} a minute are answered; ask again in a minute", 429)
 
 
 def create_app(desks: Mapping[str, Desk]) -> FastAPI:
@@ -117,14 +117,14 @@ class Front:
         desk = self._desk(task)
         _require_peer(desk, request)
         if what not in OF_PEER:
-            raise ProtocolAborted("peer: it asks what this server does not know", 404)
+            raise ProtocolAborted("peer", "it asks what this server does not know", 404)
         work, most = OF_PEER[what]
         message = await _body(request, most)
         return await _told(lambda: work(desk, message), self._others)
 
     def _desk(self, task: str) -> Desk:
         if task not in self._desks:
-            raise ProtocolAborted("task: this server has another task, not this one", 404)
+            raise ProtocolAborted("task", "this server has another task, not this one", 404)
         return self._desks[task]
 
 
@@ -144,9 +144,9 @@ async def _told(work: Callable[[], bytes], threads: ThreadPoolExecutor | None = 
         raise
     except Exception as error:
         last = extract_tb(error.__traceback__)[-1]
-        line = f"server: {type(error).__name__} in {last.name}; nothing was told"
-        _tell_operator(line)
-        raise ProtocolAborted(line, 500) from None
+        rule = f"{type(error).__name__} in {last.name}; nothing was told"
+        _tell_operator(f"server: {rule}")
+        raise ProtocolAborted("server", rule, 500) from None
 
 
 def _tell_operator(line: str) -> None:
@@ -159,14 +159,14 @@ def _bearer(desk: Desk, request: Request, role: Role) -> int:
     kind, _, token = request.headers.get("authorization", "").partition(" ")
     number = desk.task.bearers.get((role, hash_of(token)))
     if kind != "Bearer" or number is None:
-        raise ProtocolAborted(f"ticket: that of {role.bearer} of this task is needed", 403)
+        raise ProtocolAborted("ticket", f"that of {role.bearer} of this task is needed", 403)
     return number
 
 
 def _require_peer(desk: Desk, request: Request) -> None:
     other = PEM_cert_to_DER_cert(desk.task.servers[1 - desk.party].certificate)
     if request.scope.get(PEER) != other:
-        raise ProtocolAborted("peer: the other server of this task alone may ask this", 403)
+        raise ProtocolAborted("peer", "the other server of this task alone may ask this", 403)
 
 
 async def _body(request: Request, most: int) -> bytes:
@@ -174,7 +174,7 @@ async def _body(request: Request, most: int) -> bytes:
     try:
         return await asyncio.wait_for(_read(request, most), seconds)
     except TimeoutError:
-        raise ProtocolAborted(f"message: it did not come within {seconds:.0f} seconds", 408) from None
+        raise ProtocolAborted("message", f"it did not come within {seconds:.0f} seconds", 408) from None
 
 
 async def _read(request: Request, most: int) -> bytes:
@@ -182,6 +182,6 @@ async def _read(request: Request, most: int) -> bytes:
     async for part in request.stream():
         size += len(part)
         if size > most:
-            raise ProtocolAborted(f"message: at most {most} bytes are taken", 413)
+            raise ProtocolAborted("message", f"at most {most} bytes are taken", 413)
         parts.append(part)
     return b"".join(parts)

@@ -66,17 +66,17 @@ def unpacked(message: bytes, task: str, party: int, size: int) -> Batch:
         ProtocolAborted: it is another message, or cut off, or goes on.
     """
     if len(message) < _HEADER.size:
-        raise ProtocolAborted("reports: the batch is cut off")
+        raise ProtocolAborted("reports", "the batch is cut off")
     magic, version, to, earlier, each, count, name, contribution = _HEADER.unpack_from(message)
     if magic != MAGIC or version != FORMAT or earlier not in (0, 1):
-        raise ProtocolAborted(f"reports: this is no batch of format {FORMAT}")
+        raise ProtocolAborted("reports", f"this is no batch of format {FORMAT}")
     if name.hex() != task or to != party:
-        raise ProtocolAborted("reports: the batch is for another task or server")
+        raise ProtocolAborted("reports", "the batch is for another task or server")
     if each != size or not 1 <= count <= MOST_REPORTS:
-        raise ProtocolAborted(f"reports: 1 to {MOST_REPORTS} reports of {size} bytes are needed")
+        raise ProtocolAborted("reports", f"1 to {MOST_REPORTS} reports of {size} bytes are needed")
     record = ID + size
     if len(message) != _HEADER.size + count * record:
-        raise ProtocolAborted("reports: the batch is cut off, or something follows it")
+        raise ProtocolAborted("reports", "the batch is cut off, or something follows it")
     starts = range(_HEADER.size, len(message), record)
     reports = [Report(message[start : start + ID], message[start + ID : start + record]) for start in starts]
     return Batch(contribution, Earlier(earlier), reports)

@@ -77,7 +77,7 @@ class Channel:
         with self._lock:
             status, message = self._sent(method, path, body, headers)
         if status != 200:
-            raise ProtocolAborted(self._refusal(message), status)
+            raise ProtocolAborted.heard(self._refusal(message), status)
         return message
 
     def _sent(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
@@ -111,16 +111,14 @@ class Channel:
 
     def _lost(self, error: Exception) -> ProtocolAborted:
         if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code == EXPIRED:
-            return ProtocolAborted(
-                f"{self.who}: the certificate of {self.place} has expired; a new task is needed", 502
-            )
+            return ProtocolAborted(self.who, f"the certificate of {self.place} has expired; a new task is needed", 502)
         if isinstance(error, ssl.SSLCertVerificationError):
-            return ProtocolAborted(f"{self.who}: who answers at {self.place} is not the one that the task names", 502)
+            return ProtocolAborted(self.who, f"who answers at {self.place} is not the one that the task names", 502)
         if isinstance(error, TimeoutError):
-            return ProtocolAborted(f"{self.who}: {self.place} gave no answer within {self.patience:g} seconds", 504)
+            return ProtocolAborted(self.who, f"{self.place} gave no answer within {self.patience:g} seconds", 504)
         if isinstance(error, ConnectionRefusedError):
-            return ProtocolAborted(f"{self.who}: nobody answers at {self.place}", 502)
-        return ProtocolAborted(f"{self.who}: the connection to {self.place} was lost", 502)
+            return ProtocolAborted(self.who, f"nobody answers at {self.place}", 502)
+        return ProtocolAborted(self.who, f"the connection to {self.place} was lost", 502)
 
     def _refusal(self, message: bytes) -> str:
         try:
@@ -142,5 +140,5 @@ def trusting(server: Server) -> ssl.SSLContext:
     try:
         context.load_verify_locations(cadata=server.certificate)
     except (ssl.SSLError, ValueError):
-        raise ProtocolAborted("task: a server's certificate cannot be read") from None
+        raise ProtocolAborted("task", "a server's certificate cannot be read") from None
     return context

@@ -108,7 +108,7 @@ class Closing:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         if not self._leading.acquire(blocking=False):
-            raise ProtocolAborted("task: it is being closed already; ask again", AGAIN)
+            raise ProtocolAborted("task", "it is being closed already; ask again", AGAIN)
         try:
             yield
         finally:
@@ -126,9 +126,9 @@ class Closing:
             raise lost(DECIDES)
         agreed = common(self.task, ours, theirs.listing)
         if theirs.set not in (None, agreed.name):
-            raise ProtocolAborted(OTHER, AGAIN)
+            raise ProtocolAborted("reports", OTHER, AGAIN)
         if not agreed.ids:
-            raise ProtocolAborted("reports: none has reached both servers", AGAIN)
+            raise ProtocolAborted("reports", "none has reached both servers", AGAIN)
         return Decision(agreed, (self.commitment, str(second)))
 
     # Server 1
@@ -162,7 +162,7 @@ class Closing:
     def _found(self, ours: Listing, told: Told) -> ReportSet:
         agreed = common(self.task, ours, told.listing)
         if agreed.name != told.set:
-            raise ProtocolAborted(OTHER, AGAIN)
+            raise ProtocolAborted("reports", OTHER, AGAIN)
         return agreed
 
     def reopen(self) -> None:
@@ -178,4 +178,4 @@ class Closing:
 
     def _require_party(self, party: int) -> None:
         if self.party != party:
-            raise ProtocolAborted(f"peer: server {party} is to be asked this, not server {self.party}", AGAIN)
+            raise ProtocolAborted("peer", f"server {party} is to be asked this, not server {self.party}", AGAIN)

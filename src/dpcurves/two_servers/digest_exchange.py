@@ -41,9 +41,9 @@ class Check:
             found: Mapping[str, Any] = stored if isinstance(stored, dict) else {}
             check = cls(b64decode(found["digests"], validate=True), b64decode(found["dropped"], validate=True))
         except (KeyError, TypeError, ValueError):
-            raise ProtocolAborted("peer: it told nothing of what is to be checked", 502) from None
+            raise ProtocolAborted("peer", "it told nothing of what is to be checked", 502) from None
         if len(check.digests) != DIGEST_SIZE * reports or len(check.dropped) != -(-reports // 8):
-            raise ProtocolAborted("peer: what is to be checked is of another number of reports", 502)
+            raise ProtocolAborted("peer", "what is to be checked is of another number of reports", 502)
         return check
 
     def array(self) -> NDArray[np.uint8]:

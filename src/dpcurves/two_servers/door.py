@@ -6,6 +6,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import Protocol
 
+from ..arguments import Refused
+
 SECONDS = 10
 MOST_CONNECTIONS = 512
 
@@ -28,7 +30,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         if self.connections < 2 or self.seconds <= 0:
-            raise ValueError("connections, deadline: at least 2 connections and 1 second are needed")
+            raise Refused("connections, deadline", "at least 2 connections and 1 second are needed")
 
 
 USUAL = Limits()

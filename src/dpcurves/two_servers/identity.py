@@ -50,7 +50,7 @@ class Identity:
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
-            raise ProtocolAborted(f"identity: {str(folder)!r} cannot be made ({error.strerror})") from None
+            raise ProtocolAborted("identity", f"{str(folder)!r} cannot be made ({error.strerror})") from None
         write_secret(folder / SEALING, sealing.private_bytes_raw().hex() + "\n")
         write_secret(folder / PROOF, _pem(proof))
         write_public(folder / CERTIFICATE, server.certificate)
@@ -68,7 +68,7 @@ class Identity:
             secret = bytes.fromhex((folder / SEALING).read_text().strip())
             return cls(folder, read_server(folder / PUBLIC), X25519PrivateKey.from_private_bytes(secret))
         except (OSError, ValueError):
-            raise ProtocolAborted(f"identity: {str(folder)!r} holds no keys of a server") from None
+            raise ProtocolAborted("identity", f"{str(folder)!r} holds no keys of a server") from None
 
     def require_valid(self) -> None:
         """Refuse to serve with a certificate that nobody believes any more.
@@ -78,7 +78,7 @@ class Identity:
         """
         end = x509.load_pem_x509_certificate(self.public.certificate.encode()).not_valid_after_utc
         if end <= datetime.now(UTC):
-            raise ProtocolAborted(f"identity: its certificate expired on {end:%Y-%m-%d}; make keys and a task anew")
+            raise ProtocolAborted("identity", f"its certificate expired on {end:%Y-%m-%d}; make keys and a task anew")
 
     @property
     def certificate(self) -> Path:
@@ -100,7 +100,7 @@ def read_server(path: Path) -> Server:
     try:
         return Server.from_json(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError):
-        raise ProtocolAborted(f"server: {str(path)!r} does not describe a server") from None
+        raise ProtocolAborted("server", f"{str(path)!r} does not describe a server") from None
 
 
 def host_of(url: str) -> str:
@@ -115,7 +115,7 @@ def host_of(url: str) -> str:
     except ValueError:
         usable = False
     if not usable or parts.hostname is None:
-        raise ProtocolAborted(f"url: https://host:port is needed, got {url!r}")
+        raise ProtocolAborted("url", f"https://host:port is needed, got {url!r}")
     return parts.hostname
 
 

@@ -48,7 +48,7 @@ class Address:
                 return cls(parts.hostname, parts.port)
         except ValueError:
             pass
-        raise ProtocolAborted(f"listen: host:port is needed, as in 127.0.0.1:8701, got {text!r}")
+        raise ProtocolAborted("listen", f"host:port is needed, as in 127.0.0.1:8701, got {text!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +81,10 @@ class Aggregator:
         """
         for task in self.tasks:
             if task.servers[self.party] != self.identity.public:
-                raise ProtocolAborted(f"identity: task {task.name!r} names another server as party {self.party}")
+                raise ProtocolAborted("identity", f"task {task.name!r} names another server as party {self.party}")
         self.identity.require_valid()
         ledger = Ledger.open(self.store)
-        store = Store(self.store, f"store: server {self.party}")
+        store = Store(self.store, f"server {self.party}")
         return {task.hash: self._desk(task, store, ledger) for task in self.tasks}
 
     def _desk(self, task: Task, store: Store, ledger: Ledger) -> Desk:
@@ -127,7 +127,7 @@ class _Announced(uvicorn.Server):
             listening = listening_at(self.config.host, self.config.port)
         except OSError:
             place = f"{self.config.host}:{self.config.port}"
-            raise ProtocolAborted(f"listen: {place} is taken, or is no address of this machine") from None
+            raise ProtocolAborted("listen", f"{place} is taken, or is no address of this machine") from None
         self.servers: list[Any] = [Entrance(listening, self._welcome)]
         self.started = True
         self._ready()

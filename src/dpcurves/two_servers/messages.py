@@ -51,12 +51,12 @@ class Asked:
         """
         stored = opened(message, "question")
         if stored.get("version") != VERSION:
-            raise ProtocolAborted(f"question: version {VERSION} of the protocol is spoken here, not another one", 409)
+            raise ProtocolAborted("question", f"version {VERSION} of the protocol is spoken here, not another one", 409)
         if stored.get("task") != task.hash:
-            raise ProtocolAborted("question: it is of another task than this server's", 409)
+            raise ProtocolAborted("question", "it is of another task than this server's", 409)
         names = (stored.get("question"), stored.get("nonce"))
         if any(not isinstance(name, str) or not 0 < len(name) <= LONGEST_ID or not name.isalnum() for name in names):
-            raise ProtocolAborted(f"question: it needs an id and a nonce, of 1 to {LONGEST_ID} letters and digits")
+            raise ProtocolAborted("question", f"it needs an id and a nonce, of 1 to {LONGEST_ID} letters and digits")
         return cls(task.hash, str(names[0]), task.thresholds(stored.get("at")), str(names[1]))
 
     def answered(self, numbers: tuple[int, ...], named: Mapping[str, object], **more: object) -> bytes:
@@ -73,7 +73,7 @@ class Asked:
         numbers, name, reports = stored.get("numbers"), stored.get("set"), stored.get("reports")
         fits = isinstance(numbers, list) and len(numbers) == len(self.at) and all(type(one) is int for one in numbers)
         if not (fits and isinstance(name, str) and type(reports) is int and reports > 0):
-            raise ProtocolAborted(f"{who}: its answer {UNLIKE}", 502)
+            raise ProtocolAborted(who, f"its answer {UNLIKE}", 502)
         dropped, commitments = stored.get("dropped", 0), stored.get("commitments")
         return Answer(
             tuple(numbers or ()), name, reports, dropped if type(dropped) is int else 0,
@@ -88,7 +88,7 @@ class Asked:
         """
         stored = opened(message, who)
         if any(stored.get(name) != value for name, value in self._facts().items()):
-            raise ProtocolAborted(f"{who}: it answered another question, or an earlier one", 502)
+            raise ProtocolAborted(who, "it answered another question, or an earlier one", 502)
         return stored
 
     def _facts(self) -> dict[str, object]:
@@ -98,14 +98,14 @@ class Asked:
         }  # fmt: skip
 
 
-def require_set(message: Mapping[str, Any], named: Mapping[str, object], line: str) -> None:
+def require_set(message: Mapping[str, Any], named: Mapping[str, object], rule: str) -> None:
     """Refuse what speaks of another set of reports, or of other noise, than this server's.
 
     Raises:
-        ProtocolAborted: it does, in this line.
+        ProtocolAborted: it does; `rule` says what follows.
     """
     if {name: message.get(name) for name in named} != named:
-        raise ProtocolAborted(line, 409)
+        raise ProtocolAborted("reports", rule, 409)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -136,7 +136,7 @@ def facts_of(message: bytes, who: str, **facts: type) -> Mapping[str, Any]:
     """
     stored = opened(message, who)
     if any(type(stored.get(name)) is not kind for name, kind in facts.items()):
-        raise ProtocolAborted(f"{who}: its answer {UNLIKE}", 502)
+        raise ProtocolAborted(who, f"its answer {UNLIKE}", 502)
     return stored
 
 
@@ -151,5 +151,5 @@ def opened(message: bytes, who: str) -> Mapping[str, Any]:
     except ValueError:
         stored = None
     if not isinstance(stored, dict):
-        raise ProtocolAborted(f"{who}: the message is cut off, or is none")
+        raise ProtocolAborted(who, "the message is cut off, or is none")
     return stored

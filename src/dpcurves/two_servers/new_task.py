@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from ..arguments import Refused
 from .task import Task
 from .ticket import Role, Ticket, fresh_token, hash_of, require_new, write_public
 
@@ -17,13 +18,13 @@ def found(draft: Task, numbers: Mapping[Role, int], document: Path, tickets: Pat
         ValueError: a file of one of these names is there, or a folder takes none; or nobody takes part.
     """
     if any(number < 1 for number in numbers.values()):
-        raise ValueError("owners, analysts: at least one of each is needed")
+        raise Refused("owners, analysts", "at least one of each is needed")
     tokens = {role: [fresh_token() for _ in range(numbers[role])] for role in Role}
     task = replace(draft, tokens={role: tuple(hash_of(token) for token in tokens[role]) for role in Role})
     try:
         tickets.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        raise ValueError(f"tickets: {str(tickets)!r} cannot be made ({error.strerror})") from None
+        raise Refused("tickets", f"{str(tickets)!r} cannot be made ({error.strerror})") from None
     files = {
         tickets / f"{role.value}-{number}": Ticket(task.hash, role, token)
         for role in Role

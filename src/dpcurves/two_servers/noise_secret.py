@@ -60,7 +60,8 @@ def derived(secret: bytes, purpose: str) -> bytes:
 def lost(party: int) -> ProtocolAborted:
     """What is said where a server does not hold to its commitment."""
     return ProtocolAborted(
-        f"noise: server {party} has lost the key that it committed to when the task was closed, or is of another"
+        "noise",
+        f"server {party} has lost the key that it committed to when the task was closed, or is of another"
         " release; it would draw its noise again, so the task has ended and nothing is answered",
         409,
     )

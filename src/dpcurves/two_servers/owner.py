@@ -68,7 +68,9 @@ def read_places(
     with open_records(table, unit=EACH_RECORD, key=bytes(32), delimiter=delimiter) as records:
         places = places_of(records, task.axes if axes is None else axes)
     if not 1 <= len(places) <= task.reports_per_owner:
-        raise ProtocolAborted(f"data: {len(places)} records; the task takes 1 to {task.reports_per_owner} of one owner")
+        raise ProtocolAborted(
+            "data", f"{len(places)} records; the task takes 1 to {task.reports_per_owner} of one owner"
+        )
     return places
 
 
@@ -177,4 +179,4 @@ def require_task(ticket: Ticket, task: Task) -> None:
         ProtocolAborted: it is one.
     """
     if ticket.task != task.hash:
-        raise ProtocolAborted("ticket: it is of another task")
+        raise ProtocolAborted("ticket", "it is of another task")

@@ -12,7 +12,7 @@ from .errors import ProtocolAborted
 DIGEST = 16
 NAME = 32
 NONE = "00" * NAME
-OTHER = "reports: the servers agreed on other sets of them or other noise; a store was put back, nothing is answered"
+OTHER = "the servers agreed on other sets of them or other noise; a store was put back, nothing is answered"
 
 Listing = Mapping[bytes, bytes]
 """The digest of the public half of each report, by the report's id."""
@@ -98,10 +98,10 @@ def unpacked(message: bytes) -> dict[bytes, bytes]:
     """
     record = ID + DIGEST
     if len(message) < 4 or len(message) != 4 + record * int.from_bytes(message[:4], "big"):
-        raise ProtocolAborted("peer: its listing of reports is cut off, or something follows it")
+        raise ProtocolAborted("peer", "its listing of reports is cut off, or something follows it")
     listing = dict(_records(message, record))
     if len(listing) != (len(message) - 4) // record:
-        raise ProtocolAborted("peer: its listing names a report twice")
+        raise ProtocolAborted("peer", "its listing names a report twice")
     return listing
 
 

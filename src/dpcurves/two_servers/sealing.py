@@ -22,7 +22,7 @@ def public_key(digits: str) -> X25519PublicKey:
     try:
         return X25519PublicKey.from_public_bytes(bytes.fromhex(digits))
     except ValueError:
-        raise ProtocolAborted("task: a server's sealing key is no X25519 key") from None
+        raise ProtocolAborted("task", "a server's sealing key is no X25519 key") from None
 
 
 def sealed(share: bytes, key: X25519PublicKey, place: bytes) -> bytes:

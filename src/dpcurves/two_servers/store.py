@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeVar
 import sqlalchemy as sql
 from sqlalchemy import Connection, delete, func, insert, select, update
 
+from ..arguments import Refused
 from ..ledger.database import Database
 from ..ledger.location import place_of
 from .batch import Earlier
@@ -19,7 +20,7 @@ from .tables import CONTRIBUTIONS, METADATA, REPORTS, TASKS, Standing, State, lo
 Result = TypeVar("Result")
 Work = Callable[[Connection], Result]
 OTHER_CONTRIBUTION = (
-    "ticket: other records were sent with it before, and one ticket is good for one file; to put these in their place,"
+    "other records were sent with it before, and one ticket is good for one file; to put these in their place,"
     " contribute with --earlier replace"
 )
 
@@ -60,13 +61,13 @@ class Frozen(ProtocolAborted):
     """No reports are taken as long as an attempt to close the task is at work."""
 
     def __init__(self) -> None:
-        super().__init__("reports: the task is being closed; if it should stay open, send again in a minute", 503)
+        super().__init__("reports", "the task is being closed; if it should stay open, send again in a minute", 503)
 
 
 class Store:
     """The reports of all tasks of one server, in the database of its ledger; `who` it is called if that fails."""
 
-    def __init__(self, url: str, who: str = "store") -> None:
+    def __init__(self, url: str, who: str = "") -> None:
         self._database: Database = place_of(url).database()
         self._who = who
         self._write(METADATA.create_all)
@@ -98,7 +99,7 @@ class Store:
             kept = _bound(connection, task, offer)
             new = _new(connection, task, offer.reports)
             if kept + len(new) > most:
-                raise ProtocolAborted(f"reports: at most {most} of one owner are taken; {kept} are here", 409)
+                raise ProtocolAborted("reports", f"at most {most} of one owner are taken; {kept} are here", 409)
             if new:
                 connection.execute(
                     insert(REPORTS), [{"task": task, "owner": offer.owner, **one._asdict()} for one in new]
@@ -127,7 +128,9 @@ class Store:
         def work(connection: Connection) -> None:
             lock(connection, task)
             if not standing_of(connection, task).reports:
-                raise ProtocolAborted("reports: there is none yet; a task is closed once owners have sent theirs", 409)
+                raise ProtocolAborted(
+                    "reports", "there is none yet; a task is closed once owners have sent theirs", 409
+                )
             write_of(connection, task, attempt=attempt)
 
         self._write(work)
@@ -183,10 +186,10 @@ class Store:
             lock(connection, task)
             standing = standing_of(connection, task)
             if attempt not in (None, standing.attempt):
-                raise ProtocolAborted("task: this attempt to close it was given up; close it again", 409)
+                raise ProtocolAborted("task", "this attempt to close it was given up; close it again", 409)
             (ids, name), commitments = decide(_listing(connection, task))
             if standing.state is State.CLOSED and (standing.set, standing.commitments) != (name, commitments):
-                raise ProtocolAborted("reports: another set of them, or other noise, was agreed on before", 409)
+                raise ProtocolAborted("reports", "another set of them, or other noise, was agreed on before", 409)
             _forget_others(connection, task, frozenset(ids))
             facts = {"set": name, "reports": len(ids), "commitments": " ".join(commitments)}
             write_of(connection, task, state=State.CLOSED.value, attempt=None, **facts)
@@ -231,14 +234,14 @@ class Store:
             return way(work)
         except ProtocolAborted:
             raise
-        except ValueError as error:
+        except Refused as error:
             raise Trouble.of_database(self._who, error) from None
 
 
 def _require_open(connection: Connection, task: str) -> None:
     state = standing_of(connection, task).state
     if state is State.CLOSED:
-        raise ProtocolAborted("reports: the task is closed; it takes no more", 409)
+        raise ProtocolAborted("reports", "the task is closed; it takes no more", 409)
     if state is State.FROZEN:
         raise Frozen
 
@@ -254,7 +257,7 @@ def _bound(connection: Connection, task: str, offer: Offer) -> int:
     if row.contribution == offer.contribution:
         return int(row.reports)
     if offer.earlier is Earlier.STAYS:
-        raise ProtocolAborted(OTHER_CONTRIBUTION, 409)
+        raise ProtocolAborted("ticket", OTHER_CONTRIBUTION, 409)
     connection.execute(delete(REPORTS).where(REPORTS.c.task == task, REPORTS.c.owner == offer.owner))
     _count(connection, task, offer.owner, -row.reports)
     connection.execute(update(CONTRIBUTIONS).where(*ours).values(contribution=offer.contribution))
@@ -293,7 +296,7 @@ def _marks(connection: Connection, task: str, size: int) -> bytes:
         return bytes(size)
     # A mark more would drop an honest report between two answers of one noise, and so tell on which side it lies.
     if len(kept) < size or kept[size:] != _hash_of_marks(task, kept[:size]):
-        raise ProtocolAborted("store: its marks of reports that failed were damaged; nothing is answered", 500)
+        raise ProtocolAborted("store", "its marks of reports that failed were damaged; nothing is answered", 500)
     return bytes(kept[:size])
 
 

@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from ..arguments import Refused
 from ..curves.roc_thresholds import classes_axis
 from ..curves.turns.declared_grid import grid_from_json, grid_to_json
 from ..data import Axis, Categories, Grid
@@ -85,10 +86,10 @@ class Task:
 
     def __post_init__(self) -> None:
         if self.reports_per_owner < 1:
-            raise ValueError(f"reports_per_owner: at least 1 is needed, got {self.reports_per_owner}")
+            raise Refused("reports_per_owner", f"at least 1 is needed, got {self.reports_per_owner}")
         first, second = self.servers
         if first.sealing == second.sealing or first.certificate == second.certificate:
-            raise ValueError("servers: two different servers are needed; one alone would know every record")
+            raise Refused("servers", "two different servers are needed; one alone would know every record")
         self.plan((), 1)  # refuses what can not be answered
 
     @cached_property
@@ -160,9 +161,9 @@ class Task:
         """
         asked, most = at if isinstance(at, list) else [], self.most_at_once
         if not 1 <= len(asked) <= most or any(type(each) is not int for each in asked):
-            raise ProtocolAborted(f"at: a list of 1 to {most} whole numbers is needed")
+            raise ProtocolAborted("at", f"a list of 1 to {most} whole numbers is needed")
         if len(set(asked)) < len(asked) or any(not 0 <= each <= self.slots for each in asked):
-            raise ProtocolAborted(f"at: numbers from 0 to {self.slots} are needed, each once")
+            raise ProtocolAborted("at", f"numbers from 0 to {self.slots} are needed, each once")
         return tuple(asked)
 
     def to_json(self) -> str:
@@ -189,7 +190,7 @@ class Task:
         """
         task = cls._of(text)
         if task.to_json() != text.strip():
-            raise ProtocolAborted("task: the document was changed: a field is not as this dpcurves writes it")
+            raise ProtocolAborted("task", "the document was changed: a field is not as this dpcurves writes it")
         return task
 
     @classmethod
@@ -199,10 +200,10 @@ class Task:
             if stored["dpcurves"] != "task":
                 raise KeyError("dpcurves")
             if stored["version"] != VERSION:
-                raise ProtocolAborted(f"task: it is of version {stored['version']}, this dpcurves speaks {VERSION}")
+                raise ProtocolAborted("task", f"it is of version {stored['version']}, this dpcurves speaks {VERSION}")
             return cls._read(stored)
         except (KeyError, TypeError, AttributeError, ZeroDivisionError, json.JSONDecodeError):
-            raise ProtocolAborted("task: this is no task document") from None
+            raise ProtocolAborted("task", "this is no task document") from None
 
     @classmethod
     def read(cls, path: str | Path) -> Task:
@@ -215,7 +216,7 @@ class Task:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", "it is no text")
-            raise ProtocolAborted(f"task: {str(path)!r} cannot be read ({reason})") from None
+            raise ProtocolAborted("task", f"{str(path)!r} cannot be read ({reason})") from None
         return cls.from_json(text)
 
     @classmethod

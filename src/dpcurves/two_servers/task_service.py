@@ -9,6 +9,7 @@ from functools import partial
 from hashlib import sha256
 from threading import Lock
 
+from ..arguments import Refused
 from ..crypto import engine_of_task
 from ..ledger import Allotment, Ledger, QuestionBudget
 from ..release import ALL, Plan
@@ -88,7 +89,7 @@ class Desk:
         try:
             self.encoding.require(self.party, [report.share for report in stored])
         except ValueError:
-            raise ProtocolAborted("reports: what was sealed is no share of this task") from None
+            raise ProtocolAborted("reports", "what was sealed is no share of this task") from None
         new = self._added(Offer(owner, batch.contribution, batch.earlier, stored))
         return json.dumps({"new": new, "known": len(stored) - new}).encode()
 
@@ -104,7 +105,7 @@ class Desk:
         place = place_of(self.task.hash, self.party, contribution, report.id)
         share = opened(report.sealed, self.identity.sealing, place)
         if share is None or len(share) != self.encoding.size:
-            raise ProtocolAborted(f"reports: report {number} of the batch was changed, or sealed to another server")
+            raise ProtocolAborted("reports", f"report {number} of the batch was changed, or sealed to another server")
         digest = report_set.digest_of(share[: self.encoding.public_size])
         return Stored(report.id, digest, report_set.whole(report.id, share), share)
 
@@ -120,11 +121,13 @@ class Desk:
         standing, plan = counting.standing, self._plan(asked, counting)
         half, theirs, dropped = counting.lead(own, plan, self._post)
         if theirs.named != standing.named:
-            raise ProtocolAborted("peer: it answers from another set of reports than this server, or other noise", 502)
+            raise ProtocolAborted(
+                "peer", "it answers from another set of reports than this server, or other noise", 502
+            )
         try:
             release = collect(plan, [half, theirs.numbers], counting.allotment)
         except ValueError:
-            raise ProtocolAborted("peer: its half of the answer is none", 502) from None
+            raise ProtocolAborted("peer", "its half of the answer is none", 502) from None
         return asked.answered(release.values, {"set": standing.set, "reports": standing.reports}, dropped=dropped)
 
     def half(self, message: bytes) -> bytes:
@@ -171,7 +174,7 @@ class Desk:
         """Where the task stands, if it is closed."""
         standing = self.store.standing(self.task.hash)
         if standing.state is not State.CLOSED:
-            raise ProtocolAborted(f"task: it is not closed yet at server {self.party}: dpcurves task close", 409)
+            raise ProtocolAborted("task", f"it is not closed yet at server {self.party}: dpcurves task close", 409)
         self.closing.require_kept(standing)
         return standing
 
@@ -198,10 +201,10 @@ class Desk:
                 request=self.task.hash, binding=sha256(paid_for.encode()).hexdigest(), units=standing.reports,
             )  # fmt: skip
         except ValueError as error:
-            if str(error).startswith("ledger: "):
-                raise Trouble.of_database(f"store: server {self.party}", error) from None
-            line = "ledger: it refuses the charge of these reports with this noise; nothing is answered"
-            raise Trouble(line, f"{line} ({error})") from None
+            if isinstance(error, Refused) and error.argument == "ledger":
+                raise Trouble.of_database(f"server {self.party}", error) from None
+            rule = "it refuses the charge of these reports with this noise; nothing is answered"
+            raise Trouble("ledger", rule, f"ledger: {rule} ({error})") from None
         return QuestionBudget(grant).pay(self.task.query, ALL)
 
     def _shares(self, standing: Standing) -> list[bytes]:
@@ -209,12 +212,12 @@ class Desk:
         kept, public = self.store.shares(self.task.hash), self.encoding.public_size
         # A damaged seed would make an honest report fail its check, and so tell its share: see `CheckedCounting`.
         if any(report_set.whole(key, one.share) != one.whole for key, one in kept.items()):
-            raise ProtocolAborted("store: a share in it was damaged; nothing is answered", 500)
+            raise ProtocolAborted("store", "a share in it was damaged; nothing is answered", 500)
         found = report_set.named(
             self.task.hash, {key: report_set.digest_of(one.share[:public]) for key, one in kept.items()}
         )
         if (found.name, len(found.ids)) != (standing.set, standing.reports):
-            raise ProtocolAborted("store: its reports are not those that the servers agreed on", 500)
+            raise ProtocolAborted("store", "its reports are not those that the servers agreed on", 500)
         return [kept[key].share for key in found.ids]
 
     def _counted(

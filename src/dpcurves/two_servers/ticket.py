@@ -60,11 +60,11 @@ class Ticket:
             stored = json.loads(Path(path).read_text(encoding="utf-8"))
             ticket = cls(stored["task"], Role(stored["role"]), stored["token"])
         except OSError as error:
-            raise ProtocolAborted(f"ticket: {str(path)!r} cannot be read ({error.strerror})") from None
+            raise ProtocolAborted("ticket", f"{str(path)!r} cannot be read ({error.strerror})") from None
         except (ValueError, KeyError, TypeError):
-            raise ProtocolAborted(f"ticket: {str(path)!r} is no ticket") from None
+            raise ProtocolAborted("ticket", f"{str(path)!r} is no ticket") from None
         if ticket.role is not role:
-            raise ProtocolAborted(f"ticket: that of {role.bearer} is needed, this one is of {ticket.role.bearer}")
+            raise ProtocolAborted("ticket", f"that of {role.bearer} is needed, this one is of {ticket.role.bearer}")
         return ticket
 
 
@@ -88,9 +88,9 @@ def write_public(path: Path, text: str) -> None:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise ProtocolAborted(f"file: {str(path)!r} is there already; it is not written over") from None
+        raise ProtocolAborted("file", f"{str(path)!r} is there already; it is not written over") from None
     except OSError as error:
-        raise ProtocolAborted(f"file: {str(path)!r} cannot be written ({error.strerror})") from None
+        raise ProtocolAborted("file", f"{str(path)!r} cannot be written ({error.strerror})") from None
 
 
 def require_new(path: Path) -> None:
@@ -100,7 +100,7 @@ def require_new(path: Path) -> None:
         ValueError: it is.
     """
     if path.exists():
-        raise ProtocolAborted(f"file: {str(path)!r} is there already; it is not written over")
+        raise ProtocolAborted("file", f"{str(path)!r} is there already; it is not written over")
 
 
 def write_secret(path: Path, text: str) -> None:
@@ -113,7 +113,7 @@ def write_secret(path: Path, text: str) -> None:
     try:
         publish(path, lambda draft: _write(draft, text))
     except OSError as error:
-        raise ProtocolAborted(f"file: {str(path)!r} cannot be written ({error.strerror})") from None
+        raise ProtocolAborted("file", f"{str(path)!r} cannot be written ({error.strerror})") from None
 
 
 def _write(draft: Path, text: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...arguments import Refused
 from ...data import Grid, Outside, Spacing
 
 
@@ -29,4 +30,4 @@ def grid_from_json(stored: Mapping[str, Any]) -> Grid:
         grid = Grid.spaced(Spacing[stored["spacing"]], stored["lower"], stored["upper"], cells=stored["cells"])
         return grid.with_outside(outside)
     except (KeyError, TypeError):
-        raise ValueError("grid: the stored grid is damaged") from None
+        raise Refused("grid", "the stored grid is damaged") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...arguments import shown
+from ...arguments import Refused, shown
 from ...data import Categories
 from ...data.axis import Category, category
 
@@ -22,11 +22,11 @@ def labels(column: str, positive: Category, negative: Category | None) -> Catego
     positive = category("pos_label", positive)
     negative = _opposite(positive) if negative is None else category("neg_label", negative)
     if positive == negative or str(positive) == str(negative):
-        raise ValueError(f"pos_label: the positive and the negative label are both {shown(positive)}")
+        raise Refused("pos_label", f"the positive and the negative label are both {shown(positive)}")
     return Categories(column, (negative, positive))
 
 
 def _opposite(positive: Category) -> Category:
     if positive not in _OPPOSITES:
-        raise ValueError(f"neg_label: say which label is negative, where the positive one is {shown(positive)}")
+        raise Refused("neg_label", f"say which label is negative, where the positive one is {shown(positive)}")
     return not positive if isinstance(positive, bool) else _OPPOSITES[positive]

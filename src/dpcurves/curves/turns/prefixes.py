@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import Refused
 from ...arrays import FloatArray
 from ...data import Grid, Outside
 from ...laws import NoisySums
@@ -53,7 +54,7 @@ class Prefixes:
             ValueError: there is none, or one is damaged.
         """
         if not releases:
-            raise ValueError("evidence: a curve without releases cannot be read")
+            raise Refused("evidence", "a curve without releases cannot be read")
         *earlier, last = (Evidence.from_json(release) for release in releases)
         return cls(last, grid, tuple(earlier))
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ...arguments import require_kind, whole
+from ...arguments import Refused, require_kind, whole
 from ...arrays import FloatArray
 from ...data import Axis, Categories, Grid, Outside
 from ...laws import least_squares
@@ -207,11 +207,11 @@ def groups_of(groups: int, grid: Grid, *, name: str = "groups") -> int:
     require_kind("grid", grid, Grid, "a Grid, as in Grid(0, 1, cells=64),")
     groups = whole(name, groups)
     if groups < 2:
-        raise ValueError(f"{name}: at least 2 are needed, got {groups}")
+        raise Refused(name, f"at least 2 are needed, got {groups}")
     if groups > MOST_GROUPS:
-        raise ValueError(f"{name}: at most {MOST_GROUPS} are cut, got {groups}")
+        raise Refused(name, f"at most {MOST_GROUPS} are cut, got {groups}")
     if grid.lower < 0 or grid.upper > 1:
-        raise ValueError(f"grid: predicted probabilities lie in [0, 1], got {grid.lower:g} to {grid.upper:g}")
+        raise Refused("grid", f"predicted probabilities lie in [0, 1], got {grid.lower:g} to {grid.upper:g}")
     return groups
 
 

@@ -41,7 +41,9 @@ class LazyTree:
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, PrefixQuery):
-            raise UnsupportedQuery(f"a path of noises counts prefixes; it cannot answer {type(query).__name__}")
+            raise UnsupportedQuery(
+                "question", f"a path of noises counts prefixes; it cannot answer {type(query).__name__}"
+            )
         law = path_law(query, loss, adjacency)
         name = f"noise path through {law.levels} levels"
         return Plan(query, loss, adjacency, name, law, float(f"{sqrt(law.variance):.9g}"))

@@ -53,7 +53,7 @@ def cauchy_rule(epsilon: Fraction) -> CauchyRule:
     0.0888
     """
     if epsilon < LEAST_EPSILON:
-        raise UnsupportedQuery(f"epsilon, rho: noise by smooth sensitivity needs an epsilon of 2**-20, got {epsilon}")
+        raise UnsupportedQuery("epsilon, rho", f"noise by smooth sensitivity needs an epsilon of 2**-20, got {epsilon}")
     allowed = float(min(epsilon, LARGEST_EPSILON))
     steady, changing = 2 * sinh(allowed / 2), 2 * sqrt(exp(allowed / 2) * sinh(3 * allowed / 4) * sinh(allowed / 4))
     alpha = Fraction(min(steady, changing)) * (1 - SLACK)

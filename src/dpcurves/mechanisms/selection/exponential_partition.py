@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from ...arguments import WrongKind
 from ...laws import Selection
 from ...noise.partition import WEIGHT_ERROR, choose_partition, error_bound
 from ...noise.randomness import Randomness
@@ -39,16 +40,16 @@ class ExponentialPartition:
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, IntervalPartitionQuery):
-            raise UnsupportedQuery(f"a choice of buckets cannot answer {type(query).__name__}")
+            raise UnsupportedQuery("question", f"a choice of buckets cannot answer {type(query).__name__}")
         if rate_of(query, loss, adjacency) <= 0:
-            raise UnsupportedQuery(f"epsilon, rho: {loss} is too little to choose among {len(query.order)} cells")
+            raise UnsupportedQuery("epsilon, rho", f"{loss} is too little to choose among {len(query.order)} cells")
         each = Selection((1,) * len(query.order))
         return Plan(query, loss, adjacency, "buckets by the exponential mechanism", each, error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """For each place 1 where an interval begins, else 0."""
         if not isinstance(plan.query, IntervalPartitionQuery):
-            raise TypeError(f"plan: a plan of buckets is needed, not one made by {plan.made_by}")
+            raise WrongKind("plan", f"a plan of buckets is needed, not one made by {plan.made_by}")
         cells = table[laid_out(plan.query.order)].astype(np.int64)
         rate = rate_of(plan.query, plan.loss, plan.adjacency)
         begins = np.zeros(len(cells), dtype=np.int64)

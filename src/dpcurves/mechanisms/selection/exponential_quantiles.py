@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import WrongKind
 from ...data import Axis, Grid, Outside
 from ...laws import Selection
 from ...noise import selection
@@ -49,9 +50,9 @@ class ExponentialQuantiles:
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, QuantileCutsQuery):
-            raise UnsupportedQuery(f"recursive cuts cannot answer {type(query).__name__}")
+            raise UnsupportedQuery("question", f"recursive cuts cannot answer {type(query).__name__}")
         if query.pieces < 2:
-            raise UnsupportedQuery(f"pieces: at least 2 are needed, got {query.pieces}")
+            raise UnsupportedQuery("pieces", f"at least 2 are needed, got {query.pieces}")
         cells = _grid(query).cells
         _require_loss(loss, query.pieces)
         even = tuple(cells * i // query.pieces for i in range(1, query.pieces))
@@ -60,7 +61,7 @@ class ExponentialQuantiles:
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Edge numbers, ``pieces - 1`` of them, that do not fall."""
         if not isinstance(plan.query, QuantileCutsQuery):
-            raise TypeError(f"plan: a plan of recursive cuts is needed, not one made by {plan.made_by}")
+            raise WrongKind("plan", f"a plan of recursive cuts is needed, not one made by {plan.made_by}")
         pieces = plan.query.pieces
         cutter = _Cutter(
             np.concatenate(([0], np.cumsum(_inside(table, _grid(plan.query))))),
@@ -106,13 +107,13 @@ class _Cutter:
 
 def _grid(query: QuantileCutsQuery) -> Grid:
     if len(query.axes) != 1 or not isinstance(query.axes[0], Axis):
-        raise UnsupportedQuery("axes: one column of numbers is cut at a time")
+        raise UnsupportedQuery("axes", "one column of numbers is cut at a time")
     return query.axes[0].grid
 
 
 def _require_loss(loss: PrivacyLoss, pieces: int) -> None:
     if level_epsilon(loss, pieces) == 0:
-        raise UnsupportedQuery("epsilon, rho: cuts need a loss above zero")
+        raise UnsupportedQuery("epsilon, rho", "cuts need a loss above zero")
 
 
 def _inside(table: ExactTable, grid: Grid) -> NDArray[np.int64]:

@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import WrongKind
 from ...laws import Selection
 from ...noise import selection
 from ...noise.randomness import Randomness
@@ -34,15 +35,15 @@ class ExponentialWorstBox:
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, WorstBoxQuery):
-            raise UnsupportedQuery(f"a choice of a box cannot answer {type(query).__name__}")
+            raise UnsupportedQuery("question", f"a choice of a box cannot answer {type(query).__name__}")
         if rate_of(loss, adjacency) == 0:
-            raise UnsupportedQuery("epsilon, rho: a choice of a box needs a loss above zero")
+            raise UnsupportedQuery("epsilon, rho", "a choice of a box needs a loss above zero")
         return Plan(query, loss, adjacency, "worst box by the exponential mechanism", Selection((0,)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """The number of one box."""
         if not isinstance(plan.query, WorstBoxQuery):
-            raise TypeError(f"plan: a plan of a choice of a box is needed, not one made by {plan.made_by}")
+            raise WrongKind("plan", f"a plan of a choice of a box is needed, not one made by {plan.made_by}")
         counts = box_counts(table[:-1].astype(np.int64).reshape(plan.query.shape), plan.query.boxes)
         misfits = np.abs(counts - np.array(plan.query.expected, dtype=np.int64))
         return (selection.choose(-misfits, rate_of(plan.loss, plan.adjacency), randomness),)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import exp
 
+from ...arguments import WrongKind
 from ...laws import Selection
 from ...noise.cauchy import whole_below
 from ...noise.randomness import Randomness
@@ -37,14 +38,14 @@ class NoisyAuc:
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, AucQuery):
-            raise UnsupportedQuery(f"a noisy area cannot answer {type(query).__name__}")
+            raise UnsupportedQuery("question", f"a noisy area cannot answer {type(query).__name__}")
         rule_for(loss, adjacency, parts=1)
         return Plan(query, loss, adjacency, "area by smooth sensitivity", Selection((STEPS // 2,)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """The area in steps."""
         if not isinstance(plan.query, AucQuery):
-            raise TypeError(f"plan: a plan of a noisy area is needed, not one made by {plan.made_by}")
+            raise WrongKind("plan", f"a plan of a noisy area is needed, not one made by {plan.made_by}")
         counts = [int(count) for count in table[:-1]]
         negative, positive = counts[: plan.query.cells], counts[plan.query.cells :]
         rule = rule_for(plan.loss, plan.adjacency, parts=1)

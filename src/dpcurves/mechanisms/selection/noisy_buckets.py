@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import Refused, WrongKind
 from ...compiled import compiled
 from ...laws import Selection
 from ...noise import discrete_laplace
@@ -56,20 +57,20 @@ class NoisyBuckets:
 
     def __post_init__(self) -> None:
         if not 0 <= self.toll <= LARGEST_TOLL:  # so that sums of costs stay within 64 bits
-            raise ValueError(f"toll: a number of records from 0 to {LARGEST_TOLL} is needed, got {self.toll}")
+            raise Refused("toll", f"a number of records from 0 to {LARGEST_TOLL} is needed, got {self.toll}")
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, IntervalPartitionQuery):
-            raise UnsupportedQuery(f"noisy buckets cannot answer {type(query).__name__}")
+            raise UnsupportedQuery("question", f"noisy buckets cannot answer {type(query).__name__}")
         if pure_epsilon(loss) == 0 or scale_of(2, loss, adjacency) * len(query.order) > LARGEST_SUM:
-            raise UnsupportedQuery(f"epsilon, rho: {loss} needs more noise than can be drawn")
+            raise UnsupportedQuery("epsilon, rho", f"{loss} needs more noise than can be drawn")
         return Plan(query, loss, adjacency, "buckets by noisy costs", Selection((1,) * len(query.order)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """For each place 1 where an interval begins, else 0."""
         if not isinstance(plan.query, IntervalPartitionQuery):
-            raise TypeError(f"plan: a plan of buckets is needed, not one made by {plan.made_by}")
+            raise WrongKind("plan", f"a plan of buckets is needed, not one made by {plan.made_by}")
         cells = table[laid_out(plan.query.order)].astype(np.int64)
         costs = window_deviations(cells).astype(np.int64) + self.toll
         for power, row in enumerate(costs):

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from ...arguments import WrongKind
 from ...arrays import FloatArray, IntArray
 from ...compiled import compiled
 from ...laws import Selection
@@ -42,7 +43,7 @@ class NoisyMedians:
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, MedianQuery):
-            raise UnsupportedQuery(f"noisy medians cannot answer {type(query).__name__}")
+            raise UnsupportedQuery("question", f"noisy medians cannot answer {type(query).__name__}")
         rule_for(loss, adjacency, query.levels)
         pieces = 2**query.levels
         even = tuple(query.cells * i // pieces for i in range(1, pieces))
@@ -51,7 +52,7 @@ class NoisyMedians:
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Edge numbers, ``2**levels - 1`` of them, that do not fall."""
         if not isinstance(plan.query, MedianQuery):
-            raise TypeError(f"plan: a plan of noisy medians is needed, not one made by {plan.made_by}")
+            raise WrongKind("plan", f"a plan of noisy medians is needed, not one made by {plan.made_by}")
         rule = rule_for(plan.loss, plan.adjacency, plan.query.levels)
         cutter = _Cutter(table[:-1].astype(np.int64), rule, randomness)
         return tuple(cutter.cuts(0, plan.query.cells, plan.query.levels))

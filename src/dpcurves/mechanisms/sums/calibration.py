@@ -58,7 +58,7 @@ def noise_of(
         UnsupportedQuery: the loss is so small that no sampler has that much noise, or a record cannot add anything.
     """
     if query.per_record_sensitivity < 1:
-        raise UnsupportedQuery(f"half: a record must be able to add at least 1, got {query.per_record_sensitivity}")
+        raise UnsupportedQuery("half", f"a record must be able to add at least 1, got {query.per_record_sensitivity}")
     require_loss(loss)
     if loss.epsilon is not None:
         return drawable(Noise(Family.LAPLACE, distance(query, adjacency) / loss.epsilon), loss)
@@ -68,14 +68,14 @@ def noise_of(
 def require_loss(loss: PrivacyLoss) -> None:
     """Raises `UnsupportedQuery` if nothing may be lost."""
     if loss.rho == 0:
-        raise UnsupportedQuery("epsilon, rho: noisy sums need a loss above zero")
+        raise UnsupportedQuery("epsilon, rho", "noisy sums need a loss above zero")
 
 
 def drawable(noise: Noise, loss: PrivacyLoss) -> Noise:
     """The noise itself. Raises `UnsupportedQuery` if no sampler has that much."""
     laplace = noise.family is Family.LAPLACE
     if noise.parameter > (discrete_laplace.LARGEST_SCALE if laplace else discrete_gaussian.LARGEST_VARIANCE):
-        raise UnsupportedQuery(f"epsilon, rho: {loss} for a part of the sums needs more noise than can be drawn")
+        raise UnsupportedQuery("epsilon, rho", f"{loss} for a part of the sums needs more noise than can be drawn")
     return noise
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
+from ...arguments import Refused
 from ...laws import Family, HaarSums
 from ...privacy import Adjacency, PrivacyLoss, ReplaceOne
 from ...queries import CountQuery, Query, Read
@@ -34,12 +35,12 @@ class Haar(Linear):
 
     def __post_init__(self) -> None:
         if self.width < 1:
-            raise ValueError(f"width: at least 1 cell is counted at a time, got {self.width}")
+            raise Refused("width", f"at least 1 cell is counted at a time, got {self.width}")
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, CountQuery) or query.read is not Read.PREFIXES:
-            raise UnsupportedQuery("wavelets answer counts that are read as prefixes, and nothing else")
+            raise UnsupportedQuery("question", "wavelets answer counts that are read as prefixes, and nothing else")
         law = _law(query, self.width, loss, adjacency)
         name = counted_as(f"Haar wavelet of depth {len(law.levels)}", self.width)
         return plan_of_prefixes(name, query, law, loss, adjacency)

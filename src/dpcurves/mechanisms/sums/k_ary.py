@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ...arguments import Refused
 from ...privacy import Adjacency, PrivacyLoss
 from ...queries import CountQuery, Query, Read
 from ...release import Plan, UnsupportedQuery
@@ -33,12 +34,14 @@ class KAry(Linear):
 
     def __post_init__(self) -> None:
         if self.radix is not None and (self.radix < 3 or self.radix % 2 == 0):
-            raise ValueError(f"radix: an odd number of at least 3 is needed, got {self.radix}")
+            raise Refused("radix", f"an odd number of at least 3 is needed, got {self.radix}")
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, CountQuery) or query.read is not Read.PREFIXES:
-            raise UnsupportedQuery("a tree of intervals answers counts that are read as prefixes, and nothing else")
+            raise UnsupportedQuery(
+                "question", "a tree of intervals answers counts that are read as prefixes, and nothing else"
+            )
         radix = self.radix or best_radix(query.cells, 2 if loss.is_pure else 1)
         widths = _widths(query.cells, radix)
         shape = Shape(widths, (Fraction(1, len(widths)),) * len(widths))

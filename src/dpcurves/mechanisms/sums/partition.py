@@ -24,7 +24,7 @@ class Partition(Linear):
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, PartitionQuery):
-            raise UnsupportedQuery("a partition answers a query that names its intervals, and nothing else")
+            raise UnsupportedQuery("question", "a partition answers a query that names its intervals, and nothing else")
         depth = len(query.tilings)
         law = law_over(query, query.tilings, (Fraction(1, depth),) * depth, loss, adjacency)
         variance = law.mean_prefix_variance(total_is_public=adjacency.total is not None)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...arguments import WrongKind
 from ...laws import Family, HaarTensorSums
 from ...laws.haar_tensor_sums import bands, mean_squares
 from ...noise.randomness import Randomness
@@ -40,7 +41,7 @@ class Privelet:
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, WaveletQuery):
-            raise UnsupportedQuery(f"wavelets of a table cannot answer {type(query).__name__}")
+            raise UnsupportedQuery("question", f"wavelets of a table cannot answer {type(query).__name__}")
         law = _law(query, loss, adjacency)
         error = printed(sqrt(law.mean_prefix_variance))
         return Plan(query, loss, adjacency, f"wavelets along {len(query.sides)} axes", law, error)
@@ -49,7 +50,7 @@ class Privelet:
         """Transformed cells, each plus one draw of its noise; the cells beyond, if there are any; missing records."""
         law, query = plan.law.required(HaarTensorSums), plan.query
         if not isinstance(query, WaveletQuery):
-            raise TypeError(f"plan: a plan of wavelets is needed, not one made by {plan.made_by}")
+            raise WrongKind("plan", f"a plan of wavelets is needed, not one made by {plan.made_by}")
         exact, noise = exact_values(table, query, law), noise_of_values(law, randomness)
         return tuple(value + own for value, own in zip(exact, noise, strict=True))  # Python's integers cannot overflow
 

@@ -29,7 +29,9 @@ class Regions(Linear):
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, RegionQuery):
-            raise UnsupportedQuery("counts of regions answer a query that names its regions, and nothing else")
+            raise UnsupportedQuery(
+                "question", "counts of regions answer a query that names its regions, and nothing else"
+            )
         require_loss(loss)
         tilings, shares = query.tilings, (Fraction(1, len(query.tilings)),) * len(query.tilings)
         if query.read is Read.PREFIXES:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from ...arguments import Refused
 from ...laws import ToeplitzSums
 from ...laws.convolution import causal_convolution
 from ...laws.toeplitz_sums import root_weights
@@ -42,16 +43,16 @@ class SquareRoot(Linear):
 
     def __post_init__(self) -> None:
         if self.width < 1:
-            raise ValueError(f"width: at least 1 cell is counted at a time, got {self.width}")
+            raise Refused("width", f"at least 1 cell is counted at a time, got {self.width}")
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, CountQuery) or query.read is not Read.PREFIXES:
             raise UnsupportedQuery(
-                "square roots of prefix sums answer counts that are read as prefixes, and nothing else"
+                "question", "square roots of prefix sums answer counts that are read as prefixes, and nothing else"
             )
         if loss.is_pure:
-            raise UnsupportedQuery("epsilon: a square root of prefix sums has Gaussian noise; give rho")
+            raise UnsupportedQuery("epsilon", "a square root of prefix sums has Gaussian noise; give rho")
         alone, moved = squared_lengths(-(-query.cells // self.width), BITS)
         unit, missing = prices(Fraction(alone), Fraction(moved if query.rows == 1 else 2 * alone), loss, adjacency)
         law = ToeplitzSums(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...arguments import Refused
 from ...laws import Family
 from ...privacy import Adjacency, PrivacyLoss
 from ...queries import CountQuery, Query, Read
@@ -27,12 +28,14 @@ class Tree(Linear):
 
     def __post_init__(self) -> None:
         if self.width < 1:
-            raise ValueError(f"width: at least 1 cell is counted at a time, got {self.width}")
+            raise Refused("width", f"at least 1 cell is counted at a time, got {self.width}")
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, CountQuery) or query.read is not Read.PREFIXES:
-            raise UnsupportedQuery("a tree of intervals answers counts that are read as prefixes, and nothing else")
+            raise UnsupportedQuery(
+                "question", "a tree of intervals answers counts that are read as prefixes, and nothing else"
+            )
         family, pinned = (Family.LAPLACE if loss.is_pure else Family.GAUSSIAN), adjacency.total is not None
         shape = best_shape(query.rows, query.cells, self.width, family, total_is_public=pinned)
         name = f"tree of depth {len(shape.widths)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ...arguments import WrongKind
 from ...laws import Family, Noise, Selection
 from ...noise.randomness import Randomness
 from ...privacy import Adjacency, PrivacyLoss
@@ -40,14 +41,14 @@ class MergedCells:
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, MergePartitionQuery):
-            raise UnsupportedQuery(f"merged cells cannot answer {type(query).__name__}")
+            raise UnsupportedQuery("question", f"merged cells cannot answer {type(query).__name__}")
         noise_of(loss, adjacency)
         return Plan(query, loss, adjacency, "merged cells", Selection((1,) * query.cells), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """For each cell whether an interval ends behind it, 1 or 0; the last one ends with the axis in any case."""
         if not isinstance(plan.query, MergePartitionQuery):
-            raise TypeError(f"plan: a plan of merged cells is needed, not one made by {plan.made_by}")
+            raise WrongKind("plan", f"a plan of merged cells is needed, not one made by {plan.made_by}")
         noise = noise_of(plan.loss, plan.adjacency)
         drawn = draws(noise, 2 * plan.query.cells, randomness).tolist()
         counts = [int(count) for count in table[:-1]]
@@ -63,7 +64,7 @@ def noise_of(loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
     require_loss(loss)
     epsilon = pure_epsilon(loss)
     if epsilon == 0:
-        raise UnsupportedQuery("epsilon, rho: merged cells need a loss above zero")
+        raise UnsupportedQuery("epsilon, rho", "merged cells need a loss above zero")
     return drawable(Noise(Family.LAPLACE, adjacency.l1_sensitivity / epsilon), loss)
 
 

@@ -10,6 +10,7 @@ from math import ceil, isqrt, log
 
 import numpy as np
 
+from ...arguments import WrongKind
 from ...arrays import BoolArray, IntArray
 from ...laws import Family, Noise, PartitionDecisions
 from ...noise.randomness import Randomness
@@ -66,7 +67,9 @@ class PrivTree:
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, TreePartitionQuery):
-            raise UnsupportedQuery(f"a partition is grown for a query that asks for one, not {type(query).__name__}")
+            raise UnsupportedQuery(
+                "question", f"a partition is grown for a query that asks for one, not {type(query).__name__}"
+            )
         growth = growth_of(query, loss, adjacency)
         name = f"PrivTree with fan-out {' x '.join(map(str, query.fans))}"
         return Plan(query, loss, adjacency, name, PartitionDecisions(_example(growth, adjacency)), error=0.0)
@@ -74,7 +77,7 @@ class PrivTree:
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Decisions in the order of `Splitting.leaves`."""
         if not isinstance(plan.query, TreePartitionQuery):
-            raise TypeError(f"plan: a plan of a partition is needed, not one made by {plan.made_by}")
+            raise WrongKind("plan", f"a plan of a partition is needed, not one made by {plan.made_by}")
         growth = growth_of(plan.query, plan.loss, plan.adjacency)
         summed = _summed(table[:-1].astype(np.int64).reshape(plan.query.shape))
 
@@ -106,7 +109,7 @@ def growth_of(query: TreePartitionQuery, loss: PrivacyLoss, adjacency: Adjacency
     parts = max(2, splitting.most_parts)
     scale = _scale(path_price(parts, splitting.height), loss, adjacency)
     if scale > LARGEST_SCALE:
-        raise UnsupportedQuery(f"epsilon, rho: {loss} for a partition needs more noise than it can be grown with")
+        raise UnsupportedQuery("epsilon, rho", f"{loss} for a partition needs more noise than it can be grown with")
     return Growth(splitting, query.least, Noise(Family.LAPLACE, scale), ceil(scale * Fraction(log(parts)) * _ABOVE))
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import WrongKind
 from ...laws import Family, Noise, ThresholdAnswers
 from ...noise.randomness import Randomness
 from ...privacy import AddRemove, Adjacency, PrivacyLoss
@@ -62,7 +63,7 @@ class SparseVector:
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, ThresholdQuery | CoverageQuery):
-            raise UnsupportedQuery(f"the sparse vector technique cannot answer {type(query).__name__}")
+            raise UnsupportedQuery("question", f"the sparse vector technique cannot answer {type(query).__name__}")
         compared = comparisons_of(query)
         law = law_of(compared, loss, adjacency)
         error = printed(sqrt(law.common.variance + law.own.variance) / law.step)
@@ -72,7 +73,7 @@ class SparseVector:
         """The numbers of the comparisons that reached their threshold, in order; how many there are, for each less."""
         law = plan.law.required(ThresholdAnswers)
         if not isinstance(plan.query, ThresholdQuery | CoverageQuery):
-            raise TypeError(f"plan: a plan of the sparse vector technique is needed, not one made by {plan.made_by}")
+            raise WrongKind("plan", f"a plan of the sparse vector technique is needed, not one made by {plan.made_by}")
         exact = differences(table, comparisons_of(plan.query))
         (common,) = draws(law.common, 1, randomness).tolist()
         own = draws(law.own, len(exact), randomness).tolist()
@@ -150,12 +151,12 @@ def law_of(compared: Comparisons, loss: PrivacyLoss, adjacency: Adjacency) -> Th
     require_loss(loss)
     up, apart = spread_of(compared.weights, adjacency)
     if apart == 0:
-        raise UnsupportedQuery("comparisons: weights that are all 0 compare nothing")
+        raise UnsupportedQuery("comparisons", "weights that are all 0 compare nothing")
     all_reached = compared.most * apart
     ratio = two_thirds_power(Fraction(all_reached, up))
     allowed = pure_epsilon(loss) / adjacency.unit.records / (1 + ratio)
     if allowed == 0:
-        raise UnsupportedQuery("epsilon, rho: comparisons need a loss above zero")
+        raise UnsupportedQuery("epsilon, rho", "comparisons need a loss above zero")
     common, own = (Noise(Family.LAPLACE, scale) for scale in (up / allowed, all_reached / (ratio * allowed)))
     looks = len(compared.thresholds)
     nobody = (looks,) * compared.most

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...arguments import Refused
 from ...arrays import IntArray
 
 WHOLE = 1
@@ -94,7 +95,7 @@ class Layout:
         wrong = np.flatnonzero(keys[place] != asked)
         if len(wrong) > 0:
             first, end = int(bounds[wrong[0]]), int(bounds[wrong[0] + 1])
-            raise ValueError(f"law: cells {first} to {end - 1} of {self.cells} are no interval of this tree")
+            raise Refused("law", f"cells {first} to {end - 1} of {self.cells} are no interval of this tree")
         return numbers[place]
 
     @cached_property

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...arguments import Refused
 from ...arrays import IntArray
 from .binary_tree import Halving, Layout
 
@@ -38,7 +39,7 @@ class Dyadic(Layout):
             ValueError: there is no cell.
         """
         if cells < 1:
-            raise ValueError(f"cells: at least 1 is needed, got {cells}")
+            raise Refused("cells", f"at least 1 is needed, got {cells}")
         size = 1 << (cells - 1).bit_length()
         begin, end = _heap(size, cells)
         halvings = tuple(_level(size, cells, depth) for depth in range(size.bit_length() - 1))

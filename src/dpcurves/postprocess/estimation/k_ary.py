@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import Refused
 from ...arrays import FloatArray
 from ...laws import IntervalSums
 from ...laws.blocks import in_parts
@@ -67,5 +68,5 @@ def _widths(law: IntervalSums) -> list[int]:
     widths = [own.step for own in starts if isinstance(own, range) and own == range(0, law.cells, own.step)]
     ratios = [divmod(coarse, fine) for coarse, fine in zip(widths, [*widths[1:], 1], strict=True)]
     if len(widths) < len(starts) or widths[-1] != 1 or any(rest or ratio % 2 == 0 for ratio, rest in ratios):
-        raise ValueError("law: regular levels are needed, whose widths are odd multiples of the next, down to 1")
+        raise Refused("law", "regular levels are needed, whose widths are odd multiples of the next, down to 1")
     return widths

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import Refused
 from ...arrays import FloatArray
 from ...laws import IntervalSums, Level
 from ...laws.noise import LEAST_VARIANCE
@@ -72,9 +73,9 @@ def gather(layout: Layout, releases: Sequence[tuple[IntervalSums, Values]]) -> M
 
 def _check(layout: Layout, law: IntervalSums, values: Values) -> None:
     if (law.rows, law.cells) != (1, layout.cells):
-        raise ValueError(f"law: one row of {layout.cells} cells is needed, got {law.rows} of {law.cells}")
+        raise Refused("law", f"one row of {layout.cells} cells is needed, got {law.rows} of {law.cells}")
     if len(values) != law.size:
-        raise ValueError(f"values: {law.size} are needed to fit the law, got {len(values)}")
+        raise Refused("values", f"{law.size} are needed to fit the law, got {len(values)}")
 
 
 def _merge(known: Measurements, level: Level, counts: FloatArray) -> None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import Refused
 from ...arrays import FloatArray
 from ...laws import IntervalSums
 from ...laws.gls_weights import Layer, grow
@@ -52,7 +53,7 @@ def weighted_isotonic(law: IntervalSums, values: Sequence[int] | NDArray[np.int6
     array([[6.5, 0. , 2.5]])
     """
     if total is not None and total < 0:
-        raise ValueError(f"total: at least zero is needed, got {total}")
+        raise Refused("total", f"at least zero is needed, got {total}")
     readings, missing = read(law, np.asarray(values, dtype=np.float64))
     layers = grow([reading.bounds for reading in readings], [reading.variance for reading in readings])
     apart = Weighed(np.reshape(missing, 1), np.full(1, law.missing.variance if law.missing is not None else 0.0))

@@ -12,7 +12,7 @@ from math import ceil, isfinite, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arguments import chance
+from ...arguments import Refused, chance
 from ...arrays import FloatArray
 
 Band = tuple[FloatArray, FloatArray]
@@ -116,7 +116,7 @@ def upper_quantiles(samples: FloatArray, level: float) -> FloatArray:
     # 1e-9: 1000 * 0.95 is 950, whatever doubles make of it
     rank = ceil((len(samples) + 1) * chance("level", level) - 1e-9)
     if rank > len(samples):
-        raise ValueError(f"level: {level} needs more than {len(samples)} draws")
+        raise Refused("level", f"{level} needs more than {len(samples)} draws")
     return np.asarray(np.partition(samples, rank - 1, axis=0)[rank - 1])
 
 
@@ -129,5 +129,5 @@ def dvoretzky(units: float, level: float) -> float:
     0.0136
     """
     if not (units > 0 and isfinite(units)):
-        raise ValueError(f"units: a number above zero is needed, got {units}")
+        raise Refused("units", f"a number above zero is needed, got {units}")
     return sqrt(log(2 / (1 - chance("level", level))) / (2 * units))

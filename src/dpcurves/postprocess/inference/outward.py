@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...arguments import Refused
 from ...arrays import FloatArray
 
 SMALLEST = np.nextafter(0.0, 1.0)
@@ -74,5 +75,5 @@ def inside(cells: FloatArray, interpolated: FloatArray) -> FloatArray:
 def _levels(p: ArrayLike) -> NDArray[np.float64]:
     levels = np.asarray(p, dtype=np.float64)
     if not np.all((levels >= 0) & (levels <= 1)):
-        raise ValueError(f"p: levels between 0 and 1 are needed, got {levels.tolist()}")
+        raise Refused("p", f"levels between 0 and 1 are needed, got {levels.tolist()}")
     return levels

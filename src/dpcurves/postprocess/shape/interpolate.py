@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arguments import shown
+from ...arguments import Refused, WrongKind, shown
 from ...arrays import FloatArray
 
 
@@ -21,7 +21,7 @@ def numbers(name: str, given: ArrayLike) -> FloatArray:
     try:
         return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"{name}: a number is needed, or an array of numbers, got {shown(given)}") from None
+        raise WrongKind(name, f"a number is needed, or an array of numbers, got {shown(given)}") from None
 
 
 def value_at(x: FloatArray, y: FloatArray, t: ArrayLike) -> FloatArray:
@@ -56,7 +56,7 @@ def inverse_at(x: FloatArray, y: FloatArray, p: ArrayLike) -> FloatArray:
     """
     levels = np.asarray(p, dtype=np.float64)
     if not np.all((levels >= 0) & (levels <= 1)):
-        raise ValueError("p: levels between 0 and 1 are needed, as in 0.25")
+        raise Refused("p", "levels between 0 and 1 are needed, as in 0.25")
     right = np.clip(np.searchsorted(y, levels), 1, len(y) - 1)  # the edge at which the cell ends
     rise = y[right] - y[right - 1]
     share = np.divide(levels - y[right - 1], rise, out=np.ones_like(levels), where=rise > 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...arguments import Refused
 from ...arrays import FloatArray
 
 
@@ -20,7 +21,7 @@ def on_simplex(values: FloatArray, total: float) -> FloatArray:
     [4.0, 0.0, 0.0]
     """
     if not total > 0 or not values.size:
-        raise ValueError(f"total: a number above zero is needed, and a value at least, got {total}")
+        raise Refused("total", f"a number above zero is needed, and a value at least, got {total}")
     falling = np.sort(values, axis=None)[::-1]
     cuts = (np.cumsum(falling) - total) / np.arange(1, falling.size + 1)
     cut = float(cuts[np.flatnonzero(falling > cuts)[-1]])

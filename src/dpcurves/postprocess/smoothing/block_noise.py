@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ...arguments import Refused
 from ...arrays import FloatArray, IntArray
 from .noise_graph import NoiseGraph, noise_graph
 
@@ -20,9 +21,9 @@ def regular_bounds(cells: int, arity: int) -> tuple[IntArray, ...]:
     [[0, 5], [0, 4, 5], [0, 2, 4, 5], [0, 1, 2, 3, 4, 5]]
     """
     if cells < 1:
-        raise ValueError(f"cells: at least 1 is needed, got {cells}")
+        raise Refused("cells", f"at least 1 is needed, got {cells}")
     if arity < 2:
-        raise ValueError(f"arity: at least 2 is needed, got {arity}")
+        raise Refused("arity", f"at least 2 is needed, got {arity}")
     widths = [1]
     while widths[-1] < cells:
         widths.append(widths[-1] * arity)
@@ -89,10 +90,10 @@ def subtraction_graph(cells: int, widths: Sequence[int], variances: Sequence[flo
         ValueError: the widths are others, or there are not as many variances.
     """
     if len(widths) != len(variances):
-        raise ValueError(f"variances: one for each of {len(widths)} levels is needed, got {len(variances)}")
+        raise Refused("variances", f"one for each of {len(widths)} levels is needed, got {len(variances)}")
     ratios = [divmod(coarse, fine) for coarse, fine in pairwise([*widths, 1])]
     if not widths or widths[-1] != 1 or any(rest or ratio % 2 == 0 for ratio, rest in ratios):
-        raise ValueError(f"widths: odd multiples of the next are needed, the last one 1, got {list(widths)}")
+        raise Refused("widths", f"odd multiples of the next are needed, the last one 1, got {list(widths)}")
     turns = [np.arange(0, cells, width) + (width + 1) // 2 for width in widths]
     parents = [np.full(len(turns[0]), cells + 1)]
     for coarse, fine, turn in zip(widths, widths[1:], turns, strict=False):
@@ -106,7 +107,7 @@ def subtraction_graph(cells: int, widths: Sequence[int], variances: Sequence[flo
 
 def _each(bounds: Sequence[IntArray], variances: Sequence[float]) -> FloatArray:
     if len(bounds) != len(variances) or not bounds:
-        raise ValueError(f"variances: one for each of {len(bounds)} levels is needed, got {len(variances)}")
+        raise Refused("variances", f"one for each of {len(bounds)} levels is needed, got {len(variances)}")
     if not all(np.isin(coarse, fine).all() for coarse, fine in pairwise(bounds)):
-        raise ValueError("bounds: every block must be a union of blocks of the next level")
+        raise Refused("bounds", "every block must be a union of blocks of the next level")
     return np.repeat(np.asarray(variances, dtype=np.float64), [len(ends) - 1 for ends in bounds])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...arguments import Refused
 from ...arrays import FloatArray
 
 
@@ -44,9 +45,9 @@ def steps_to(noisy: ArrayLike, points: int, ceiling: Ceiling) -> FloatArray:
     """
     curve = np.asarray(noisy, dtype=np.float64)
     if curve.shape != (points,):
-        raise ValueError(f"noisy: {points} points are needed, got an array of shape {curve.shape}")
+        raise Refused("noisy", f"{points} points are needed, got an array of shape {curve.shape}")
     if not np.all(np.isfinite(curve)):
-        raise ValueError("noisy: finite numbers are needed")
+        raise Refused("noisy", "finite numbers are needed")
     return np.diff(curve, prepend=0.0, append=np.inf if ceiling is None else ceiling.count)
 
 
@@ -67,4 +68,4 @@ def is_smooth(steps: FloatArray, ceiling: Ceiling) -> bool:
 
 def _require_count(count: float) -> None:
     if not (np.isfinite(count) and count >= 0):
-        raise ValueError(f"count: a finite number of at least zero is needed, got {count}")
+        raise Refused("count", f"a finite number of at least zero is needed, got {count}")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...arguments import Refused
 from ...arrays import FloatArray
 from ...compiled import compiled
 
@@ -82,7 +83,7 @@ class NoiseGraph:
         """
         kept = np.asarray(points, dtype=np.int64)
         if kept.ndim != 1 or not len(kept) or kept[0] < 0 or kept[-1] >= self.points or np.any(np.diff(kept) < 1):
-            raise ValueError(f"points: rising numbers from 0 to {self.points - 1} are needed")
+            raise Refused("points", f"rising numbers from 0 to {self.points - 1} are needed")
         before = np.searchsorted(kept, np.arange(self.points + 1)).astype(np.int32)
         first, last = before[self.slots.lower], before[self.slots.upper]
         some = (first < last) & (self.variance > 0)
@@ -108,11 +109,11 @@ def noise_graph(points: int, first: ArrayLike, last: ArrayLike, variance: ArrayL
     starts, ends = np.asarray(first, dtype=np.int64), np.asarray(last, dtype=np.int64)
     variances = np.broadcast_to(np.asarray(variance, dtype=np.float64), starts.shape)
     if points < 1:
-        raise ValueError(f"points: at least 1 is needed, got {points}")
+        raise Refused("points", f"at least 1 is needed, got {points}")
     if starts.shape != ends.shape or starts.ndim != 1 or np.any((starts < 0) | (starts >= ends) | (ends > points)):
-        raise ValueError(f"first, last: stretches of one point or more between 0 and {points} are needed")
+        raise Refused("first, last", f"stretches of one point or more between 0 and {points} are needed")
     if not np.all((variances >= 0) & np.isfinite(variances)):
-        raise ValueError("variance: finite numbers of at least 0 are needed")
+        raise Refused("variance", "finite numbers of at least 0 are needed")
     some = variances > 0
     noisy = Blocks(starts[some].astype(np.int32), ends[some].astype(np.int32), variances[some], variances[some])
     return _graph(points, noisy)
@@ -124,7 +125,7 @@ def _graph(points: int, blocks: Blocks) -> NoiseGraph:
     variance, largest = np.zeros(count), np.zeros(count)
     order = _inner_first(points, blocks.first, blocks.last)
     if not _fill(order, blocks, slots, variance, largest):
-        raise ValueError("first, last: no two stretches may cross")
+        raise Refused("first, last", "no two stretches may cross")
     return NoiseGraph(points, slots, variance, largest)
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...arguments import Refused
 from ...arrays import FloatArray
 from ...compiled import compiled
 from .elimination import Elimination
@@ -79,7 +80,7 @@ def least_squares_change(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling)
             break
         pressed |= falling
     if np.any(smoothed < -INFEASIBLE * size):
-        raise ValueError("noisy: it falls between points that noise does not move apart")
+        raise Refused("noisy", "it falls between points that noise does not move apart")
     return Change(np.where(pressed, 0.0, np.maximum(smoothed, 0)), noise)
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...arguments import Refused
 from ...arrays import FloatArray
 
 
@@ -55,11 +56,11 @@ class Distribution:
         sample = np.asarray(values, dtype=np.float64)
         weight = np.ones(sample.shape) if weights is None else np.asarray(weights, dtype=np.float64)
         if sample.ndim != 1 or weight.shape != sample.shape:
-            raise ValueError("sample: one dimension is needed, and as many weights as values")
+            raise Refused("sample", "one dimension is needed, and as many weights as values")
         there = ~np.isnan(sample)
         sample, weight = sample[there], weight[there]
         if np.isinf(sample).any() or not np.isfinite(weight).all() or (weight < 0).any() or not weight.sum() > 0:
-            raise ValueError("sample: at least one value is needed, all finite, of weights that are not negative")
+            raise Refused("sample", "at least one value is needed, all finite, of weights that are not negative")
         knots, places = np.unique(sample, return_inverse=True)
         cumulated = np.cumsum(np.bincount(places, weights=weight))
         reached = cumulated / cumulated[-1]
