@@ -11,7 +11,7 @@ def test_a_failure_is_said_in_other_words() -> None:
     def fails() -> None:
         raise RuntimeError("a value")
 
-    with pytest.raises(ValueError, match="^in other words$") as caught:
+    with pytest.raises(ValueError, match="^data: in other words$") as caught:
         hidden(fails, "in other words")
     assert caught.value.__context__ is None
     assert hidden(lambda: 3, "") == 3
@@ -32,5 +32,5 @@ def test_a_panic_is_a_failure() -> None:
     def panics() -> None:
         raise Panic("a value")
 
-    with pytest.raises(ValueError, match="^in other words$"):
+    with pytest.raises(ValueError, match="^data: in other words$"):
         hidden(panics, "in other words")

@@ -98,7 +98,7 @@ def test_the_cap_may_be_reached_but_not_passed(ledger: Ledger) -> None:
     ask(ledger, PrivacyLoss.pure("0.7"), "1")
     with pytest.raises(BudgetExceeded) as caught:
         ask(ledger, PrivacyLoss.pure("0.7"), "2")
-    assert str(caught.value) == "'ROC of model B' asks for epsilon 0.7; 0.3 of 1 is left"
+    assert str(caught.value) == "budget: 'ROC of model B' asks for epsilon 0.7; 0.3 of 1 is left"
     with pytest.raises(BudgetExceeded):
         ask(ledger, PrivacyLoss.pure("0.3000000001"), "3")
     assert spent(ledger) == Fraction(7, 10)
