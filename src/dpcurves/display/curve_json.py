@@ -13,23 +13,11 @@ from numpy.typing import NDArray
 
 from ..arguments import Refused, WrongKind
 from ..release import MISSING_RULE, PrivacyStatement
-from .published_schema import check_document
+from .published_schema import check_document, longer
 
 SCHEMA = 1
 ENVELOPE = ("kind", "schema", "privacy", "evidence", "notes")
 DIGITS = 40
-LENGTHS: dict[str, dict[str, int]] = {
-    "cdf": {"x": 0, "y": 0},
-    "roc": {"fpr": 0, "tpr": 0, "thresholds": 0},
-    "smooth-auc": {"fpr": 0, "tpr": 0},
-    "calibration": {"prob_pred": 0, "prob_true": 0, "count": 0},
-    "binned-residuals": {"prob_pred": 0, "residual": 0, "count": 0, "envelope": 0},
-    "quantiles": {"p": 0, "x": 0, "cell_lower": 0, "cell_upper": 0},
-    "histogram": {"x": 1, "count": 0},
-    "bins": {"x": 1, "share": 0},
-    "thresholds": {"x": 0, "count": 0},
-}
-"""By how much arrays of one curve are longer than the shortest of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,9 +41,7 @@ def envelope(kind: str, arrays: Mapping[str, object], privacy: PrivacyStatement,
     """One JSON text that holds all of a curve. Numbers are written so that they are read back exactly.
 
     Args:
-        kind: ``cdf``, ``roc``, ``smooth-auc``, ``calibration``, ``hosmer-lemeshow``, ``binned-residuals``,
-            ``residual-plot``, ``quantiles``, ``histogram``, ``bins``, ``thresholds``, ``quantile``, ``bounds``,
-            ``roc-thresholds`` or ``curves``.
+        kind: The name of one of the files in ``kinds``, or ``curves``.
         arrays: By name: arrays, numbers, or nested objects of them. What is not finite is written as null.
         privacy: What stands on the curve's face.
         evidence: ``question`` and ``releases``.
@@ -164,10 +150,10 @@ def _check_kind(document: Mapping[str, Any], kind: str) -> None:
 def _check_lengths(document: Mapping[str, Any]) -> None:
     for curve in document["curves"].values() if document["kind"] == "curves" else ():
         _check_lengths(curve)
-    known = LENGTHS.get(document["kind"], {}).items()
-    lengths = {len(document[name]) - more for name, more in known if name in document}
+    known = longer(document["kind"])
+    lengths = {len(document[name]) - more for name, more in known.items() if name in document}
     if len(lengths) > 1:
-        raise Refused("curve", f"{', '.join(LENGTHS[document['kind']])} do not fit together in length")
+        raise Refused("curve", f"{', '.join(known)} do not fit together in length")
 
 
 def _array(value: Any) -> Any:

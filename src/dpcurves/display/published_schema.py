@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from ..arguments import Refused
@@ -27,15 +28,45 @@ Fault = tuple[str, str]
 """Where, and what is needed there."""
 
 
+SEVERAL = "curves"
+LONGER = "x-longer"
+"""The word of a property that tells by how much its array is longer than the shortest one of the curve."""
+
+
 @cache
 def curve_schema() -> Rule:
-    """The JSON Schema (draft 2020-12) of all curves.
+    """The JSON Schema (draft 2020-12) of all curves: what they share, and a file for each kind.
 
-    >>> curve_schema()["$id"]
-    'urn:dpcurves:curve:1'
+    >>> curve_schema()["$id"], "cdf" in curve_schema()["$defs"]
+    ('urn:dpcurves:curve:1', True)
     """
-    rule: Rule = json.loads(files(__package__).joinpath("curve.schema.json").read_text(encoding="utf-8"))
+    here = files(__package__)
+    rule, single = _read(here / "curve.schema.json"), _kinds()
+    of_kind = [
+        {"if": {"properties": {"kind": {"const": kind}}}, "then": {"$ref": f"#/$defs/{kind}"}}
+        for kind in (*single, SEVERAL)
+    ]
+    rule["$defs"] |= single
+    for part, kinds in ((rule, [*single, SEVERAL]), (rule["$defs"]["curve"], list(single))):
+        part["properties"]["kind"] = {"enum": kinds}
+        part["allOf"] = of_kind[: len(kinds)]
     return rule
+
+
+def longer(kind: str) -> Mapping[str, int]:
+    """By how much arrays of one kind of curve are longer than the shortest of them."""
+    parts = curve_schema()["$defs"].get(kind, {}).get("properties", {})
+    return {name: part[LONGER] for name, part in parts.items() if LONGER in part}
+
+
+def _kinds() -> dict[str, Any]:
+    places = sorted((files(__package__) / "kinds").iterdir(), key=lambda place: place.name)
+    return {place.name.removesuffix(".json"): _read(place) for place in places}
+
+
+def _read(place: Traversable) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
+    return read
 
 
 def check_document(document: object) -> None:
