@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, ClassVar, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,17 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 from .. import display
 from ..arguments import Refused, chance
 from ..arrays import FloatArray
-from ..data import Grid, Outside
+from ..data import Grid
 from ..postprocess import mean_counts, simultaneous_errors
-from .covering import ends_of, pictured, scopes, shades
-from .question import card_of, require_independent
-from .result import Result
+from .question import require_independent
+from .result import Covered
+from .turns.declared_grid import read_grid, written_grid
 from .turns.prefixes import Prefixes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..release import PrivacyStatement
+    from ..display import Opened, Shade
+    from ..release import Evidence, PrivacyStatement
 
 
 ROUNDING = 1e-6  # of the width of a cell
@@ -30,7 +32,7 @@ MOST_NAMED = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Bins(Result):
+class Bins(Covered):
     """What share of the records lies in each bin.
 
     Bins are differences of one curve that never falls: none is negative, and bins over the whole grid add up to all
@@ -45,7 +47,12 @@ class Bins(Result):
         label: What the x axis shows.
         privacy: What stands on every picture.
         prefixes: The evidence that the curve was read from.
+
+    Where bins are of unequal width, a picture shows shares per unit of x. As a data frame: columns ``left``, ``right``,
+    ``share`` and ``count``.
     """
+
+    KIND: ClassVar[str] = "bins"
 
     x: FloatArray
     share: FloatArray
@@ -109,52 +116,37 @@ class Bins(Result):
         ends = np.stack([least - errors[: len(left)], most + errors[len(left) :]], axis=1)
         return np.clip(_widened(ends, self.share), 0.0, 1.0)
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        level: float | None = 0.95,
-        population: bool = True,
-        name: str | None = None,
-    ) -> Axes:
-        """Draw the shares with intervals for these records and for the `population`; without a `level`, with none.
+    @property
+    def turns(self) -> tuple[Evidence, ...]:
+        """What was released, turn by turn."""
+        return self.prefixes.turns
 
-        Where bins are of unequal width, heights are shares per unit of x. Spends nothing, however often it is called.
-        """
-        whom = scopes(self.privacy, population=population)
-        privacy, level = pictured(self.privacy, level, len(self.x), population=population)
-        shaded = shades(whom, level, "intervals, all at once,", ends_of(self.intervals))
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
         return display.draw_bins(self.x, self.share, privacy, label=self.label, shades=shaded, ax=ax, name=name)
 
-    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
-        """Columns ``left``, ``right``, ``share`` and ``count``; with a `level`, its ``lower`` and ``upper``."""
-        columns = {"left": self.x[:-1], "right": self.x[1:], "share": self.share, "count": self.count}
-        ends = () if level is None else self.intervals(level, population=population).T
-        return display.to_frame({**columns, **dict(zip(("lower", "upper"), ends, strict=False))})
+    def _columns(self) -> dict[str, FloatArray]:
+        return {"left": self.x[:-1], "right": self.x[1:], "share": self.share, "count": self.count}
 
-    def to_json(self) -> str:
-        """The published format (``kind`` is ``bins``), with the noise law: bins read from it have their intervals."""
-        grid = self.prefixes.grid
-        question = {"label": self.label, "outside": grid.outside.name, "edges": grid.edges.tolist()}
-        releases = [turn.to_json() for turn in self.prefixes.turns]
-        arrays = {"x": self.x, "share": self.share}
-        return display.envelope("bins", arrays, self.privacy, {"question": question, "releases": releases})
+    def _arrays(self) -> dict[str, FloatArray]:
+        return {"x": self.x, "share": self.share}
+
+    def _question(self) -> dict[str, object]:
+        return {"label": self.label, **written_grid(self.prefixes.grid)}
 
     @classmethod
-    def from_json(cls, text: str) -> Bins:
-        """The bins that `to_json` wrote."""
-        opened = display.opened(text, "bins")
+    def _opened(cls, opened: Opened) -> Bins:
         question = opened.evidence["question"]
-        grid = Grid.from_edges(question["edges"], outside=Outside[question["outside"]])
-        prefixes = Prefixes.from_json(opened.evidence["releases"], grid)
+        prefixes = Prefixes.from_json(opened.evidence["releases"], read_grid(question))
         return cls.along(prefixes, opened.arrays["x"], question["label"], opened.privacy)
 
     def _in_short(self) -> tuple[str, ...]:
         return (self.label, f"{len(self.share)} bins")
 
-    def _repr_html_(self) -> str:
-        rows = [("bins", display.numeral(len(self.share)))]
-        return card_of(f"Histogram of {self.label}", self.plot, rows, self.privacy)
+    def _title(self) -> str:
+        return f"Histogram of {self.label}"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [("bins", display.numeral(len(self.share)))]
 
 
 def bin_edges(bins: SupportsIndex | ArrayLike, grid: Grid) -> tuple[NDArray[np.int64], tuple[str, ...]]:

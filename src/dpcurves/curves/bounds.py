@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from .. import display
 from ..arguments import Exact, exact
+from ..arrays import FloatArray
 from ..data import Axis, doubling_grid
 from ..data.magnitude_grid import DOUBLINGS
 from ..queries import CoverageQuery
 from ..release import ALL, Evidence, PrivacyStatement, Release, Setting, Step
-from .question import card_of, statement_of
-from .result import Result
+from .question import statement_of
+from .result import Released
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from ..display import Opened, Shade
 
 
 SURE = 0.95
@@ -28,7 +31,7 @@ CAPPED = "no interval seemed wide enough: this is the widest that was tried"
 
 
 @dataclass(frozen=True, repr=False)
-class Bounds(Result):
+class Bounds(Released):
     """The closed interval ``[-bound, bound]`` that about the asked share of the records lies in.
 
     Attributes:
@@ -40,7 +43,11 @@ class Bounds(Result):
         label: The column.
         privacy: What stands on every picture.
         evidence: What was released: how often the unit was doubled.
+
+    As a data frame of one row: columns ``lower`` and ``upper``.
     """
+
+    KIND: ClassVar[str] = "bounds"
 
     bound: float
     capped: bool
@@ -75,41 +82,38 @@ class Bounds(Result):
         fewer = display.numeral(ceil(self.alpha))
         return f"{share}, or up to {fewer} records fewer, with chance {SURE:g}, {display.RECORDS}"
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
         """Draw the interval, and thinner those that are half and twice as wide."""
         wider = None if self.capped else 2 * self.bound
         return display.draw_bounds(
-            self.bound, self.privacy, label=self.label, covers=self.covers, narrower=self.bound / 2, wider=wider, ax=ax,
+            self.bound, privacy, label=self.label, covers=self.covers, narrower=self.bound / 2, wider=wider, ax=ax,
             name=name,
         )  # fmt: skip
 
-    def to_frame(self) -> Any:
-        """Columns ``lower`` and ``upper`` as a data frame of one row."""
-        return display.to_frame({"lower": np.array([self.lower]), "upper": np.array([self.upper])})
+    def _columns(self) -> dict[str, FloatArray]:
+        return {"lower": np.array([self.lower]), "upper": np.array([self.upper])}
 
-    def to_json(self) -> str:
-        """The published format (``kind`` is ``bounds``)."""
-        numbers = {"lower": self.lower, "upper": self.upper, "alpha": self.alpha}
-        question = {"label": self.label, "capped": self.capped, "coverage": self.coverage}
-        return display.envelope(
-            "bounds", numbers, self.privacy, {"question": question, "releases": [self.evidence.to_json()]}
-        )
+    def _arrays(self) -> dict[str, float]:
+        return {"lower": self.lower, "upper": self.upper, "alpha": self.alpha}
+
+    def _question(self) -> dict[str, object]:
+        return {"label": self.label, "capped": self.capped, "coverage": self.coverage}
 
     @classmethod
-    def from_json(cls, text: str) -> Bounds:
-        """The interval that `to_json` wrote."""
-        opened = display.opened(text, "bounds")
+    def _opened(cls, opened: Opened) -> Bounds:
         question, (released,) = opened.evidence["question"], opened.evidence["releases"]
-        upper, alpha = opened.arrays["upper"], opened.arrays["alpha"]
-        evidence = Evidence.from_json(released)
-        coverage, label = float(question["coverage"]), question["label"]
-        return cls(float(upper), bool(question["capped"]), float(alpha), coverage, label, opened.privacy, evidence)
+        upper, alpha = float(opened.arrays["upper"]), float(opened.arrays["alpha"])
+        coverage, capped = float(question["coverage"]), bool(question["capped"])
+        return cls(upper, capped, alpha, coverage, question["label"], opened.privacy, Evidence.from_json(released))
 
     def _in_short(self) -> tuple[str, ...]:
         return (self.label, f"{self.lower:g} to {self.upper:g}")
 
-    def _repr_html_(self) -> str:
-        return card_of("Bounds", self.plot, [(self.label, self.in_words), ("covers", self.covers)], self.privacy)
+    def _title(self) -> str:
+        return "Bounds"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [(self.label, self.in_words), ("covers", self.covers)]
 
 
 @dataclass(frozen=True, slots=True)

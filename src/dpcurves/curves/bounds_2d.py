@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import display
 from ..arguments import Refused, require_kind
 from ..release import PrivacyStatement, Release, Setting, Step
 from .bounds import Bounds, BoundsQuestion, bounded
-from .question import card_of, statement_of
-from .result import Result
+from .question import statement_of
+from .result import Released
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from ..display import Opened, Shade
 
 WRITTEN = 'a BoundsQuestion, as in BoundsQuestion("x", 1, 0.9),'
 
@@ -26,63 +29,66 @@ HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True, repr=False)
-class PlaneBounds(Result):
+class PlaneBounds(Released):
     """Two intervals, one for each column.
 
     Attributes:
         across: Of the first column.
         upwards: Of the second column.
         privacy: What stands on every picture: of both together.
+
+    As a data frame of two rows: columns ``column``, ``lower`` and ``upper``. In JSON both stand under their columns.
     """
+
+    KIND: ClassVar[str] = "curves"
 
     across: Bounds
     upwards: Bounds
     privacy: PrivacyStatement
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
+    @property
+    def turns(self) -> tuple[()]:
+        """Nothing: each interval has its own."""
+        return ()
+
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
         """Draw the rectangle."""
         ends, labels = (self.across.bound, self.upwards.bound), (self.across.label, self.upwards.label)
-        widest = [each.label for each in (self.across, self.upwards) if each.capped]
-        covers = [f"{each.label} covers {each.covers}" for each in (self.across, self.upwards)]
-        return display.draw_plane_bounds(
-            ends, self.privacy, labels=labels, covers=covers, widest=widest, ax=ax, name=name
-        )
+        widest = [each.label for each in self._both if each.capped]
+        covers = [f"{each.label} covers {each.covers}" for each in self._both]
+        return display.draw_plane_bounds(ends, privacy, labels=labels, covers=covers, widest=widest, ax=ax, name=name)
 
-    def to_frame(self) -> Any:
-        """Columns ``column``, ``lower`` and ``upper`` as a data frame of two rows."""
-        both = self.across, self.upwards
-        return display.to_frame(
-            {
-                "column": np.array([each.label for each in both]),
-                "lower": np.array([each.lower for each in both]),
-                "upper": np.array([each.upper for each in both]),
-            }
-        )
+    @property
+    def _both(self) -> tuple[Bounds, Bounds]:
+        return self.across, self.upwards
 
-    def to_json(self) -> str:
-        """The bounds under their columns (``kind`` is ``curves``)."""
-        curves = {each.label: json.loads(each.to_json()) for each in (self.across, self.upwards)}
-        evidence: dict[str, object] = {"question": {"columns": list(curves)}, "releases": []}
-        return display.envelope("curves", {"curves": curves}, self.privacy, evidence)
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        return {
+            "column": np.array([each.label for each in self._both]),
+            "lower": np.array([each.lower for each in self._both]),
+            "upper": np.array([each.upper for each in self._both]),
+        }
+
+    def _arrays(self) -> dict[str, object]:
+        return {"curves": {each.label: json.loads(each.to_json()) for each in self._both}}
+
+    def _question(self) -> dict[str, object]:
+        return {"columns": [each.label for each in self._both]}
 
     @classmethod
-    def from_json(cls, text: str) -> PlaneBounds:
-        """What `to_json` wrote.
-
-        Raises:
-            ValueError: the text holds no bounds of two columns.
-        """
-        opened = display.opened(text, "curves")
-        columns, stored = opened.evidence["question"].get("columns", []), json.loads(text)["curves"]
+    def _opened(cls, opened: Opened) -> PlaneBounds:
+        columns, stored = opened.evidence["question"].get("columns", []), opened.arrays["curves"]
         if len(columns) != 2 or not set(columns) <= stored.keys():
             raise Refused("curve", "bounds of two columns are needed")
         across, upwards = (Bounds.from_json(json.dumps(stored[column])) for column in columns)
         return cls(across, upwards, opened.privacy)
 
-    def _repr_html_(self) -> str:
-        both = self.across, self.upwards
-        rows = [row for each in both for row in ((each.label, each.in_words), (f"{each.label} covers", each.covers))]
-        return card_of("Bounds", self.plot, rows, self.privacy)
+    def _title(self) -> str:
+        return "Bounds"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        rows = (((each.label, each.in_words), (f"{each.label} covers", each.covers)) for each in self._both)
+        return [row for pair in rows for row in pair]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,11 +20,11 @@ from ..postprocess.shape.interpolate import numbers
 from ..queries import Hint, Read
 from ..release import Evidence, PrivacyStatement, Release, Setting, Step
 from .bins import Bins
-from .covering import pictured, scopes, shades
+from .covering import scopes
 from .end_notes import notes_on_ends
 from .notes import warn_of
-from .question import card_of, require_independent, statement_of
-from .result import Result
+from .question import require_independent, statement_of
+from .result import Covered
 from .turns.adaptive_refinement import is_worth_looking, refining
 from .turns.one_table import axis_label, counted, hint_of, hinted, in_words
 from .turns.prefixes import Prefixes
@@ -32,12 +32,14 @@ from .turns.prefixes import Prefixes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ..display import Opened, Shade
+
 LEVEL = 0.95
 """The level of intervals on cards."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CDF(Result):
+class CDF(Covered):
     """The share of records below each edge of a grid, among records that have a value.
 
     Values outside the grid are clamped into its end cells, unless it counts them apart: of where they lie it is known
@@ -51,7 +53,11 @@ class CDF(Result):
         label: What the x axis shows.
         privacy: What stands on every picture of the curve.
         prefixes: The evidence that the curve was read from.
+
+    As a data frame: columns ``x`` and ``y``.
     """
+
+    KIND: ClassVar[str] = "cdf"
 
     x: FloatArray
     y: FloatArray
@@ -175,44 +181,28 @@ class CDF(Result):
         warn_of(found, told=self.notes)
         return found
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        level: float | None = 0.95,
-        population: bool = True,
-        name: str | None = None,
-    ) -> Axes:
-        """Draw the curve in two bands, for these records and for the `population`; without a `level`, in none.
+    @property
+    def turns(self) -> tuple[Evidence, ...]:
+        """What was released, turn by turn."""
+        return self.prefixes.turns
 
-        Spends nothing, however often it is called. Where a unit has several records there is no band for the
-        population, and a line below the picture says so.
-        """
-        whom = scopes(self.privacy, population=population)
-        privacy, level = pictured(self.privacy, level, len(self.x), population=population)
-        bands = shades(whom, level, "band", self.band)
-        return display.draw_cdf(self.x, self.y, privacy, label=self.label, shades=bands, ax=ax, name=name)
+    def _covers(self) -> str:
+        return "band"
 
-    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
-        """Columns ``x`` and ``y`` as a data frame; with a `level`, also the band as ``lower`` and ``upper``.
+    def _ends(self, level: float, /, *, population: bool) -> Band:
+        return self.band(level, population=population)
 
-        The band is for these records, or for the `population`.
-        """
-        ends = () if level is None else self.band(level, population=population)
-        return display.to_frame({"x": self.x, "y": self.y, **dict(zip(("lower", "upper"), ends, strict=False))})
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        return display.draw_cdf(self.x, self.y, privacy, label=self.label, shades=shaded, ax=ax, name=name)
 
-    def to_json(self) -> str:
-        """The published format (``kind`` is ``cdf``), with the noise law: a curve read from it has its bands."""
-        question = {"label": self.label, "outside": self.prefixes.grid.outside.name}
-        releases = [turn.to_json() for turn in self.prefixes.turns]
-        return display.envelope(
-            "cdf", {"x": self.x, "y": self.y}, self.privacy, {"question": question, "releases": releases}
-        )
+    def _columns(self) -> dict[str, FloatArray]:
+        return {"x": self.x, "y": self.y}
+
+    def _question(self) -> dict[str, str]:
+        return {"label": self.label, "outside": self.prefixes.grid.outside.name}
 
     @classmethod
-    def from_json(cls, text: str) -> CDF:
-        """The curve that `to_json` wrote."""
-        opened = display.opened(text, "cdf")
+    def _opened(cls, opened: Opened) -> CDF:
         question = opened.evidence["question"]
         grid = Grid.from_edges(opened.arrays["x"], outside=Outside[question["outside"]])
         return cls.along(Prefixes.from_json(opened.evidence["releases"], grid), question["label"], opened.privacy)
@@ -220,8 +210,8 @@ class CDF(Result):
     def _in_short(self) -> tuple[str, ...]:
         return (self.label, f"{len(self.x) - 1} cells")
 
-    def _repr_html_(self) -> str:
-        return card_of(f"Distribution of {self.label}", self.plot, self._summary(), self.privacy)
+    def _title(self) -> str:
+        return f"Distribution of {self.label}"
 
     def _summary(self) -> list[tuple[str, str]]:
         return quantile_rows(self, np.array([0.25, 0.5, 0.75]))

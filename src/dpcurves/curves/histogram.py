@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,18 +21,19 @@ from ..postprocess import mean_counts, public_generator, simultaneous_errors
 from ..postprocess.inference.simulation_seed import draws_for
 from ..queries import Read
 from ..release import Evidence, PrivacyStatement, Release, Setting, Step
-from .covering import ends_of, pictured, scopes, shades
 from .end_notes import notes_on_end_cells
-from .question import card_of, require_independent
-from .result import Result
+from .question import require_independent
+from .result import Covered
 from .turns.one_table import axis_label, counted, in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ..display import Opened, Shade
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Histogram(Result):
+class Histogram(Covered):
     """How many records lie in each cell of a grid.
 
     Values outside the grid are clamped into its end cells, unless it counts them apart.
@@ -47,7 +48,12 @@ class Histogram(Result):
         privacy: What stands on every picture.
         evidence: What the curve was read from.
         grid: Where the cells lie. Where outside values have cells of their own, these are left out here.
+
+    Where cells are of unequal width, a picture shows records per unit of x. As a data frame: columns ``left``,
+    ``right`` and ``count``.
     """
+
+    KIND: ClassVar[str] = "histogram"
 
     x: FloatArray
     count: FloatArray
@@ -133,39 +139,20 @@ class Histogram(Result):
     def _inner(self, cells: FloatArray) -> FloatArray:
         return cells[..., 1:-1] if self.grid.outside is Outside.APART else cells
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        level: float | None = 0.95,
-        population: bool = True,
-        name: str | None = None,
-    ) -> Axes:
-        """Draw the counts with intervals for these records and for the `population`; without a `level`, with none.
-
-        Where cells are of unequal width, heights are records per unit of x.
-        """
-        whom = scopes(self.privacy, population=population)
-        privacy, level = pictured(self.privacy, level, len(self.x), population=population)
-        shaded = shades(whom, level, "intervals, all at once,", ends_of(self.intervals))
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
         return display.draw_histogram(self.x, self.count, privacy, label=self.label, shades=shaded, ax=ax, name=name)
 
-    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
-        """Columns ``left``, ``right`` and ``count`` as a data frame; with a `level`, also ``lower`` and ``upper``."""
-        ends = () if level is None else self.intervals(level, population=population).T
-        columns = {"left": self.x[:-1], "right": self.x[1:], "count": self.count}
-        return display.to_frame({**columns, **dict(zip(("lower", "upper"), ends, strict=False))})
+    def _columns(self) -> dict[str, FloatArray]:
+        return {"left": self.x[:-1], "right": self.x[1:], "count": self.count}
 
-    def to_json(self) -> str:
-        """The published format (``kind`` is ``histogram``)."""
-        question = {"label": self.label, "outside": self.grid.outside.name}
-        evidence = {"question": question, "releases": [self.evidence.to_json()]}
-        return display.envelope("histogram", {"x": self.x, "count": self.count}, self.privacy, evidence)
+    def _arrays(self) -> dict[str, FloatArray]:
+        return {"x": self.x, "count": self.count}
+
+    def _question(self) -> dict[str, str]:
+        return {"label": self.label, "outside": self.grid.outside.name}
 
     @classmethod
-    def from_json(cls, text: str) -> Histogram:
-        """The histogram that `to_json` wrote."""
-        opened = display.opened(text, "histogram")
+    def _opened(cls, opened: Opened) -> Histogram:
         question = opened.evidence["question"]
         grid = Grid.from_edges(opened.arrays["x"], outside=Outside[question["outside"]])
         return cls.read(Evidence.from_json(opened.evidence["releases"][0]), grid, question["label"], opened.privacy)
@@ -173,8 +160,8 @@ class Histogram(Result):
     def _in_short(self) -> tuple[str, ...]:
         return (self.label, f"{len(self.count)} cells")
 
-    def _repr_html_(self) -> str:
-        return card_of(f"Histogram of {self.label}", self.plot, self._summary(), self.privacy)
+    def _title(self) -> str:
+        return f"Histogram of {self.label}"
 
     def _summary(self) -> list[tuple[str, str]]:
         noise = f"{numeral(self.error)} records"

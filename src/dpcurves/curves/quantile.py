@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -17,17 +17,19 @@ from ..postprocess import PathQuantile, inside
 from ..queries import PrefixQuery
 from ..release import ALL, Evidence, PrivacyStatement, Release, Setting, Step
 from .covering import pictured, scopes, shades
-from .question import card_of, require_independent, statement_of
-from .result import Result
+from .question import require_independent, statement_of
+from .result import Released
 from .thresholds import Thresholds
 from .turns.one_table import axis_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ..display import Opened, Shade
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Quantile(Result):
+class Quantile(Released):
     """Below which value does a share of the records lie?
 
     Attributes:
@@ -41,7 +43,13 @@ class Quantile(Result):
         level: The chance with which each lies between its ends, at least, whatever the records are; see
             `PathQuantile`.
         looks: All counts that were looked at.
+
+    As a data frame, one row: ``p``, ``x``, ends of its cell (``cell_lower``, ...), of its interval for these records
+    (``lower``, ``upper``) and of that for the population (``population_lower``, ``population_upper``). In JSON an
+    infinite end has null in its place.
     """
+
+    KIND: ClassVar[str] = "quantile"
 
     p: float
     x: float
@@ -91,25 +99,39 @@ class Quantile(Result):
         """Whom its intervals speak of."""
         return scopes(self.privacy, population=self.population is not None)
 
+    @property
+    def turns(self) -> Sequence[Evidence]:
+        """What was released, turn by turn."""
+        return self.looks.turns
+
     def plot(self, ax: Axes | None = None, *, population: bool = True, name: str | None = None) -> Axes:
         """Draw the quantile with its intervals, for these records and for the `population`."""
         whom = {who: asked for who, asked in self.scopes.items() if population or not asked}
-        shaded = shades(whom, self.level, "interval", self.ends)
         privacy, _ = pictured(self.privacy, self.level, 1, population=population)
-        return display.draw_quantiles(
-            self.p, self.x, privacy, label=self.looks.label, cells=self.cell, shades=shaded, ax=ax, name=name
-        )
+        return self._drawn(privacy, shades(whom, self.level, "interval", self.ends), ax, name)
 
     def ends(self, level: float, /, *, population: bool) -> FloatArray:
         """Lower and upper end, at the level that was asked for: there is no other."""
         return np.array(self.interval(population=population))[:, None]
 
-    def to_frame(self) -> Any:
-        """One row as a data frame: ``p``, ``x``, and ends of its cell (``cell_lower``, ...) and of its intervals.
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        return display.draw_quantiles(
+            self.p, self.x, privacy, label=self.looks.label, cells=self.cell, shades=shaded, ax=ax, name=name
+        )
 
-        ``lower`` and ``upper`` are for these records, ``population_lower`` and ``population_upper`` for the population.
-        """
-        return display.to_frame({name: np.array([number]) for name, number in self._numbers().items()})
+    def _columns(self) -> dict[str, FloatArray]:
+        return {name: np.array([number]) for name, number in self._numbers().items()}
+
+    def _arrays(self) -> dict[str, float]:
+        return {**self._numbers(), "level": self.level}
+
+    def _question(self) -> Mapping[str, object]:
+        return self.looks._question()
+
+    @classmethod
+    def _opened(cls, opened: Opened) -> Quantile:
+        looks = Thresholds.from_evidence_json(opened.evidence, opened.privacy)
+        return cls.read(opened.arrays["p"], opened.arrays["level"], looks)
 
     def _numbers(self) -> dict[str, float]:
         ends = {"cell_lower": self.cell[0], "cell_upper": self.cell[1], "lower": self.lower, "upper": self.upper}
@@ -117,27 +139,16 @@ class Quantile(Result):
             ends |= {"population_lower": self.population[0], "population_upper": self.population[1]}
         return {"p": self.p, "x": self.x, **ends}
 
-    def to_json(self) -> str:
-        """The published format (``kind`` is ``quantile``). An infinite end has null in its place."""
-        return display.envelope(
-            "quantile", {**self._numbers(), "level": self.level}, self.privacy, self.looks.evidence_json()
-        )
-
-    @classmethod
-    def from_json(cls, text: str) -> Quantile:
-        """The quantile that `to_json` wrote."""
-        opened = display.opened(text, "quantile")
-        looks = Thresholds.from_evidence_json(opened.evidence, opened.privacy)
-        return cls.read(opened.arrays["p"], opened.arrays["level"], looks)
-
     def _in_short(self) -> tuple[str, ...]:
         return (self.looks.label, f"{self.p:g} quantile {standing(self.x, *self.cell)}")
 
-    def _repr_html_(self) -> str:
+    def _title(self) -> str:
+        return f"Quantile of {self.looks.label}"
+
+    def _summary(self) -> list[tuple[str, str]]:
         ends = (f"{span(*self.interval(population=asked))} {who}" for who, asked in self.scopes.items())
         between = ", ".join(ends)
-        rows = [(f"{self.p:.4g} quantile", standing(self.x, *self.cell)), (f"{100 * self.level:.4g}%", between)]
-        return card_of(f"Quantile of {self.looks.label}", self.plot, rows, self.privacy)
+        return [(f"{self.p:.4g} quantile", standing(self.x, *self.cell)), (f"{100 * self.level:.4g}%", between)]
 
 
 @dataclass(frozen=True, slots=True)

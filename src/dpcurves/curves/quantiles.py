@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from .. import display
 from ..arguments import Refused, several, share
 from ..arrays import FloatArray
-from ..data import Grid, Outside
+from ..data import Grid
 from ..queries import Hint
 from ..release import Release, Setting, Step
 from .cdf import CDF, CdfQuestion, quantile_rows
-from .covering import ends_of, pictured, scopes, shades
-from .question import card_of
-from .result import Result
+from .result import Covered
+from .turns.declared_grid import read_grid, written_grid
 from .turns.one_table import hint_of, hinted, in_words
 from .turns.prefixes import Prefixes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..release import PrivacyStatement
+    from ..display import Opened, Shade
+    from ..release import Evidence, PrivacyStatement
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Quantiles(Result):
+class Quantiles(Covered):
     """Values at or below which given shares of the records lie.
 
     Attributes:
@@ -36,7 +36,12 @@ class Quantiles(Result):
         x: Values, of the same shape, interpolated inside their cells. Where values outside the grid were clamped, a
             quantile among them is the inner edge of the end cell: it lies at or above, or below, that.
         curve: The distribution function that they were read from: it was paid, so it may be used.
+
+    As a data frame: columns ``p``, ``x``, ``cell_lower`` and ``cell_upper``. In JSON a cell without an end has null in
+    its place.
     """
+
+    KIND: ClassVar[str] = "quantiles"
 
     p: FloatArray
     x: FloatArray
@@ -68,50 +73,42 @@ class Quantiles(Result):
         """
         return self.curve.quantile_intervals(self.p, level, population=population)
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        level: float | None = 0.95,
-        population: bool = True,
-        name: str | None = None,
-    ) -> Axes:
-        """Draw the quantiles with intervals for these records and for the `population`; without a `level`, alone."""
-        whom = scopes(self.privacy, population=population)
-        privacy, level = pictured(self.privacy, level, len(self.curve.x), population=population)
-        words = "intervals, all at once," if len(self.p) > 1 else "interval"
-        shaded, label = shades(whom, level, words, ends_of(self.intervals)), self.curve.label
+    @property
+    def turns(self) -> tuple[Evidence, ...]:
+        """What was released, turn by turn."""
+        return self.curve.turns
+
+    def _covers(self) -> str:
+        return "intervals, all at once," if len(self.p) > 1 else "interval"
+
+    def _points(self) -> int:
+        return len(self.curve.x)
+
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
         return display.draw_quantiles(
-            self.p, self.x, privacy, label=label, cells=self.cells, shades=shaded, ax=ax, name=name
+            self.p, self.x, privacy, label=self.curve.label, cells=self.cells, shades=shaded, ax=ax, name=name
         )
 
-    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
-        """Columns ``p``, ``x``, ``cell_lower`` and ``cell_upper``; with a `level`, also ``lower`` and ``upper``."""
-        ends = {} if level is None else _columns("", self.intervals(level, population=population))
-        return display.to_frame({"p": self.p, "x": self.x, **_columns("cell_", self.cells), **ends})
+    def _columns(self) -> dict[str, FloatArray]:
+        return {"p": self.p, "x": self.x, **_columns("cell_", self.cells)}
 
-    def to_json(self) -> str:
-        """The published format (``kind`` is ``quantiles``). A cell without an end has null in its place."""
-        grid = self.curve.prefixes.grid
-        question = {"label": self.curve.label, "outside": grid.outside.name, "edges": grid.edges.tolist()}
-        releases = [turn.to_json() for turn in self.curve.prefixes.turns]
-        arrays = {"p": self.p, "x": self.x, **_columns("cell_", self.cells)}
-        return display.envelope("quantiles", arrays, self.privacy, {"question": question, "releases": releases})
+    def _question(self) -> dict[str, object]:
+        return {"label": self.curve.label, **written_grid(self.curve.prefixes.grid)}
 
     @classmethod
-    def from_json(cls, text: str) -> Quantiles:
-        """The quantiles that `to_json` wrote."""
-        opened = display.opened(text, "quantiles")
+    def _opened(cls, opened: Opened) -> Quantiles:
         question = opened.evidence["question"]
-        grid = Grid.from_edges(question["edges"], outside=Outside[question["outside"]])
-        prefixes = Prefixes.from_json(opened.evidence["releases"], grid)
+        prefixes = Prefixes.from_json(opened.evidence["releases"], read_grid(question))
         return cls.read(np.array(opened.arrays["p"]), CDF.along(prefixes, question["label"], opened.privacy))
 
     def _in_short(self) -> tuple[str, ...]:
         return (self.curve.label, f"{len(self.p)} quantiles")
 
-    def _repr_html_(self) -> str:
-        return card_of(f"Quantiles of {self.curve.label}", self.plot, quantile_rows(self.curve, self.p), self.privacy)
+    def _title(self) -> str:
+        return f"Quantiles of {self.curve.label}"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return quantile_rows(self.curve, self.p)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -23,11 +23,13 @@ from ..queries import CoverageQuery
 from ..queries.query import FINEST_SHARE, LARGEST_LEAST
 from ..release import Evidence, PrivacyStatement, Release, Setting, Step
 from .bounds import bound_query, bounded
-from .question import card_of, statement_of
-from .result import Result
+from .question import statement_of
+from .result import Released
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from ..display import Opened, Shade
 
 LEAST, USUAL, MOST = Fraction(1, 20), Fraction(1, 10), Fraction(1, 5)
 """Parts of the budget that each bound may get; the usual one where the number of records is private."""
@@ -44,7 +46,7 @@ FINEST = 256
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ResidualPlot(Result):
+class ResidualPlot(Released):
     """Predictions and residuals within private bounds, in cells of a plane.
 
     Attributes:
@@ -58,7 +60,11 @@ class ResidualPlot(Result):
         labels: What the axes show.
         privacy: What stands on every picture.
         evidence: What was released, turn by turn.
+
+    As a data frame: columns ``predicted`` and ``residual`` of the synthetic points.
     """
+
+    KIND: ClassVar[str] = "residual-plot"
 
     x_edges: FloatArray
     y_edges: FloatArray
@@ -140,12 +146,6 @@ class ResidualPlot(Result):
             raise Refused("size", f"a number of points is needed, got {size}")
         return scattered(self.density, (self.x_edges, self.y_edges), size, generator)
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
-        """Draw the synthetic scatter."""
-        return display.draw_residual_points(
-            self.points, self.window, self.labels, self.privacy, unseen=self.unseen, ax=ax, name=name
-        )
-
     def plot_density(self, ax: Axes | None = None) -> Axes:
         """Draw the density as a heat map."""
         edges = self.x_edges, self.y_edges
@@ -153,27 +153,29 @@ class ResidualPlot(Result):
             self.density, edges, self.labels, self.privacy, window=self.window, unseen=self.unseen, ax=ax
         )
 
-    def to_frame(self) -> Any:
-        """Columns ``predicted`` and ``residual`` of the synthetic points as a data frame."""
-        return display.to_frame({"predicted": self.points[:, 0], "residual": self.points[:, 1]})
+    @property
+    def turns(self) -> tuple[Evidence, ...]:
+        """What was released, turn by turn."""
+        return self.evidence
 
-    def to_json(self) -> str:
-        """The published format (``kind`` is ``residual-plot``)."""
-        arrays = {
-            "x_edges": self.x_edges, "y_edges": self.y_edges, "density": self.density, "points": self.points,
-            "outside": self.outside,
-        }  # fmt: skip
-        evidence = {"question": {"labels": list(self.labels)}, "releases": [turn.to_json() for turn in self.evidence]}
-        return display.envelope("residual-plot", arrays, self.privacy, evidence)
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        """Draw the synthetic scatter."""
+        return display.draw_residual_points(
+            self.points, self.window, self.labels, privacy, unseen=self.unseen, ax=ax, name=name
+        )
+
+    def _columns(self) -> dict[str, FloatArray]:
+        return {"predicted": self.points[:, 0], "residual": self.points[:, 1]}
+
+    def _arrays(self) -> dict[str, object]:
+        edges = {"x_edges": self.x_edges, "y_edges": self.y_edges}
+        return {**edges, "density": self.density, "points": self.points, "outside": self.outside}
+
+    def _question(self) -> dict[str, object]:
+        return {"labels": list(self.labels)}
 
     @classmethod
-    def from_json(cls, text: str) -> ResidualPlot:
-        """What `to_json` wrote.
-
-        Raises:
-            ValueError: the text is no residual plot, or its parts do not fit together.
-        """
-        opened = display.opened(text, "residual-plot")
+    def _opened(cls, opened: Opened) -> ResidualPlot:
         x_edges, y_edges = (np.asarray(opened.arrays[name], dtype=np.float64) for name in ("x_edges", "y_edges"))
         density = _table(opened.arrays["density"], len(y_edges) - 1)
         points = _table(opened.arrays["points"], 2)
@@ -181,27 +183,21 @@ class ResidualPlot(Result):
             raise Refused("curve", "x_edges, y_edges, density do not fit together in length")
         across, upwards = opened.evidence["question"]["labels"]
         evidence = tuple(Evidence.from_json(turn) for turn in opened.evidence["releases"])
-        return cls(
-            x_edges,
-            y_edges,
-            density,
-            points,
-            float(opened.arrays["outside"]),
-            (across, upwards),
-            opened.privacy,
-            evidence,
-        )
+        outside, labels = float(opened.arrays["outside"]), (across, upwards)
+        return cls(x_edges, y_edges, density, points, outside, labels, opened.privacy, evidence)
 
     def _in_short(self) -> tuple[str, ...]:
         return (f"{len(self.points)} synthetic points",)
 
-    def _repr_html_(self) -> str:
-        rows = [
+    def _title(self) -> str:
+        return "Residual plot"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [
             ("synthetic points", display.numeral(len(self.points))),
             ("records beyond the bounds", f"about {self.outside:.1%}"),
             ("records not shown", f"about {self.unseen:.1%}"),
         ]
-        return card_of("Residual plot", self.plot, rows, self.privacy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,20 @@
-"""What all results have in common."""
+"""What all results have in common: one line, notes, a card, a picture, a data frame and JSON."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from .. import display
+from .covering import pictured, scopes, shades
 
 if TYPE_CHECKING:
-    from ..release import PrivacyStatement
+    from matplotlib.axes import Axes
+
+    from ..arrays import FloatArray
+    from ..display import Opened, Shade
+    from ..release import Evidence, PrivacyStatement
 
 
 class Result:
@@ -28,3 +37,150 @@ class Result:
     def _in_short(self) -> tuple[str, ...]:
         """What the one line says before loss and adjacency: the column, and how many cells, points or records."""
         return ()
+
+
+class Released(Result, ABC):
+    """A result that says what it is made of, in the methods below; all that people call is made from these.
+
+    Attributes:
+        KIND: The name of its form in the published schema: a file in ``display/kinds``.
+        SIZE: Of the picture on its card, in inches.
+    """
+
+    KIND: ClassVar[str]
+    SIZE: ClassVar[tuple[float, float]] = display.LANDSCAPE
+
+    if TYPE_CHECKING:
+
+        @property
+        def evidence(self) -> Any: ...
+
+    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
+        """Draw the result. Spends nothing, however often it is called.
+
+        Args:
+            ax: Where; None: on a new figure.
+            name: What the legend calls it.
+        """
+        return self._drawn(self.privacy, (), ax, name)
+
+    def to_frame(self) -> Any:
+        """The numbers as a data frame: pandas, or what is installed in its place."""
+        return display.to_frame(dict(self._columns()))
+
+    def to_json(self) -> str:
+        """The published format, with the releases: what is read from it again has its intervals, too."""
+        return display.envelope(self.KIND, self._arrays(), self.privacy, self.evidence_json())
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """What `to_json` wrote.
+
+        Raises:
+            ValueError: the text is of another kind, or is damaged.
+        """
+        return cls._opened(display.opened(text, cls.KIND))
+
+    def evidence_json(self) -> dict[str, Any]:
+        """The question and what was released for it, as plain objects."""
+        return {"question": dict(self._question()), "releases": [turn.to_json() for turn in self.turns]}
+
+    @property
+    def turns(self) -> Sequence[Evidence]:
+        """What was released, turn by turn."""
+        return (self.evidence,)
+
+    def _repr_html_(self) -> str:
+        axes = self.plot(ax=display.headless_axes(self.SIZE))
+        return display.card(self._title(), display.svg_text(axes), self._summary(), self.privacy)
+
+    @abstractmethod
+    def _title(self) -> str:
+        """What stands above the card."""
+
+    @abstractmethod
+    def _summary(self) -> Sequence[tuple[str, str]]:
+        """The rows of the card."""
+
+    @abstractmethod
+    def _columns(self) -> Mapping[str, Any]:
+        """The columns of the data frame."""
+
+    def _arrays(self) -> Mapping[str, object]:
+        """The numbers of its form in JSON: the columns, unless said otherwise."""
+        return self._columns()
+
+    @abstractmethod
+    def _question(self) -> Mapping[str, object]:
+        """The public facts that it is read with."""
+
+    @classmethod
+    @abstractmethod
+    def _opened(cls, opened: Opened) -> Self:
+        """Read it again from what was released."""
+
+    @abstractmethod
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        """Draw its picture, with this statement below it."""
+
+
+class Covered(Released):
+    """A result with a band or with intervals, for these records and for the population that they were drawn from."""
+
+    @property
+    def scopes(self) -> Mapping[str, bool]:
+        """Whom the intervals speak of; of the population only where each unit is one record."""
+        return scopes(self.privacy)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        level: float | None = 0.95,
+        population: bool = True,
+        name: str | None = None,
+    ) -> Axes:
+        """Draw the result with its band or intervals. Spends nothing, however often it is called.
+
+        Where a unit has several records nothing is said of the population, and a line below the picture says so.
+
+        Args:
+            ax: Where; None: on a new figure.
+            level: The chance that a band or an interval covers; None: none is drawn.
+            population: Whether those for the population are drawn beside those for these records.
+            name: What the legend calls it.
+
+        Raises:
+            ValueError: `level` is no chance.
+        """
+        whom = {who: asked for who, asked in self.scopes.items() if population or not asked}
+        privacy, level = pictured(self.privacy, level, self._points(), population=population)
+        return self._drawn(privacy, shades(whom, level, self._covers(), self._ends), ax, name)
+
+    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
+        """The numbers as a data frame; with a `level`, also ``lower`` and ``upper`` ends.
+
+        The ends are for these records, or for the `population`.
+        """
+        ends = () if level is None else self._ends(level, population=population)
+        return display.to_frame({**self._columns(), **dict(zip(self._named_ends(), ends, strict=False))})
+
+    def _covers(self) -> str:
+        """What the band or the intervals are called in legends."""
+        return "intervals, all at once,"
+
+    def _named_ends(self) -> tuple[str, str]:
+        """The columns of the ends."""
+        return "lower", "upper"
+
+    def _points(self) -> int:
+        """How many points or edges are shaded, about: as many as the longest column has."""
+        return max(len(column) for column in self._columns().values())
+
+    def _ends(self, level: float, /, *, population: bool) -> Any:
+        """Lower and upper ends at this level: of the intervals, unless said otherwise."""
+        return self.intervals(level, population=population).T
+
+    if TYPE_CHECKING:
+
+        def intervals(self, level: float, *, population: bool = False) -> FloatArray: ...

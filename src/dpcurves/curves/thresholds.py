@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +18,19 @@ from ..display import numeral
 from ..postprocess import Weighed, mean_counts, non_decreasing, tail_bound
 from ..queries import PrefixQuery
 from ..release import ALL, Evidence, PrivacyStatement, Release, Setting, Step
-from .covering import ends_of, pictured, scopes, shades
-from .question import card_of, require_independent, statement_of
-from .result import Result
+from .question import require_independent, statement_of
+from .result import Covered
 from .turns.declared_grid import grid_from_json, grid_to_json
 from .turns.one_table import axis_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ..display import Opened, Shade
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Thresholds(Result):
+class Thresholds(Covered):
     """Counts of records below edges, among records that have a value.
 
     Attributes:
@@ -41,7 +42,11 @@ class Thresholds(Result):
         privacy: What stands on every picture.
         evidence: What was released.
         grid: The cells whose edges these are.
+
+    As a data frame: columns ``x``, ``count`` and ``error``.
     """
+
+    KIND: ClassVar[str] = "thresholds"
 
     x: FloatArray
     count: NDArray[np.int64]
@@ -109,39 +114,20 @@ class Thresholds(Result):
         reach = np.where(self.error > 0, margin, 0.0)
         return np.maximum(np.stack([self.count - reach, self.count + reach], axis=1), 0.0)
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        level: float | None = 0.95,
-        population: bool = True,
-        name: str | None = None,
-    ) -> Axes:
-        """Draw counts as points with intervals for these records and for the `population`; without a `level`, alone."""
-        whom = scopes(self.privacy, population=population)
-        privacy, level = pictured(self.privacy, level, len(self.x), population=population)
-        bars = shades(whom, level, "intervals, all at once,", ends_of(self.intervals))
-        return display.draw_counts(self.x, self.count, privacy, label=self.label, shades=bars, ax=ax, name=name)
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        return display.draw_counts(self.x, self.count, privacy, label=self.label, shades=shaded, ax=ax, name=name)
 
-    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
-        """Columns ``x``, ``count`` and ``error`` as a data frame; with a `level`, also ``lower`` and ``upper``."""
-        ends = () if level is None else self.intervals(level, population=population).T
-        columns = {"x": self.x, "count": self.count, "error": self.error}
-        return display.to_frame({**columns, **dict(zip(("lower", "upper"), ends, strict=False))})
+    def _columns(self) -> dict[str, Any]:
+        return {**self._arrays(), "error": self.error}
 
-    def to_json(self) -> str:
-        """The published format (``kind`` is ``thresholds``)."""
-        return display.envelope("thresholds", {"x": self.x, "count": self.count}, self.privacy, self.evidence_json())
+    def _arrays(self) -> dict[str, Any]:
+        return {"x": self.x, "count": self.count}
 
-    def evidence_json(self) -> dict[str, Any]:
-        """The question and what was released for it, as plain objects."""
-        question = {"label": self.label, "grid": grid_to_json(self.grid)}
-        return {"question": question, "releases": [self.evidence.to_json()]}
+    def _question(self) -> dict[str, object]:
+        return {"label": self.label, "grid": grid_to_json(self.grid)}
 
     @classmethod
-    def from_json(cls, text: str) -> Thresholds:
-        """The counts that `to_json` wrote."""
-        opened = display.opened(text, "thresholds")
+    def _opened(cls, opened: Opened) -> Thresholds:
         return cls.from_evidence_json(opened.evidence, opened.privacy)
 
     @classmethod
@@ -157,10 +143,12 @@ class Thresholds(Result):
     def _in_short(self) -> tuple[str, ...]:
         return (self.label, f"{len(self.x)} thresholds")
 
-    def _repr_html_(self) -> str:
+    def _title(self) -> str:
+        return f"Counts of {self.label}"
+
+    def _summary(self) -> list[tuple[str, str]]:
         noise = f"{numeral(self.error.max(initial=0.0))} records"
-        rows = [("thresholds", numeral(len(self.x))), ("standard error of the noise of a count", noise)]
-        return card_of(f"Counts of {self.label}", self.plot, rows, self.privacy)
+        return [("thresholds", numeral(len(self.x))), ("standard error of the noise of a count", noise)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,3 +31,13 @@ def grid_from_json(stored: Mapping[str, Any]) -> Grid:
         return grid.with_outside(outside)
     except (KeyError, TypeError):
         raise Refused("grid", "the stored grid is damaged") from None
+
+
+def written_grid(grid: Grid) -> dict[str, object]:
+    """The edges of a grid that is laid out, and what becomes of values outside, among other facts of a question."""
+    return {"outside": grid.outside.name, "edges": grid.edges.tolist()}
+
+
+def read_grid(question: Mapping[str, Any]) -> Grid:
+    """The inverse of `written_grid`."""
+    return Grid.from_edges(question["edges"], outside=Outside[question["outside"]])
