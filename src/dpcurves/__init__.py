@@ -6,82 +6,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .curves import (
-        CDF,
-        ROC,
-        BinnedResiduals,
-        BinnedResidualsQuestion,
-        Bins,
-        BisectionCdfQuestion,
-        Bounds,
-        BoundsQuestion,
-        ByCategory,
-        Calibration,
-        CalibrationQuestion,
-        CdfQuestion,
-        CurveWarning,
-        Cuts,
-        CutsCdfQuestion,
-        Histogram,
-        HistogramQuestion,
-        HosmerLemeshow,
-        HosmerLemeshowQuestion,
-        PartitionCdfQuestion,
-        PlaneBounds,
-        PlaneBoundsQuestion,
-        Quantile,
-        QuantileQuestion,
-        Quantiles,
-        QuantilesQuestion,
-        ResidualPlot,
-        ResidualPlotQuestion,
-        RocQuestion,
-        SmoothAuc,
-        SmoothAucQuestion,
-        Thresholds,
-        ThresholdsQuestion,
-        energy_distance,
-        ks_distance,
-        wasserstein_distance,
-    )
-    from .data import Categories, Grid, Outside
-    from .ledger import Account, BudgetExceeded, Ledger
-    from .noise.randomness import Randomness
-    from .privacy import DISJOINT_RECORDS, EACH_RECORD, PRIVATE_MODEL, PUBLIC_MODEL, Neighbours, PrivacyLoss, Unit
-    from .queries import Hint
-    from .release import UnsupportedQuery
-    from .session import Session, rehearse
-    from .shortcuts import (
-        binned_residuals,
-        bounds,
-        calibration_curve,
-        cdf,
-        histogram,
-        hosmer_lemeshow,
-        quantiles,
-        residual_plot,
-        roc_curve,
-    )
+    from .curves import *  # noqa: F403
+    from .data import Categories as Categories
+    from .data import Grid as Grid
+    from .data import Outside as Outside
+    from .ledger import Account as Account
+    from .ledger import BudgetExceeded as BudgetExceeded
+    from .ledger import Ledger as Ledger
+    from .noise.randomness import Randomness as Randomness
+    from .privacy import DISJOINT_RECORDS as DISJOINT_RECORDS
+    from .privacy import EACH_RECORD as EACH_RECORD
+    from .privacy import PRIVATE_MODEL as PRIVATE_MODEL
+    from .privacy import PUBLIC_MODEL as PUBLIC_MODEL
+    from .privacy import Neighbours as Neighbours
+    from .privacy import PrivacyLoss as PrivacyLoss
+    from .privacy import Unit as Unit
+    from .queries import Hint as Hint
+    from .release import UnsupportedQuery as UnsupportedQuery
+    from .session import Session as Session
+    from .session import rehearse as rehearse
+    from .shortcuts import *  # noqa: F403
 
     ADD_REMOVE = Neighbours.ADD_REMOVE
     REPLACE_ONE = Neighbours.REPLACE_ONE
 
 _ROOMS = {
-    "curves": (
-        "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds",
-        "BoundsQuestion", "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "CurveWarning", "Cuts",
-        "CutsCdfQuestion", "Histogram", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion",
-        "PartitionCdfQuestion", "PlaneBounds", "PlaneBoundsQuestion", "Quantile", "QuantileQuestion", "Quantiles",
-        "QuantilesQuestion", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "SmoothAuc", "SmoothAucQuestion",
-        "Thresholds", "ThresholdsQuestion", "energy_distance", "ks_distance", "wasserstein_distance",
-    ),
     "data": ("Categories", "Grid", "Outside"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),
     "noise.randomness": ("Randomness",),
-    "shortcuts": (
-        "binned_residuals", "bounds", "calibration_curve", "cdf", "histogram", "hosmer_lemeshow", "quantiles",
-        "residual_plot", "roc_curve",
-    ),
     "privacy": (
         "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "Neighbours", "PrivacyLoss", "Unit",
     ),
@@ -89,21 +41,10 @@ _ROOMS = {
     "release": ("UnsupportedQuery",),
     "session": ("Session", "rehearse"),
 }  # fmt: skip
+_WHOLE = ("curves", "shortcuts")
+"""Rooms of which all public names are found here."""
 _PLACES = {name: room for room, names in _ROOMS.items() for name in names}
 _ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")
-
-__all__ = [
-    "ADD_REMOVE", "CDF", "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "REPLACE_ONE", "ROC",
-    "Account", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds",
-    "BoundsQuestion", "BudgetExceeded", "ByCategory", "Calibration", "CalibrationQuestion", "Categories",
-    "CdfQuestion", "CurveWarning", "Cuts", "CutsCdfQuestion", "Grid", "Hint", "Histogram", "HistogramQuestion",
-    "HosmerLemeshow", "HosmerLemeshowQuestion", "Ledger", "Neighbours", "Outside", "PartitionCdfQuestion",
-    "PlaneBounds", "PlaneBoundsQuestion", "PrivacyLoss", "Quantile", "QuantileQuestion", "Quantiles",
-    "QuantilesQuestion", "Randomness", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "Session",
-    "SmoothAuc", "SmoothAucQuestion", "Thresholds", "ThresholdsQuestion", "Unit", "UnsupportedQuery",
-    "binned_residuals", "bounds", "calibration_curve", "cdf", "energy_distance", "histogram", "hosmer_lemeshow",
-    "ks_distance", "quantiles", "rehearse", "residual_plot", "roc_curve", "wasserstein_distance",
-]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -112,8 +53,20 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(".privacy", __name__).Neighbours, name)
     if name in _PLACES:
         return getattr(import_module(f".{_PLACES[name]}", __name__), name)
+    if name == "__all__":
+        return _names()
+    for room in _WHOLE if not name.startswith("_") else ():
+        module = import_module(f".{room}", __name__)
+        if name in module.__all__:
+            return getattr(module, name)
     raise AttributeError(f"module 'dpcurves' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return _names()
+
+
+def _names() -> list[str]:
+    """All public names."""
+    whole = (name for room in _WHOLE for name in import_module(f".{room}", __name__).__all__)
+    return sorted([*_ADJACENCIES, *_PLACES, *whole])

@@ -43,6 +43,11 @@ from .privacy import Model, Neighbours, PrivacyLoss
 from .queries import Hint
 from .session import Session
 
+__all__ = [
+    "binned_residuals", "bounds", "calibration_curve", "cdf", "histogram", "hosmer_lemeshow", "quantiles",
+    "residual_plot", "roc_curve",
+]  # fmt: skip
+
 Curve = TypeVar("Curve")
 Values: TypeAlias = Any
 """Values of one dimension: a list, a NumPy or Arrow array, or a series of pandas or Polars."""
