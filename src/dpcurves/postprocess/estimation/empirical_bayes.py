@@ -213,10 +213,8 @@ def reestimate(known: Measurements, total: float, before: Splits) -> Splits:
 
 
 def _descended(layout: Layout, ascent: Ascent, total: float) -> Splits:
-    from scipy.special import expit, logit
-
     uneven, evidence = _uneven(layout, ascent, total)
-    even = float(expit(evidence + logit(EVEN)))
+    even = float(np.exp(-np.logaddexp(0.0, np.log(1 / EVEN - 1) - evidence)))
     if even < NEGLIGIBLE:
         return Splits(layout, uneven.counts, uneven.variance, even)
     return _averaged(layout, uneven, _even(layout, ascent, total), even)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import FloatArray
+from .normal_tail import normal_tail
 
 ROUGHNESS = np.array([0.0, *(4.0**-k for k in range(6, 0, -1))])
 """Variances of smooth splits, beyond the binomial one, in squared counts of the parent."""
@@ -186,13 +187,10 @@ def _one_sided(splits: NoisySplits, variance: FloatArray, log_chance: FloatArray
 
 def _half_normal(left: FloatArray, noise: FloatArray, prior: FloatArray, odds: FloatArray) -> Moments:
     """Moments of a leftover that is the size of a Gaussian deviation of variance `prior`."""
-    from scipy.special import erfcx, log_ndtr
-
     spread = prior + noise
     mean, scale = left * (prior / spread), np.sqrt(prior / spread * noise)
-    at = mean / scale
-    hazard = np.sqrt(2 / np.pi) / erfcx(-at / np.sqrt(2))
-    log_likelihood = odds + log(2) + log_ndtr(at) - (left**2 / spread + np.log(spread)) / 2
+    log_chance, hazard = normal_tail(mean / scale)
+    log_likelihood = odds + log(2) + log_chance - (left**2 / spread + np.log(spread)) / 2
     expected = np.maximum(mean + scale * hazard, 0)
     return log_likelihood, expected, np.maximum(scale**2 + mean * expected, expected**2)
 
