@@ -11,7 +11,7 @@ from dpcurves.postprocess.estimation.normal_tail import normal_tail
 FAR = 10.0 ** np.linspace(-12, 12, 20_001)
 POINTS = np.concatenate([-FAR, [-0.0, 0.0], np.linspace(-50, 50, 20_001), FAR])
 ROUNDING = 1e-14 + 4e-16 * np.maximum(POINTS, 0) ** 2
-"""A square is off by its last digit: far on the other side, what is left is off by as many more times as it is large."""
+"""A square is off by its last digit: far out, what is left is off by so many times more as the square is large."""
 
 
 def assert_close(found: NDArray[np.float64], expected: NDArray[np.float64]) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
@@ -18,9 +17,10 @@ from .column import NUMBER_IN_TEXT, Column, Kind, wide_numbers
 from .hiding import hidden
 from .python_values import array_of, texts
 
-TEXTS = (nw.String, nw.Categorical, nw.Enum)
+if TYPE_CHECKING:
+    import narwhals as nw  # a fifth of a second that files and arrays need not wait for
+
 UNREAD = "a column cannot be read (what it says is not shown: it may quote a record)"
-WIDE = (nw.Int128, nw.UInt128)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -86,10 +86,12 @@ def held_arrow(name: str, array: pa.ChunkedArray | pa.Array) -> Held:
 
 def held_series(name: str, series: nw.Series[Any]) -> Held:
     """One column of a data frame. What pandas holds as objects is text, whatever the objects are."""
+    import narwhals as nw
+
     dtype, by_pandas = series.dtype, series.implementation.is_pandas_like()
-    if isinstance(dtype, WIDE):
+    if isinstance(dtype, nw.Int128 | nw.UInt128):
         return Held(wide_numbers(name), pa.large_binary(), lambda: texts(series.to_list()))
-    if isinstance(dtype, nw.Object) or (by_pandas and isinstance(dtype, TEXTS)):
+    if isinstance(dtype, nw.Object) or (by_pandas and isinstance(dtype, nw.String | nw.Categorical | nw.Enum)):
         return _held_texts(name, Kind.TEXT, series.to_list)
     if by_pandas and isinstance(dtype, nw.Unknown):
         return _held_texts(name, Kind.OTHER, series.to_list)
@@ -104,6 +106,8 @@ def _held_values(name: str, values: Any) -> Held:
         return held_arrow(name, values)
     if isinstance(values, np.ndarray):
         return _held_numpy(name, values)
+    import narwhals as nw
+
     series = nw.from_native(values, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         return held_series(name, series)

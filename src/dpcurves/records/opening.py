@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import narwhals as nw
 import pyarrow as pa
 
 from ..arguments import Refused, WrongKind, shown
@@ -71,6 +70,8 @@ def _source(data: Any, delimiter: str) -> Source:
 def _frame(data: Any) -> Source | None:
     if isinstance(data, pa.Table):
         return source_of_table(data)
+    import narwhals as nw
+
     if nw.dependencies.is_into_series(data):
         return None
     if hasattr(data, "set_axis") and not all(isinstance(name, str) for name in data.columns):
