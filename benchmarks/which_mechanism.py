@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from dpcurves.curves import CdfQuestion, CutsCdfQuestion, PartitionCdfQuestion
+from dpcurves.curves import CdfQuestion, GrownPartition, QuantileCuts
 from dpcurves.data import Grid
 from dpcurves.mechanisms import Flat, Linear, SquareRoot, Tree
 from dpcurves.noise import Randomness, discrete_laplace
@@ -61,11 +61,11 @@ def hinted(hint: str, job: Job) -> FloatArray:
 
 
 def cuts(job: Job) -> FloatArray:
-    return answer(CutsCdfQuestion(COLUMN, job.sample.grid, PIECES), job.sample, job.loss, job.seed).y
+    return answer(CdfQuestion(COLUMN, job.sample.grid, method=QuantileCuts(PIECES)), job.sample, job.loss, job.seed).y
 
 
 def partition(job: Job) -> FloatArray:
-    return answer(PartitionCdfQuestion(COLUMN, job.sample.grid), job.sample, job.loss, job.seed).y
+    return answer(CdfQuestion(COLUMN, job.sample.grid, method=GrownPartition()), job.sample, job.loss, job.seed).y
 
 
 def path(read: Callable[..., FloatArray], job: Job) -> FloatArray:

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpcurves.curves import CDF, BisectionCdfQuestion, CutsCdfQuestion
+from dpcurves.curves import CDF, Bisection, CdfQuestion, QuantileCuts
 from dpcurves.mechanisms import Flat
 from dpcurves.noise import discrete_gaussian, discrete_laplace
 from dpcurves.noise.randomness import Randomness
@@ -88,7 +88,7 @@ def bisection(rounds: int) -> Callable[[Job], FloatArray]:
     """Halved and counted, then counted again."""
 
     def release(job: Job) -> FloatArray:
-        question = BisectionCdfQuestion(COLUMN, job.sample.grid, rounds)
+        question = CdfQuestion(COLUMN, job.sample.grid, method=Bisection(rounds))
         curve: CDF = answer(question, job.sample, job.loss, job.seed)
         return curve.y
 
@@ -99,7 +99,9 @@ def between_quantiles(pieces: int) -> Callable[[Job], FloatArray]:
     """Cut by the exponential mechanism, then counted."""
 
     def release(job: Job) -> FloatArray:
-        curve: CDF = answer(CutsCdfQuestion(COLUMN, job.sample.grid, pieces), job.sample, job.loss, job.seed)
+        curve: CDF = answer(
+            CdfQuestion(COLUMN, job.sample.grid, method=QuantileCuts(pieces)), job.sample, job.loss, job.seed
+        )
         return curve.y
 
     return release

@@ -93,7 +93,9 @@ def package_curve(name: str, values: FloatArray, epsilon: float, delta: float, r
     """What dpcurves makes of it, with no size to be chosen."""
     loss = dp.PrivacyLoss.zcdp(Budget(epsilon, delta).rho)
     grid = dp.Grid(*ENDS, cells=CELLS)
-    question = dp.CdfQuestion("x", grid) if name == PACKAGE[0] else dp.PartitionCdfQuestion("x", grid)
+    question = (
+        dp.CdfQuestion("x", grid) if name == PACKAGE[0] else dp.CdfQuestion("x", grid, method=dp.GrownPartition())
+    )
     with dp.Session({"x": values}, budget=loss, adjacency=dp.REPLACE_ONE, randomness=randomness) as session:
         curve: dp.CDF = session.ask(question, loss)
     return curve

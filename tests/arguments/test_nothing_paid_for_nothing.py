@@ -31,14 +31,11 @@ CELLS: dict[str, Any] = {"column": "x", "grid": SLOTS}
 CLASSES: dict[str, Any] = {"label": "y", "score": "x", "grid": SLOTS}
 VALID: dict[str, dict[str, Any]] = {
     "BinnedResidualsQuestion": {**CLASSES, "model": dp.PUBLIC_MODEL, "bins": 2},
-    "BisectionCdfQuestion": {**CELLS, "rounds": 2},
     "BoundsQuestion": {"column": "z", "unit": 1, "coverage": 0.9},
     "CalibrationQuestion": {**CLASSES, "groups": 2},
     "CdfQuestion": CELLS,
-    "CutsCdfQuestion": {**CELLS, "pieces": 2},
     "HistogramQuestion": CELLS,
     "HosmerLemeshowQuestion": {**CLASSES, "groups": 2},
-    "PartitionCdfQuestion": CELLS,
     "PlaneBoundsQuestion": {"across": dp.BoundsQuestion("x", 1, 0.9), "upwards": dp.BoundsQuestion("z", 1, 0.9)},
     "QuantileQuestion": {**CELLS, "p": 0.5},
     "QuantilesQuestion": {**CELLS, "at": (0.5,)},

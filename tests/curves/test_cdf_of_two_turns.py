@@ -10,9 +10,7 @@ import pytest
 from by_hand import answer, both
 from numpy.typing import NDArray
 
-from dpcurves.curves import CDF
-from dpcurves.curves.cdf_by_cuts import CutsCdfQuestion
-from dpcurves.curves.cdf_by_partition import PartitionCdfQuestion
+from dpcurves.curves import CDF, CdfQuestion, GrownPartition, QuantileCuts
 from dpcurves.data import Categories, Grid, Outside
 from dpcurves.privacy import AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.session import Session, rehearse
@@ -20,9 +18,13 @@ from dpcurves.session import Session, rehearse
 GRID = Grid(0, 1, cells=64)
 HUGE = PrivacyLoss.pure(10**9)
 X = np.random.default_rng(5).beta(2, 3, size=2000)
-QUESTIONS = PartitionCdfQuestion("x", GRID), PartitionCdfQuestion("x", GRID, fan=4), CutsCdfQuestion("x", GRID, 20)
+QUESTIONS = (
+    CdfQuestion("x", GRID, method=GrownPartition()),
+    CdfQuestion("x", GRID, method=GrownPartition(fan=4)),
+    CdfQuestion("x", GRID, method=QuantileCuts(20)),
+)
 LOSSES = PrivacyLoss.pure("0.5"), PrivacyLoss.zcdp("0.02")
-Question = PartitionCdfQuestion | CutsCdfQuestion
+Question = CdfQuestion
 
 
 def truth(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -34,14 +36,14 @@ def truth(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np
 @pytest.mark.parametrize("adjacency", both(len(X)))
 def test_at_a_huge_epsilon_a_partition_goes_down_to_cells_and_the_curve_is_exact(adjacency: Adjacency) -> None:
     some = np.concatenate([X, np.full(0 if isinstance(adjacency, ReplaceOne) else 500, np.nan)])
-    curve = answer(PartitionCdfQuestion("x", GRID, fan=3), {"x": some}, HUGE, adjacency, seed=1)
+    curve = answer(CdfQuestion("x", GRID, method=GrownPartition(fan=3)), {"x": some}, HUGE, adjacency, seed=1)
     assert np.abs(curve.y - truth(X, GRID.edges)).max() < 1e-9
     assert curve.count == pytest.approx(len(X))
 
 
 @pytest.mark.parametrize("adjacency", both(len(X)))
 def test_at_a_huge_epsilon_the_curve_is_exact_at_each_cut(adjacency: Adjacency) -> None:
-    curve = answer(CutsCdfQuestion("x", GRID, 7), {"x": X}, HUGE, adjacency, seed=1)
+    curve = answer(CdfQuestion("x", GRID, method=QuantileCuts(7)), {"x": X}, HUGE, adjacency, seed=1)
     exact = truth(X, GRID.edges)
     assert curve.prefixes.measured.sum() == 8
     assert np.abs(curve.y - exact)[curve.prefixes.measured].max() < 1e-9
@@ -51,7 +53,7 @@ def test_at_a_huge_epsilon_the_curve_is_exact_at_each_cut(adjacency: Adjacency) 
 @pytest.mark.parametrize("adjacency", both(len(X)))
 def test_at_a_huge_epsilon_each_category_has_its_own_curve_on_the_partition_of_all(adjacency: Adjacency) -> None:
     group = np.where(X < 0.4, "a", np.where(np.arange(len(X)) % 2 == 0, "b", "c"))
-    question = PartitionCdfQuestion("x", GRID, by=Categories("group", ("a", "b", "none")))
+    question = CdfQuestion("x", GRID, by=Categories("group", ("a", "b", "none")), method=GrownPartition())
     curves = answer(question, {"x": X, "group": group}, HUGE, adjacency, seed=1)
     assert set(curves) == {"a", "b", "none"}
     for category in ("a", "b"):
@@ -66,8 +68,8 @@ def test_at_a_huge_epsilon_each_category_has_its_own_curve_on_the_partition_of_a
 @pytest.mark.parametrize(
     "question",
     [
-        PartitionCdfQuestion("x", Grid(0.2, 0.6, cells=32, outside=Outside.APART)),
-        CutsCdfQuestion("x", Grid(0.2, 0.6, cells=32, outside=Outside.APART), 5),
+        CdfQuestion("x", Grid(0.2, 0.6, cells=32, outside=Outside.APART), method=GrownPartition()),
+        CdfQuestion("x", Grid(0.2, 0.6, cells=32, outside=Outside.APART), method=QuantileCuts(5)),
     ],
 )
 def test_values_outside_are_counted_alone(question: Question) -> None:
@@ -145,7 +147,9 @@ def test_a_partition_finds_a_peak_that_even_cells_would_blur() -> None:
     gaps = [
         np.abs(curve.y - truth(x, grid.edges)).max()
         for curve in (
-            answer(PartitionCdfQuestion("x", grid), {"x": x}, PrivacyLoss.pure(1), both(len(x))[1], seed)
+            answer(
+                CdfQuestion("x", grid, method=GrownPartition()), {"x": x}, PrivacyLoss.pure(1), both(len(x))[1], seed
+            )
             for seed in range(5)
         )
     ]
@@ -154,8 +158,8 @@ def test_a_partition_finds_a_peak_that_even_cells_would_blur() -> None:
 
 def test_what_cannot_be_asked_is_refused() -> None:
     with pytest.raises(ValueError, match="^fan: "):
-        PartitionCdfQuestion("x", GRID, fan=1)
+        CdfQuestion("x", GRID, method=GrownPartition(fan=1))
     with pytest.raises(ValueError, match="^least: "):
-        PartitionCdfQuestion("x", GRID, least=-1)
+        CdfQuestion("x", GRID, method=GrownPartition(least=-1))
     with pytest.raises(ValueError, match="^pieces: "):
-        CutsCdfQuestion("x", GRID, 1)
+        CdfQuestion("x", GRID, method=QuantileCuts(1))

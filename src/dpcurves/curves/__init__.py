@@ -7,12 +7,10 @@ from .bounds_2d import PlaneBounds, PlaneBoundsQuestion
 from .by_category import ByCategory
 from .calibration import Calibration, CalibrationQuestion
 from .cdf import CDF, CdfQuestion
-from .cdf_by_bisection import BisectionCdfQuestion
-from .cdf_by_cuts import CutsCdfQuestion
-from .cdf_by_partition import PartitionCdfQuestion
 from .distances import energy_distance, ks_distance, wasserstein_distance
 from .histogram import Histogram, HistogramQuestion
 from .hosmer_lemeshow import HosmerLemeshow, HosmerLemeshowQuestion
+from .methods import Bisection, GrownPartition, QuantileCuts
 from .notes import CurveWarning
 from .quantile import Quantile, QuantileQuestion
 from .quantiles import Quantiles, QuantilesQuestion
@@ -25,11 +23,44 @@ from .thresholds import Thresholds, ThresholdsQuestion
 from .turns.roc_cuts import Cuts
 
 __all__ = [
-    "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "BisectionCdfQuestion", "Bounds",
-    "BoundsQuestion", "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Continued", "CurveWarning",
-    "Cuts", "CutsCdfQuestion", "Histogram", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion",
-    "PartitionCdfQuestion", "PlaneBounds", "PlaneBoundsQuestion", "Quantile", "QuantileQuestion", "Quantiles",
-    "QuantilesQuestion", "Question", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "RocThresholds",
-    "RocThresholdsQuestion", "SmoothAuc", "SmoothAucQuestion", "Thresholds", "ThresholdsQuestion", "energy_distance",
-    "ks_distance", "wasserstein_distance",
+    "CDF",
+    "ROC",
+    "BinnedResiduals",
+    "BinnedResidualsQuestion",
+    "Bins",
+    "Bisection",
+    "Bounds",
+    "BoundsQuestion",
+    "ByCategory",
+    "Calibration",
+    "CalibrationQuestion",
+    "CdfQuestion",
+    "Continued",
+    "CurveWarning",
+    "Cuts",
+    "GrownPartition",
+    "Histogram",
+    "HistogramQuestion",
+    "HosmerLemeshow",
+    "HosmerLemeshowQuestion",
+    "PlaneBounds",
+    "PlaneBoundsQuestion",
+    "Quantile",
+    "QuantileCuts",
+    "QuantileQuestion",
+    "Quantiles",
+    "QuantilesQuestion",
+    "Question",
+    "ResidualPlot",
+    "ResidualPlotQuestion",
+    "RocQuestion",
+    "RocThresholds",
+    "RocThresholdsQuestion",
+    "SmoothAuc",
+    "SmoothAucQuestion",
+    "Thresholds",
+    "ThresholdsQuestion",
+    "energy_distance",
+    "ks_distance",
+    "wasserstein_distance",
 ]  # fmt: skip

@@ -11,22 +11,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import display
-from ..arguments import chance, share
+from ..arguments import Refused, chance, require_kind, share
 from ..arrays import FloatArray
 from ..data import Axis, Categories, Grid, Outside
 from ..display import RECORDS, span, standing
 from ..postprocess import Band, cell_at, ends_at, inside, inverse_at, population_band, simultaneous_band, value_at
 from ..postprocess.shape.interpolate import numbers
-from ..queries import Hint, Read
+from ..queries import Hint
 from ..release import Evidence, PrivacyStatement, Release, Setting, Step
 from .bins import Bins
 from .covering import scopes
 from .end_notes import notes_on_ends
+from .methods import Bisection, Default, GrownPartition, Method, QuantileCuts
 from .notes import warn_of
 from .question import require_independent, statement_of
 from .result import Covered
-from .turns.adaptive_refinement import is_worth_looking, refining
-from .turns.one_table import axis_label, counted, hint_of, hinted, in_words
+from .turns.one_table import axis_label, hint_of, hinted, in_rows, in_words, require_categories
 from .turns.prefixes import Prefixes
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from ..display import Opened, Shade
 
+METHODS = (GrownPartition, QuantileCuts, Bisection)
 LEVEL = 0.95
 """The level of intervals on cards."""
 
@@ -219,7 +220,7 @@ class CDF(Covered):
 
 @dataclass(frozen=True, slots=True)
 class CdfQuestion:
-    """What share of the records lies below each edge of `grid`? Three turns, or one.
+    """What share of the records lies below each edge of `grid`? Three turns, or one, unless a method is named.
 
     Where it pays, the question looks, refines, and refines once more: it counts a few intervals, then those that the
     answers make worth counting, with 15, 15 and 70 percent of the loss, and reads one curve from all answers. It asks
@@ -234,9 +235,12 @@ class CdfQuestion:
         hint: What is known in public about how the records lie: `SPREAD` over a good part of the grid, so that cells
             may be counted together; `PEAKED` in a small part, so that it has to be looked for; `ATOMS`: single cells
             hold much, so that each has to be counted. None: nothing. It must not come from the data.
+        method: How to count: `GrownPartition`, `QuantileCuts` or `Bisection`, which choose intervals in private. None:
+            as is said above.
 
     Raises:
-        ValueError: the hint is none of these.
+        ValueError: the hint is none of these, or stands beside a method.
+        TypeError: `method` is none.
     """
 
     column: str
@@ -244,21 +248,27 @@ class CdfQuestion:
     by: Categories | None = None
     measured_in: str = ""
     hint: Hint | None = None
+    method: Method | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hint", hint_of(self.hint))
+        if self.method is not None:
+            require_kind("method", self.method, METHODS, "one, as GrownPartition(),")
+            if self.hint is not None:
+                raise Refused("hint", "it chooses a method, and one was named")
 
     def steps(self, setting: Setting) -> Generator[Step, Release, Any]:
         """Counts of three partitions, or one table of counts, read along the grid."""
+        require_categories(self.by)
         label, axis = axis_label(self.column, self.measured_in), Axis(self.column, self.grid)
-        if self.by is not None or not is_worth_looking(axis, self.hint, setting):
-            return (yield from counted(axis, self.by, Read.PREFIXES, label, CDF.read, hint=self.hint))
-        releases = yield from refining(axis)
-        *earlier, last = (Evidence.of(release) for release in releases)
-        return CDF.along(Prefixes(last, self.grid, tuple(earlier)), label, statement_of(releases))
+        method = Default(self.hint) if self.method is None else self.method
+        releases, (*earlier, last) = yield from method.turns(axis, self.by, setting)
+        privacy = statement_of(releases)
+        return in_rows(self.by, last, lambda row: CDF.along(Prefixes(row, self.grid, tuple(earlier)), label, privacy))
 
     def __str__(self) -> str:
-        return in_words("distribution function", self.column, self.by) + hinted(self.hint)
+        way = "" if self.method is None else f" {self.method}"
+        return in_words(f"distribution function{way}", self.column, self.by) + hinted(self.hint)
 
 
 def quantile_rows(curve: CDF, p: FloatArray) -> list[tuple[str, str]]:

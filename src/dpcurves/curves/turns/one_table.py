@@ -22,22 +22,34 @@ def counted(
     read: Read,
     label: str,
     make: Callable[[Evidence, Grid, str, PrivacyStatement], Curve],
-    *,
-    hint: Hint | None = None,
 ) -> Generator[Step, Release, Any]:
     """Ask for one table. `make` reads the curve from it; with `by`, one from each row, as `ByCategory`.
 
     Raises:
         TypeError: `by` is no `Categories`.
     """
+    require_categories(by)
+    release = yield Step(CountQuery((axis,) if by is None else (by, axis), read), share=ALL)
+    privacy = statement_of([release])
+    return in_rows(by, Evidence.of(release), lambda row: make(row, axis.grid, label, privacy))
+
+
+def require_categories(by: object) -> None:
+    """Refuse what are no categories.
+
+    Raises:
+        TypeError: `by` is neither `Categories` nor None.
+    """
     if by is not None:
         require_kind("by", by, Categories, CATEGORIES)
-    release = yield Step(CountQuery((axis,) if by is None else (by, axis), read, hint), share=ALL)
-    evidence, privacy = Evidence.of(release), statement_of([release])
+
+
+def in_rows(by: Categories | None, evidence: Evidence, make: Callable[[Evidence], Curve]) -> Any:
+    """Read one curve; with `by`, one from each row, as `ByCategory`."""
     if by is None:
-        return make(evidence, axis.grid, label, privacy)
+        return make(evidence)
     rows = zip(by.values, rows_of(evidence), strict=True)
-    return ByCategory(by.column, {category: make(row, axis.grid, label, privacy) for category, row in rows})
+    return ByCategory(by.column, {category: make(row) for category, row in rows})
 
 
 def axis_label(column: str, measured_in: str) -> str:

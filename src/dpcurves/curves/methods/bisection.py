@@ -1,4 +1,4 @@
-"""The distribution function on intervals that are halved one by one, each time the fullest. Many turns."""
+"""Counts of intervals that are halved one by one, each time the fullest. Many turns."""
 
 from __future__ import annotations
 
@@ -9,35 +9,31 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..arguments import Refused, make_whole
-from ..arrays import FloatArray
-from ..data import Axis, Grid, Outside
-from ..laws import IntervalSums, Level, least_squares
-from ..queries import PartitionQuery
-from ..release import ALL, Evidence, Release, Setting, Step
-from .cdf import CDF
-from .leaf_counts import counted_between
-from .turns.one_table import axis_label, in_words
+from ...arguments import Refused, make_whole
+from ...arrays import FloatArray
+from ...data import Axis, Categories, Outside
+from ...laws import IntervalSums, Level, least_squares
+from ...queries import PartitionQuery
+from ...release import ALL, Evidence, Release, Setting, Step
+from .last_turn import counted_between
+from .method import Counted
 
 LOOKS_SHARE = Fraction(1, 4)
 MOST_ROUNDS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class BisectionCdfQuestion:
-    """What share of the records lies below each edge of `grid`, on intervals that were halved one by one?
+class Bisection:
+    """Count on intervals that were halved one by one.
 
     Each look halves the interval that seems to hold the most records, and counts all intervals (one private count costs
     no less), so that all looks together say where to halve next. Looks share a quarter of the loss. After one more
     halving the last turn counts the intervals with the rest, by noise that had no part in choosing them.
 
-    With the looks, their noise grows; `PartitionCdfQuestion` finds any number of intervals at one price.
+    With the looks, their noise grows; `GrownPartition` finds any number of intervals at one price.
 
     Attributes:
-        column: A column of numbers.
-        grid: Public cells.
         rounds: How many turns, hence how often an interval is halved; fewer where there are fewer cells.
-        measured_in: The measuring unit of the column, for the axis.
 
     Raises:
         ValueError: there is no round, or there are more than 1000.
@@ -45,26 +41,22 @@ class BisectionCdfQuestion:
     >>> import numpy as np
     >>> import dpcurves as dp
     >>> session = dp.Session({"x": np.arange(5000) % 100}, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE)
-    >>> curve = session.ask(BisectionCdfQuestion("x", dp.Grid(0, 100, cells=64), rounds=8), dp.PrivacyLoss.pure(1))
-    >>> bool(abs(curve.cdf(50) - 0.5) < 0.05)
+    >>> question = dp.CdfQuestion("x", dp.Grid(0, 100, cells=64), method=Bisection(rounds=8))
+    >>> bool(abs(session.ask(question, dp.PrivacyLoss.pure(1)).cdf(50) - 0.5) < 0.05)
     True
     """
 
-    column: str
-    grid: Grid
     rounds: int
-    measured_in: str = ""
 
     def __post_init__(self) -> None:
         make_whole(self, rounds="rounds")
         if not 1 <= self.rounds <= MOST_ROUNDS:
             raise Refused("rounds", f"a whole number from 1 to {MOST_ROUNDS} is needed, got {self.rounds}")
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, CDF]:
+    def turns(self, axis: Axis, by: Categories | None, setting: Setting) -> Generator[Step, Release, Counted]:
         """Halve, look, halve, look; count."""
-        axis, seen = Axis(self.column, self.grid), list[Release]()
-        starts = [0, 1, axis.slots - 1] if self.grid.outside is Outside.APART else [0]
-        label = axis_label(self.column, self.measured_in)
+        seen = list[Release]()
+        starts = [0, 1, axis.slots - 1] if axis.grid.outside is Outside.APART else [0]
         counts = np.diff([*starts, axis.slots]).astype(np.float64)
         looks = min(self.rounds, axis.slots - len(starts)) - 1  # then there is nothing left to halve
         for _ in range(looks):
@@ -73,10 +65,10 @@ class BisectionCdfQuestion:
             counts = counts_of_intervals(together(seen))
         _halve_fullest(starts, counts, axis.slots)
         share = ALL - LOOKS_SHARE if seen else ALL
-        return (yield from counted_between(axis, starts, seen, setting, share=share, label=label))
+        return (yield from counted_between(axis, by, starts, seen, setting, share=share))
 
     def __str__(self) -> str:
-        return in_words(f"distribution function by {self.rounds} bisections", self.column, None)
+        return f"by {self.rounds} bisections"
 
 
 def together(releases: Sequence[Release]) -> Evidence:
