@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -42,11 +41,15 @@ def test_the_covariance_counts_shared_blocks() -> None:
 
 
 def test_noises_of_several_parties_add_up() -> None:
-    both = replace(LAW, parties=2)
+    both = LAW.by(2)
     assert both.variance == 2 * LAW.variance
     np.testing.assert_allclose(both.covariance, 2 * LAW.covariance)
     evidence = Evidence(both, both.blank(), 12)
-    assert Evidence.from_json(evidence.to_json()) == evidence
+    stored = evidence.to_json()
+    assert Evidence.from_json(stored) == evidence
+    before = {**stored, "path": {**stored["path"]}, "parties": stored["path"]["parties"]}
+    del before["path"]["parties"]
+    assert Evidence.from_json({**before, "missing": stored["missing"]}) == evidence
 
 
 def test_a_path_through_2_to_the_32_cells_is_not_laid_out() -> None:

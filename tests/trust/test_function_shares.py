@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import combinations_with_replacement
 from math import sqrt
 
 import numpy as np
@@ -13,14 +14,15 @@ from numpy.typing import NDArray
 
 from dpcurves.crypto import PortableEngine, engine_of_task
 from dpcurves.data import Axis, Categories, Grid
-from dpcurves.laws import PathSums
+from dpcurves.laws import Family, IntervalSums, Level, Noise, PathSums
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.mechanisms import LazyTree
+from dpcurves.mechanisms.auto import LINEAR
 from dpcurves.mechanisms.prefixes.keyed_noise import NoiseKey
 from dpcurves.noise import FleetingMemory
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
-from dpcurves.queries import CountQuery, PrefixQuery, Read
+from dpcurves.queries import CountQuery, Hint, PrefixQuery, Read, SumQuery
 from dpcurves.records import open_records
 from dpcurves.release import Plan, UnsupportedQuery
 from dpcurves.trust import Central, Curator, FunctionShares
@@ -169,7 +171,7 @@ def test_plan_states_twice_the_variance_and_the_trust_model() -> None:
     assert ours.error == pytest.approx(sqrt(2) * theirs.error, rel=1e-8)
     assert ours.made_by.startswith("two servers that do not collude, owners unchecked: noise path through 32 levels")
     assert isinstance(ours.law, PathSums)
-    assert (ours.law.parties, ours.law.missing) == (2, None)
+    assert (ours.law.noise.parties, ours.law.missing) == (2, None)
 
 
 @pytest.mark.parametrize("loss", [ONE, PrivacyLoss.zcdp("0.5")], ids=str)
@@ -197,7 +199,7 @@ def test_what_a_server_opens_keeps_its_full_noise_against_the_other() -> None:
     noise = first.noise.noises(law, law.at)
     assert left == [count + each for count, each in zip(exact, noise, strict=True)]
     central = LazyTree().plan(asked.query, ONE, asked.adjacency).law.required(PathSums)
-    assert replace(law, parties=1) == replace(central, missing=None)
+    assert law.by(1) == replace(central, missing=None)
 
 
 def test_a_threshold_has_one_answer_and_neighbours_a_common_noise() -> None:
@@ -212,15 +214,18 @@ def test_what_cannot_be_shared_is_refused() -> None:
     model, each = FunctionShares(), ReplaceOne(EACH_RECORD, 9)
     axis = Axis("x", Grid(0, 1, cells=4))
     for asked, loss, adjacency, words in (
-        (CountQuery((axis,), Read.CELLS), ONE, each, "cannot answer CountQuery"),
+        (SumQuery((axis,), 4), ONE, each, "cannot answer SumQuery"),
+        (CountQuery((axis,), Read.CELLS), ONE, AddRemove(EACH_RECORD), "adjacency: servers see how many reports"),
+        (CountQuery((axis,), Read.CELLS), PrivacyLoss.pure(Fraction(1, 2**40)), each, "more noise than shares"),
+        (CountQuery((Axis("x", Grid(0, 1, cells=2**16)),), Read.CELLS), ONE, each, "grid: .* take a coarser grid"),
         (query(4), ONE, AddRemove(EACH_RECORD), "adjacency: servers see how many reports"),
         (query(4), ONE, ReplaceOne(Unit("owner", 2), 9), "for each report"),
         (query(2**32), PrivacyLoss.pure(Fraction(1, 2**40)), each, "more noise than shares have room for"),
     ):
         with pytest.raises(UnsupportedQuery, match=words):
             model.plan(asked, loss, adjacency)
-    with pytest.raises(TypeError, match="PathSums is needed"):
-        collect(Central().plan(CountQuery((axis,), Read.CELLS), ONE, each), [(), ()], allotment())
+    with pytest.raises(UnsupportedQuery, match="cannot answer SumQuery"):
+        collect(Central().plan(SumQuery((axis,), 4), ONE, each), [(0,) * 4] * 2, allotment())
 
 
 def test_halves_that_are_no_halves_are_refused() -> None:
@@ -250,3 +255,95 @@ def test_neither_servers_reports_nor_their_keys_have_a_repr() -> None:
     server, _ = servers(np.array([3, 4]), 8)
     assert "0x" in repr(server)
     assert "0x" in repr(server.noise)
+
+
+SCORE = Axis("x", Grid(0, 1, cells=5))
+BY = Categories("ward", ("a", "b", "c"))
+TABLES = (
+    CountQuery((SCORE,), Read.CELLS),
+    CountQuery((BY, SCORE), Read.PREFIXES),
+    CountQuery((Axis("x", Grid(0, 1, cells=300)),), Read.PREFIXES),
+    CountQuery((Axis("x", Grid(0, 1, cells=300)),), Read.PREFIXES, Hint.SPREAD),
+)
+
+
+def exact_sums(query: CountQuery, law: IntervalSums, places: NDArray[np.int64]) -> list[int]:
+    """What one curator adds noise to: all sums of the law, and the missing."""
+    table = np.bincount(places, minlength=query.rows * query.cells + 1)
+    cells = law.sums(table[:-1].reshape(query.rows, query.cells))
+    return [*(int(each) for part in cells for each in part.ravel()), int(table[-1])]
+
+
+@pytest.mark.parametrize("query", TABLES, ids=range(len(TABLES)))
+@pytest.mark.parametrize("loss", [ONE, PrivacyLoss.zcdp("0.5")], ids=str)
+def test_all_cells_are_one_curators_sums_with_the_noise_of_both(query: CountQuery, loss: PrivacyLoss) -> None:
+    """What is left to a server that knows its own shares and noise is one curator's release, with all of its noise."""
+    slots = query.rows * query.cells
+    places = np.random.default_rng(3).integers(0, slots + 1, 40)
+    both, asked = servers(places, slots), FunctionShares().plan(query, loss, ReplaceOne(EACH_RECORD, 40))
+    law, central = asked.law.required(IntervalSums), LINEAR.plan(query, loss, asked.adjacency)
+    assert law.by(1) == central.law
+    assert asked.error == pytest.approx(sqrt(2) * central.error, rel=1e-8)
+    exact, noises = exact_sums(query, law, places), [server.noise.of_sums(law) for server in both]
+    release = FunctionShares().run(asked, both, allotment(loss), Randomness.system())
+    assert list(release.values) == [sum(three) for three in zip(exact, *noises, strict=True)]
+    assert FunctionShares().run(asked, both, allotment(loss), Randomness.system()) == release
+    seen = [masked(asked, server, allotment(loss)) for server in both]
+    opened = collect(
+        asked, [seen[0], [(half - own) % RING for half, own in zip(seen[1], noises[1], strict=True)]], allotment(loss)
+    )
+    assert list(opened.values) == [sum(pair) for pair in zip(exact, noises[0], strict=True)]
+
+
+@pytest.mark.parametrize("loss", [ONE, PrivacyLoss.zcdp("0.5")], ids=str)
+@pytest.mark.parametrize(
+    "query",
+    [CountQuery((Axis("x", Grid(0, 1, cells=n)),), read) for n in (1, 4) for read in Read]
+    + [CountQuery((Categories("w", (0, 1)), Axis("x", Grid(0, 1, cells=2))), Read.CELLS)],
+    ids=range(5),
+)
+def test_against_each_server_any_replaced_report_loses_at_most_the_loss_and_some_lose_it_all(
+    query: CountQuery, loss: PrivacyLoss
+) -> None:
+    """All data sets of 3 reports, and all reports that may be replaced. The closed form is that of exact shifts."""
+    slots = query.rows * query.cells
+    asked = FunctionShares().plan(query, loss, ReplaceOne(EACH_RECORD, 3))
+    law, silent = asked.law.required(IntervalSums), key(7)
+    noise = silent.of_sums(law)
+    parameters = [each.parameter for each, size in law.noises for _ in range(size)]
+
+    def shifted(places: tuple[int, ...]) -> list[int]:
+        """What a server opens, less its noise: it sees all records here, the other one nothing."""
+        opened = masked(asked, Exact(np.array(places), silent), allotment(loss))
+        return [(half - own + RING // 2) % RING - RING // 2 for half, own in zip(opened, noise, strict=True)]
+
+    def lost(one: tuple[int, ...], other: tuple[int, ...]) -> Fraction:
+        shifts = [a - b for a, b in zip(shifted(one), shifted(other), strict=True)]
+        if loss.is_pure:
+            return sum((abs(each) / scale for each, scale in zip(shifts, parameters, strict=True)), Fraction(0))
+        return sum((each**2 / (2 * scale) for each, scale in zip(shifts, parameters, strict=True)), Fraction(0))
+
+    others = list(combinations_with_replacement(range(slots + 1), 2))
+    worst = max(
+        lost((*rest, one), (*rest, other)) for rest in others for one in range(slots + 1) for other in range(one)
+    )
+    assert worst == (loss.epsilon if loss.is_pure else loss.rho)
+
+
+def test_the_noise_of_two_servers_has_the_moments_that_its_law_says() -> None:
+    """2000 keys of a law of 30 values: 60000 draws of each; within 4 standard errors."""
+    law = IntervalSums(
+        1, 29, (Level(range(29), Noise(Family.LAPLACE, Fraction(5))),), Noise(Family.LAPLACE, Fraction(5))
+    )
+    noise = law.by(2).levels[0].noise
+    drawn = np.array([key(n).of_sums(law.by(2)) for n in range(4000)], dtype=np.float64)
+    sums = drawn[:2000] + drawn[2000:]
+    simulated = law.by(2).raw_noise(2000, np.random.default_rng(4))
+    for found in (sums, simulated):
+        squares = found.ravel() ** 2
+        assert abs(squares.mean() - noise.variance) <= 4 * squares.std() / sqrt(squares.size)
+        fourth = found.ravel() ** 4 - 3 * noise.variance**2
+        assert (
+            abs(fourth.mean() - noise.fourth_cumulant)
+            <= 4 * fourth.std() / sqrt(squares.size) + 0.01 * noise.fourth_cumulant
+        )

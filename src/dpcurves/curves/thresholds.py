@@ -110,7 +110,7 @@ class Thresholds(Covered):
     def _around(self, error: float) -> FloatArray:
         """Counts less and more what their noise exceeds with chance `error` at most."""
         law = self.evidence.path
-        margin = tail_bound((Weighed(law.parties * law.levels, 1.0, law.noise),), error / 2)
+        margin = tail_bound((Weighed(law.levels, 1.0, law.noise),), error / 2)
         reach = np.where(self.error > 0, margin, 0.0)
         return np.maximum(np.stack([self.count - reach, self.count + reach], axis=1), 0.0)
 

@@ -41,7 +41,7 @@ def law_from_json(stored: Mapping[str, Any]) -> Law:
 
 def _require_readable(stored: Mapping[str, Any]) -> None:
     """Refuse what would be laid out in more cells, or worked out in more digits, than is ever written."""
-    for name in ("bits", "blocks", "parties"):
+    for name in ("bits", "blocks"):
         if not 0 <= int(stored.get(name, 0)) <= MOST_BITS:
             raise Refused(f"evidence.{name}", f"at most {MOST_BITS} are read")
     cells = int(stored.get("rows", 1)) * int(stored.get("cells", 1))

@@ -73,6 +73,11 @@ class IntervalSums(NestedSums):
         finest = Level(range(len(bounds) - 1), self.levels[-1].noise)
         return replace(self, cells=len(bounds) - 1, levels=(*coarse, finest))
 
+    def by(self, parties: int) -> IntervalSums:
+        """The law of the sum of so many such noises on each value, one by each party."""
+        levels = tuple(Level(level.starts, level.noise.by(parties)) for level in self.levels)
+        return replace(self, levels=levels, missing=None if self.missing is None else self.missing.by(parties))
+
     def _own_json(self) -> dict[str, Any]:
         return {"levels": [level.to_json() for level in self.levels]}
 

@@ -209,10 +209,11 @@ class NoisySums(CountLaw):
 
     def raw_noise(self, draws: int, generator: np.random.Generator) -> FloatArray:
         """Simulated noise of the released values themselves: (draws, size), in the order of the law."""
-        return np.concatenate([draw(noise, (draws, count), generator) for noise, count in self._noises()], axis=-1)
+        return np.concatenate([draw(noise, (draws, count), generator) for noise, count in self.noises], axis=-1)
 
-    def _noises(self) -> list[tuple[Noise, int]]:
-        """The noise of each part, and how many values have it."""
+    @property
+    def noises(self) -> list[tuple[Noise, int]]:
+        """The noise of each part, and how many values have it, in their order."""
         noises = [(part.noise, self.rows * part.length) for part in self.parts]
         return noises if self.missing is None else [*noises, (self.missing, 1)]
 
@@ -274,7 +275,7 @@ class NoisySums(CountLaw):
         Returns:
             Of shape (size, rows, cells).
         """
-        deviations = np.concatenate([np.full(count, sqrt(noise.variance)) for noise, count in self._noises()])
+        deviations = np.concatenate([np.full(count, sqrt(noise.variance)) for noise, count in self.noises])
         return self.reconstruct(np.diag(deviations), None if total is None else 0)[0]
 
     def _present(self, values: Sequence[int]) -> float | None:

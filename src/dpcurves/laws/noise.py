@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from math import exp, expm1, sqrt
@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
 
 WIDE_LAPLACE = 2.0**32  # scale, above which integers are drawn by rounding a continuous law: relative error 2**-32
 WIDE_GAUSSIAN = 1e4  # variance, above which the same is done: relative error of a chance below 1e-5 within 4 sigma
 LEAST_VARIANCE = 1e-100  # stands for 0, so that exact values of equal rank share a residual evenly
+MOST_PARTIES = 64
 LAPLACE_EXCESS = 3.0
-"""The fourth cumulant of a Laplace law, in squared variances. That of a Gaussian law is 0."""
+"""The fourth cumulant of one Laplace draw, in squared variances. That of a Gaussian law is 0."""
 
 
 class Family(Enum):
@@ -29,45 +31,59 @@ class Family(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """One exact law of integer noise (Canonne, Kamath and Steinke 2020).
+    """An exact law of integer noise (Canonne, Kamath and Steinke 2020): one draw by each of the parties, added up.
 
     Attributes:
         family: Laplace: chance of z proportional to ``exp(-|z| / parameter)``. Gaussian: to
             ``exp(-z**2 / (2 * parameter))``.
         parameter: The scale of a Laplace law, or the variance parameter of a Gaussian one.
+        parties: How many have each added such a draw: one, but where none is trusted with the noise.
     """
 
     family: Family
     parameter: Fraction
+    parties: int = 1
 
     @property
     def variance(self) -> float:
-        """The variance of one draw. (A discrete Gaussian has at most its parameter; below 1 the parameter is used.)
+        """The variance of all draws. (A discrete Gaussian has at most its parameter; below 1 the parameter is used.)
 
         >>> round(Noise(Family.LAPLACE, Fraction(10)).variance, 3)
         199.833
         """
         if self.family is Family.GAUSSIAN:
-            return float(self.parameter)
+            return self.parties * float(self.parameter)
         rate = 1 / float(self.parameter)
-        return 2 * exp(-rate) / expm1(-rate) ** 2
+        return self.parties * 2 * exp(-rate) / expm1(-rate) ** 2
 
     @property
     def fourth_cumulant(self) -> float:
-        """How heavy its tails are: 0 for Gaussian noise."""
-        return LAPLACE_EXCESS * self.variance**2 if self.family is Family.LAPLACE else 0.0
+        """How heavy its tails are: 0 for Gaussian noise. Cumulants of independent draws add up."""
+        return LAPLACE_EXCESS * self.variance**2 / self.parties if self.family is Family.LAPLACE else 0.0
 
-    def to_json(self) -> dict[str, str]:
+    def by(self, parties: int) -> Noise:
+        """Such a draw by each of so many parties."""
+        return replace(self, parties=parties)
+
+    def to_json(self) -> dict[str, Any]:
         """Plain objects."""
-        return {"family": self.family.value, "parameter": str(self.parameter)}
+        several = {"parties": self.parties} if self.parties > 1 else {}
+        return {"family": self.family.value, "parameter": str(self.parameter), **several}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Noise:
-        """The inverse of `to_json`."""
-        return cls(Family(stored["family"]), Fraction(stored["parameter"]))
+        """The inverse of `to_json`.
+
+        Raises:
+            ValueError: there are fewer than one party, or more than were ever asked.
+        """
+        parties = int(stored.get("parties", 1))
+        if not 1 <= parties <= MOST_PARTIES:
+            raise Refused("evidence.parties", f"from 1 to {MOST_PARTIES} are read")
+        return cls(Family(stored["family"]), Fraction(stored["parameter"]), parties)
 
 
-def optional_to_json(noise: Noise | None) -> dict[str, str] | None:
+def optional_to_json(noise: Noise | None) -> dict[str, Any] | None:
     """Plain objects, or none."""
     return None if noise is None else noise.to_json()
 
@@ -79,6 +95,8 @@ def optional_from_json(stored: Mapping[str, Any] | None) -> Noise | None:
 
 def draw(noise: Noise, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
     """Integers of one noise law, as floats. Not for protection: `generator` can be predicted."""
+    if noise.parties > 1:
+        return np.asarray(draw(noise.by(1), (noise.parties, *shape), generator).sum(axis=0))
     if noise.family is Family.LAPLACE:
         return _laplace(float(noise.parameter), shape, generator)
     return _gaussian(float(noise.parameter), shape, generator)

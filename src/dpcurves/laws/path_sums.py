@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -32,9 +32,8 @@ class PathSums(CountLaw):
         cells: How many cells the grid has; nothing is laid out.
         at: Which counts were asked for, in any order.
         levels: How many noises a count has.
-        noise: Of each block, by one party.
+        noise: Of each block.
         missing: Noise of the count of records that are missing. None: it was not asked for.
-        parties: How many have added a noise of their own to each block: one, but where none is trusted with the noise.
     """
 
     KEY: ClassVar[str] = "path"
@@ -44,7 +43,6 @@ class PathSums(CountLaw):
     levels: int
     noise: Noise
     missing: Noise | None
-    parties: int = 1
 
     @property
     def rows(self) -> int:
@@ -55,6 +53,12 @@ class PathSums(CountLaw):
     def size(self) -> int:
         """How many values there are."""
         return len(self.at) + (self.missing is not None)
+
+    def by(self, parties: int) -> PathSums:
+        """The law of the sum of so many such noises on each block, one by each party."""
+        return replace(
+            self, noise=self.noise.by(parties), missing=None if self.missing is None else self.missing.by(parties)
+        )
 
     def path(self, threshold: int) -> tuple[Block, ...]:
         """The blocks that hold the place of a count, from fine to coarse.
@@ -75,12 +79,7 @@ class PathSums(CountLaw):
     @property
     def variance(self) -> float:
         """The variance of one count of at least one cell."""
-        return self.levels * self.of_block
-
-    @property
-    def of_block(self) -> float:
-        """Variance of all noise of one block."""
-        return self.parties * self.noise.variance
+        return self.levels * self.noise.variance
 
     @property
     def covariance(self) -> FloatArray:
@@ -88,14 +87,13 @@ class PathSums(CountLaw):
         at = np.array(self.at, dtype=np.int64)
         apart = np.frexp(((at[:, None] - 1) ^ (at - 1)).astype(np.float64))[1]  # the bit length: below 2**53 exactly
         shared = np.where((at[:, None] > 0) & (at > 0), np.maximum(self.levels - apart, 0), 0)
-        return np.asarray(shared * self.of_block, dtype=np.float64)
+        return np.asarray(shared * self.noise.variance, dtype=np.float64)
 
     def _present(self, values: Sequence[int]) -> float | None:
         return dict(zip(self.at, values, strict=False)).get(self.cells)
 
     def _own_json(self) -> dict[str, Any]:
-        parties = {"parties": self.parties} if self.parties > 1 else {}
-        return {"at": list(self.at), "blocks": self.levels, "path": self.noise.to_json(), **parties}
+        return {"at": list(self.at), "blocks": self.levels, "path": self.noise.to_json()}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
@@ -103,5 +101,11 @@ class PathSums(CountLaw):
         if stored["rows"] != 1:
             raise Refused("evidence", "counts of prefixes have one row")
         at = tuple(int(threshold) for threshold in stored["at"])
-        noise, missing = Noise.from_json(stored["path"]), optional_from_json(stored["missing"])
-        return cls(int(stored["cells"]), at, int(stored["blocks"]), noise, missing, int(stored.get("parties", 1)))
+        noise, missing = Noise.from_json(_told_beside(stored)), optional_from_json(stored["missing"])
+        return cls(int(stored["cells"]), at, int(stored["blocks"]), noise, missing)
+
+
+def _told_beside(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The noise of a block. Earlier releases wrote beside it how many parties have added one."""
+    beside = {"parties": stored["parties"]} if "parties" in stored else {}
+    return {**beside, **stored["path"]}

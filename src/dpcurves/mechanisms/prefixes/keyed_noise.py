@@ -1,10 +1,11 @@
-"""The noises on the path of a threshold, drawn from a secret key and the name of each block: nothing is stored."""
+"""Noise that is drawn from a secret key and the name of what it is added to: nothing is stored."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
-from ...laws import Block, PathSums
+from ...laws import Block, CountLaw, NoisySums, PathSums
 from ...noise.randomness import Randomness
 from ..sums.linear import draws
 
@@ -21,11 +22,11 @@ class NoiseKey:
     what it is added to must not change by any record that is to be protected. Where two servers check reports, counts
     do change, by reports that fail: if both follow the protocol, by those of dishonest owners alone.
 
-    Formal guarantees: noises of different blocks look like independent draws of ``law.noise`` to whoever does not have
-    the secret, and a block has the same noise whenever it is asked for (see `Randomness.keyed`). So exact counts plus
-    these sums are, to a computationally bounded observer, the answers of `LazyTree`, and all of them together lose
-    what `path_law` says, however thresholds are chosen. The stream of a block belongs to the law too: the same secret
-    under another loss has other noises.
+    Formal guarantees: noises of different blocks of a path, and all values under a law of sums, look like independent
+    draws of one party's noise to whoever does not have the secret, and are the same whenever they are asked for (see
+    `Randomness.keyed`). So exact counts plus these noises are, to a computationally bounded observer, the answers of
+    `LazyTree` (all of them together lose what `path_law` says, however thresholds are chosen) or one run of `Linear`.
+    The stream belongs to the law too: the same secret under another law or loss has other noises.
     """
 
     __slots__ = ("_drawn", "_secret")
@@ -38,8 +39,13 @@ class NoiseKey:
         """SECRET: for each count in `at`, the sum of the noises of the blocks on its path, of one party's."""
         if len(self._drawn) > MOST_KEPT:
             self._drawn.clear()  # they are drawn again, the same
-        facts = _facts(law)
+        facts = f"{law.cells} {law.levels} {law.noise.family.name} {law.noise.parameter}"
         return [sum(self._noise(law, facts, block) for block in law.path(threshold)) for threshold in at]
+
+    def of_sums(self, law: NoisySums) -> list[int]:
+        """SECRET: the noise of each value, in the order of the law, of one party's."""
+        stream = Randomness.keyed(self._secret, f"noise sums {_facts(law)}")
+        return [noise for each, size in law.noises for noise in draws(each, size, stream).tolist()]
 
     def _noise(self, law: PathSums, facts: str, block: Block) -> int:
         name = f"noise path {facts} {block[0]} {block[1]}"
@@ -49,10 +55,11 @@ class NoiseKey:
         return noise
 
 
-def noise_name(law: PathSums) -> str:
+def noise_name(law: CountLaw) -> str:
     """What has the same noises from the same key: who has paid for one name must not draw under another."""
     return f"noise format {FORMAT} {_facts(law)}"
 
 
-def _facts(law: PathSums) -> str:
-    return f"{law.cells} {law.levels} {law.noise.family.name} {law.noise.parameter}"
+def _facts(law: CountLaw) -> str:
+    facts = {name: fact for name, fact in law.to_json((), None).items() if name != "at"}  # which counts are asked
+    return json.dumps(facts, sort_keys=True)

@@ -81,6 +81,6 @@ def exact_sums(table: ExactTable, law: NoisySums) -> list[tuple[ExactTable, Nois
 
 
 def draws(noise: Noise, size: int, randomness: Randomness) -> NDArray[np.int64]:
-    """Independent draws of `noise`."""
+    """Independent draws of `noise`, by one party."""
     sample = discrete_laplace.sample if noise.family is Family.LAPLACE else discrete_gaussian.sample
     return sample(noise.parameter, size, randomness)

@@ -106,10 +106,9 @@ class PathQuantile:
 
     def _noises(self, threshold: int) -> tuple[Weighed, ...]:
         """The independent noises that the excess at a threshold is made of."""
-        parties, noise = self.law.parties, self.law.noise
-        levels = parties * self.law.levels
+        noise, levels = self.law.noise, self.law.levels
         if self.total is not None and self.law.missing is not None:
             return Weighed(levels, 1.0, noise), Weighed(1, self.p, self.law.missing)
-        shared = parties * self.law.shared(threshold, self.law.cells)
+        shared = self.law.shared(threshold, self.law.cells)
         alone = levels - shared
         return Weighed(shared, 1 - self.p, noise), Weighed(alone, 1.0, noise), Weighed(alone, self.p, noise)

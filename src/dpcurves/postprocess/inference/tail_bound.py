@@ -40,7 +40,7 @@ def tail_bound(parts: tuple[Weighed, ...], chance: float) -> float:
         rate = exp(log_rate)
         if rate >= largest:
             return inf
-        return (sum(part.times * _log_moment(part, rate) for part in present) - log(chance)) / rate
+        return (sum(part.times * part.noise.parties * _log_moment(part, rate) for part in present) - log(chance)) / rate
 
     highest = log(largest) if largest < inf else log(sqrt(-2 * log(chance)) / spread) + 10
     best = min(highest, log(sqrt(-2 * log(chance)) / max(spread, 1e-300)))  # of a Gaussian sum
@@ -55,6 +55,7 @@ def _largest_rate(part: Weighed) -> float:
 
 
 def _log_moment(part: Weighed, rate: float) -> float:
+    """That of one draw by one party."""
     rate *= abs(part.weight)
     if part.noise.family is Family.GAUSSIAN:
         return rate**2 * float(part.noise.parameter) / 2
