@@ -1,0 +1,192 @@
+"""Checks that every question has to pass, whoever wrote it, as scikit-learn checks estimators.
+
+They speak to a question as a session does, so a new curve is held by them without a line of test of its own.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import is_dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .curves import Continued
+from .curves.notes import CurveWarning
+from .ledger import Grant, QuestionBudget
+from .noise.randomness import Randomness
+from .privacy import EACH_RECORD, AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne
+from .release import Release, Setting, Step, UnsupportedQuery
+from .session import Session, converse, rehearse
+from .trust import Central, FunctionShares, TrustModel
+
+ONE = PrivacyLoss.pure(1)
+LOSSES = ONE, PrivacyLoss.zcdp(Fraction(1, 2))
+HUGE = PrivacyLoss.pure(10**9)
+ABSURD = 2**40
+"""Noise can send any integer: so can a check."""
+UNITS = 1000
+
+
+class Failure(AssertionError):
+    """A question does not keep what all questions promise; the words say which promise."""
+
+
+class Offer(NamedTuple):
+    """What one trust model answers.
+
+    Attributes:
+        trust: The trust model.
+        refusal: Why it does not answer the question; None: it does.
+    """
+
+    trust: TrustModel[Any]
+    refusal: UnsupportedQuery | None
+
+
+def check_question(question: Any, columns: Mapping[str, Any]) -> tuple[Offer, ...]:
+    """Hold a question to what every question promises.
+
+    A question is frozen and prints what it asks. Rehearsed, its shares add up under every trust model, loss and
+    adjacency that answers it; what does not answer it refuses it before a charge. Whatever it is sent, it ends in a
+    result that draws, prints one line, has a data frame, and is read again from JSON with the same numbers. Asked of
+    real records it is charged once; asked again under its request it is free and the same; and at a huge loss two runs
+    of it with other noise are alike.
+
+    Args:
+        question: The question.
+        columns: A table that it may be asked of, of about a thousand records.
+
+    Returns:
+        Each trust model, and whether it answers.
+
+    Raises:
+        Failure: the question does not keep a promise.
+
+    >>> import numpy as np
+    >>> import dpcurves as dp
+    >>> question = dp.CdfQuestion("x", dp.Grid(0, 1, cells=16))
+    >>> central, _ = check_question(question, {"x": np.linspace(0, 1, 1000)})
+    >>> central.refusal is None
+    True
+    """
+    _require(is_dataclass(question) and not isinstance(question, type), "it is a dataclass")
+    _require("\n" not in str(question) and str(question).strip() != "", "it prints what it asks, in one line")
+    offers = tuple(_offer(question, trust) for trust in (Central(), FunctionShares()))
+    _require(any(offer.refusal is None for offer in offers), "some trust model answers it")
+    _check_absurd_answers(question)
+    _check_asking(question, columns)
+    return offers
+
+
+def check_result(result: Any) -> None:
+    """Hold a result to what every result promises: one line, notes, a card, a picture, a data frame, JSON and back.
+
+    Raises:
+        Failure: the result does not keep a promise.
+    """
+    _require("\n" not in repr(result) and len(repr(result)) < 400, "it prints as one line")
+    _require(all("\n" not in note for note in result.notes), "each note is one line")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CurveWarning)
+        text = result.to_json()
+        read = getattr(type(result), "from_json", None)
+        if read is not None and not isinstance(result, Mapping):
+            _require(read(text).to_json() == text, "what is read from its JSON writes the same")
+        _require(len(result.to_frame()) > 0, "its data frame has rows")
+        _require("<" in result._repr_html_(), "it has a card")
+
+
+def _offer(question: Any, trust: TrustModel[Any]) -> Offer:
+    """Rehearse under all losses and adjacencies; one refusal of both adjacencies is a refusal of the trust model."""
+    refusal: UnsupportedQuery | None = None
+    answered = False
+    for adjacency in (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, UNITS)):
+        for loss in LOSSES:
+            try:
+                plans = rehearse(question, loss, adjacency, trust)
+            except UnsupportedQuery as no:
+                refusal = no
+                _require(no.argument != "" and "\n" not in str(no), "a refusal names its argument in one line")
+                continue
+            answered = True
+            _require(len(plans) > 0, "it asks for something")
+            again = rehearse(question, loss, adjacency, trust)
+            _require([plan.fingerprint for plan in plans] == [plan.fingerprint for plan in again], "plans are pure")
+    return Offer(trust, None if answered else refusal)
+
+
+def _check_absurd_answers(question: Any) -> None:
+    """Send blanks, extremes and random integers in the place of answers: it ends in a sound result all the same."""
+    generator = np.random.default_rng(0)
+    senders: dict[str, Callable[[int], list[int]]] = {
+        "zeros": lambda size: [0] * size,
+        "huge counts": lambda size: [ABSURD] * size,
+        "negative counts": lambda size: [-ABSURD] * size,
+        "random counts": lambda size: generator.integers(-UNITS, UNITS, size).tolist(),
+    }
+    for adjacency in (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, UNITS)):
+        for what, send in senders.items():
+            try:
+                check_result(_answered(question, adjacency, send))
+            except UnsupportedQuery:
+                continue
+            except Failure as failure:
+                raise Failure(f"sent {what} under {adjacency}: {failure}") from None
+
+
+def _answered(question: Any, adjacency: Adjacency, send: Callable[[int], list[int]]) -> Any:
+    trust, budget = Central(), QuestionBudget(Grant("checked", ONE, "a check", 1))
+
+    def reply(step: Step) -> Release:
+        allotment = budget.pay(step.query.paid_as, step.share)
+        plan = trust.plan(step.query, allotment.loss, adjacency)
+        law = plan.law
+        counts = send(law.size or 0) if hasattr(law, "rows") else list(law.blank())
+        return Release(plan, tuple(counts), allotment, seeded=True)
+
+    return converse(question.steps(Setting(ONE, adjacency, trust.adaptive)), reply)
+
+
+def _check_asking(question: Any, columns: Mapping[str, Any]) -> None:
+    for neighbours in Neighbours:
+        with Session(columns, budget=ONE, adjacency=neighbours, randomness=Randomness.from_seed(1)) as session:
+            try:
+                session.plan(question, ONE)
+            except UnsupportedQuery:
+                continue
+            with _quiet():
+                first = session.ask(question, ONE, request="checked")
+                again = session.ask(question, ONE, request="checked")
+            _require(session.left.rho == 0, "all of its loss is charged, once")
+            _require(_numbers(first) == _numbers(again), "asked again under its request it is the same, for nothing")
+            check_result(first)
+        if not isinstance(question, Continued):
+            _require(_near(*_without_noise(question, columns, neighbours)), "without noise it says what is so")
+
+
+def _without_noise(question: Any, columns: Mapping[str, Any], neighbours: Neighbours) -> Iterator[Any]:
+    for seed in (1, 2):
+        made = Session(columns, budget=HUGE, adjacency=neighbours, randomness=Randomness.from_seed(seed))
+        with made as session, _quiet():
+            yield session.ask(question, HUGE)
+
+
+def _near(one: Any, other: Any) -> bool:
+    return len(one.to_frame()) == len(other.to_frame()) and repr(one) == repr(other)
+
+
+def _numbers(result: Any) -> str:
+    text: str = result.to_json()
+    return text
+
+
+def _quiet() -> warnings.catch_warnings[None]:
+    return warnings.catch_warnings(action="ignore", category=CurveWarning)
+
+
+def _require(holds: bool, promise: str) -> None:
+    if not holds:
+        raise Failure(f"a promise of questions is not kept: {promise}")

@@ -1,0 +1,80 @@
+"""Every question of the package keeps what questions promise, and a broken one is found."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import MISSING, Field, dataclass, fields
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcurves as dp
+from dpcurves import curves
+from dpcurves.checks import Failure, check_question
+from dpcurves.data import Axis
+from dpcurves.queries import CountQuery, Read
+from dpcurves.release import ALL, Evidence, Release, Setting, Step
+
+GENERATOR = np.random.default_rng(3)
+COLUMNS = {
+    "x": GENERATOR.beta(2, 3, 1000), "z": GENERATOR.normal(0, 1, 1000), "y": GENERATOR.integers(0, 2, 1000),
+    "x by y": GENERATOR.integers(0, 32, 1000),
+}  # fmt: skip
+GRID = dp.Grid(0, 1, cells=16)
+BY_NAME: dict[str, Any] = {
+    "column": "x", "grid": GRID, "label": "y", "score": "x", "at": (3,), "p": 0.5, "unit": 1, "coverage": 0.9,
+    "model": dp.PUBLIC_MODEL, "groups": 2, "bins": 2, "predicted": "x", "residual": "z", "unit_predicted": 1,
+    "unit_residual": 1, "across": dp.BoundsQuestion("x", 1, 0.9), "upwards": dp.BoundsQuestion("z", 1, 0.9),
+}  # fmt: skip
+"""What a field of this name is given, where it has no default."""
+SPECIAL: dict[str, dict[str, Any]] = {
+    "QuantilesQuestion": {"at": (0.25, 0.5)}, "BoundsQuestion": {"column": "z"}, "ResidualPlotQuestion": {"cells": 4},
+}  # fmt: skip
+
+
+def is_needed(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def made(name: str) -> Any:
+    """The question, from the names of its fields."""
+    kind = getattr(curves, name)
+    given = {field.name: BY_NAME[field.name] for field in fields(kind) if is_needed(field)}
+    return kind(**given | SPECIAL.get(name, {}))
+
+
+@pytest.mark.parametrize("name", [name for name in curves.__all__ if name.endswith("Question") and name != "Question"])
+def test_every_question_keeps_what_questions_promise(name: str) -> None:
+    central, _ = check_question(made(name), COLUMNS)
+    assert central.refusal is None
+
+
+@dataclass(frozen=True)
+class Wasteful:
+    """Asks for half of its loss, and no more."""
+
+    def steps(self, setting: Setting) -> Generator[Step, Release, object]:
+        release = yield Step(CountQuery((Axis("x", GRID),), Read.CELLS), share=ALL / 2)
+        return Evidence.of(release)
+
+
+@dataclass(frozen=True)
+class Fragile:
+    """Fails where noise makes a count negative."""
+
+    def steps(self, setting: Setting) -> Generator[Step, Release, object]:
+        release = yield Step(CountQuery((Axis("x", GRID),), Read.CELLS), share=ALL)
+        if min(release.values) < 0:
+            raise ZeroDivisionError
+        return (yield from dp.HistogramQuestion("x", GRID).steps(setting))
+
+
+def test_shares_that_do_not_add_up_are_found() -> None:
+    with pytest.raises(ValueError, match="^question: the shares of a question add up to 1; 1/2 of this one is left$"):
+        check_question(Wasteful(), COLUMNS)
+
+
+def test_a_question_that_noise_can_break_is_found() -> None:
+    with pytest.raises((ZeroDivisionError, ValueError, Failure)):
+        check_question(Fragile(), COLUMNS)
