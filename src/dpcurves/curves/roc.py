@@ -15,7 +15,8 @@ from ..arguments import chance, chosen
 from ..arrays import FloatArray
 from ..data import Axis, Grid, Outside
 from ..data.axis import Category
-from ..postprocess import auc, auc_ends, roc_points, shrunken_estimate, unbiased, upper_quantile
+from ..postprocess import auc, auc_ends, roc_points, unbiased, upper_quantile
+from ..postprocess.estimation.two_classes import two_classes
 from ..postprocess.inference.simulation_seed import draws_for, public_generator
 from ..postprocess.summaries.roc import LEAST_MASS
 from ..queries import CountQuery, Read
@@ -60,7 +61,7 @@ class ROC(Result):
     @classmethod
     def read(cls, evidence: Evidence, grid: Grid, privacy: PrivacyStatement) -> ROC:
         """From counts of two rows: negatives, positives."""
-        cells = shrunken_estimate(evidence.sums, evidence.values, evidence.total)
+        cells = two_classes(evidence.sums, evidence.values, evidence.total)
         fpr, tpr = roc_points(positive=cells[1], negative=cells[0])
         thresholds = np.append(np.inf, _lower_ends(grid)[::-1])
         return cls(fpr, tpr, thresholds, float(auc(fpr, tpr)), privacy, evidence, grid)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from enum import Enum
 from fractions import Fraction
+from itertools import pairwise
 from math import log2
 
 from ...data import Axis, Outside
@@ -15,6 +16,8 @@ from ...release import ALL, Release, Setting, Step
 CUTS_SHARE = Fraction(1, 5)
 MOST_LEVELS = 8
 LEVELS_WHERE_N_IS_PRIVATE = 4
+PARTS = 2
+PARTS_WHERE_N_IS_PRIVATE = 4
 
 
 class Cuts(Enum):
@@ -36,7 +39,8 @@ def scores_cut(score: Axis, cuts: Cuts, setting: Setting) -> Generator[Step, Rel
         return score, []
     levels = levels_for(setting)
     release = yield Step(_query(score, cuts, levels), CUTS_SHARE)
-    return Axis(score.column, score.grid.cut(release.values)), [release]
+    edges = _divided((0, *release.values, score.grid.cells), _parts(setting))
+    return Axis(score.column, score.grid.cut(edges)), [release]
 
 
 def _query(score: Axis, cuts: Cuts, levels: int) -> QuantileCutsQuery | MedianQuery:
@@ -44,6 +48,20 @@ def _query(score: Axis, cuts: Cuts, levels: int) -> QuantileCutsQuery | MedianQu
     if cuts is Cuts.QUANTILES:
         return QuantileCutsQuery((score,), 2**levels)
     return MedianQuery((Axis(score.column, score.grid.with_outside(Outside.CLAMPED)),), levels)
+
+
+def _divided(edges: Sequence[int], parts: int) -> list[int]:
+    """Numbers of edges: each interval in parts of about equal length, or in single cells of the grid."""
+    return sorted({left + (right - left) * part // parts for left, right in pairwise(edges) for part in range(parts)})
+
+
+def _parts(setting: Setting) -> int:
+    """How many cells each piece is counted in, so that less of the order of scores is hidden in ties.
+
+    What ties may hide falls as one over the number of cells, noise rises about as its logarithm. Where the number of
+    records is private there are few pieces, and more parts.
+    """
+    return PARTS if isinstance(setting.adjacency, ReplaceOne) else PARTS_WHERE_N_IS_PRIVATE
 
 
 def share_left(cuts: Cuts) -> Fraction:

@@ -37,7 +37,7 @@ def shrunken(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total
         ValueError: the values do not fit the law, or its levels are not nested.
     """
     readings, missing = read(law, np.asarray(values, dtype=np.float64))
-    ascent = ascend(list(_refined(readings)))
+    ascent = ascend(list(refined(readings)))
     totals, _ = pinned(law, ascent, missing, total)
     counts = totals[..., None]
     for layer, estimate, sums in zip(*ascent, strict=True):
@@ -48,7 +48,7 @@ def shrunken(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total
     return over_cells(counts, ascent.layers[-1].width)
 
 
-def _refined(readings: Sequence[Reading]) -> Iterator[Reading]:
+def refined(readings: Sequence[Reading]) -> Iterator[Reading]:
     """Put unmeasured levels between readings where a parent has more than `FAN` children."""
     parent = readings[0].bounds[[0, -1]]
     for reading in readings:
