@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .session import Session as Session
     from .session import rehearse as rehearse
     from .shortcuts import *  # noqa: F403
+    from .study import Study as Study
 
     ADD_REMOVE = Neighbours.ADD_REMOVE
     REPLACE_ONE = Neighbours.REPLACE_ONE
@@ -40,6 +41,7 @@ _ROOMS = {
     "queries": ("Hint",),
     "release": ("UnsupportedQuery",),
     "session": ("Session", "rehearse"),
+    "study": ("Study",),
 }  # fmt: skip
 _WHOLE = ("curves", "shortcuts")
 """Rooms of which all public names are found here."""

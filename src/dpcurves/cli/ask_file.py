@@ -53,11 +53,11 @@ def answer(question: Question[Any], view: View[Any], terms: Terms, output: Outpu
     output.require_apart(*_inputs(terms))
     output.require_writable()
     loss, request = terms.price.loss(), terms.payer.request_id or secrets.token_hex(8)
-    with _session(terms, loss) as session, _kept(terms.payer):
+    with opened_session(terms, loss) as session, told_after_charge(terms.payer):
         from ..ledger.receipt import charged_under
 
-        with waiting("counting"):
-            curve = _asked(session, question, loss, request)
+        with waiting("counting"), quietly():
+            curve = session.ask(question, loss, request)
         with charged_under(request), delivering() as part:
             written = deliver(part, question, curve, view, output)
             with part():
@@ -73,7 +73,8 @@ def _inputs(terms: Terms) -> Iterator[Input]:
         yield Input("a file of the ledger", path)
 
 
-def _session(terms: Terms, loss: PrivacyLoss) -> Session:
+def opened_session(terms: Terms, loss: PrivacyLoss) -> Session:
+    """Open a session on the table, paid from the ledger; without one, from a budget that nothing remembers."""
     from ..session import Session
 
     ledger, account = _lasting(terms) if terms.payer.ledger is not None else _forgetful(terms, loss)
@@ -103,7 +104,7 @@ def _forgetful(terms: Terms, loss: PrivacyLoss) -> tuple[str, Account]:
 
 
 @contextmanager
-def _kept(payer: Payer) -> Iterator[None]:
+def told_after_charge(payer: Payer) -> Iterator[None]:
     """Whatever fails after the charge is told together with the request that it was charged under."""
     from ..ledger.receipt import OpenReceipt, receipt_of
 
@@ -121,15 +122,16 @@ def _say(terminal: Console, privacy: PrivacyStatement, written: list[str]) -> No
     say(terminal, f"mechanism: {privacy.mechanism}", *(f"written: {name}" for name in written))
 
 
-def _asked(session: Session, question: Question[Any], loss: PrivacyLoss, request: str) -> Any:
-    """The curve. Its notes are told below it, so they are no warnings here."""
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Keep notes from being warnings, too, where they are told below the curve."""
     import warnings
 
     from ..curves.notes import CurveWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CurveWarning)
-        return session.ask(question, loss, request)
+        yield
 
 
 def _tell(notes: tuple[str, ...]) -> None:

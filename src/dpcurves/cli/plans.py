@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ..curves import Question
+    from ..privacy import PrivacyLoss
     from ..release import Plan
     from .option_groups import Command
 
@@ -192,9 +193,14 @@ PLAN_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
 
 
 def _rehearse(question: Question[Any], price: Price, promise: Promise, units: Units) -> tuple[Plan, ...]:
+    return rehearsed(question, price.loss(), promise, units)
+
+
+def rehearsed(question: Question[Any], loss: PrivacyLoss, promise: Promise, units: Units) -> tuple[Plan, ...]:
+    """Show what a question would cost, and how good its answer would be."""
     from ..session import rehearse
 
-    loss, neighbours = price.loss(), promise.neighbours()
+    neighbours = promise.neighbours()
     number = units.number(neighbours)
     adjacency = neighbours.among(promise.protected(), number)
     plans = rehearse(question, loss, adjacency)

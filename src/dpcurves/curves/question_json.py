@@ -1,0 +1,159 @@
+"""Questions as plain objects, and back: one form for files, for the command line and for servers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from functools import cache
+from importlib import import_module
+from types import MappingProxyType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from ..arguments import Refused, chosen, shown
+from ..data import Categories, Grid
+from .methods import Bisection, GrownPartition, Method, QuantileCuts
+from .turns.declared_grid import grid_from_json, grid_to_json
+
+ASK = "ask"
+METHODS = {"grown-partition": GrownPartition, "quantile-cuts": QuantileCuts, "bisection": Bisection}
+
+
+@cache
+def kinds() -> Mapping[str, type[Any]]:
+    """All questions by the word that asks them.
+
+    >>> sorted(kinds())[:4]
+    ['binned-residuals', 'bounds', 'calibration', 'cdf']
+    """
+    room = import_module(__package__)
+    named = (name for name in room.__all__ if name.endswith("Question") and name != "Question")
+    return {_word(name.removesuffix("Question")): getattr(room, name) for name in named}
+
+
+def question_to_json(question: Any) -> dict[str, Any]:
+    """Write a question as plain objects: the word that asks it, and its fields, but for those that are as unless said.
+
+    >>> from dpcurves.curves import CdfQuestion
+    >>> question_to_json(CdfQuestion("age", Grid(0, 90, cells=90)))["column"]
+    'age'
+    """
+    words = {kind: word for word, kind in kinds().items()}
+    return {ASK: words[type(question)], **_written_fields(question)}
+
+
+def question_from_json(stored: Mapping[str, Any]) -> Any:
+    """The question that was written by `question_to_json`, or by hand.
+
+    A grid may also be a text, as ``"0:90:90"``; an exact number a text, as ``"0.95"``.
+
+    Raises:
+        ValueError: there is no such question, or a field is missing, unknown or of the wrong form; one line names it.
+
+    >>> print(question_from_json({"ask": "cdf", "column": "age", "grid": "0:90:90"}))
+    distribution function of age
+    """
+    if not isinstance(stored, Mapping) or not isinstance(stored.get(ASK), str) or stored[ASK] not in kinds():
+        raise Refused(ASK, f"one of {', '.join(sorted(kinds()))} is needed, got {shown(_asked(stored))}")
+    return _read_fields(kinds()[stored[ASK]], {name: value for name, value in stored.items() if name != ASK})
+
+
+def _asked(stored: object) -> object:
+    return stored.get(ASK) if isinstance(stored, Mapping) else stored
+
+
+def _word(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
+
+
+def _written_fields(thing: Any) -> dict[str, Any]:
+    given = {field.name: getattr(thing, field.name) for field in fields(thing)}
+    usual = {field.name: field.default for field in fields(thing)}
+    return {name: _written(value) for name, value in given.items() if value != usual[name]}
+
+
+def _written(value: Any) -> Any:
+    for kind, form in FORMS:
+        if isinstance(value, kind):
+            return form(value)
+    return _written_fields(value) if is_dataclass(value) else value
+
+
+def _written_categories(value: Categories) -> dict[str, Any]:
+    return {"column": value.column, "categories": list(value.values)}
+
+
+def _written_method(value: Any) -> dict[str, Any]:
+    (named,) = (word for word, kind in METHODS.items() if type(value) is kind)
+    return {named: _written_fields(value)}
+
+
+FORMS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+    (Grid, grid_to_json),
+    (Categories, _written_categories),
+    (tuple(METHODS.values()), _written_method),
+    (Enum, lambda value: value.name.lower()),
+    ((Fraction, Decimal), str),
+    (tuple, lambda value: [_written(each) for each in value]),
+)
+
+
+def _read_fields(kind: type[Any], stored: Mapping[str, Any]) -> Any:
+    hints, known = get_type_hints(kind), {field.name: field for field in fields(kind)}
+    unknown = sorted(set(map(str, stored)) - known.keys())
+    if unknown:
+        raise Refused(unknown[0], f"there is no such field; there are {', '.join(known)}")
+    needed = [name for name, field in known.items() if field.default is MISSING and name not in stored]
+    if needed:
+        raise Refused(needed[0], "it is needed, and is not there")
+    return kind(**{name: _read(name, value, _choices(hints[name])) for name, value in stored.items()})
+
+
+def _choices(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _read(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
+    """The value as the field holds it: by the kinds that it may have."""
+    if value is None and type(None) in choices:
+        return None
+    for kind, form in READERS.items():
+        if kind in choices:
+            return form(name, value)
+    for choice in choices:
+        if isinstance(choice, type) and issubclass(choice, Enum):
+            return chosen(name, value, choice)
+        if isinstance(choice, type) and is_dataclass(choice):
+            return _read_fields(choice, _object(name, value))
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _grid(name: str, value: Any) -> Grid:
+    return Grid.parse(value) if isinstance(value, str) else grid_from_json(_object(name, value))
+
+
+def _categories(name: str, value: Any) -> Categories:
+    found = _object(name, value)
+    return Categories(found.get("column"), found.get("categories"))  # type: ignore[arg-type]
+
+
+def _method(name: str, value: Any) -> Any:
+    given = {value: {}} if isinstance(value, str) else value
+    if not isinstance(given, Mapping) or len(given) != 1 or next(iter(given)) not in METHODS:
+        raise Refused(name, f"one of {', '.join(METHODS)} is needed, got {shown(value)}")
+    ((word, stored),) = given.items()
+    return _read_fields(METHODS[word], _object(name, stored))
+
+
+READERS: Mapping[Any, Callable[[str, Any], Any]] = MappingProxyType(
+    {Grid: _grid, Categories: _categories, Method: _method}
+)
+
+
+def _object(name: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise Refused(name, f"an object is needed, got {shown(value)}")
+    return value

@@ -1,0 +1,165 @@
+"""A list of questions under one budget: planned as a whole, asked one by one, and free when it is asked again."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import sha256
+from typing import Any
+
+from .arguments import Exact, Refused, exact, shown
+from .curves import Question
+from .curves.question_json import question_from_json, question_to_json
+from .privacy import Adjacency, PrivacyLoss
+from .release import Plan
+from .session import Session, rehearse
+from .shortcuts import loss_of
+from .trust import TrustModel
+
+ALL = Fraction(1)
+OWN = ("name", "share")
+KNOWN = ("epsilon", "rho", "question")
+NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question of a study.
+
+    Attributes:
+        name: What its files are called: small letters, digits, ``-`` and ``_``.
+        question: What is asked.
+        share: The part of the loss that it gets.
+    """
+
+    name: str
+    question: Question[Any]
+    share: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Questions, and what all of them together may lose.
+
+    Formal guarantees: the losses of the questions add up to at most `loss` (basic composition), and each is charged
+    under a request that is made of the question, its share and the loss. So a study that is asked again, also after it
+    was stopped half-way, pays for nothing twice; a question that was changed is another question, and is paid for.
+
+    Attributes:
+        asked: The questions, in their order.
+        loss: For all of them together.
+
+    Raises:
+        ValueError: there is no question, two have one name, or shares are not above 0 or add up to more than 1.
+    """
+
+    asked: tuple[Asked, ...]
+    loss: PrivacyLoss
+
+    def __post_init__(self) -> None:
+        if not self.asked:
+            raise Refused("question", "a study needs at least one")
+        names = [each.name for each in self.asked]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise Refused("name", f"two questions are called {twice!r}; give each its own")
+        if any(not each.name or not set(each.name) <= NAME_LETTERS for each in self.asked):
+            raise Refused("name", "small letters, digits, - and _ are needed: files are called so")
+        if min(each.share for each in self.asked) <= 0 or sum(each.share for each in self.asked) > 1:
+            raise Refused("share", "shares above 0 that add up to at most 1 are needed")
+
+    @classmethod
+    def read(cls, text: str) -> Study:
+        """The study that a TOML or JSON text describes.
+
+        It gives ``epsilon`` or ``rho``, and a list ``question``: each has ``ask``, the fields of that question, and, if
+        wanted, a ``name`` and a ``share`` of the loss. Questions without a share share what is left evenly.
+
+        Raises:
+            ValueError: the text describes none; one line names what is wrong.
+
+        >>> study = Study.read('''
+        ... epsilon = 1
+        ... [[question]]
+        ... ask = "cdf"
+        ... column = "age"
+        ... grid = "0:100:1024"
+        ... share = 0.75
+        ... [[question]]
+        ... ask = "histogram"
+        ... column = "stay"
+        ... grid = "0:30:30"
+        ... ''')
+        >>> [(each.name, str(each.share)) for each in study.asked]
+        [('cdf', '3/4'), ('histogram-2', '1/4')]
+        """
+        stored = _parsed(text)
+        unknown = sorted(stored.keys() - set(KNOWN))
+        if unknown:
+            raise Refused(unknown[0], f"there is no such field; there are {', '.join(KNOWN)}")
+        listed = stored.get("question")
+        if not isinstance(listed, list) or not all(isinstance(each, Mapping) for each in listed) or not listed:
+            raise Refused("question", "a list of at least one is needed: [[question]] in TOML")
+        return cls(tuple(_asked(listed)), loss_of(_exact(stored, "epsilon"), _exact(stored, "rho")))
+
+    def price(self, asked: Asked) -> PrivacyLoss:
+        """What one question may lose."""
+        return (self.loss * asked.share).of_one_release()
+
+    def request(self, asked: Asked) -> str:
+        """Under which request it is charged: the same for the same question, share and loss."""
+        facts = json.dumps([question_to_json(asked.question), str(asked.share), repr(self.loss)], sort_keys=True)
+        return f"study-{asked.name}-{sha256(facts.encode()).hexdigest()[:16]}"
+
+    def plan(self, adjacency: Adjacency, trust: TrustModel[Any] | None = None) -> Iterator[tuple[Asked, list[Plan]]]:
+        """Each question rehearsed: its turns, prices and errors. Touches no data and no ledger.
+
+        Raises:
+            UnsupportedQuery: the trust model cannot answer one of them.
+        """
+        for each in self.asked:
+            yield each, list(rehearse(each.question, self.price(each), adjacency, trust))
+
+    def ask(self, session: Session) -> Iterator[tuple[Asked, Any]]:
+        """Ask one question after the other. All are rehearsed before the first one is charged.
+
+        Raises:
+            UnsupportedQuery, BudgetExceeded, ValueError: as `Session.ask`; what was answered before stays answered.
+        """
+        for each in self.asked:
+            session.plan(each.question, self.price(each))
+        for each in self.asked:
+            yield each, session.ask(each.question, self.price(each), self.request(each))
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        stored = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
+    except (ValueError, RecursionError):
+        raise Refused("study", "this is neither TOML nor JSON") from None
+    if not isinstance(stored, dict):
+        raise Refused("study", "an object is needed")
+    return stored
+
+
+def _exact(stored: Mapping[str, Any], name: str) -> Exact | None:
+    given = stored.get(name)
+    if given is not None and (isinstance(given, bool) or not isinstance(given, int | float | str)):
+        raise Refused(name, f"a number is needed, got {shown(given)}")
+    return given
+
+
+def _asked(listed: list[Mapping[str, Any]]) -> Iterator[Asked]:
+    shares = [None if each.get("share") is None else exact("share", each["share"]) for each in listed]
+    given = [share for share in shares if share is not None]
+    open_ = len(shares) - len(given)
+    rest = (ALL - sum(given, Fraction(0))) / open_ if open_ else ALL
+    for number, (each, share) in enumerate(zip(listed, shares, strict=True), 1):
+        question = question_from_json({name: value for name, value in each.items() if name not in OWN})
+        name = each.get("name", each["ask"] if number == 1 else f"{each['ask']}-{number}")
+        if not isinstance(name, str):
+            raise Refused("name", f"a text is needed, got {shown(name)}")
+        yield Asked(name, question, rest if share is None else share)

@@ -1,0 +1,91 @@
+"""Studies: planned without data, paid once, the same when they are run again, and refused in one line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import Result
+
+Run = Callable[..., Result]
+STUDY = """
+epsilon = 1
+[[question]]
+ask = "cdf"
+name = "delays"
+column = "delay"
+grid = "-60:240:100"
+share = "1/2"
+[[question]]
+ask = "histogram"
+column = "delay"
+grid = "-60:240:10"
+by = {column = "carrier", categories = ["UA", "AA"]}
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    file = tmp_path / "study.toml"
+    file.write_text(STUDY)
+    return file
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    file, chance = tmp_path / "flights.csv", np.random.default_rng(1)
+    rows = zip(chance.normal(10, 30, 2000).round(), chance.choice(["UA", "AA"], 2000), strict=True)
+    file.write_text("delay,carrier\n" + "\n".join(f"{delay},{carrier}" for delay, carrier in rows))
+    return file
+
+
+def test_a_study_is_paid_once_and_the_same_when_it_is_run_again(
+    run: Run, study: Path, table: Path, tmp_path: Path
+) -> None:
+    ledger = f"sqlite:///{tmp_path / 'budget.db'}"
+    made = run("ledger", "create", ledger, "--dataset", "flights", "--epsilon", "1", "--adjacency", "replace-one")
+    assert made.exit_code == 0
+    texts = []
+    for folder in ("one", "two"):
+        done = run("study", study, table, "--ledger", ledger, "--out", tmp_path / folder)
+        assert (done.exit_code, done.stderr) == (0, "")
+        names = sorted(file.name for file in (tmp_path / folder).iterdir())
+        assert names == ["delays.json", "delays.svg", "histogram-2.json", "histogram-2.svg", "index.html"]
+        texts.append((tmp_path / folder / "delays.json").read_text() + run("ledger", "show", ledger).stdout)
+    assert texts[0] == texts[1]
+    assert json.loads((tmp_path / "two" / "delays.json").read_text())["privacy"]["epsilon"] == 0.5
+
+
+def test_a_dry_run_opens_nothing(run: Run, study: Path, tmp_path: Path) -> None:
+    done = run("study", study, "no such file", "--dry-run", "--adjacency", "replace-one", "--units", "2000")
+    assert done.exit_code == 0
+    assert done.stdout.count("epsilon 0.5") >= 2
+    assert "together: epsilon 1" in done.stdout
+    assert not (tmp_path / "study").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("nonsense", "study: this is neither TOML nor JSON"),
+        ("epsilon = 1", "question: a list of at least one is needed"),
+        (STUDY.replace("epsilon = 1", ""), "epsilon: give either epsilon"),
+        (STUDY.replace("1/2", "2"), "share: shares above 0"),
+        (STUDY.replace("cdf", "cfd"), "ask: one of binned-residuals"),
+        (STUDY.replace('"delays"', '"../delays"'), "name: small letters"),
+        (STUDY + '[[question]]\nask = "cdf"\nname = "delays"\ncolumn = "x"\ngrid = "0:1:4"', "name: two questions"),
+        ("espilon = 1\n" + STUDY, "espilon: there is no such field"),
+    ],
+)
+def test_what_is_no_study_is_refused_before_anything_is_opened(
+    run: Run, study: Path, tmp_path: Path, text: str, line: str
+) -> None:
+    study.write_text(text)
+    done = run("study", study, "no such file", "--adjacency", "replace-one", "--out", tmp_path / "none")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"dpcurves: {line}")
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "none").exists()
