@@ -65,8 +65,17 @@ def test_where_the_model_comes_from_has_to_be_said(run: Run, csv: Path) -> None:
     assert wrong.stderr == "dpcurves: model: public or disjoint or private is needed, got 'mine'\n"
 
 
-def test_the_area_is_shown_with_its_interval(run: Run, parquet: Path) -> None:
-    assert "AUC 0." in run("roc", parquet, *ASKED, "--epsilon", "1").stdout
+def test_the_area_and_its_curve_are_shown_with_intervals_for_these_records_and_for_the_population(
+    run: Run, parquet: Path
+) -> None:
+    shown = " ".join(run("roc", parquet, *ASKED, "--epsilon", "1").stdout.split())
+    assert "AUC 0." in shown
+    assert "95% interval for these records: 0." in shown
+    assert "95% interval for the population: 0." in shown
+    assert "95% band, all at once, for the population" in shown
+    alone = " ".join(run("roc", parquet, *ASKED, "--epsilon", "1", "--no-population").stdout.split())
+    assert "95% interval for these records: 0." in alone
+    assert "for the population" not in alone
 
 
 def test_groups_are_as_many_as_were_asked_for(run: Run, parquet: Path) -> None:

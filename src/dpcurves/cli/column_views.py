@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .covered import covered, drawn
+from .covered import MOST_BANDED, covered, drawn
 from .output import Covering
 from .views import Shown
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from ..curves import CDF, ByCategory, Histogram, Quantile, Quantiles, Thresholds
 
-MOST_BANDED = 2**16 + 1  # simulations of more take long
 MOST_BARS = 40
 SIDE_BY_SIDE = 6
 QUARTILES = (0.25, 0.5, 0.75)

@@ -24,11 +24,11 @@ def roc(scored: Scored, cells: Cells, thresholded: Thresholded, terms: Terms, ou
     from ..curves import RocQuestion
     from ..curves.roc import UNIT_INTERVAL
 
-    grid = cells.declared_or(UNIT_INTERVAL)
+    sure, grid = output.covering(), cells.declared_or(UNIT_INTERVAL)
     question = RocQuestion(
         scored.label, scored.score, grid, scored.positive, scored.negative, scored.model, thresholded.found()
     )
-    answer(question, RocView(output.simulated()), terms, output)
+    answer(question, RocView(sure), terms, output)
 
 
 def calibration(scored: Scored, groups: Groups, cells: Cells, terms: Terms, output: Output) -> None:
