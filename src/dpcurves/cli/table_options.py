@@ -113,6 +113,31 @@ class HintedCells(Cells):
 
 
 @dataclass(frozen=True)
+class Smooth:
+    """Whether a curve is smoothed by the least change of its noises."""
+
+    smooth: Annotated[
+        str | None,
+        Option(help="Smooth by the least change of noises: 1 (absolute values) or 2 (squares).", metavar="P"),
+    ] = None
+
+    def power(self) -> int | None:
+        """The power, if one was given.
+
+        Raises:
+            Misuse: it is another one.
+        """
+        return None if self.smooth is None else chosen("smooth", self.smooth, {"1": 1, "2": 2})
+
+
+@dataclass(frozen=True)
+class SmoothColumn(Column):
+    """A column of numbers whose curve may be smoothed."""
+
+    smoothing: Smooth = Smooth()
+
+
+@dataclass(frozen=True)
 class Split:
     """One curve for each category."""
 

@@ -30,6 +30,7 @@ from .shape.interpolate import inverse_at, value_at
 from .shape.monotone import counts_to_prefixes, monotone_prefixes, non_decreasing
 from .smoothing.block_noise import path_graph, prefix_graph, regular_bounds, subtraction_graph
 from .smoothing.increments import AtMost, Ceiling, Exactly
+from .smoothing.nested_prefixes import nested_prefixes
 from .smoothing.noise_graph import NoiseGraph, noise_graph
 from .smoothing.smoothing_absolute import smooth_absolute
 from .smoothing.smoothing_squares import smooth_squares
@@ -42,8 +43,8 @@ __all__ = [
     "PathQuantile", "RocBand", "Weighed", "area_between", "auc", "auc_ends", "auc_of_counts", "auc_of_steps",
     "binormal_tpr", "bisected", "cell_at", "counts_to_prefixes", "crowded_ends", "dvoretzky", "ends_at",
     "energy_between", "hosmer_lemeshow", "inside", "interval", "inverse_at", "largest_gap", "mean_counts",
-    "mean_residuals", "monotone_hull", "monotone_prefixes", "noise_graph", "non_decreasing", "path_graph",
-    "population_band", "population_roc_band", "positive_intervals", "prefix_graph", "public_generator",
+    "mean_residuals", "monotone_hull", "monotone_prefixes", "nested_prefixes", "noise_graph", "non_decreasing",
+    "path_graph", "population_band", "population_roc_band", "positive_intervals", "prefix_graph", "public_generator",
     "regular_bounds", "residual_envelope", "roc_band", "roc_points", "share_intervals", "shrunken", "shrunken_estimate",
     "simulated_p_value", "simultaneous_band", "simultaneous_errors", "smooth_absolute", "smooth_squares", "smoothed",
     "subtracted_prefixes", "subtraction_graph", "subtraction_variances", "tail_bound", "unbiased", "unbiased_batch",
