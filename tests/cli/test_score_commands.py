@@ -108,6 +108,16 @@ def test_scores_may_lie_on_another_grid(run: Run, parquet: Path) -> None:
     assert "cuts: fixed or quantiles or medians is needed, got 'thirds'" in wrong.stderr
 
 
+@pytest.mark.parametrize("kind", ["calibration", "hosmer-lemeshow", "binned-residuals"])
+def test_scores_outside_are_in_no_group_and_nothing_else_can_be_asked_of_them(run: Run, kind: str, csv: Path) -> None:
+    asked = (kind, csv, *JUDGED, *(("--model", "public") if kind == "binned-residuals" else ()))
+    clamped = run(*asked, "--outside", "clamped")
+    assert (clamped.exit_code, clamped.stdout) == (2, "")
+    assert clamped.stderr.startswith("dpcurves: outside: scores outside of the grid are counted apart here and lie in")
+    assert clamped.stderr.count("\n") == 1
+    assert run(*asked, "--outside", "apart").exit_code == 0
+
+
 def test_the_origin_of_the_model_may_be_stated(run: Run, parquet: Path) -> None:
     result = run("roc", parquet, *ASKED, "--epsilon", "1", "--model", "fitted on 2012")
     assert "fitted on 2012" in result.stdout

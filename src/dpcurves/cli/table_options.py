@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..queries import Hint
 
 NO_GRID = "give --grid lower:upper:cells (or --edges); bounds are declared, never read off data"
+IN_NO_GROUP = "scores outside of the grid are counted apart here and lie in no group; leave --outside out"
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ class Cells:
     grid: Annotated[
         str | None,
         Option(
-            help="Public cells: lower:upper:cells, or geometric:... for equal ratios, logistic:... for log-odds.",
+            help="Public cells: lower:upper:cells or lower:upper:width=W; geometric:... for equal ratios, logistic:... "
+            "for log-odds.",
             metavar="L:U:N",
         ),
     ] = None
@@ -87,6 +89,24 @@ class Cells:
         if self.outside is None:
             return grid
         return grid.with_outside(chosen("outside", self.outside, {"clamped": Outside.CLAMPED, "apart": Outside.APART}))
+
+
+@dataclass(frozen=True)
+class GroupedCells(Cells):
+    """Public cells of which groups of like scores are made. A score outside of them is in no group."""
+
+    outside: Annotated[
+        str | None,
+        Option(help="Scores outside: they are counted apart, and lie in no group; nothing else is allowed.",
+               metavar="apart"),
+    ] = None  # fmt: skip
+
+    def _told(self, grid: Grid) -> Grid:
+        from ..data import Outside
+
+        if Cells._told(self, grid).outside is Outside.CLAMPED and self.outside is not None:
+            raise Misuse("outside", IN_NO_GROUP)
+        return grid
 
 
 @dataclass(frozen=True)
