@@ -47,6 +47,6 @@ __all__ = [
     "path_graph", "population_band", "population_roc_band", "positive_intervals", "prefix_graph", "public_generator",
     "regular_bounds", "residual_envelope", "roc_band", "roc_points", "share_intervals", "shrunken", "shrunken_estimate",
     "simulated_p_value", "simultaneous_band", "simultaneous_errors", "smooth_absolute", "smooth_squares", "smoothed",
-    "subtracted_prefixes", "subtraction_graph", "subtraction_variances", "tail_bound", "unbiased", "unbiased_batch",
+    "subtracted_prefixes", "subtraction_graph", "subtraction_variances", "tail_bound", "unbiased",
     "upper_quantile", "upper_quantiles", "value_at", "weighted_isotonic",
 ]  # fmt: skip
