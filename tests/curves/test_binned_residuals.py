@@ -72,6 +72,23 @@ def test_an_honest_model_leaves_the_envelope_as_rarely_as_said(adjacency: Adjace
     assert np.mean(outside) < 0.07 + 4 * sqrt(0.07 * 0.93 / len(outside))
 
 
+def test_an_envelope_takes_any_level_on_pictures_and_in_tables_too() -> None:
+    found = answer(QUESTION, TABLE, HUGE, both(4000)[1], seed=1)
+    deviation = np.sqrt(found.prob_pred * (1 - found.prob_pred) / found.count)
+    assert found.envelope_at(0.5) == pytest.approx(0.674 * deviation, rel=0.08)
+    assert (found.envelope_at(0.95) == found.envelope).all()
+    assert (found.to_frame(level=0.5)["envelope"] == found.envelope_at(0.5)).all()
+    assert (found.to_frame()["envelope"] == found.envelope).all()
+    _, upper, lower = found.plot(level=0.5).lines
+    assert np.asarray(upper.get_ydata()) == pytest.approx(found.envelope_at(0.5))
+    assert np.asarray(lower.get_ydata()) == pytest.approx(-found.envelope_at(0.5))
+    assert "50% of bins of a right model" in str(upper.get_label())
+    assert len(found.plot(level=None).lines) == 1
+    for wrong in (0, 1, 1.5, float("nan")):
+        with pytest.raises(ValueError, match="^level: "):
+            found.envelope_at(wrong)
+
+
 def test_a_wrong_model_leaves_it() -> None:
     wrong = {"y": LABELS, "s": SCORES**2}
     found = answer(QUESTION, wrong, ONE, both(4000)[1], seed=3)

@@ -78,11 +78,12 @@ def binned_residuals(judged: Judged, bins: MostBins, cells: GroupedCells, terms:
     from ..curves import BinnedResidualsQuestion
     from ..curves.turns.score_groups import SCORES
 
+    level = output.simulated()
     question = BinnedResidualsQuestion(
         judged.label, judged.score, judged.declared(), bins.number, grid=cells.declared_or(SCORES),
         pos_label=judged.positive, neg_label=judged.negative,
     )  # fmt: skip
-    answer(question, BinnedResidualsView(), terms, output)
+    answer(question, BinnedResidualsView(level), terms, output)
 
 
 SCORE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(

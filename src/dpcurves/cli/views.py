@@ -130,17 +130,20 @@ class RocThresholdsView:
 class BinnedResidualsView:
     """Bins of like scores."""
 
+    level: float
+
     def tables(self, curve: BinnedResiduals) -> list[Shown]:
         """Mean residuals, and what they stay within if the model is right."""
+        within = curve.envelope_at(self.level)
         columns = {
-            "prob_pred": curve.prob_pred, "residual": curve.residual, "count": curve.count, "envelope": curve.envelope
+            "prob_pred": curve.prob_pred, "residual": curve.residual, "count": curve.count, "envelope": within
         }  # fmt: skip
-        left = f"{curve.outside:.0%} of the residuals leave the envelope"
-        words = f"{left}; of a model that is right for the population 5% do"
+        left = f"{curve.outside_of(within):.0%} of the residuals leave the envelope"
+        words = f"{left}; of a model that is right for the population {100 * (1 - self.level):.6g}% do"
         return [Shown(words, columns)]
 
     def draw(self, curve: BinnedResiduals) -> Axes:
         """The bins in their envelope."""
         from ..display import headless_axes
 
-        return curve.plot(ax=headless_axes())
+        return curve.plot(ax=headless_axes(), level=self.level)

@@ -14,6 +14,7 @@ from .. import display
 from ..arrays import FloatArray
 from ..data import Axis, Grid, Outside
 from ..data.axis import Category
+from ..display.shade import POPULATION, Shade, covering
 from ..postprocess import mean_residuals, residual_envelope
 from ..privacy import Model, ReplaceOne, declared
 from ..queries import MergePartitionQuery, QuantileCutsQuery
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 CUTS, MERGES, COUNTS, SUMS = Fraction(3, 20), Fraction(1, 10), Fraction(3, 5), Fraction(3, 20)
 LEVEL = 0.95
-"""The chance that a bin of a right model is within the envelope."""
+"""The chance that a bin of a right model is within the envelope, unless another one is asked for."""
 TOLERANCE = 0.05
 """How far noise may move the mean residual of a bin, one standard deviation, before the bin is joined to the next."""
 
@@ -61,24 +62,46 @@ class BinnedResiduals(Result):
     def read(cls, groups: ScoreGroups, privacy: PrivacyStatement) -> BinnedResiduals:
         """From released bins."""
         released, privacy = groups.released, privacy.noted(*groups.notes, *notes_on_dependence(privacy))
-        within = residual_envelope(released, *groups.draws(None), LEVEL)
+        within = _envelope(groups, LEVEL, None)
         count = np.maximum(released.count, 0.0)
         return cls(released.mean, mean_residuals(released), count, within, groups.grid.edges, privacy, groups)
 
     @property
     def outside(self) -> float:
-        """The share of bins whose residual leaves the envelope: about 0.05 if the model is right."""
-        return float((np.abs(self.residual) > self.envelope).mean())
+        """The share of bins whose residual leaves `envelope`: about 0.05 if the model is right."""
+        return self.outside_of(self.envelope)
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
-        """Draw mean residuals against mean predictions, inside their envelope."""
+    def outside_of(self, envelope: FloatArray) -> float:
+        """The share of bins whose residual leaves this envelope."""
+        return float((np.abs(self.residual) > envelope).mean())
+
+    def envelope_at(self, level: float, *, generator: np.random.Generator | None = None) -> FloatArray:
+        """How far from zero each residual stays with chance `level` if the model is right: `envelope` at any level.
+
+        Args:
+            level: The chance of each bin on its own, between 0 and 1.
+            generator: For the simulation.
+
+        Raises:
+            ValueError: `level` is no chance, or so near to 1 that more noise would have to be simulated.
+        """
+        return _envelope(self.groups, level, generator)
+
+    def plot(self, ax: Axes | None = None, *, level: float | None = LEVEL, name: str | None = None) -> Axes:
+        """Draw mean residuals against mean predictions, inside their envelope (`level=None`: without one)."""
         return display.draw_binned_residuals(
-            self.prob_pred, self.residual, self.envelope, self.count, self.privacy, ax=ax, name=name
+            self.prob_pred, self.residual, self.count, self.privacy, shades=self._shades(level), ax=ax, name=name
         )
 
-    def to_frame(self) -> Any:
-        """Columns ``prob_pred``, ``residual``, ``count`` and ``envelope`` as a data frame."""
-        return display.to_frame(self._arrays())
+    def _shades(self, level: float | None) -> tuple[Shade, ...]:
+        if level is None:
+            return ()
+        within = self.envelope_at(level)
+        return (Shade(-within, within, covering(level, "of bins of a right model,", POPULATION)),)
+
+    def to_frame(self, *, level: float = LEVEL) -> Any:
+        """Columns ``prob_pred``, ``residual``, ``count`` and ``envelope``, which holds with chance `level`."""
+        return display.to_frame({**self._arrays(), "envelope": self.envelope_at(level)})
 
     def to_json(self) -> str:
         """The published format (``kind`` is ``binned-residuals``)."""
@@ -101,6 +124,10 @@ class BinnedResiduals(Result):
     def _repr_html_(self) -> str:
         rows = [("bins", str(len(self.count))), ("outside the envelope", f"{self.outside:.0%}")]
         return card_of("Binned residuals", self.plot, rows, self.privacy)
+
+
+def _envelope(groups: ScoreGroups, level: float, generator: np.random.Generator | None) -> FloatArray:
+    return residual_envelope(groups.released, *groups.draws(generator), level)
 
 
 @dataclass(frozen=True, slots=True)

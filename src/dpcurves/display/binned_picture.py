@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
 from .line_styles import GREY, Ink, explain, is_blank, next_ink
 from .safe_text import legend_lettering
-from .shade import POPULATION
+from .shade import Shade
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,10 +24,10 @@ SMALLEST, LARGEST = 10.0, 90.0
 def draw_binned_residuals(
     prob_pred: ArrayLike,
     residual: ArrayLike,
-    envelope: ArrayLike,
     count: ArrayLike,
     privacy: PrivacyStatement,
     *,
+    shades: Sequence[Shade] = (),
     ax: Axes | None = None,
     name: str | None = None,
 ) -> Axes:
@@ -35,9 +36,9 @@ def draw_binned_residuals(
     Args:
         prob_pred: Mean prediction of each bin, which do not fall.
         residual: Mean residual of each bin.
-        envelope: How far from zero the residual of each bin stays with chance 0.95, if the model is right.
         count: Records in each bin: the area of its point.
         privacy: What is written below the picture.
+        shades: Envelopes: between which ends residuals stay if the model is right.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the model.
     """
@@ -47,9 +48,10 @@ def draw_binned_residuals(
     ink = next_ink(ax)
     if is_blank(ax):
         _draw_frame(ax)
-    across, upwards, within, sizes = (np.asarray(each, dtype=float) for each in (prob_pred, residual, envelope, count))
+    across, upwards, sizes = (np.asarray(each, dtype=float) for each in (prob_pred, residual, count))
     title = "" if name is None else f"{legend_lettering(name)}: "
-    _draw_envelope(ax, across, within, ink, title)
+    for shade in shades:
+        _draw_envelope(ax, across, shade, ink, title)
     areas = SMALLEST + (LARGEST - SMALLEST) * np.clip(sizes, 0, None) / np.fmax.reduce(sizes, initial=1.0)
     words = f"{title}mean residual of a bin"
     ax.scatter(across, upwards, s=areas, color=ink.color, label=words, zorder=3)
@@ -66,8 +68,7 @@ def _draw_frame(ax: Axes) -> None:
     ax.set_ylabel("mean residual: label less prediction")
 
 
-def _draw_envelope(ax: Axes, across: FloatArray, within: FloatArray, ink: Ink, title: str) -> None:
-    words = f"{title}95% of bins of a right model, {POPULATION}"
-    for bound, label in ((within, words), (-within, "")):
+def _draw_envelope(ax: Axes, across: FloatArray, shade: Shade, ink: Ink, title: str) -> None:
+    for bound, label in ((shade.upper, f"{title}{shade.words}"), (shade.lower, "")):
         # A single bin has a line of no length: a mark shows where it would begin.
         ax.plot(across, bound, color=ink.color, linestyle=ink.dash, linewidth=0.9, marker="_", alpha=0.7, label=label)
