@@ -51,7 +51,7 @@ Similar = Mapping[str, Mapping[str, Floats]]
 
 
 @dataclass(frozen=True)
-class ThresholdAnswers:
+class Compared:
     """Mean similarities of all algorithms to the confidential plot of the same records, within the same bounds.
 
     As printed: noise for one record more or less, DAWA as its reference code has it, and the algorithms of the table.
@@ -68,7 +68,7 @@ class ThresholdAnswers:
         return {name: float((row / best).mean()) for name, row in rows.items()}
 
 
-def compared(size: ResidualSize, step: Callable[[], None]) -> ThresholdAnswers:
+def compared(size: ResidualSize, step: Callable[[], None]) -> Compared:
     """Over all models and epsilons."""
     sets = models(size)
     of: dict[str, dict[str, dict[str, Floats]]] = {PRINTED: {}, SOUND: {}}
@@ -76,7 +76,7 @@ def compared(size: ResidualSize, step: Callable[[], None]) -> ThresholdAnswers:
         for name, method in methods.items():
             of[kind][name] = {model: _means(method, records, size) for model, records in sets.items()}
             step()
-    return ThresholdAnswers(size.regret_epsilons, of)
+    return Compared(size.regret_epsilons, of)
 
 
 def _means(method: Method, records: Records, size: ResidualSize) -> Floats:
@@ -109,7 +109,7 @@ METHODS: dict[str, dict[str, Method]] = {
 STEPS = [name for methods in METHODS.values() for name in methods]
 
 
-def findings(found: ThresholdAnswers) -> Findings:
+def findings(found: Compared) -> Findings:
     """Table 4.2: regrets, and whether that of DAWA is the least."""
     printed, sound = found.regrets(PRINTED), found.regrets(SOUND)
     named: Findings = {f"table42-{name}": Measured(printed[name], package=sound[name]) for name in OF_THE_TABLE}

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from plane import Density, Floats, Records
 from prirp import Method
-from regret import PRINTED, SOUND, ThresholdAnswers
+from regret import PRINTED, SOUND, Compared
 from residuals import MODELS, Separation
 
 from dpcurves.curves.residual_plot import scattered
@@ -98,7 +98,7 @@ def draw_separation(found: Separation, out: Path) -> None:
     figure.savefig(out / "overview_residual_plots.png", dpi=80)
 
 
-def draw_regrets(found: ThresholdAnswers, out: Path) -> None:
+def draw_regrets(found: Compared, out: Path) -> None:
     """Figure 4.6: mean distances to the confidential plot, as printed and sound."""
     figure = Figure(figsize=(3.6 * len(MODELS) + 1.6, 6.4), layout="constrained")
     grid = figure.subplots(2, len(MODELS), sharex=True, squeeze=False)

@@ -17,7 +17,7 @@ from roc_sizes import RocSize
 
 from dpcurves.curves.question import statement_of
 from dpcurves.curves.roc import ROC
-from dpcurves.curves.turns.roc_cuts import levels_for
+from dpcurves.curves.turns.roc_cuts import levels_for, pieces_between
 from dpcurves.data import Axis, Categories
 from dpcurves.queries import CountQuery, QuantileCutsQuery, Read
 from dpcurves.release import ALL, Evidence, Release, Setting, Step
@@ -40,7 +40,7 @@ class Divided:
         """Cuts, counts."""
         score = Axis("score", SCORES)
         cuts = yield Step(QuantileCutsQuery((score,), 2 ** levels_for(setting)), self.share)
-        pieces = Axis("score", SCORES.cut(cuts.values))
+        pieces = pieces_between(score, cuts.values, setting)
         counts = yield Step(CountQuery((Categories("label", (0, 1)), pieces), Read.PREFIXES), ALL - self.share)
         return ROC.read(Evidence.of(counts), pieces.grid, statement_of([cuts, counts], MODEL))
 

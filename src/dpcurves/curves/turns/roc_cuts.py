@@ -39,8 +39,13 @@ def scores_cut(score: Axis, cuts: Cuts, setting: Setting) -> Generator[Step, Rel
         return score, []
     levels = levels_for(setting)
     release = yield Step(_query(score, cuts, levels), CUTS_SHARE)
-    edges = _divided((0, *release.values, score.grid.cells), _parts(setting))
-    return Axis(score.column, score.grid.cut(edges)), [release]
+    return pieces_between(score, release.values, setting), [release]
+
+
+def pieces_between(score: Axis, cuts: Sequence[int], setting: Setting) -> Axis:
+    """The axis whose cells lie between numbers of inner edges, each interval in several parts."""
+    edges = _divided((0, *cuts, score.grid.cells), _parts(setting))
+    return Axis(score.column, score.grid.cut(edges))
 
 
 def _query(score: Axis, cuts: Cuts, levels: int) -> QuantileCutsQuery | MedianQuery:
