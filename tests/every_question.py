@@ -38,6 +38,7 @@ QUESTIONS: tuple[Question[object], ...] = (
     dp.ThresholdsQuestion("x", GRID, (7, 50)),
     dp.QuantileQuestion("x", GRID, 0.5),
     *(dp.RocQuestion("y", "x", cuts=cuts) for cuts in dp.Cuts),
+    dp.ScoresQuestion("y", "x"),
     dp.SmoothAucQuestion("y", "x"),
     dp.CalibrationQuestion("y", "x", groups=4),
     dp.HosmerLemeshowQuestion("y", "x", groups=4),

@@ -22,6 +22,7 @@ def test_every_face_answers_in_either_currency_and_either_adjacency() -> None:
             assert len(dp.histogram(X, grid=GRID, **both).count) == 32
             assert dp.bounds(X, unit=0.5, coverage=0.9, **both).upper > 0
             assert 0 <= dp.roc_curve(Y, X, **both).auc <= 1
+            assert 0 <= dp.scores(Y, X, **both).value("auc") <= 1
             assert len(dp.calibration_curve(Y, X, groups=3, **both).count) <= 3
             assert 0 < dp.hosmer_lemeshow(Y, X, groups=3, **both).p_value <= 1
             assert len(dp.binned_residuals(Y, X, model=dp.PUBLIC_MODEL, **both).count) <= 16

@@ -41,6 +41,7 @@ WRONG: list[tuple[str, Callable[[Any], object], Any]] = [
     ("grid: a Grid", lambda grid: dp.quantiles(X, [0.5], grid=grid, **PAID), (0, 1, 64)),
     ("grid: a Grid", lambda grid: dp.histogram(X, grid=grid, **PAID), None),
     ("grid: a Grid", lambda grid: dp.roc_curve(Y, X, grid=grid, **PAID), "0:1:64"),
+    ("grid: a Grid", lambda grid: dp.scores(Y, X, grid=grid, **PAID), "0:1:64"),
     ("grid: a Grid", lambda grid: dp.calibration_curve(Y, X, grid=grid, **PAID), "0:1:64"),
     ("grid: a Grid", lambda grid: dp.hosmer_lemeshow(Y, X, grid=grid, **PAID), "0:1:64"),
     ("grid: a Grid", lambda grid: dp.binned_residuals(Y, X, grid=grid, model=dp.PUBLIC_MODEL, **PAID), 64),

@@ -13,7 +13,7 @@ from .data import FloatArray, Sample
 METRICS = ("KS", "W1", "RMSE")
 
 
-class Measured(NamedTuple):
+class IntervalSums(NamedTuple):
     """Errors of several releases.
 
     Attributes:

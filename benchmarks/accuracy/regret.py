@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .data import FloatArray
-from .errors import Measured
+from .errors import IntervalSums
 
 
 class Cell(NamedTuple):
@@ -18,7 +18,7 @@ class Cell(NamedTuple):
     epsilon: str
 
 
-Rows = Mapping[str, Measured]
+Rows = Mapping[str, IntervalSums]
 """What each method made of one cell."""
 
 

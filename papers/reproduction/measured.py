@@ -8,7 +8,7 @@ DIGITS = 6
 
 
 @dataclass(frozen=True)
-class Measured:
+class IntervalSums:
     """Numbers for one claim, all in the unit that the claim is stated in, kept to six digits.
 
     Attributes:
@@ -28,4 +28,4 @@ class Measured:
                 object.__setattr__(self, part, float(f"{value:.{DIGITS}g}"))
 
 
-Findings = dict[str, Measured]
+Findings = dict[str, IntervalSums]

@@ -31,9 +31,12 @@ from .curves import (
     ResidualPlot,
     ResidualPlotQuestion,
     RocQuestion,
+    Scores,
+    ScoresQuestion,
 )
 from .curves.quantiles import shares
 from .curves.roc import UNIT_INTERVAL
+from .curves.scores import HUNDREDTHS
 from .curves.turns.score_groups import SCORES
 from .data import Grid
 from .data.axis import Category
@@ -45,7 +48,7 @@ from .session import Session
 
 __all__ = [
     "binned_residuals", "bounds", "calibration_curve", "cdf", "histogram", "hosmer_lemeshow", "quantiles",
-    "residual_plot", "roc_curve",
+    "residual_plot", "roc_curve", "scores",
 ]  # fmt: skip
 
 Curve = TypeVar("Curve")
@@ -177,6 +180,33 @@ def roc_curve(
     """
     question = RocQuestion("y_true", "y_score", grid, pos_label, neg_label, cuts=cuts)
     return _ask(_pair(y_true, y_score, "y_score"), question, loss_of(epsilon, rho), adjacency, randomness)
+
+
+def scores(
+    y_true: Values,
+    y_score: Values,
+    *,
+    adjacency: Neighbours,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    grid: Grid = HUNDREDTHS,
+    pos_label: Category = 1,
+    neg_label: Category | None = None,
+    randomness: Randomness | None = None,
+) -> Scores:
+    """All that `y_score` tells of two classes, paid for once: ROC and precision-recall curves, and what else is read.
+
+    Arguments and guarantees as for `roc_curve`, but nothing is cut in private: scores are counted in the cells of the
+    public `grid`, hundredths of [0, 1] unless said. The ledger is in memory and does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> found = dp.scores([0, 1] * 5000, [0.2, 0.7] * 5000, epsilon=10, adjacency=dp.REPLACE_ONE)
+    >>> found.value("auc") > 0.9, found.confusion(0.5).rates["recall"] > 0.9
+    (True, True)
+    """
+    question = ScoresQuestion("y_true", "y_score", grid, None, pos_label, neg_label)
+    found: Scores = _ask(_pair(y_true, y_score, "y_score"), question, loss_of(epsilon, rho), adjacency, randomness)
+    return found
 
 
 def calibration_curve(

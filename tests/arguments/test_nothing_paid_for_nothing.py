@@ -45,6 +45,7 @@ VALID: dict[str, dict[str, Any]] = {
     },
     "RocQuestion": CLASSES,
     "RocThresholdsQuestion": {**CLASSES, "at": (3,)},
+    "ScoresQuestion": CLASSES,
     "SmoothAucQuestion": CLASSES,
     "ThresholdsQuestion": {**CELLS, "at": (3,)},
 }  # fmt: skip

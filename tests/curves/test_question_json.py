@@ -18,6 +18,7 @@ QUESTIONS: list[Any] = [
     dp.CdfQuestion("x", GRID, method=dp.Bisection(3)),
     dp.QuantilesQuestion("x", GRID, (0.25, 0.5)),
     dp.HistogramQuestion("x", GRID.with_outside(dp.Outside.APART)),
+    dp.ScoresQuestion("y", "x", by=dp.Categories("w", ("a", 1))),
     dp.RocQuestion("y", "x", cuts=dp.Cuts.FIXED, pos_label="late", neg_label="on time"),
     dp.BinnedResidualsQuestion("y", "x", dp.PRIVATE_MODEL),
     dp.PlaneBoundsQuestion(dp.BoundsQuestion("x", 1, "0.95"), dp.BoundsQuestion("z", 0.5, 0.9)),

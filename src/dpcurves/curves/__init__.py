@@ -7,17 +7,21 @@ from .bounds_2d import PlaneBounds, PlaneBoundsQuestion
 from .by_category import ByCategory
 from .calibration import Calibration, CalibrationQuestion
 from .cdf import CDF, CdfQuestion
+from .confusion import Confusion
 from .distances import energy_distance, ks_distance, wasserstein_distance
 from .histogram import Histogram, HistogramQuestion
 from .hosmer_lemeshow import HosmerLemeshow, HosmerLemeshowQuestion
 from .methods import Bisection, GrownPartition, QuantileCuts
 from .notes import CurveWarning
+from .precision_recall import PrecisionRecall
 from .quantile import Quantile, QuantileQuestion
 from .quantiles import Quantiles, QuantilesQuestion
 from .question import Continued, Question
 from .residual_plot import ResidualPlot, ResidualPlotQuestion
 from .roc import ROC, RocQuestion
 from .roc_thresholds import RocThresholds, RocThresholdsQuestion
+from .score_readings import Reading
+from .scores import Scores, ScoresByCategory, ScoresQuestion
 from .smooth_auc import SmoothAuc, SmoothAucQuestion
 from .thresholds import Thresholds, ThresholdsQuestion
 from .turns.roc_cuts import Cuts
@@ -35,6 +39,7 @@ __all__ = [
     "Calibration",
     "CalibrationQuestion",
     "CdfQuestion",
+    "Confusion",
     "Continued",
     "CurveWarning",
     "Cuts",
@@ -45,17 +50,22 @@ __all__ = [
     "HosmerLemeshowQuestion",
     "PlaneBounds",
     "PlaneBoundsQuestion",
+    "PrecisionRecall",
     "Quantile",
     "QuantileCuts",
     "QuantileQuestion",
     "Quantiles",
     "QuantilesQuestion",
     "Question",
+    "Reading",
     "ResidualPlot",
     "ResidualPlotQuestion",
     "RocQuestion",
     "RocThresholds",
     "RocThresholdsQuestion",
+    "Scores",
+    "ScoresByCategory",
+    "ScoresQuestion",
     "SmoothAuc",
     "SmoothAucQuestion",
     "Thresholds",

@@ -149,17 +149,17 @@ def _told(words: str, names: Sequence[str], shares: Sequence[int], of: int) -> s
     return f"{whose}{between}{words}"
 
 
-def rows_of(evidence: Evidence) -> list[Evidence]:
-    """The evidence of each row on its own: what one category's curve is read from.
+def rows_of(evidence: Evidence, together: int = 1) -> list[Evidence]:
+    """The evidence of each row on its own, or of so many neighbouring ones: what one category's curve is read from.
 
     That all rows together have a known total is left unused: with several rows it tells next to nothing about one.
     """
     law = evidence.sums
-    own = law.one_row
-    parts: list[tuple[int, ...]] = [()] * law.rows
+    own = law.of_rows(together)
+    parts: list[tuple[int, ...]] = [()] * (law.rows // together)
     start = 0
-    for length in (part.length for part in law.parts):
-        for row in range(law.rows):
-            parts[row] += evidence.values[start : start + length]
+    for length in (part.length * together for part in law.parts):
+        for group in range(len(parts)):
+            parts[group] += evidence.values[start : start + length]
             start += length
     return [Evidence(own, values, None) for values in parts]

@@ -6,28 +6,32 @@ from .binned_picture import draw_binned_residuals
 from .bounds_picture import draw_bounds, draw_plane_bounds
 from .calibration_picture import draw_calibration, draw_hosmer_lemeshow
 from .canvas import LANDSCAPE, SQUARE, headless_axes
+from .confusion_picture import draw_confusion
 from .counts_picture import draw_counts
 from .curve_json import Opened, bundle, envelope, opened, privacy_object
 from .distribution_picture import draw_cdf
 from .frame import to_frame
 from .html_card import card
+from .numbers_picture import draw_numbers
 from .numerals import numeral, numerals, span, standing
 from .picture_file import save_figure, svg_text
+from .precision_recall_picture import draw_precision_recall
 from .privacy_line import SEEDED, footer
 from .published_schema import check_document, curve_schema
 from .quantiles_picture import draw_quantiles
 from .report import report
 from .residual_picture import draw_residual_density, draw_residual_points
-from .roc_picture import Area, Region, area_rows, draw_roc
+from .roc_picture import draw_roc
 from .shade import POPULATION, RECORDS, Shade, covering
 from .small_multiples import MOST_TOGETHER, draw_small
 from .terminal import curve_table, ledger_table
 
 __all__ = [
-    "LANDSCAPE", "MOST_TOGETHER", "POPULATION", "RECORDS", "SEEDED", "SQUARE", "Area", "Balance", "Charge", "Opened",
-    "Refusal", "Region", "Shade", "area_rows", "bundle", "card", "check_document", "covering", "curve_schema",
-    "curve_table", "draw_binned_residuals", "draw_bins", "draw_bounds", "draw_calibration", "draw_cdf", "draw_counts",
-    "draw_histogram", "draw_hosmer_lemeshow", "draw_plane_bounds", "draw_quantiles", "draw_residual_density",
-    "draw_residual_points", "draw_roc", "draw_small", "envelope", "footer", "headless_axes", "ledger_table", "numeral",
-    "numerals", "opened", "privacy_object", "report", "save_figure", "span", "standing", "svg_text", "to_frame",
+    "LANDSCAPE", "MOST_TOGETHER", "POPULATION", "RECORDS", "SEEDED", "SQUARE", "Balance", "Charge", "Opened",
+    "Refusal", "Shade", "bundle", "card", "check_document", "covering", "curve_schema", "curve_table",
+    "draw_binned_residuals", "draw_bins", "draw_bounds", "draw_calibration", "draw_cdf", "draw_confusion",
+    "draw_counts", "draw_histogram", "draw_hosmer_lemeshow", "draw_numbers", "draw_plane_bounds",
+    "draw_precision_recall", "draw_quantiles", "draw_residual_density", "draw_residual_points", "draw_roc",
+    "draw_small", "envelope", "footer", "headless_axes", "ledger_table", "numeral", "numerals", "opened",
+    "privacy_object", "report", "save_figure", "span", "standing", "svg_text", "to_frame",
 ]  # fmt: skip

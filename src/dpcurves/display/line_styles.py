@@ -12,7 +12,7 @@ PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6
 """Okabe and Ito 2008, without the yellow, which is too pale for lines."""
 DASHES = ("-", "--", "-.", ":")
 CROWD = 8
-Place = Literal["best", "lower right"]
+Place = Literal["best", "lower right", "upper center"]
 
 
 class Ink(NamedTuple):
@@ -38,7 +38,7 @@ def is_blank(ax: Axes) -> bool:
     return Footnote.of(ax) is None
 
 
-def explain(ax: Axes, place: Place, size: float = 9) -> None:
+def explain(ax: Axes, place: Place) -> None:
     """A legend of all that has a label, at `place`; beside the picture where there are too many."""
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
@@ -46,6 +46,6 @@ def explain(ax: Axes, place: Place, size: float = 9) -> None:
     if len(handles) > CROWD:
         legend = ax.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=8)
     else:
-        legend = ax.legend(handles, labels, loc=place, fontsize=size, framealpha=0.85, edgecolor="none")
+        legend = ax.legend(handles, labels, loc=place, fontsize=9, framealpha=0.85, edgecolor="none")
     for text in legend.get_texts():
         text.set_parse_math(False)

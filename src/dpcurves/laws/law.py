@@ -204,8 +204,12 @@ class NoisySums(CountLaw):
     @property
     def one_row(self) -> Self:
         """The law of one row on its own, without the missing cell."""
-        row: Any = self
-        return cast("Self", replace(row, rows=1, missing=None))
+        return self.of_rows(1)
+
+    def of_rows(self, rows: int) -> Self:
+        """The law of so many rows on their own, without the missing cell."""
+        law: Any = self
+        return cast("Self", replace(law, rows=rows, missing=None))
 
     def raw_noise(self, draws: int, generator: np.random.Generator) -> FloatArray:
         """Simulated noise of the released values themselves: (draws, size), in the order of the law."""

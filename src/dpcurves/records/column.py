@@ -32,7 +32,6 @@ class Kind(Enum):
     NUMBERS = "numbers"
     TEXT = "text"
     UNTYPED = "values without a declared type"
-    OBJECTS = "objects of any type"
     TIMES = "dates, times or durations"
     OTHER = "neither numbers nor text"
 

@@ -1,0 +1,147 @@
+"""Released counts of two classes along scores, and what all readings of one release of them have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import Refused, chance
+from ..arrays import FloatArray
+from ..data import Grid, Outside
+from ..postprocess.inference.class_counts import ClassCounts
+from ..postprocess.inference.count_bands import CountBands, count_bands
+from ..release import Evidence, PrivacyStatement
+from .question import require_independent
+from .result import Covered
+from .roc import lower_ends
+
+if TYPE_CHECKING:
+    from ..display import Opened
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTable:
+    """Counts of negatives and positives in the cells of a public grid of scores. Scores in one cell are tied.
+
+    Attributes:
+        evidence: Counts of two rows: negatives, positives.
+        grid: The cells of the scores.
+        privacy: What stands on every picture.
+    """
+
+    evidence: Evidence
+    grid: Grid
+    privacy: PrivacyStatement
+
+    @cached_property
+    def counts(self) -> ClassCounts:
+        """What was counted, and how far it may be off."""
+        return ClassCounts(self.evidence.sums, self.evidence.values, self.evidence.total)
+
+    @cached_property
+    def thresholds(self) -> FloatArray:
+        """Falling; a score at or above threshold i is called positive at point i. The first is infinite."""
+        return np.append(np.inf, lower_ends(self.grid)[::-1])
+
+    def point_at(self, threshold: float) -> int:
+        """The number of the point whose threshold is the edge of the grid that is nearest."""
+        edge = int(self.grid.nearest_edge(np.array([threshold]))[0])
+        return self.grid.slots - edge - int(self.grid.outside is Outside.APART)
+
+    def errors(self, *, population: bool, generator: np.random.Generator | None = None) -> FloatArray:
+        """Simulated errors of the counts, (draws, 2, slots).
+
+        Raises:
+            ValueError: for the population, units have several records.
+        """
+        if population:
+            require_independent(self.privacy)
+        return self.counts.errors(population=population, generator=generator)
+
+    def bands(self, level: float, *, population: bool, generator: np.random.Generator | None) -> CountBands:
+        """Ends of all counts above and below all thresholds, which hold at once with chance `level`.
+
+        Raises:
+            ValueError: `level` is no chance; or for the population, units have several records.
+        """
+        level = chance("level", level)
+        if population:
+            require_independent(self.privacy)
+        return count_bands(self.counts, level, population=population, generator=generator)
+
+    @property
+    def are_probabilities(self) -> bool:
+        """Whether the grid lies in [0, 1]."""
+        return self.grid.lower >= 0 and self.grid.upper <= 1
+
+    def require_probabilities(self, what: str) -> None:
+        """Refuse where scores are no predicted probabilities.
+
+        Raises:
+            ValueError: the grid leaves [0, 1].
+        """
+        if not self.are_probabilities:
+            ends = f"{self.grid.lower:g} to {self.grid.upper:g}"
+            raise Refused("grid", f"{what} is of predicted probabilities, which lie in [0, 1], got {ends}")
+
+    @property
+    def middles(self) -> FloatArray:
+        """The middle of each cell of the grid, which stands for all scores in it."""
+        return (self.grid.edges[:-1] + self.grid.edges[1:]) / 2
+
+    def inside(self, cells: FloatArray) -> FloatArray:
+        """Without the scores that are counted apart: (..., slots) to (..., cells)."""
+        return cells[..., 1:-1] if self.grid.outside is Outside.APART else cells
+
+    def question(self) -> dict[str, Any]:
+        """Plain objects that say what was asked."""
+        return {"edges": self.grid.edges.tolist(), "outside": self.grid.outside.name}
+
+    @classmethod
+    def from_evidence(cls, evidence: Mapping[str, Any], privacy: PrivacyStatement) -> ClassTable:
+        """The table of a stored curve."""
+        question = evidence["question"]
+        grid = Grid.from_edges(question["edges"], outside=Outside[question["outside"]])
+        return cls(Evidence.from_json(evidence["releases"][0]), grid, privacy)
+
+    def edges_at(self, groups: NDArray[np.int64]) -> FloatArray:
+        """The edges of groups of cells that begin with these cells."""
+        return np.asarray(self.grid.edges[np.append(groups, self.grid.cells)])
+
+
+class TableReading(Covered):
+    """What is read from one table of counts of two classes, for nothing.
+
+    Attributes:
+        table: What it is read from.
+    """
+
+    table: ClassTable
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """Return what stands on every picture."""
+        return self.table.privacy
+
+    @property
+    def evidence(self) -> Evidence:
+        """Return what was released."""
+        return self.table.evidence
+
+    @classmethod
+    @abstractmethod
+    def read(cls, table: ClassTable) -> Self:
+        """From released counts."""
+
+    def _question(self) -> dict[str, Any]:
+        return self.table.question()
+
+    @classmethod
+    def _opened(cls, opened: Opened) -> Self:
+        return cls.read(ClassTable.from_evidence(opened.evidence, opened.privacy))

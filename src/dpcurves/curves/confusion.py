@@ -1,0 +1,168 @@
+"""Who is called positive at one threshold, and who is: four counts, and the rates that are read from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from .. import display
+from ..arguments import chance
+from ..arrays import FloatArray
+from ..postprocess import GroupNoise, Groups, interval, mean_counts, public_generator, share_intervals
+from ..postprocess.inference.count_bands import ABOVE, BELOW, NEGATIVE, POSITIVE, cumulated
+from ..postprocess.summaries.roc import LEAST_MASS
+from .class_table import ClassTable, TableReading
+from .covering import EACH
+from .question import require_independent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..display import Opened, Shade
+    from ..release import PrivacyStatement
+
+TRUE_NEGATIVE, FALSE_POSITIVE, FALSE_NEGATIVE, TRUE_POSITIVE = range(4)
+COUNTS = ("true_negatives", "false_positives", "false_negatives", "true_positives")
+RATES: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = MappingProxyType(
+    {
+        "recall": ((TRUE_POSITIVE,), (FALSE_NEGATIVE,)),
+        "false_positive_rate": ((FALSE_POSITIVE,), (TRUE_NEGATIVE,)),
+        "precision": ((TRUE_POSITIVE,), (FALSE_POSITIVE,)),
+        "negative_predictive_value": ((TRUE_NEGATIVE,), (FALSE_NEGATIVE,)),
+        "accuracy": ((TRUE_NEGATIVE, TRUE_POSITIVE), (FALSE_POSITIVE, FALSE_NEGATIVE)),
+        "flagged": ((FALSE_POSITIVE, TRUE_POSITIVE), (TRUE_NEGATIVE, FALSE_NEGATIVE)),
+        "prevalence": ((FALSE_NEGATIVE, TRUE_POSITIVE), (TRUE_NEGATIVE, FALSE_POSITIVE)),
+    }
+)
+"""What each rate is the share of: of the first counts, among these and the second ones."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Confusion(TableReading):
+    """The confusion matrix at one threshold, and rates: a score at or above the threshold is called positive.
+
+    Attributes:
+        threshold: The edge of the grid that is nearest to the one that was asked for.
+        matrix: Counts of shape ``(2, 2)``, as scikit-learn has them: rows are the true labels, columns what they are
+            called, negatives first. Never below 0.
+        table: What they were read from.
+    """
+
+    KIND: ClassVar[str] = "confusion"
+
+    threshold: float
+    matrix: FloatArray
+    table: ClassTable
+
+    @classmethod
+    def read(cls, table: ClassTable, threshold: float = 0.5) -> Confusion:
+        """From released counts, for nothing."""
+        point = table.point_at(threshold)
+        return cls(float(table.thresholds[point]), _four(table.counts.likely, point).reshape(2, 2), table)
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """Rates by name; NaN where nothing was counted that one is a share of.
+
+        What share is called positive (``flagged``) or is so (``prevalence``), and the usual ones of both.
+        """
+        part, rest = _parts(self.matrix.ravel())
+        shares = np.divide(part, part + rest, out=np.full(len(part), np.nan), where=part + rest >= LEAST_MASS)
+        return dict(zip(RATES, shares.tolist(), strict=True))
+
+    def intervals(
+        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+    ) -> FloatArray:
+        """Lower and upper ends of `rates`, in their order, shape ``(rates, 2)``: each on its own, with chance `level`.
+
+        They hold the rate of these records; with `population`, that of all that the records were drawn from, which
+        needs independent units of one record each. From 0 to 1 where noise alone may have made what was counted.
+
+        Args:
+            level: The chance of each interval.
+            population: Whether they cover what holds for the population.
+            generator: For the simulation.
+
+        Raises:
+            ValueError: `level` is no chance; or for the population, units have several records.
+        """
+        level, draw = chance("level", level), public_generator(generator)
+        noise = _parts(self._noise(population, draw))
+        part, rest = _parts(_four(self.table.counts.unbiased, self._point))
+        nothing = np.zeros_like(part)
+        normal = draw.standard_normal(noise[0].shape) if population else None
+        groups = Groups(part, rest, nothing, nothing, nothing)
+        return share_intervals(groups, GroupNoise(*noise, nothing), normal, level)
+
+    def count_intervals(
+        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+    ) -> FloatArray:
+        """Lower and upper ends of the four counts, each on its own, of shape ``(2, 2, 2)``: ends come last.
+
+        With `population`, of the means of such counts over samples of this size; the chance of an error is split in
+        halves between noise and sampling. Arguments and errors as for `intervals`.
+        """
+        level = chance("level", level)
+        each = (1 + level) / 2 if population else level
+        counts, noise = _four(self.table.counts.unbiased, self._point), self._noise(population, generator)
+        found = [interval(count, errors, each) for count, errors in zip(counts.tolist(), noise.T, strict=True)]
+        ends = np.maximum(np.array(found), 0.0)
+        if population:
+            least, most = ends.T
+            ends = mean_counts(least, most, max(float(counts.sum()), 1.0), (1 - level) / 2)
+        return np.asarray(ends).reshape(2, 2, 2)
+
+    @property
+    def _point(self) -> int:
+        return self.table.point_at(self.threshold)
+
+    def _noise(self, population: bool, generator: np.random.Generator | None) -> FloatArray:
+        if population:
+            require_independent(self.privacy)
+        return _four(self.table.errors(population=False, generator=generator), self._point)
+
+    def _covers(self) -> str:
+        return EACH
+
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        return display.draw_confusion(self.matrix, self.threshold, self.rates, privacy, shades=shaded, ax=ax, name=name)
+
+    def _columns(self) -> dict[str, Any]:
+        return {"rate": list(self.rates), "value": list(self.rates.values())}
+
+    def _arrays(self) -> dict[str, object]:
+        return {"threshold": self.threshold, "matrix": self.matrix, "rates": self.rates}
+
+    @classmethod
+    def _opened(cls, opened: Opened) -> Confusion:
+        table = ClassTable.from_evidence(opened.evidence, opened.privacy)
+        return cls.read(table, float(opened.arrays["threshold"]))
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (f"threshold {self.threshold:g}", f"accuracy {self.rates['accuracy']:.3f}")
+
+    def _title(self) -> str:
+        return f"Confusion matrix at {self.threshold:g}"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [(name.replace("_", " "), display.numeral(rate)) for name, rate in self.rates.items()]
+
+
+def _four(cells: FloatArray, point: int) -> FloatArray:
+    """True negatives, false positives, false negatives and true positives: (..., 2, cells) to (..., 4)."""
+    counts = cumulated(cells)[..., point]
+    places = ((BELOW, NEGATIVE), (ABOVE, NEGATIVE), (BELOW, POSITIVE), (ABOVE, POSITIVE))
+    return np.stack([counts[..., side, row] for side, row in places], axis=-1)
+
+
+def _parts(four: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What each rate is a share of, and the rest of it: (..., 4) to (..., rates)."""
+    part, rest = (
+        np.stack([four[..., list(counted)].sum(axis=-1) for counted in side], axis=-1)
+        for side in zip(*RATES.values(), strict=True)
+    )
+    return part, rest

@@ -1,0 +1,118 @@
+"""Precision against recall, read from released counts of two classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from .. import display
+from ..arrays import FloatArray
+from ..postprocess import Band
+from ..postprocess.inference.count_bands import ABOVE, BELOW, NEGATIVE, POSITIVE, share_ends
+from ..postprocess.inference.swept import EDGES, swept
+from ..postprocess.summaries.precision_recall import average_precision, precision_and_recall
+from .class_table import ClassTable, TableReading
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..display import Shade
+    from ..release import PrivacyStatement
+
+BAND = "band, at all thresholds at once,"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrecisionRecall(TableReading):
+    """Of those above a threshold, how many are positive; of the positive ones, how many are above. By threshold.
+
+    Attributes:
+        precision: Share of positives among the records above each threshold; 1 where none is. Shape ``(points,)``.
+        recall: Share of the positives that lie above each threshold, of the same shape; NaN without positives.
+        thresholds: Falling; a score at or above threshold i is above at point i. The first is infinite.
+        average_precision: The mean precision at the scores of the positives.
+        table: What the curve was read from.
+    """
+
+    KIND: ClassVar[str] = "precision-recall"
+    SIZE: ClassVar[tuple[float, float]] = display.SQUARE
+
+    precision: FloatArray
+    recall: FloatArray
+    thresholds: FloatArray
+    average_precision: float
+    table: ClassTable
+
+    @classmethod
+    def read(cls, table: ClassTable) -> PrecisionRecall:
+        """From released counts, for nothing."""
+        likely = table.counts.likely
+        precision, recall = precision_and_recall(likely)
+        known = bool(np.isfinite(recall).all())
+        mean = float(average_precision(likely)) if known else float("nan")
+        return cls(precision, recall, table.thresholds, mean, table)
+
+    def band(
+        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+    ) -> tuple[Band, Band]:
+        """Lower and upper ends of `precision`, and those of `recall`, at all thresholds at once with chance `level`.
+
+        They hold the rates of these records; with `population`, those of all that the records were drawn from, which
+        needs independent units of one record each. They are worked out from ends of all counts above and below all
+        thresholds, so that both rates are held at once.
+
+        Args:
+            level: The chance that nothing leaves its ends.
+            population: Whether they cover what holds for the population.
+            generator: For the simulation.
+
+        Raises:
+            ValueError: `level` is no chance; or for the population, units have several records.
+        """
+        found = self.table.bands(level, population=population, generator=generator)
+        above, below = found.of(ABOVE, POSITIVE), found.of(BELOW, POSITIVE)
+        recall = share_ends(above, below)
+        recall[1][0] = 0.0  # above all thresholds there is nobody
+        return share_ends(above, found.of(ABOVE, NEGATIVE)), recall
+
+    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
+        """Columns ``threshold``, ``precision`` and ``recall``; with a `level`, also lower and upper ends of both."""
+        columns = dict(self._columns())
+        if level is not None:
+            ends = self.band(level, population=population)
+            for name, (lower, upper) in zip(("precision", "recall"), ends, strict=True):
+                columns |= {f"{name}_lower": lower, f"{name}_upper": upper}
+        return display.to_frame(columns)
+
+    def _ends(self, level: float, /, *, population: bool) -> Band:
+        precision, recall = self.band(level, population=population)
+        return swept(recall, precision)
+
+    def _covers(self) -> str:
+        return BAND
+
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        return display.draw_precision_recall(
+            self.recall, self.precision, self.average_precision, privacy, edges=EDGES, shades=shaded, ax=ax, name=name
+        )
+
+    def _columns(self) -> dict[str, FloatArray]:
+        return {"threshold": self.thresholds, "precision": self.precision, "recall": self.recall}
+
+    def _arrays(self) -> dict[str, object]:
+        return {
+            "precision": self.precision, "recall": self.recall, "thresholds": self.thresholds,
+            "average_precision": self.average_precision,
+        }  # fmt: skip
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (f"average precision {self.average_precision:.3f}", f"{len(self.recall) - 1} cells")
+
+    def _title(self) -> str:
+        return "Precision-recall curve"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [("average precision", display.numeral(self.average_precision))]

@@ -1,0 +1,233 @@
+"""Single numbers that are read from released counts of two classes, each with its interval."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from math import isfinite
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import chance
+from ..arrays import FloatArray
+from ..postprocess import auc_ends, auc_of_counts, upper_quantile
+from ..postprocess.inference.largest import absolute_sum_interval, largest_interval
+from ..postprocess.summaries.calibration import brier_score, calibration_gaps, even_groups
+from ..postprocess.summaries.class_distance import class_gaps, largest_gap_of_classes
+from ..postprocess.summaries.precision_recall import average_precision
+from ..postprocess.summaries.roc import LEAST_MASS
+from .class_table import ClassTable
+
+GROUPS = 10
+SURE = 0.95
+NEGATIVE, POSITIVE, EITHER = (0,), (1,), (0, 1)
+Ends = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Number(ABC):
+    """How one number is read.
+
+    Attributes:
+        words: What people call it.
+        of: The classes that have to be there, each on its own; none: it is enough that there is a record.
+        needs_probabilities: Whether scores have to lie in [0, 1].
+    """
+
+    words: str
+    of: tuple[int, ...]
+    needs_probabilities: bool
+
+    @abstractmethod
+    def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+        """The number that counts (..., 2, slots) have, of shape (...)."""
+
+    def interval(self, table: ClassTable, errors: FloatArray, level: float) -> Ends:
+        """Two ends that have it between them; noise, and the bias that it gives, are simulated."""
+        return table.counts.interval(lambda cells: self.of_counts(table, cells), errors, level)
+
+    def is_known(self, counted: FloatArray, least: FloatArray) -> bool:
+        """Whether of these counts of both classes those that matter are at least so many."""
+        if self.of:
+            return all(bool(counted[row] >= least[row]) for row in self.of)
+        return bool(counted.sum() >= least.max())
+
+
+class Area(Number):
+    """The area under the ROC curve."""
+
+    __slots__ = ()
+
+    def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+        """Ties count one half."""
+        return auc_of_counts(positive=cells[..., 1, :], negative=cells[..., 0, :])
+
+    def interval(self, table: ClassTable, errors: FloatArray, level: float) -> Ends:
+        """Each end takes the order of the scores within cells that is the worst for it."""
+        least, most = (table.counts.interval(partial(_end_of_area, end), errors, level) for end in (0, 1))
+        return least[0], most[1]
+
+
+class MeanPrecision(Number):
+    """The average precision."""
+
+    __slots__ = ()
+
+    def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+        """Ties have one threshold."""
+        return average_precision(cells)
+
+
+class LargestGap(Number):
+    """The Kolmogorov-Smirnov statistic."""
+
+    __slots__ = ()
+
+    def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+        """At the edges of the grid."""
+        return largest_gap_of_classes(cells)
+
+    def interval(self, table: ClassTable, errors: FloatArray, level: float) -> Ends:
+        """Noise makes a largest gap larger: the interval takes that back."""
+        if table.grid.slots == 1:
+            return 0.0, 1.0
+        likely = table.counts.likely
+        moved = class_gaps(likely + errors) - class_gaps(likely)
+        return largest_interval(class_gaps(table.counts.unbiased), moved, level)
+
+
+class SquaredError(Number):
+    """The Brier score."""
+
+    __slots__ = ()
+
+    def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+        """The middle of a cell stands for its scores."""
+        return brier_score(table.inside(cells), table.middles)
+
+
+class CalibrationError(Number):
+    """The expected calibration error."""
+
+    __slots__ = ()
+
+    def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+        """Over groups that seem to be of equal size."""
+        return np.asarray(np.abs(self._gaps(table, cells)).sum(axis=-1))
+
+    def interval(self, table: ClassTable, errors: FloatArray, level: float) -> Ends:
+        """Noise makes absolute values larger: the interval takes that back."""
+        likely = table.counts.likely
+        moved = self._gaps(table, likely + errors) - self._gaps(table, likely)
+        return absolute_sum_interval(self._gaps(table, table.counts.unbiased), moved, level)
+
+    def _gaps(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+        return calibration_gaps(table.inside(cells), table.middles, groups_of_cells(table, GROUPS))
+
+
+class Reading(Enum):
+    """One number that scores and labels have. Intervals at a level hold with that chance, each on its own.
+
+    - `AUC`: area under the ROC curve. The interval holds the area of the exact scores: each end takes the order within
+      cells that is the worst for it.
+    - `AVERAGE_PRECISION`: mean precision at the scores of the positives; ties have one threshold.
+    - `KS`: the Kolmogorov-Smirnov statistic, the largest difference of the distribution functions of both classes.
+    - `BRIER`: the Brier score, the mean squared difference of label and score (Brier 1950).
+    - `ECE`: the expected calibration error, the mean distance of share of positives and mean score, over ten groups of
+      like scores that seem to be of equal size (Naeini, Cooper and Hauskrecht 2015).
+
+    Noise, and samples for the population, are simulated. Noise makes a `KS` and an `ECE` seem larger than they are:
+    their intervals reach further down than up, and hold with their chance at least.
+    """
+
+    AUC = Area("area under the ROC curve", EITHER, needs_probabilities=False)
+    AVERAGE_PRECISION = MeanPrecision("average precision", POSITIVE, needs_probabilities=False)
+    KS = LargestGap("Kolmogorov-Smirnov statistic", EITHER, needs_probabilities=False)
+    BRIER = SquaredError("Brier score", (), needs_probabilities=True)
+    ECE = CalibrationError("expected calibration error", (), needs_probabilities=True)
+
+    @property
+    def key(self) -> str:
+        """The word that it is asked by, in JSON and in tables, too."""
+        return self.name.lower().replace("_", "-")
+
+
+def _end_of_area(end: int, cells: FloatArray) -> FloatArray:
+    return auc_ends(positive=cells[..., 1, :], negative=cells[..., 0, :])[end]
+
+
+def readings_of(table: ClassTable) -> tuple[Reading, ...]:
+    """What can be read: some need scores that are probabilities."""
+    return tuple(each for each in Reading if table.are_probabilities or not each.value.needs_probabilities)
+
+
+def groups_of_cells(table: ClassTable, groups: int) -> NDArray[np.int64]:
+    """The first cells of groups of like scores that seem to be of equal size, by the released counts."""
+    return even_groups(table.inside(table.counts.likely).sum(axis=0), groups)
+
+
+def estimate_of(table: ClassTable, reading: Reading) -> float:
+    """The number that the likely counts have; NaN where nobody was counted whom it is of.
+
+    Raises:
+        ValueError: it is of probabilities, and the scores are none.
+    """
+    _require(table, reading)
+    counted = _present(table, reading, table.counts.likely)
+    if not reading.value.is_known(counted, np.full(2, LEAST_MASS)):
+        return float("nan")
+    return float(reading.value.of_counts(table, table.counts.likely))
+
+
+def interval_of(
+    table: ClassTable, reading: Reading, level: float, *, population: bool, generator: np.random.Generator | None
+) -> Ends:
+    """Two ends that have the number between them; from 0 to 1 where noise alone may have made what it is of.
+
+    Raises:
+        ValueError: `level` is no chance; it is of probabilities, and the scores are none; or for the population, units
+            have several records.
+    """
+    level = chance("level", level)
+    _require(table, reading)
+    errors = table.errors(population=population, generator=generator)
+    if not _is_held(table, reading, errors, level):
+        return 0.0, 1.0
+    low, high = reading.value.interval(table, errors, level)
+    value = estimate_of(table, reading)
+    if isfinite(value):
+        low, high = min(low, value), max(high, value)
+    return min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0)
+
+
+def notes_on_classes(table: ClassTable) -> tuple[str, ...]:
+    """One line for a class of which noise alone may have made all that was counted."""
+    errors = table.errors(population=False)
+    found = table.counts.may_lack(errors, SURE)
+    words = [name for name, lacks in zip(("negatives", "positives"), found, strict=True) if lacks]
+    if not words:
+        return ()
+    return (f"noise alone may have made all {' and '.join(words)} that were counted: rates of them are not known",)
+
+
+def _require(table: ClassTable, reading: Reading) -> None:
+    if reading.value.needs_probabilities:
+        table.require_probabilities(f"the {reading.value.words}")
+
+
+def _present(table: ClassTable, reading: Reading, cells: FloatArray) -> FloatArray:
+    """Records of both classes, of those that the number is read from."""
+    counted = table.inside(cells) if reading.value.needs_probabilities else cells
+    return np.asarray(counted.sum(axis=-1))
+
+
+def _is_held(table: ClassTable, reading: Reading, errors: FloatArray, level: float) -> bool:
+    """Whether there are records that it is of, whatever the noise did but for its chance."""
+    noise = _present(table, reading, errors)
+    noises = noise if reading.value.of else np.repeat(noise.sum(axis=1, keepdims=True), 2, axis=1)
+    each = (1 + level) / 2
+    least = LEAST_MASS + np.array([upper_quantile(own, each) for own in noises.T])
+    return bool(reading.value.is_known(_present(table, reading, table.counts.unbiased), least))

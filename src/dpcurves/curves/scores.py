@@ -1,0 +1,272 @@
+"""All that the scores of a model tell of two classes: paid for once, read as often as anybody likes."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
+
+from .. import display
+from ..arguments import Refused, chance, chosen, require_kind, shown
+from ..arrays import FloatArray
+from ..data import Axis, Categories, Grid, Outside
+from ..data.axis import Category
+from ..display import numeral
+from ..postprocess import public_generator
+from ..postprocess.inference.independent_difference import Measured, difference
+from ..queries import CountQuery, Read
+from ..release import ALL, Evidence, Release, Setting, Step
+from .by_category import ByCategory, rows_of
+from .class_table import ClassTable, TableReading
+from .confusion import Confusion
+from .covering import EACH
+from .notes import notes_on_outside
+from .precision_recall import PrecisionRecall
+from .question import statement_of
+from .roc import ROC
+from .score_readings import Reading, estimate_of, interval_of, notes_on_classes, readings_of
+from .turns.labels import labels
+from .turns.one_table import CATEGORIES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..display import Shade
+    from ..release import PrivacyStatement
+
+HUNDREDTHS = Grid(0, 1, cells=100, outside=Outside.APART)
+"""For scores that are probabilities; others are counted apart."""
+MOST_CELLS = 2**10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scores(TableReading):
+    """Counts of two classes along their scores, and what is read from them for nothing.
+
+    Scores in one cell of the grid count as tied, and the middle of the cell stands for them: all readings are those of
+    such scores. Only the area under the ROC curve has an interval that holds for the exact scores.
+
+    Attributes:
+        thresholds: Falling; a score at or above threshold i is called positive at point i. The first is infinite.
+        true_positives: Positives above each threshold, never below 0, of the same shape.
+        false_positives: Negatives above each threshold, of the same shape.
+        table: What all is read from.
+    """
+
+    KIND: ClassVar[str] = "scores"
+
+    thresholds: FloatArray
+    true_positives: FloatArray
+    false_positives: FloatArray
+    table: ClassTable
+
+    @classmethod
+    def read(cls, table: ClassTable) -> Scores:
+        """From released counts of two rows: negatives, positives."""
+        noted = ClassTable(table.evidence, table.grid, table.privacy.noted(*notes_on_classes(table)))
+        false, true = np.cumsum(noted.counts.likely[:, ::-1], axis=1)
+        return cls(noted.thresholds, np.append(0.0, true), np.append(0.0, false), noted)
+
+    def roc(self) -> ROC:
+        """The ROC curve, and its area."""
+        return ROC.read(self.table.evidence, self.table.grid, self.privacy)
+
+    def precision_recall(self) -> PrecisionRecall:
+        """The precision-recall curve, and the average precision."""
+        return PrecisionRecall.read(self.table)
+
+    def confusion(self, threshold: float) -> Confusion:
+        """The confusion matrix, and rates, at the edge of the grid that is nearest to `threshold`.
+
+        Raises:
+            ValueError: `threshold` is no number.
+        """
+        if not isinstance(threshold, (int, float)) or isinstance(threshold, bool) or not np.isfinite(threshold):
+            raise Refused("threshold", "a number is needed, as in 0.5")
+        return Confusion.read(self.table, float(threshold))
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """The single numbers that can be read: some need scores that are probabilities."""
+        return readings_of(self.table)
+
+    def value(self, reading: Reading | str) -> float:
+        """One number, or NaN where too few records were counted to tell.
+
+        Raises:
+            ValueError: there is no such reading, or it needs scores that are probabilities.
+        """
+        return estimate_of(self.table, chosen("reading", reading, Reading))
+
+    def interval(
+        self,
+        reading: Reading | str,
+        level: float,
+        *,
+        population: bool = False,
+        generator: np.random.Generator | None = None,
+    ) -> tuple[float, float]:
+        """Two ends that have the number between them, with chance `level`: each reading on its own.
+
+        They hold what these records give; with `population`, what all give that the records were drawn from, which
+        needs independent units of one record each. How each is found stands at `Reading`.
+
+        Args:
+            reading: Which number.
+            level: The chance of the interval.
+            population: Whether it covers what holds for the population.
+            generator: For the simulation.
+
+        Raises:
+            ValueError: `level` is no chance; there is no such reading; or for the population, units have several
+                records.
+        """
+        number, level = chosen("reading", reading, Reading), chance("level", level)
+        return interval_of(self.table, number, level, population=population, generator=generator)
+
+    def intervals(
+        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+    ) -> FloatArray:
+        """Lower and upper ends of all `readings`, in their order, of shape ``(readings, 2)``: as `interval` says."""
+        draw = public_generator(generator)
+        ends = [self.interval(each, level, population=population, generator=draw) for each in self.readings]
+        return np.array(ends)
+
+    def _covers(self) -> str:
+        return EACH
+
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        values = {each.value.words: self.value(each) for each in self.readings}
+        return display.draw_numbers(values, privacy, shades=shaded, ax=ax, name=name)
+
+    def _columns(self) -> dict[str, Any]:
+        return {"reading": [each.key for each in self.readings], "value": [self.value(each) for each in self.readings]}
+
+    def _arrays(self) -> dict[str, object]:
+        return {
+            "thresholds": self.thresholds, "true_positives": self.true_positives,
+            "false_positives": self.false_positives,
+            "readings": {each.key: self.value(each) for each in self.readings},
+        }  # fmt: skip
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (f"AUC {self.value(Reading.AUC):.3f}", f"{self.table.grid.cells} cells")
+
+    def _title(self) -> str:
+        return "Scores of two classes"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [(each.value.words, numeral(self.value(each))) for each in self.readings]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoresQuestion:
+    """What do scores tell of two classes? Both are counted in one table, in one turn; all else is read from it.
+
+    Formal guarantees: a record lies in one cell of the table of categories, classes and scores, whatever its label, so
+    the price stays right when a replaced record changes its label, its score or its category.
+
+    Attributes:
+        label: The column of true labels.
+        score: The column of scores; high scores are positive.
+        grid: Public cells of the scores, 1024 at most. Unless said they are hundredths of [0, 1], and scores outside
+            are counted apart: if there are more of these than noise may hide, a note says so.
+        by: Categories that were declared in public: one result for each, all for the price of one.
+        pos_label, neg_label: The two classes; records with another label are missing. A negative label is needed
+            unless the positive one is 1, 0, -1, True or False.
+        model: What is said about the model that made the scores: stands on the face.
+
+    Raises:
+        ValueError: a class is missing or stands twice, or the grid has too many cells.
+        TypeError: the grid is no `Grid`, or `by` no `Categories`.
+    """
+
+    label: str
+    score: str
+    grid: Grid = HUNDREDTHS
+    by: Categories | None = None
+    pos_label: Category = 1
+    neg_label: Category | None = None
+    model: str = "the model is taken as public"
+
+    def __post_init__(self) -> None:
+        require_kind("grid", self.grid, Grid, "a Grid, as in Grid(0, 1, cells=100),")
+        if self.by is not None:
+            require_kind("by", self.by, Categories, CATEGORIES)
+        if self.grid.cells > MOST_CELLS:
+            raise Refused("grid", f"at most {MOST_CELLS} cells of scores are counted, got {self.grid.cells}")
+        labels(self.label, self.pos_label, self.neg_label)
+
+    def steps(self, setting: Setting) -> Generator[Step, Release, Any]:
+        """One table: of each category, if there are any, two rows."""
+        classes = labels(self.label, self.pos_label, self.neg_label)
+        score = Axis(self.score, self.grid)
+        axes = (classes, score) if self.by is None else (self.by, classes, score)
+        release = yield Step(CountQuery(axes, Read.PREFIXES), ALL)
+        privacy = statement_of([release], self.model)
+        if self.by is None:
+            noted = privacy.noted(*notes_on_outside(release, self.grid))
+            return Scores.read(ClassTable(Evidence.of(release), self.grid, noted))
+        pairs = zip(self.by.values, rows_of(Evidence.of(release), 2), strict=True)
+        found = {name: Scores.read(ClassTable(pair, self.grid, privacy)) for name, pair in pairs}
+        return ScoresByCategory(self.by.column, found)
+
+    def __str__(self) -> str:
+        by = f" by {self.by.column}" if self.by else ""
+        return f"scores {self.score} for {self.label}{by}"
+
+
+class ScoresByCategory(ByCategory[Scores]):
+    """The scores of each declared category, and how they differ.
+
+    Formal guarantees: as for `ByCategory`: all together lose what one table cost, and their noises are independent.
+    """
+
+    def difference(
+        self,
+        reading: Reading | str,
+        first: Category,
+        second: Category,
+        level: float,
+        *,
+        population: bool = False,
+        generator: np.random.Generator | None = None,
+    ) -> Measured:
+        """The number of the `first` category less that of the `second` one, and two ends that hold it.
+
+        Ends are as sure, and speak of these records or of the population, as `Scores.interval` says; those of both
+        categories are joined by the squares of their distances (Zou and Donner 2008).
+
+        Args:
+            reading: Which number.
+            first: A category.
+            second: Another one.
+            level: The chance of the interval.
+            population: Whether it covers what holds for the population.
+            generator: For the simulation.
+
+        Raises:
+            ValueError: there is no such category or reading, or as for `Scores.interval`.
+        """
+        draw = public_generator(generator)
+        measured = [self._measured(name, reading, level, population, draw) for name in (first, second)]
+        return difference(*measured)
+
+    def _measured(
+        self, name: Category, reading: Reading | str, level: float, population: bool, draw: np.random.Generator
+    ) -> Measured:
+        if name not in self:
+            raise Refused("category", f"one of {', '.join(map(str, self))} is needed, got {shown(name)}")
+        own = self[name]
+        return Measured(own.value(reading), *own.interval(reading, level, population=population, generator=draw))
+
+    @classmethod
+    def from_json(cls, text: str, kind: type[Any] = Scores) -> ScoresByCategory:
+        """The scores that `to_json` wrote.
+
+        Raises:
+            ValueError: the text holds no scores by category.
+        """
+        return cast("ScoresByCategory", super().from_json(text, kind))

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from by_hand import answer, both
+from sklearn import metrics
+
+import dpcurves as dp
+from dpcurves.curves import Confusion, PrecisionRecall, Reading, Scores, ScoresQuestion
+from dpcurves.curves.confusion import RATES
+from dpcurves.data import Categories, Grid, Outside
+from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
+
+DRAW = np.random.default_rng(5)
+SCORES = DRAW.beta(2, 3, size=2000)
+LABELS = (DRAW.random(2000) < SCORES).astype(int)
+WARDS = DRAW.choice(["a", "b", "c"], size=2000, p=[0.5, 0.4, 0.1])
+TABLE = {"y": LABELS, "s": SCORES, "w": WARDS}
+MIDDLES = (np.floor(SCORES * 100) + 0.5) / 100
+QUESTION, HUGE = ScoresQuestion("y", "s"), PrivacyLoss.pure(10**9)
+COARSE = ScoresQuestion("y", "s", Grid(0, 1, cells=10, outside=Outside.APART))
+BY = ScoresQuestion("y", "s", by=Categories("w", ("a", "b", "c")))
+
+
+@pytest.fixture(scope="module", params=[0, 1], ids=["add-remove", "replace-one"])
+def exact(request: pytest.FixtureRequest) -> Scores:
+    return answer(QUESTION, TABLE, HUGE, both(2000)[request.param], seed=1)
+
+
+def test_at_a_huge_epsilon_numbers_are_those_of_scikit_learn_on_the_same_cells(exact: Scores) -> None:
+    below = [np.mean(np.subtract.outer(np.arange(101) / 100, MIDDLES[k == LABELS]) > 0, axis=1) for k in (0, 1)]
+    expected = {
+        "auc": metrics.roc_auc_score(LABELS, MIDDLES),
+        "average-precision": metrics.average_precision_score(LABELS, MIDDLES),
+        "ks": np.abs(below[0] - below[1]).max(),
+        "brier": metrics.brier_score_loss(LABELS, MIDDLES),
+    }
+    assert {name: exact.value(name) for name in expected} == pytest.approx(expected, abs=1e-9)
+    assert exact.roc().auc == pytest.approx(expected["auc"], abs=1e-9)
+
+
+def test_at_a_huge_epsilon_the_precision_recall_curve_is_that_of_scikit_learn(exact: Scores) -> None:
+    precision, recall, thresholds = metrics.precision_recall_curve(LABELS, MIDDLES)
+    curve = exact.precision_recall()
+    used = [int(np.argmin(np.abs(curve.thresholds - (middle - 0.005)))) for middle in thresholds]
+    assert curve.precision[used] == pytest.approx(precision[:-1], abs=1e-9)
+    assert curve.recall[used] == pytest.approx(recall[:-1], abs=1e-9)
+    assert (curve.precision[0], curve.recall[0]) == (precision[-1], recall[-1]) == (1, 0)
+    (low, high), (least, most) = curve.band(0.95)
+    assert low[used] == pytest.approx(precision[:-1], abs=1e-6)
+    assert high[used] == pytest.approx(precision[:-1], abs=1e-6)
+    assert least == pytest.approx(curve.recall, abs=1e-6)
+    assert most == pytest.approx(curve.recall, abs=1e-6)
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.25, 0.5, 0.994, 1.0])
+def test_at_a_huge_epsilon_the_confusion_matrix_is_that_of_scikit_learn(exact: Scores, threshold: float) -> None:
+    found = exact.confusion(threshold)
+    assert found.threshold == pytest.approx(round(threshold, 2), abs=1e-9)
+    called = (found.threshold <= SCORES).astype(int)
+    assert found.matrix == pytest.approx(metrics.confusion_matrix(LABELS, called, labels=[0, 1]), abs=1e-6)
+    expected = {
+        "accuracy": metrics.accuracy_score(LABELS, called), "prevalence": LABELS.mean(), "flagged": called.mean(),
+        "recall": metrics.recall_score(LABELS, called),
+        "false_positive_rate": called[LABELS == 0].mean(),
+    }  # fmt: skip
+    assert {name: found.rates[name] for name in expected} == pytest.approx(expected, abs=1e-9)
+    assert found.count_intervals(0.95)[..., 0] == pytest.approx(found.matrix, abs=1e-6)
+    ends = dict(zip(RATES, found.intervals(0.95).tolist(), strict=True))
+    assert all(ends[name] == pytest.approx([rate, rate], abs=1e-6) for name, rate in expected.items())
+
+
+def test_scores_by_category_are_those_of_the_records_in_it() -> None:
+    found = answer(BY, TABLE, HUGE, both(2000)[1], seed=1)
+    assert list(found) == ["a", "b", "c"]
+    for ward, scores in found.items():
+        own = ward == WARDS
+        expected = metrics.average_precision_score(LABELS[own], MIDDLES[own])
+        assert scores.value("average-precision") == pytest.approx(expected, abs=1e-9)
+        assert scores.roc().auc == pytest.approx(metrics.roc_auc_score(LABELS[own], MIDDLES[own]), abs=1e-9)
+    difference = found.difference("brier", "a", "b", 0.95)
+    expected = found["a"].value("brier") - found["b"].value("brier")
+    assert difference == pytest.approx((expected,) * 3, abs=1e-6)
+
+
+@pytest.mark.parametrize("adjacency", both(2000))
+def test_what_is_written_is_read_again_with_its_intervals(adjacency: Adjacency) -> None:
+    scores = answer(QUESTION, TABLE, PrivacyLoss.pure(1), adjacency, seed=2)
+    again = Scores.from_json(scores.to_json())
+    assert (again.intervals(0.9) == scores.intervals(0.9)).all()
+    curve, matrix = scores.precision_recall(), scores.confusion(0.25)
+    assert PrecisionRecall.from_json(curve.to_json()).band(0.9)[0][0].tolist() == curve.band(0.9)[0][0].tolist()
+    assert (Confusion.from_json(matrix.to_json()).intervals(0.9) == matrix.intervals(0.9)).all()
+    groups = answer(BY, TABLE, PrivacyLoss.pure(1), adjacency, seed=2)
+    read = dp.ScoresByCategory.from_json(groups.to_json())
+    assert read.difference("auc", "a", "c", 0.9) == groups.difference("auc", "a", "c", 0.9)
+
+
+WITHOUT = {
+    "nobody": ([], []), "one record": ([1.0], [0.5]), "no positive": ([0.0] * 30, np.linspace(0, 1, 30)),
+    "no negative": ([1.0] * 30, np.linspace(0, 1, 30)), "all tied": ([1.0, 0.0] * 20, [0.3] * 40),
+    "outside": ([1.0, 0.0, 1.0], [np.inf, -np.inf, 3.0]), "missing": ([1.0, np.nan, 7.0], [np.nan, 0.2, 0.4]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("columns", WITHOUT.values(), ids=list(WITHOUT))
+def test_whatever_is_counted_all_readings_have_their_ends_in_order(columns: tuple[list[float], list[float]]) -> None:
+    table = {"y": np.array(columns[0]), "s": np.array(columns[1])}
+    for loss in (PrivacyLoss.pure("0.001"), PrivacyLoss.zcdp("0.1"), HUGE):
+        for adjacency in both(max(1, len(columns[0]))):
+            scores = answer(COARSE, table, loss, adjacency, seed=4)
+            for population in (False, True):
+                ends = [scores.intervals(0.9, population=population)]
+                ends += [np.stack(band, axis=1) for band in scores.precision_recall().band(0.9, population=population)]
+                ends += [scores.confusion(0.5).intervals(0.9, population=population)]
+                for each in ends:
+                    assert (each[:, 0] <= each[:, 1]).all()
+                    assert (each >= 0).all()
+                    assert (each <= 1).all()
+            assert Scores.from_json(scores.to_json()).notes == scores.notes
+
+
+@pytest.mark.parametrize("lacking", ["nobody", "no positive"])
+def test_where_there_are_no_positives_nothing_is_said_of_them_but_that(lacking: str) -> None:
+    table = {"y": np.array(WITHOUT[lacking][0]), "s": np.array(WITHOUT[lacking][1])}
+    scores = answer(QUESTION, table, HUGE, AddRemove(EACH_RECORD), seed=1)
+    assert "positives" in scores.notes[0]
+    for reading in (Reading.AUC, Reading.AVERAGE_PRECISION, Reading.KS):
+        assert np.isnan(scores.value(reading))
+        assert scores.interval(reading, 0.9) == (0, 1)
+    assert np.isnan(scores.precision_recall().recall).all()
+    assert np.isnan(scores.confusion(0.5).rates["recall"])
+
+
+def test_scores_that_are_no_probabilities_have_no_brier_score() -> None:
+    question = ScoresQuestion("y", "s", Grid.logistic(-8, 8, cells=64))
+    scores = answer(question, {"y": LABELS, "s": np.log(SCORES / (1 - SCORES))}, HUGE, both(2000)[1], seed=1)
+    assert Reading.BRIER not in scores.readings
+    assert scores.value("auc") == pytest.approx(metrics.roc_auc_score(LABELS, SCORES), abs=0.01)
+    with pytest.raises(ValueError, match=r"^grid: the Brier score is of predicted probabilities, .* -8 to 8$"):
+        scores.value("brier")
+
+
+def test_what_is_not_understood_is_refused_by_its_name() -> None:
+    scores = answer(QUESTION, TABLE, HUGE, both(2000)[1], seed=1)
+    with pytest.raises(ValueError, match=r"^reading: one of auc, average-precision, ks, brier, ece is needed"):
+        scores.value("accuracy")
+    with pytest.raises(ValueError, match=r"^threshold: a number is needed"):
+        scores.confusion(float("nan"))
+    with pytest.raises(ValueError, match=r"^grid: at most 1024 cells"):
+        ScoresQuestion("y", "s", Grid(0, 1, cells=2**14))
+    with pytest.raises(ValueError, match=r"^category: one of a, b, c is needed"):
+        answer(BY, TABLE, HUGE, both(2000)[1], seed=1).difference("auc", "a", "d", 0.9)
+
+
+def test_of_units_with_several_records_nothing_is_said_of_the_population() -> None:
+    adjacency = AddRemove(Unit("w", 2))
+    scores = answer(QUESTION, TABLE, PrivacyLoss.pure(1), adjacency, seed=1)
+    for ask in (scores.intervals, scores.precision_recall().band, scores.confusion(0.5).intervals):
+        assert len(ask(0.9)) > 0
+        with pytest.raises(ValueError, match=r"^population: "):
+            ask(0.9, population=True)
+
+
+def test_a_record_is_in_one_cell_so_categories_and_classes_cost_what_a_grid_costs() -> None:
+    for adjacency in (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, 2000)):
+        (alone,), (split,) = (dp.rehearse(question, PrivacyLoss.pure(1), adjacency) for question in (QUESTION, BY))
+        assert alone.loss == split.loss == PrivacyLoss.pure(1)
+        assert split.error < 1.2 * alone.error
