@@ -20,7 +20,7 @@ from time import process_time
 
 from accuracy import data, peers, report
 from accuracy.data import Task
-from accuracy.errors import IntervalSums
+from accuracy.errors import Measured
 from accuracy.measuring import FULL, QUICK, TINY, Size, jobs_of, measure
 from accuracy.methods import PRODUCT_READINGS, Method, hinted, ours, reference, tree
 from accuracy.one_turn import counted
@@ -39,8 +39,8 @@ WIDTH = 200  # of the report, where no terminal says otherwise
 LOSSES = {PURE: PrivacyLoss.pure(1), ZERO_CONCENTRATED: PrivacyLoss.zcdp(rho_for(1, 1e-4))}
 PARTS = "targets", "cells", "speed"
 
-Errors = dict[tuple[str, str], dict[str, IntervalSums | None]]
-Table = dict[Cell, dict[str, IntervalSums]]
+Errors = dict[tuple[str, str], dict[str, Measured | None]]
+Table = dict[Cell, dict[str, Measured]]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -139,7 +139,7 @@ def _cells(options: argparse.Namespace, console: Console, progress: Progress) ->
 def plainly_read(table: Table) -> Table:
     """Leave two rows out, as the sources of the targets do."""
 
-    def kept(rows: dict[str, IntervalSums]) -> dict[str, IntervalSums]:
+    def kept(rows: dict[str, Measured]) -> dict[str, Measured]:
         return {name: row for name, row in rows.items() if name not in PRODUCT_READINGS}
 
     return {cell: kept(rows) for cell, rows in table.items()}
@@ -147,7 +147,7 @@ def plainly_read(table: Table) -> Table:
 
 def _rows(
     task: Task, methods: Sequence[Method], loss: PrivacyLoss, size: Size, step: Callable[[], None]
-) -> dict[str, IntervalSums]:
+) -> dict[str, Measured]:
     found = {method.title: measure(task, method, loss, size, step) for method in methods}
     return {name: measured for name, measured in found.items() if measured is not None}
 

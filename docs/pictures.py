@@ -61,8 +61,8 @@ def histogram() -> Any:
 
 
 def area() -> Any:
-    """Draw intervals of the area under a ROC curve."""
-    return dp.roc_curve(LABELS, SCORES, **seeded()).plot(level=0.95)
+    """Draw a ROC curve in its bands, with intervals of its area."""
+    return dp.roc_curve(LABELS, SCORES, **seeded()).plot()
 
 
 def calibration() -> Any:

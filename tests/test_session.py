@@ -30,6 +30,7 @@ GRID = dp.Grid(0, 1, cells=32)
 QUESTION = dp.CdfQuestion("x", GRID)
 ONE = dp.PrivacyLoss.pure(1)
 X = np.random.default_rng(3).beta(2, 3, size=400)
+WORDS = np.where(X > 0.5, "yes", "no")
 
 
 def session(table: Any, budget: float = 2, adjacency: dp.Neighbours = dp.REPLACE_ONE, **more: Any) -> dp.Session:
@@ -117,6 +118,22 @@ def test_beyond_the_budget_nothing_is_asked() -> None:
         ),
         ("no-such-file.csv", QUESTION, "^data: there is no file"),
         ({"x": X}, dp.RocQuestion("y", "x"), "^column: "),
+        (
+            {"x": X, "y": WORDS},
+            dp.RocQuestion("y", "x"),
+            "^neg_label: 0 is no text, but 'y' holds text; name it",
+        ),
+        ({"x": X, "y": WORDS}, dp.CalibrationQuestion("y", "x", neg_label="no"), "^pos_label: 1 is no text"),
+        (
+            {"x": X, "y": X > 0.5},
+            dp.HosmerLemeshowQuestion("y", "x", pos_label="yes", neg_label="no"),
+            "^neg_label: 'no' is no number, but 'y' holds numbers$",
+        ),
+        (
+            {"x": X, "y": WORDS},
+            dp.CdfQuestion("x", GRID, by=dp.Categories("y", ("a", 2))),
+            "^categories: 2 is no text",
+        ),
     ],
 )
 def test_what_cannot_be_asked_costs_nothing(table: Any, question: Any, words: str) -> None:

@@ -13,7 +13,7 @@ from .data import FloatArray, Sample
 METRICS = ("KS", "W1", "RMSE")
 
 
-class IntervalSums(NamedTuple):
+class Measured(NamedTuple):
     """Errors of several releases.
 
     Attributes:

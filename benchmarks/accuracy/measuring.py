@@ -11,7 +11,7 @@ import numpy as np
 from dpcurves.privacy import PrivacyLoss
 
 from .data import Task
-from .errors import IntervalSums, errors_of
+from .errors import Measured, errors_of
 from .methods import Job, Method, Releases
 
 W1 = 1  # the error by which papers are tuned
@@ -39,7 +39,7 @@ QUICK = Size(2, 4, ("0.5", "1"), (10, 12, 15))
 TINY = Size(1, 2, ("1",), (6, 7))
 
 
-def measure(task: Task, method: Method, loss: PrivacyLoss, size: Size, step: Callable[[], None]) -> IntervalSums | None:
+def measure(task: Task, method: Method, loss: PrivacyLoss, size: Size, step: Callable[[], None]) -> Measured | None:
     """Errors of all releases; of the variant with the least W1, if there are several. None: it does not answer."""
     jobs = jobs_of(task, loss, size)
     if not method.answers(jobs[0].sample, loss):
@@ -56,7 +56,7 @@ def jobs_of(task: Task, loss: PrivacyLoss, size: Size) -> list[Job]:
     return [Job(samples[number % len(samples)], loss, 1000 + number) for number in range(size.releases)]
 
 
-def _measured(variant: Releases, jobs: list[Job]) -> IntervalSums:
+def _measured(variant: Releases, jobs: list[Job]) -> Measured:
     started = process_time()
     errors = [errors_of(shares, job.sample) for job, shares in zip(jobs, variant(jobs), strict=True)]
-    return IntervalSums(np.array(errors), (process_time() - started) / len(jobs))
+    return Measured(np.array(errors), (process_time() - started) / len(jobs))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .data import FloatArray
-from .errors import IntervalSums
+from .errors import Measured
 
 
 class Cell(NamedTuple):
@@ -18,7 +18,7 @@ class Cell(NamedTuple):
     epsilon: str
 
 
-Rows = Mapping[str, IntervalSums]
+Rows = Mapping[str, Measured]
 """What each method made of one cell."""
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from .errors import METRICS, IntervalSums
+from .errors import METRICS, Measured
 from .regret import Cell, Regrets, Rows, best, best_names, regrets
 from .targets import MEAN_REGRET, POISSON_RECORDS, SECONDS, SECONDS_CELLS, TARGETS, WORST_REGRET, Target
 
@@ -29,7 +29,7 @@ class Seconds(NamedTuple):
     tree: float
 
 
-def errors(console: Console, task: str, loss: str, rows: Mapping[str, IntervalSums | None]) -> None:
+def errors(console: Console, task: str, loss: str, rows: Mapping[str, Measured | None]) -> None:
     """One line for each method."""
     title = f"{task}, {loss}: errors in thousandths, with standard errors"
     table = Table("method", *METRICS, "releases", title=title, title_justify="left")
@@ -81,7 +81,7 @@ def speed(console: Console, measured: Sequence[Seconds]) -> None:
 
 def verdicts(
     console: Console,
-    errors_of: Mapping[tuple[str, str], Mapping[str, IntervalSums | None]],
+    errors_of: Mapping[tuple[str, str], Mapping[str, Measured | None]],
     plain: Mapping[Cell, Rows],
     found: Mapping[Cell, Rows],
     seconds: Sequence[Seconds],
@@ -105,9 +105,7 @@ def _regret(table: Table, name: str, ours: Regrets) -> None:
             table.add_row(f"{which} {name}, {metric}", f"{limit}", f"{value:.3f}", "", _verdict(value <= limit))
 
 
-def _target(
-    table: Table, target: Target, errors_of: Mapping[tuple[str, str], Mapping[str, IntervalSums | None]]
-) -> None:
+def _target(table: Table, target: Target, errors_of: Mapping[tuple[str, str], Mapping[str, Measured | None]]) -> None:
     hint = f", hint {target.hint}" if target.hint else ""
     measured = errors_of.get((target.task, target.loss), {}).get(OURS + hint)
     unit, word = (POISSON_RECORDS, "records") if target.task == "pois15" else (THOUSANDTHS, "thousandths")

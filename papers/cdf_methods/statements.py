@@ -11,7 +11,7 @@ import as_printed
 import numpy as np
 from comparison import CHARGED, DICHOTOMY, GLOBAL, HISTOGRAM, PACKAGE, SMOOTH, UNIFORM, Along, BySize
 from methods import ENDS, LENGTH
-from reproduction.measured import Findings, IntervalSums
+from reproduction.measured import Findings, Measured
 from sizes import Size
 from smooth import as_nissim, delta_reached, smooth_sensitivities
 
@@ -33,14 +33,14 @@ def of_noise(size: Size) -> Findings:
     smoothing = as_nissim(*BUDGET, 1)
     reached = [delta_reached(smoothing, BUDGET[0], ratio) for ratio in np.exp(smoothing.beta * np.linspace(-1, 1, 201))]
     return {
-        "accountant": IntervalSums(moments / others, package=exact / others),
-        "delta": IntervalSums(1 - (1 - 1 / size.records) ** size.records),
-        "noise-188": IntervalSums(LENGTH * accounting.least(*BUDGET), package=LENGTH * accounting.least(*BUDGET)),
-        "smooth-admissible": IntervalSums(max(reached) / BUDGET[1]),
-        "smooth-quadratic": IntervalSums(printed, package=ours),
-        "bins-loss": IntervalSums(_squared_change(1000) / _squared_change(10)),
-        "dichotomy-speed": IntervalSums(_rounds_to_find(0.3, 0.01) / log2(LENGTH / 0.01)),
-        "search-costs": IntervalSums(float(min(len(size.bins), len(size.rounds))), package=1.0),
+        "accountant": Measured(moments / others, package=exact / others),
+        "delta": Measured(1 - (1 - 1 / size.records) ** size.records),
+        "noise-188": Measured(LENGTH * accounting.least(*BUDGET), package=LENGTH * accounting.least(*BUDGET)),
+        "smooth-admissible": Measured(max(reached) / BUDGET[1]),
+        "smooth-quadratic": Measured(printed, package=ours),
+        "bins-loss": Measured(_squared_change(1000) / _squared_change(10)),
+        "dichotomy-speed": Measured(_rounds_to_find(0.3, 0.01) / log2(LENGTH / 0.01)),
+        "search-costs": Measured(float(min(len(size.bins), len(size.rounds))), package=1.0),
     }
 
 
@@ -54,25 +54,25 @@ def of_distances(epsilons: Along, deviations: Along, sizes: Mapping[str, BySize]
     gains = {name: [_ratio(each, name, DICHOTOMY) for each in (at_one, narrow)] for name in (CHARGED, HISTOGRAM)}
     best = {name: float(np.max(at_one[name] / at_one[HISTOGRAM])) for name in (DICHOTOMY, OURS)}
     return {
-        "global-uniform": IntervalSums(float(over_uniform[0].min()), package=float(over_uniform[1].max())),
-        "smooth-closer": IntervalSums(
+        "global-uniform": Measured(float(over_uniform[0].min()), package=float(over_uniform[1].max())),
+        "smooth-closer": Measured(
             float(np.max(at_one[SMOOTH] / at_one[GLOBAL])), package=float(np.max(at_one[OURS] / at_one[GLOBAL]))
         ),
-        "histogram-decent": IntervalSums(float(tenth[CHARGED][0]), float(tenth[HISTOGRAM][0]), float(tenth[OURS][0])),
-        "histogram-peaked": IntervalSums(
+        "histogram-decent": Measured(float(tenth[CHARGED][0]), float(tenth[HISTOGRAM][0]), float(tenth[OURS][0])),
+        "histogram-peaked": Measured(
             *(float(np.min(narrow[name] / narrow[DICHOTOMY])) for name in (CHARGED, HISTOGRAM)),
             package=float(np.min(narrow[HISTOGRAM] / narrow[OURS])),
         ),
-        "dichotomy-better": IntervalSums(float(np.max(at_one[DICHOTOMY] / at_one[CHARGED]))),
-        "dichotomy-better-than-charged-once": IntervalSums(best[DICHOTOMY], package=best[OURS]),
-        "dichotomy-small": IntervalSums(float(least[DICHOTOMY][0]), package=float(least[OURS][0])),
-        "factor-2": IntervalSums(gains[CHARGED][0]),
-        "factor-2-charged-once": IntervalSums(gains[HISTOGRAM][0], package=_ratio(at_one, HISTOGRAM, OURS)),
-        "spread": IntervalSums(gains[CHARGED][0] / gains[CHARGED][1], gains[CHARGED][1] / gains[CHARGED][0]),
-        "bounds": IntervalSums(_of_bounds(deviations)),
-        "any-bins": IntervalSums(_worst_at_equal_size(sizes, CHARGED)),
-        "any-bins-charged-once": IntervalSums(_worst_at_equal_size(sizes, HISTOGRAM)),
-        "range-of-sizes": IntervalSums(_octaves(sizes[DICHOTOMY]) - _octaves(sizes[CHARGED])),
+        "dichotomy-better": Measured(float(np.max(at_one[DICHOTOMY] / at_one[CHARGED]))),
+        "dichotomy-better-than-charged-once": Measured(best[DICHOTOMY], package=best[OURS]),
+        "dichotomy-small": Measured(float(least[DICHOTOMY][0]), package=float(least[OURS][0])),
+        "factor-2": Measured(gains[CHARGED][0]),
+        "factor-2-charged-once": Measured(gains[HISTOGRAM][0], package=_ratio(at_one, HISTOGRAM, OURS)),
+        "spread": Measured(gains[CHARGED][0] / gains[CHARGED][1], gains[CHARGED][1] / gains[CHARGED][0]),
+        "bounds": Measured(_of_bounds(deviations)),
+        "any-bins": Measured(_worst_at_equal_size(sizes, CHARGED)),
+        "any-bins-charged-once": Measured(_worst_at_equal_size(sizes, HISTOGRAM)),
+        "range-of-sizes": Measured(_octaves(sizes[DICHOTOMY]) - _octaves(sizes[CHARGED])),
     }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from data import Scored
 from numpy.typing import NDArray
 from path import Path, crossing
-from reproduction.measured import Findings, IntervalSums
+from reproduction.measured import Findings, Measured
 from sizes import Size
 from theorems import contributions
 
@@ -71,11 +71,11 @@ def findings(bank: Errors, diabetes: Errors) -> Findings:
     harder = {way: _mean_ratio(bank.median[way], diabetes.median[way]) for way in WAYS}
     wild = {way: _mean_ratio(bank.mean[way], bank.median[way]) for way in WAYS}
     return {
-        "hl-lines": IntervalSums(bank.noiseless / bank.truth, 1.0),
-        "hl-bank-harder": IntervalSums(*(harder[way] for way in WAYS)),
-        "hl-variance": IntervalSums(*(wild[way] for way in WAYS)),
-        "hl-usable": IntervalSums(*(float(bank.median[way][at][0]) for way in WAYS)),
-        "hl-usable-diabetes": IntervalSums(*(float(diabetes.median[way][at][0]) for way in WAYS)),
+        "hl-lines": Measured(bank.noiseless / bank.truth, 1.0),
+        "hl-bank-harder": Measured(*(harder[way] for way in WAYS)),
+        "hl-variance": Measured(*(wild[way] for way in WAYS)),
+        "hl-usable": Measured(*(float(bank.median[way][at][0]) for way in WAYS)),
+        "hl-usable-diabetes": Measured(*(float(diabetes.median[way][at][0]) for way in WAYS)),
     }
 
 

@@ -10,7 +10,7 @@ from data import poisson_counts
 from numpy.typing import NDArray
 from path import Path, crossing
 from releases import of_package, raw
-from reproduction.measured import Findings, IntervalSums
+from reproduction.measured import Findings, Measured
 from sizes import Size
 
 from dpcurves.noise import Randomness
@@ -56,8 +56,8 @@ def findings(errors: Errors) -> Findings:
     paper = np.stack([curve, rough, smooth])
     spread = float((paper.max(axis=0) / paper.min(axis=0)).max())
     return {
-        "inverse-order": IntervalSums(spread),
-        "inverse-rough": IntervalSums(
+        "inverse-order": Measured(spread),
+        "inverse-rough": Measured(
             float(np.exp(np.mean(np.log(rough / smooth)))), package=float(np.mean(ours / smooth))
         ),
     }

@@ -11,7 +11,7 @@ from data import Scored
 from numpy.typing import NDArray
 from path import Path
 from releases import raw, smoothed
-from reproduction.measured import Findings, IntervalSums
+from reproduction.measured import Findings, Measured
 from sizes import Size
 
 import dpcurves as dp
@@ -111,10 +111,10 @@ def findings_of_shown(heart: Shown, bank: Shown, diabetes: Shown) -> Findings:
     """What is said of Figures 1, 8 and 9."""
     larger = {way: max(bank.between[way], diabetes.between[way]) / heart.between[way] for way in heart.between}
     return {
-        "roc-heart-closer": IntervalSums(heart.apart["p = 2"] / heart.apart["raw"]),
-        "roc-bank-area": IntervalSums(bank.between["p = 2"], package=bank.between["dpcurves"]),
-        "roc-diabetes-area": IntervalSums(diabetes.between["p = 2"], package=diabetes.between["dpcurves"]),
-        "roc-size": IntervalSums(larger["p = 2"], package=larger["dpcurves"]),
+        "roc-heart-closer": Measured(heart.apart["p = 2"] / heart.apart["raw"]),
+        "roc-bank-area": Measured(bank.between["p = 2"], package=bank.between["dpcurves"]),
+        "roc-diabetes-area": Measured(diabetes.between["p = 2"], package=diabetes.between["dpcurves"]),
+        "roc-size": Measured(larger["p = 2"], package=larger["dpcurves"]),
     }
 
 
@@ -123,8 +123,8 @@ def findings_of_areas(found: Areas) -> Findings:
     absolute, squares, ours = (found.between[name] for name in ("p = 1", "p = 2", "dpcurves"))
     falls = [float((values[1:] / values[:-1]).max()) for values in (squares, ours)]
     return {
-        "areas-fall": IntervalSums(falls[0], package=falls[1]),
-        "areas-powers": IntervalSums(float(np.exp(np.mean(np.log(absolute / squares))))),
+        "areas-fall": Measured(falls[0], package=falls[1]),
+        "areas-powers": Measured(float(np.exp(np.mean(np.log(absolute / squares))))),
     }
 
 

@@ -12,7 +12,7 @@ from data import poisson_counts
 from numpy.typing import NDArray
 from path import Path
 from releases import raw
-from reproduction.measured import Findings, IntervalSums
+from reproduction.measured import Findings, Measured
 from sizes import Size
 
 from dpcurves.noise import Randomness
@@ -46,7 +46,7 @@ def findings(seconds: Seconds) -> Findings:
     """Which power is solved sooner, at the largest size; and what is gained over the paper's solver there."""
     last = {name: float(values[-1]) for name, values in seconds.taken.items()}
     package = last["dpcurves, p = 1"] / last["dpcurves, p = 2"]
-    return {"runtime-powers": IntervalSums(last["CVXOPT, p = 1"] / last["CVXOPT, p = 2"], package=package)}
+    return {"runtime-powers": Measured(last["CVXOPT, p = 1"] / last["CVXOPT, p = 2"], package=package)}
 
 
 def _row(path: Path, seed: int) -> dict[str, float]:

@@ -10,7 +10,7 @@ from data import poisson_counts
 from numpy.typing import NDArray
 from path import Path
 from releases import of_package, raw, smoothed
-from reproduction.measured import Findings, IntervalSums
+from reproduction.measured import Findings, Measured
 from sizes import Size
 
 from dpcurves.noise import Randomness
@@ -66,19 +66,19 @@ def findings(figure2: Effect, figure3: Effect, at_last: float) -> Findings:
     small, rate = figure2.along < BOUNDARY, figure3.ratio["p = 2"]
     return {
         "smoothing-helps": _most(squares[~small & (figure2.along <= 2)], package[~small & (figure2.along <= 2)]),
-        "smoothing-harms": IntervalSums(float(squares[small].max())),
-        "smoothing-powers": IntervalSums(float(np.mean(absolute / squares))),
-        "smoothing-powers-small": IntervalSums(
+        "smoothing-harms": Measured(float(squares[small].max())),
+        "smoothing-powers": Measured(float(np.mean(absolute / squares))),
+        "smoothing-powers-small": Measured(
             float(np.mean((absolute / squares)[small]) / np.mean((absolute / squares)[~small]))
         ),
-        "smoothing-fades": IntervalSums(at_last),
-        "smoothing-dense": IntervalSums(float(rate[-1])),
-        "smoothing-moderate": IntervalSums(float(rate[figure3.along == RATE][0])),
+        "smoothing-fades": Measured(at_last),
+        "smoothing-dense": Measured(float(rate[-1])),
+        "smoothing-moderate": Measured(float(rate[figure3.along == RATE][0])),
     }
 
 
-def _most(paper: FloatArray, package: FloatArray) -> IntervalSums:
-    return IntervalSums(float(paper.max()), package=float(package.max()))
+def _most(paper: FloatArray, package: FloatArray) -> Measured:
+    return Measured(float(paper.max()), package=float(package.max()))
 
 
 def _effect(

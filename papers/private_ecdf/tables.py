@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from data import Table
-from reproduction.measured import Findings, IntervalSums
+from reproduction.measured import Findings, Measured
 
 
 def findings(name: str, records: Table) -> Findings:
     """The row of one data set."""
     return {
-        f"{name}-records": IntervalSums(float(len(records.label))),
-        f"{name}-positive": IntervalSums(float(records.label.mean())),
-        f"{name}-features": IntervalSums(float(records.features.shape[1])),
+        f"{name}-records": Measured(float(len(records.label))),
+        f"{name}-positive": Measured(float(records.label.mean())),
+        f"{name}-features": Measured(float(records.features.shape[1])),
     }

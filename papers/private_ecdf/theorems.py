@@ -10,7 +10,7 @@ import as_printed
 import cost
 import numpy as np
 from path import Path, crossing
-from reproduction.measured import Findings, IntervalSums
+from reproduction.measured import Findings, Measured
 from scipy.spatial.distance import pdist
 from sizes import Size
 
@@ -41,20 +41,18 @@ def _of_the_path(size: Size, seed: int) -> Findings:
     joint = max(cost.of_intervals(even), 2 * cost.of_prefixes(even)) / (2 * (even + 1))
     printed, corrected = _squared_error(size, seed)
     return {
-        "lemma1-cost": IntervalSums(prefix / ((levels + 2) // 2)),
-        "theorem1-loss": IntervalSums(loss),
-        "theorem1-pointwise": IntervalSums(
-            (size.levels + 1) ** 1.5 / 2**size.levels
-        ),  # a moved record changes all points
-        "theorem1-grid": IntervalSums(_loss_of_the_grid(), loss),
-        "theorem1-error": IntervalSums(printed, corrected),
-        "theorem3-loss": IntervalSums(prefix / ((levels + 2) // 2)),
-        "theorem3-gaussian": IntervalSums(prefix / ((levels + 2) // 2)),
-        "theorem3-values": IntervalSums(STEP * prefix / ((levels + 2) // 2), prefix / ((levels + 2) // 2)),
-        "theorem3-factor": IntervalSums((levels + 1) / prefix),
-        "roc-loss": IntervalSums(joint),
-        "base-gain": IntervalSums(_gain_of_another_base(2**levels)),
-        "variables": IntervalSums(_variables_of_a_point(size.levels) / log2(2**size.levels)),
+        "lemma1-cost": Measured(prefix / ((levels + 2) // 2)),
+        "theorem1-loss": Measured(loss),
+        "theorem1-pointwise": Measured((size.levels + 1) ** 1.5 / 2**size.levels),  # a moved record changes all points
+        "theorem1-grid": Measured(_loss_of_the_grid(), loss),
+        "theorem1-error": Measured(printed, corrected),
+        "theorem3-loss": Measured(prefix / ((levels + 2) // 2)),
+        "theorem3-gaussian": Measured(prefix / ((levels + 2) // 2)),
+        "theorem3-values": Measured(STEP * prefix / ((levels + 2) // 2), prefix / ((levels + 2) // 2)),
+        "theorem3-factor": Measured((levels + 1) / prefix),
+        "roc-loss": Measured(joint),
+        "base-gain": Measured(_gain_of_another_base(2**levels)),
+        "variables": Measured(_variables_of_a_point(size.levels) / log2(2**size.levels)),
     }
 
 
@@ -88,7 +86,7 @@ def _of_calibration() -> Findings:
     label = np.tile([0.0, 1.0], 201)
     printed = pdist(as_printed.contributions(score, label, CUTS), "cityblock").max()
     corrected = pdist(contributions(score, label, CUTS), "cityblock").max()
-    return {"theorem2-loss": IntervalSums(float(printed), float(corrected))}
+    return {"theorem2-loss": Measured(float(printed), float(corrected))}
 
 
 def contributions(score: np.ndarray, label: np.ndarray, cuts: np.ndarray) -> np.ndarray:
@@ -98,16 +96,16 @@ def contributions(score: np.ndarray, label: np.ndarray, cuts: np.ndarray) -> np.
     return np.concatenate([inside * part[:, None] for part in (score, 1 - score, label, 1 - label)], axis=1)
 
 
-def _looks(size: Size) -> IntervalSums:
+def _looks(size: Size) -> Measured:
     """Looks that Algorithm 1 takes for the last quantile, over the binary logarithm that it should take."""
     precision = 1e-17
     _, printed = as_printed.inverse(partial(min, 1.0), 1.0, precision)
     points = 2**size.levels
     found = crossing(np.arange(1.0, points + 1), np.array([float(points)]))
-    return IntervalSums(printed / -log2(precision), 1.0 if found[0] == points - 1 else inf)
+    return Measured(printed / -log2(precision), 1.0 if found[0] == points - 1 else inf)
 
 
-def _least_change() -> IntervalSums:
+def _least_change() -> Measured:
     """Whether equation 3 with p = 1 has a least change, on a path over 4 points that falls once."""
     path, curve = Path(2), np.array([2.0, 1.0, 3.0, 4.0])
     ends = path.bounds
@@ -117,4 +115,4 @@ def _least_change() -> IntervalSums:
     falls = -np.diff(curve, prepend=0.0, append=4.0)
     printed = as_printed.has_least_change(rises, falls)
     smoothed = smooth_absolute(curve, path.graph, AtMost(4.0))
-    return IntervalSums(float(printed), float(np.all(np.diff(smoothed) >= 0)))
+    return Measured(float(printed), float(np.all(np.diff(smoothed) >= 0)))

@@ -11,7 +11,7 @@ from binned_as_printed import Plot, pribrp_not_private, pribrp_put_right
 from binned_data import RIGHT, SQUARES, WRONG, Judged, judged_by_others, judged_by_themselves
 from binned_release import by_dpcurves
 from numpy.typing import NDArray
-from reproduction.measured import Findings, IntervalSums
+from reproduction.measured import Findings, Measured
 from roc_sizes import BinnedSize
 
 Floats = NDArray[np.float64]
@@ -135,13 +135,11 @@ def _steepness(model: str, records: int, chance: np.random.Generator) -> float:
 
 def findings(found: Separation, without_noise: Mapping[int, float]) -> Findings:
     """Table 4.5, Figure 4.14, and the least product from which on models are told apart."""
-    named: Findings = {f"table45-{records}": IntervalSums(distance) for records, distance in without_noise.items()}
+    named: Findings = {f"table45-{records}": Measured(distance) for records, distance in without_noise.items()}
     for name, product in (("figure413-seen", SEEN), (f"figure414-{STATED}", STATED)):
         if all(product in distances for distances in found.values()):
-            named[name] = IntervalSums(*(found[method][product] for method in (PRINTED, PUT_RIGHT, PACKAGE)))
-    named["figure414-least"] = IntervalSums(
-        *(_from_which_on(found[method]) for method in (PRINTED, PUT_RIGHT, PACKAGE))
-    )
+            named[name] = Measured(*(found[method][product] for method in (PRINTED, PUT_RIGHT, PACKAGE)))
+    named["figure414-least"] = Measured(*(_from_which_on(found[method]) for method in (PRINTED, PUT_RIGHT, PACKAGE)))
     return named
 
 

@@ -9,7 +9,7 @@ from binned import PACKAGE, PRINTED, PUT_RIGHT, Records, shape_difference, slope
 from binned_as_printed import Plot, pribrp_not_private, pribrp_put_right
 from binned_release import by_dpcurves
 from numpy.typing import NDArray
-from reproduction.measured import Findings, IntervalSums
+from reproduction.measured import Findings, Measured
 from roc_sizes import BinnedSize
 
 Floats = NDArray[np.float64]
@@ -53,6 +53,6 @@ def findings(found: Differences, size: BinnedSize) -> Findings:
         "figure415-good": lambda rows: float((rows[:, good] / rows.min(axis=1)).max()),
     }
     return {
-        name: IntervalSums(*(number(found[method]) for method in (PRINTED, PUT_RIGHT, PACKAGE)))
+        name: Measured(*(number(found[method]) for method in (PRINTED, PUT_RIGHT, PACKAGE)))
         for name, number in numbers.items()
     }

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from plane import Floats, Records
 from prirp import Method
-from reproduction.measured import Findings, IntervalSums
+from reproduction.measured import Findings, Measured
 from residual_sizes import ResidualSize
 from residuals import CELLS, METHODS, PACKAGE, PRINTED, Overlaid, distance, edges_of, total_variation
 
@@ -153,8 +153,8 @@ def findings(found: Table) -> Findings:
     for records in found.private[TEXT]:
         for kind in KINDS:
             by_text, by_table = (found.confidential[reading][records][kind] for reading in (TEXT, TABLE))
-            named[f"table1-confidential-{kind}-{records}"] = IntervalSums(by_text, by_table)
-            named[f"table1-private-{kind}-{records}"] = IntervalSums(
+            named[f"table1-confidential-{kind}-{records}"] = Measured(by_text, by_table)
+            named[f"table1-private-{kind}-{records}"] = Measured(
                 *(found.private[name][records][kind] for name in PRIVATE)
             )
     return named

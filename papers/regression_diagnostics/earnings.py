@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from plane import Density, Floats, Records, released
 from prirp import Method, prirp_not_private
-from reproduction.measured import Findings, IntervalSums
+from reproduction.measured import Findings, Measured
 from residual_sizes import ResidualSize
 
 FILE = Path("tabular") / "CPSSW8.csv.gz"
@@ -103,11 +103,11 @@ def _quantile(values: Floats, weight: Floats, part: float) -> float:
 
 def findings(found: Fans) -> Findings:
     """Whether there is a fan, and whether it is gone with logarithms."""
-    named: Findings = {f"figure9-{SHORT[name]}": IntervalSums(fan) for name, fan in found.confidential.items()}
+    named: Findings = {f"figure9-{SHORT[name]}": Measured(fan) for name, fan in found.confidential.items()}
     for name, short in SHORT.items():
         for epsilon, part in zip(EPSILONS, ("one", "tenth"), strict=True):
             printed, package = (found.private[method][name][epsilon] for method in (PRINTED, PACKAGE))
-            named[f"figure9-{short}-{part}"] = IntervalSums(printed, package=package)
+            named[f"figure9-{short}-{part}"] = Measured(printed, package=package)
     return named
 
 

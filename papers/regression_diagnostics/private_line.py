@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from plane import Density, Floats, Records, released
 from prirp import Method, prirp_not_private
-from reproduction.measured import Findings, IntervalSums
+from reproduction.measured import Findings, Measured
 from residual_sizes import ResidualSize
 
 from dpcurves.privacy import PRIVATE_MODEL
@@ -116,6 +116,6 @@ def _slope(predicted: Floats, residual: Floats, weight: Floats) -> float:
 def findings(found: Judged) -> Findings:
     """How often the slope shows."""
     return {
-        f"figure8-{name}": IntervalSums(found.agreeing(PRINTED, epsilon), package=found.agreeing(PACKAGE, epsilon))
+        f"figure8-{name}": Measured(found.agreeing(PRINTED, epsilon), package=found.agreeing(PACKAGE, epsilon))
         for name, epsilon in zip(("one", "tenth"), OF_PLOTS, strict=True)
     }

@@ -18,7 +18,7 @@ from curves import (
     with_cuts,
 )  # fmt: skip
 from numpy.typing import NDArray
-from reproduction.measured import Findings, IntervalSums
+from reproduction.measured import Findings, Measured
 from roc_sizes import RocSize
 
 from dpcurves.curves import Cuts
@@ -68,19 +68,19 @@ def findings(found: Errors, settings: Sequence[tuple[str, float]]) -> Findings:
     }
     for figure, kind in (("figure2", AREA), ("figure3", CURVE)):
         mean = {method: rows[:, kind] for method, rows in found.items()}
-        named[f"{figure}-smooth"] = IntervalSums(
+        named[f"{figure}-smooth"] = Measured(
             _worst(mean, PRINTED, PRINTED_FIXED), _worst(mean, RIGHT, RIGHT_FIXED), _worst(mean, QUANTILES)
         )
-        named[f"{figure}-cuts"] = IntervalSums(
+        named[f"{figure}-cuts"] = Measured(
             _average(mean[PRINTED] / mean[PRINTED_FIXED]), _average(mean[RIGHT] / mean[RIGHT_FIXED]),
             _average(mean[QUANTILES] / mean[FIXED]),
         )  # fmt: skip
     return named
 
 
-def _measured(found: Errors, methods: tuple[str, str, str], number: Callable[[FloatArray], float]) -> IntervalSums:
+def _measured(found: Errors, methods: tuple[str, str, str], number: Callable[[FloatArray], float]) -> Measured:
     printed, right, package = (number(found[method]) for method in methods)
-    return IntervalSums(printed, right, package)
+    return Measured(printed, right, package)
 
 
 def _twitter(rows: FloatArray, settings: Sequence[tuple[str, float]]) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from histograms import AllNoisy
 from plane import Density, Floats, Records, replaced
 from prirp import Method, estimated, prirp_not_private
-from reproduction.measured import Findings, IntervalSums
+from reproduction.measured import Findings, Measured
 from residual_sizes import ResidualSize
 from residuals import Overlaid, models
 
@@ -112,8 +112,8 @@ STEPS = [name for methods in METHODS.values() for name in methods]
 def findings(found: Compared) -> Findings:
     """Table 4.2: regrets, and whether that of DAWA is the least."""
     printed, sound = found.regrets(PRINTED), found.regrets(SOUND)
-    named: Findings = {f"table42-{name}": IntervalSums(printed[name], package=sound[name]) for name in OF_THE_TABLE}
-    named["table42-least"] = IntervalSums(_over_others(printed), package=_over_others(sound))
+    named: Findings = {f"table42-{name}": Measured(printed[name], package=sound[name]) for name in OF_THE_TABLE}
+    named["table42-least"] = Measured(_over_others(printed), package=_over_others(sound))
     return named
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from plane import Edges, Floats, Records, drawn_from, released
 from prirp import Method, prirp_not_private, prirp_put_right
-from reproduction.measured import Findings, IntervalSums
+from reproduction.measured import Findings, Measured
 from residual_sizes import ResidualSize
 
 SEED, CELLS, MARGIN, BINS = 3, 10, 0.1, 20
@@ -127,11 +127,11 @@ def findings(found: Separation) -> Findings:
     """Figure 7, and the least products from which on both models are told from the ideal one."""
     printed, corrected, package = (found.least(method) for method in METHODS)
     named: Findings = {
-        f"figure7-{product}": IntervalSums(printed[product], corrected[product], package[product])
+        f"figure7-{product}": Measured(printed[product], corrected[product], package[product])
         for product in THRESHOLDS.keys() & printed.keys()
     }
     for name, reached in (("section43-least", 0.95), ("section43-likely", 0.9)):
-        named[name] = IntervalSums(_from_which_on(printed, reached), package=_from_which_on(package, reached))
+        named[name] = Measured(_from_which_on(printed, reached), package=_from_which_on(package, reached))
     return named
 
 

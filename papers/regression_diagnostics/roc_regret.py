@@ -19,7 +19,7 @@ from curves import (
 )  # fmt: skip
 from histograms import AHP, DAWA, HB, LAPLACE, MWEM, SOUND, UNIFORM
 from numpy.typing import NDArray
-from reproduction.measured import Findings, IntervalSums
+from reproduction.measured import Findings, Measured
 from roc_as_printed import medians_not_private
 from roc_sizes import RocSize
 
@@ -75,13 +75,13 @@ def findings(found: Errors) -> Findings:
     whole = regrets(found, tuple(SOUND))
     named: Findings = {}
     for kind, column in KINDS.items():
-        named[f"table44-{kind}-dawa"] = IntervalSums(float(printed[PRINTED][column]), float(sound[DAWA][column]))
-        named[f"table44-{kind}-least"] = IntervalSums(
+        named[f"table44-{kind}-dawa"] = Measured(float(printed[PRINTED][column]), float(sound[DAWA][column]))
+        named[f"table44-{kind}-least"] = Measured(
             _over_the_least(printed, PRINTED, column), _over_the_least(sound, DAWA, column),
             _over_the_least(whole, DAWA, column),
         )  # fmt: skip
         for rival in RIVALS:
-            named[f"table44-{kind}-{rival.lower()}"] = IntervalSums(
+            named[f"table44-{kind}-{rival.lower()}"] = Measured(
                 float(printed[rival][column]), float(sound[rival][column])
             )
     return named

@@ -11,7 +11,7 @@ from answering import Columns, answer
 from curves import MODEL, SCORES, Curve, Method, between, curve, printed_counts, thresholds
 from numpy.typing import NDArray
 from ranking import AREA, CURVE, mean_errors
-from reproduction.measured import Findings, IntervalSums
+from reproduction.measured import Findings, Measured
 from roc_as_printed import medians_not_private
 from roc_sizes import RocSize
 
@@ -91,9 +91,7 @@ def findings(found: Errors, size: RocSize) -> Findings:
         "figure410-stable": lambda rows: _mean(rows[:, few].max(axis=1) / rows[:, few].min(axis=1)),
         "figure410-good": lambda rows: float((rows[:, place[GOOD]] / rows.min(axis=1)).max()),
     }
-    return {
-        name: IntervalSums(number(found[PRINTED]), package=number(found[PACKAGE])) for name, number in numbers.items()
-    }
+    return {name: Measured(number(found[PRINTED]), package=number(found[PACKAGE])) for name, number in numbers.items()}
 
 
 def _mean(ratios: FloatArray) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from answering import Columns
 from numpy.typing import NDArray
 from ranking import METHODS, PRINTED, QUANTILES, RIGHT
-from reproduction.measured import Findings, IntervalSums
+from reproduction.measured import Findings, Measured
 from roc_sizes import RocSize
 from scipy.stats import ttest_ind
 
@@ -115,13 +115,13 @@ def findings(found: Power) -> Findings:
         )
     if found.finely[PRINTED]:
         printed, package = (_median_of_first(largest) for largest in found.finely.values())
-        named["table43-finely"] = IntervalSums(printed, package=package)
+        named["table43-finely"] = Measured(printed, package=package)
     named["section33-least"] = _measured(found.from_which_on)
     return named
 
 
-def _measured(number: Callable[[str], float]) -> IntervalSums:
-    return IntervalSums(number(PRINTED), number(RIGHT), number(QUANTILES))
+def _measured(number: Callable[[str], float]) -> Measured:
+    return Measured(number(PRINTED), number(RIGHT), number(QUANTILES))
 
 
 def _median_of_first(largest: Mapping[int, Largest]) -> float:

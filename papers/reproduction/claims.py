@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reproduction.measured import Findings, IntervalSums
+from reproduction.measured import Findings, Measured
 
 FILE = "claims.toml"
 HOLDS = "holds"
@@ -45,7 +45,7 @@ class Claim:
         off = {"equal": abs(value - self.number), "at most": value - self.number, "at least": self.number - value}
         return off[self.rule] <= self.tolerance
 
-    def verdict(self, measured: IntervalSums | None) -> str:
+    def verdict(self, measured: Measured | None) -> str:
         """What the measured numbers say."""
         if measured is None:
             return NOT_RUN
@@ -69,7 +69,7 @@ class Row:
     """One line of a report."""
 
     claim: Claim
-    measured: IntervalSums | None
+    measured: Measured | None
 
     @property
     def verdict(self) -> str:

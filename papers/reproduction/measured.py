@@ -8,7 +8,7 @@ DIGITS = 6
 
 
 @dataclass(frozen=True)
-class IntervalSums:
+class Measured:
     """Numbers for one claim, all in the unit that the claim is stated in, kept to six digits.
 
     Attributes:
@@ -28,4 +28,4 @@ class IntervalSums:
                 object.__setattr__(self, part, float(f"{value:.{DIGITS}g}"))
 
 
-Findings = dict[str, IntervalSums]
+Findings = dict[str, Measured]

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from reproduction.claims import NOT_RUN, Claim, Paper, Row, load, rows
-from reproduction.measured import Findings, IntervalSums
+from reproduction.measured import Findings, Measured
 
 FILE = "verdicts.toml"
 HEAD = "# What run.py measured. The table of the README and docs/papers.md are made from this file.\n"
@@ -20,7 +20,7 @@ def findings(file: Path) -> Findings:
         return {}
     read = tomllib.loads(file.read_text(encoding="utf-8"))
     return {
-        name: IntervalSums(**{part: entry[part] for part in entry if part != "verdict"}) for name, entry in read.items()
+        name: Measured(**{part: entry[part] for part in entry if part != "verdict"}) for name, entry in read.items()
     }
 
 
@@ -44,7 +44,7 @@ def verdicts(file: Path) -> dict[str, str]:
     return {name: entry.get("verdict", NOT_RUN) for name, entry in read.items()}
 
 
-def _entry(claim: Claim, measured: IntervalSums) -> str:
+def _entry(claim: Claim, measured: Measured) -> str:
     numbers = {part: value for part, value in asdict(measured).items() if value is not None}
     lines = [f'verdict = "{claim.verdict(measured)}"', *(f"{part} = {value!r}" for part, value in numbers.items())]
     return "\n".join([f"\n[{claim.id}]", *lines, ""])

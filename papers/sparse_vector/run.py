@@ -21,7 +21,7 @@ import theorems
 from as_printed import CHEN, LEE, STODDARD
 from reproduction import command, report
 from reproduction.claims import load
-from reproduction.measured import Findings, IntervalSums
+from reproduction.measured import Findings, Measured
 from reproduction.report import Steps
 from rich.progress import Progress
 from sizes import FULL, QUICK, TINY, Size
@@ -52,11 +52,11 @@ def _without_data(size: Size, out: Path, progress: Progress) -> Findings:
     figures.draw_losses(losses, out)
     last, package = size.copies[-1], float(losses.package[-1])
     found = {
-        "theorem4-lee": IntervalSums(float(losses.printed[LEE.name][-1]), package=package),
-        "theorem4-stoddard": IntervalSums(counterexample.printed_loss(STODDARD, last), package=package),
-        "theorem4-chen": IntervalSums(float(losses.printed[CHEN.name][-1]), package=package),
-        "theorem4-growth": IntervalSums(min(counterexample.least_gain(losses, split) for split in (LEE, CHEN))),
-        "section322-chen": IntervalSums(float(losses.printed[CHEN.name][-1]), package=package),
+        "theorem4-lee": Measured(float(losses.printed[LEE.name][-1]), package=package),
+        "theorem4-stoddard": Measured(counterexample.printed_loss(STODDARD, last), package=package),
+        "theorem4-chen": Measured(float(losses.printed[CHEN.name][-1]), package=package),
+        "theorem4-growth": Measured(min(counterexample.least_gain(losses, split) for split in (LEE, CHEN))),
+        "section322-chen": Measured(float(losses.printed[CHEN.name][-1]), package=package),
     }
     return found | theorems.findings(size.pushing)
 
@@ -70,7 +70,7 @@ def _with_data(size: Size, folder: Path, claimed: dict[str, float], out: Path, p
     findings = Findings()
     for (name, epsilon), (printed, whole) in found.items():
         for table, kind in KINDS.items():
-            findings[f"{table}-{name}-{round(100 * epsilon)}"] = IntervalSums(
+            findings[f"{table}-{name}-{round(100 * epsilon)}"] = Measured(
                 printed.mean(kind, above_zero=False), corrected=whole.mean(kind, above_zero=True)
             )
     return findings | _of_tables(histograms) | _of_theorems(histograms, size.runs)
@@ -79,9 +79,9 @@ def _with_data(size: Size, folder: Path, claimed: dict[str, float], out: Path, p
 def _of_tables(histograms: dict[str, attack.IntArray]) -> Findings:
     found = Findings()
     for name, counts in histograms.items():
-        found[f"table31-{name}-scale"] = IntervalSums(float(counts.sum()))
-        found[f"table31-{name}-k"] = IntervalSums(float(data.support(counts)))
-        found[f"table33-{name}-cells"] = IntervalSums(float((counts <= attack.SMALL).sum()))
+        found[f"table31-{name}-scale"] = Measured(float(counts.sum()))
+        found[f"table31-{name}-k"] = Measured(float(data.support(counts)))
+        found[f"table33-{name}-cells"] = Measured(float((counts <= attack.SMALL).sum()))
     return found
 
 
@@ -89,7 +89,7 @@ def _of_theorems(histograms: dict[str, attack.IntArray], runs: int) -> Findings:
     chance = np.random.default_rng(SEED)
     exact = [attack.share_exact(counts, data.support(counts), 1.0, runs, chance) for counts in histograms.values()]
     ordered = [attack.share_ordered(counts, 1.0, runs, chance) for counts in histograms.values()]
-    return {"theorem6": IntervalSums(min(exact)), "lemma5": IntervalSums(min(ordered))}
+    return {"theorem6": Measured(min(exact)), "lemma5": Measured(min(ordered))}
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from math import exp, log
 
 from as_printed import RESET
 from counterexample import Answer, printed_loss
-from reproduction.measured import Findings, IntervalSums
+from reproduction.measured import Findings, Measured
 
 from dpcurves.data import Axis, Grid
 from dpcurves.laws import Family, Noise, ThresholdAnswers
@@ -28,10 +28,10 @@ def findings(copies: int) -> Findings:
     loss = max(_loss(_printed(c, 1), c, copies) for c in CUTOFFS)
     ours = max(_loss(_package(c, 1), c, copies) for c in CUTOFFS)
     return {
-        "theorem2-loss": IntervalSums(loss, package=ours),
-        "theorem3-alpha": IntervalSums(_least_alpha(_printed(1, 1), 1), package=_package(1, 1).alpha(BETA)),
-        "theorem7-loss": IntervalSums(printed_loss(RESET, 100), corrected=loss, package=ours),
-        "theorem8-alpha": IntervalSums(_least_alpha(_printed(2, 2), 2), package=_package(2, 2).alpha(BETA)),
+        "theorem2-loss": Measured(loss, package=ours),
+        "theorem3-alpha": Measured(_least_alpha(_printed(1, 1), 1), package=_package(1, 1).alpha(BETA)),
+        "theorem7-loss": Measured(printed_loss(RESET, 100), corrected=loss, package=ours),
+        "theorem8-alpha": Measured(_least_alpha(_printed(2, 2), 2), package=_package(2, 2).alpha(BETA)),
     }
 
 

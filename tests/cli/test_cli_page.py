@@ -48,6 +48,7 @@ def test_the_page_names_the_options_that_there_are(run: Run) -> None:
         "binned-residuals",
         "residuals",
         "bounds",
+        "study",
         "plan cdf",
         "ledger create",
         "ledger verify",

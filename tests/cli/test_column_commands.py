@@ -119,6 +119,17 @@ def test_every_declared_category_has_a_curve(run: Run, parquet: Path) -> None:
     assert all(words in shown for words in ("carrier UA", "carrier AA", "carrier XX"))
 
 
+def test_quartiles_of_categories_are_shown_for_these_records_and_for_the_population(run: Run, parquet: Path) -> None:
+    asked = ("cdf", parquet, *DELAY, "--by", "carrier", "--categories", "UA,AA", *ONE)
+    shown = run(*asked).stdout
+    said, _, table = shown.partition("in each row all at once")
+    assert "in brackets: 95% intervals for these records; 95% intervals for the population;" in " ".join(said.split())
+    assert table.partition("epsilon")[0].count(";") == 2 * 3  # both intervals of three quartiles of two categories
+    said, _, table = run(*asked, "--no-population").stdout.partition("in each row all at once")
+    assert "population" not in said
+    assert table.partition("epsilon")[0].count(";") == 0
+
+
 def test_rho_is_a_price_as_well(run: Run, parquet: Path) -> None:
     found = document(run, "cdf", parquet, *DELAY, "--rho", "0.1", "--adjacency", "add-remove")
     privacy = found["privacy"]

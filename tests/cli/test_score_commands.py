@@ -65,8 +65,17 @@ def test_where_the_model_comes_from_has_to_be_said(run: Run, csv: Path) -> None:
     assert wrong.stderr == "dpcurves: model: public or disjoint or private is needed, got 'mine'\n"
 
 
-def test_the_area_is_shown_with_its_interval(run: Run, parquet: Path) -> None:
-    assert "AUC 0." in run("roc", parquet, *ASKED, "--epsilon", "1").stdout
+def test_the_area_and_its_curve_are_shown_with_intervals_for_these_records_and_for_the_population(
+    run: Run, parquet: Path
+) -> None:
+    shown = " ".join(run("roc", parquet, *ASKED, "--epsilon", "1").stdout.split())
+    assert "AUC 0." in shown
+    assert "95% interval for these records: 0." in shown
+    assert "95% interval for the population: 0." in shown
+    assert "95% band, all at once, for the population" in shown
+    alone = " ".join(run("roc", parquet, *ASKED, "--epsilon", "1", "--no-population").stdout.split())
+    assert "95% interval for these records: 0." in alone
+    assert "for the population" not in alone
 
 
 def test_groups_are_as_many_as_were_asked_for(run: Run, parquet: Path) -> None:
@@ -97,6 +106,16 @@ def test_scores_may_lie_on_another_grid(run: Run, parquet: Path) -> None:
     assert json.loads(fixed.stdout)["thresholds"][1:] == edges
     wrong = run("roc", parquet, *ASKED, "--epsilon", "10", "--cuts", "thirds")
     assert "cuts: fixed or quantiles or medians is needed, got 'thirds'" in wrong.stderr
+
+
+@pytest.mark.parametrize("kind", ["calibration", "hosmer-lemeshow", "binned-residuals"])
+def test_scores_outside_are_in_no_group_and_nothing_else_can_be_asked_of_them(run: Run, kind: str, csv: Path) -> None:
+    asked = (kind, csv, *JUDGED, *(("--model", "public") if kind == "binned-residuals" else ()))
+    clamped = run(*asked, "--outside", "clamped")
+    assert (clamped.exit_code, clamped.stdout) == (2, "")
+    assert clamped.stderr.startswith("dpcurves: outside: scores outside of the grid are counted apart here and lie in")
+    assert clamped.stderr.count("\n") == 1
+    assert run(*asked, "--outside", "apart").exit_code == 0
 
 
 def test_the_origin_of_the_model_may_be_stated(run: Run, parquet: Path) -> None:

@@ -42,7 +42,7 @@ def test_what_was_written_is_read_again_and_drawn() -> None:
     assert curve.binormal(0.5) == pytest.approx(np.interp(0.5, curve.fpr, curve.tpr), abs=1e-6)
     legend = curve.plot().get_legend()
     assert legend is not None
-    assert f"AUC {curve.auc:.4f}"[:7] in legend.get_texts()[0].get_text()
+    assert f"AUC = {curve.auc:.4f}"[:9] in legend.get_texts()[1].get_text()
     assert "Binormal ROC curve" in curve._repr_html_()
 
 

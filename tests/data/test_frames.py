@@ -58,8 +58,26 @@ TEXTS = [
 def test_text_is_compared(make: Callable[[], Any]) -> None:
     with opened({"x": make()}) as records:
         assert records.counts([Categories("x", ("b", "c"))]).tolist() == [1, 0, 2]
-        with pytest.raises(ValueError, match="^column: 'x' holds text, a number is needed$"):
+        with pytest.raises(ValueError, match="^column: 'x' holds (text|objects of any type), a number is needed$"):
             records.check([Axis("x", GRID)])
+
+
+UNDECLARED = [
+    pd.Series(["a", "b"], dtype=object),
+    pd.Series([1, 0, None], dtype=object),
+    pd.Series([1, 0, 1], dtype="category"),
+    pd.Series(["a", "b", 1], dtype="category"),
+]
+
+
+def test_whether_objects_are_text_is_not_read_off_their_values() -> None:
+    for series in UNDECLARED:
+        with opened({"x": series}) as records:
+            assert records.counts([Categories("x", (1, "a"))]).sum() == len(series)
+    texts: list[Any] = [pd.Series(["1"]), pd.Series(["1"], dtype="category"), pl.Series(["1"], dtype=pl.Enum(["1"]))]
+    for text in texts:
+        with opened({"x": text}) as records, pytest.raises(ValueError, match="^categories: 1 is no text"):
+            records.check([Categories("x", (1, "a"))])
 
 
 @pytest.mark.parametrize(

@@ -206,7 +206,9 @@ def test_edges_that_do_not_rise_are_refused(edges: list[float]) -> None:
         Grid.from_edges(edges)
 
 
-@pytest.mark.parametrize("text", ["", "0:1", "0:1:x", "0:1:2:3", "linear:0:1:4", "logistic:0:1", "0:1:1.5"])
+@pytest.mark.parametrize(
+    "text", ["", "0:1", "0:1:x", "0:1:2:3", "0:1:width=", "0:1:1:width=1", "linear:0:1:4", "logistic:0:1", "0:1:1.5"]
+)
 def test_a_text_that_is_no_grid_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="^grid: write lower:upper:cells"):
         Grid.parse(text)
@@ -215,6 +217,7 @@ def test_a_text_that_is_no_grid_is_refused(text: str) -> None:
 def test_a_grid_can_be_written_and_read_again() -> None:
     for grid in (
         Grid.parse("-1:1:8"),
+        Grid.parse("0.1:0.7:width=0.2"),
         Grid.parse("geometric:1:100:2"),
         Grid.parse("logistic:-8:8:2^10"),
         Grid.from_edges([0, 1, 9], outside=Outside.APART),
@@ -244,6 +247,13 @@ def test_cells_may_be_written_as_a_power_of_two() -> None:
     assert Grid.parse("0:100:2^32") == Grid(0, 100, cells=2**32)
     for text in ("0:1:3^9", "0:1:2^", "0:1:2^999", "0:1:2^-1", "0:1:2**4"):
         with pytest.raises(ValueError, match=r"^grid: write lower:upper:cells"):
+            Grid.parse(text)
+
+
+def test_cells_of_a_width_may_be_written() -> None:
+    assert Grid.parse("0.1:0.7:width=0.2") == Grid(0.1, 0.7, width=0.2)
+    for text in ("0:1:width=0.3", "0:1:width=nan", "0:1:width=-1", "0:1:width=0"):
+        with pytest.raises(ValueError, match="^width: "):
             Grid.parse(text)
 
 

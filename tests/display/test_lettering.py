@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcurves.display.safe_text import decimals, legend_lettering, lettering
+from dpcurves.display.safe_text import legend_lettering, lettering
 
 
 def test_control_characters_are_replaced_and_lines_are_joined() -> None:
@@ -20,10 +20,3 @@ def test_long_names_are_cut() -> None:
 
 def test_a_legend_does_not_lose_names_with_an_underscore() -> None:
     assert legend_lettering("_late") == " _late"
-
-
-def test_decimals_tell_the_ends_of_an_interval_apart() -> None:
-    assert decimals(0.70, 0.71, 0.72) == 2
-    assert decimals(0.7101, 0.7103) == 4
-    assert decimals(0.7, 0.7) == 2
-    assert decimals(0.1, 0.1 + 1e-9) == 6

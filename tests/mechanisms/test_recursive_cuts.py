@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, log2
-from unittest.mock import patch
 
 import numpy as np
 import pytest
+from cut_law import law
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 from scipy.stats import chisquare
@@ -20,7 +18,6 @@ from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.laws import Selection
 from dpcurves.mechanisms import ExponentialQuantiles
 from dpcurves.mechanisms.selection.exponential_quantiles import depth, level_epsilon
-from dpcurves.noise import selection
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves.queries import QuantileCutsQuery
@@ -32,57 +29,6 @@ ANY = Randomness.from_seed(0)
 PURE = PrivacyLoss.pure("1.5")
 CONCENTRATED = PrivacyLoss.zcdp("0.2")
 ALPHAS = (1.01, 1.5, 2.0, 4.0, 16.0, 128.0)
-
-
-@lru_cache(maxsize=100_000)
-def law_of_choice(penalties: tuple[int, ...], rate: Fraction) -> tuple[float, ...]:
-    return tuple(selection.probabilities(np.array(penalties), rate).tolist())
-
-
-class Path:
-    """Answers `selection.choose` from a list, and notes what was offered and how likely the answers were."""
-
-    def __init__(self) -> None:
-        self.taken: list[int] = []
-        self.offered: list[int] = []
-        self.probability = 1.0
-
-    def choose(self, penalties: IntArray, rate: Fraction, randomness: Randomness) -> int:
-        chances = law_of_choice(tuple(penalties.tolist()), rate)
-        step = len(self.offered)
-        self.offered.append(len(chances))
-        if step == len(self.taken):
-            self.taken.append(0)
-        self.probability *= chances[self.taken[step]]
-        return self.taken[step]
-
-    def next(self) -> Path | None:
-        """The path after this one, in the order of a search in depth; None after the last."""
-        after, taken = Path(), self.taken.copy()
-        while taken and taken[-1] + 1 == self.offered[len(taken) - 1]:
-            taken.pop()
-        if not taken:
-            return None
-        after.taken = [*taken[:-1], taken[-1] + 1]
-        return after
-
-
-@contextmanager
-def on_path(path: Path) -> Iterator[None]:
-    with patch.object(selection, "choose", path.choose):
-        yield
-
-
-def law(table: IntArray, plan: Plan) -> dict[tuple[int, ...], float]:
-    """The probability of every answer of `ExponentialQuantiles.run`."""
-    answers: dict[tuple[int, ...], float] = {}
-    path: Path | None = Path()
-    while path is not None:
-        with on_path(path):
-            values = ExponentialQuantiles().run(table, plan, ANY)
-        answers[values] = answers.get(values, 0.0) + path.probability
-        path = path.next()
-    return answers
 
 
 @lru_cache(maxsize=64)

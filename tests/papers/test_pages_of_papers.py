@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 from reproduction import claims, record
 from reproduction.claims import Claim
-from reproduction.measured import IntervalSums
+from reproduction.measured import Measured
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = sorted(file.parent for file in (ROOT / "papers").glob("*/claims.toml"))
@@ -62,22 +62,20 @@ def claim(rule: str, number: float, tolerance: float = 0.0) -> Claim:
     ],
 )
 def test_a_verdict_follows_from_the_numbers(rule: str, printed: float, corrected: float | None, verdict: str) -> None:
-    assert claim(rule, 1.0, tolerance=0.1).verdict(IntervalSums(printed, corrected)) == verdict
+    assert claim(rule, 1.0, tolerance=0.1).verdict(Measured(printed, corrected)) == verdict
 
 
 def test_a_run_keeps_the_lines_of_what_it_did_not_run(tmp_path: Path) -> None:
     stated = [Claim(name, "", "", "at most", 1.0, 0.0) for name in ("first", "second")]
     file = tmp_path / record.FILE
-    record.write(
-        claims.rows(stated, {"first": IntervalSums(1.0), "second": IntervalSums(float("inf"), 0.25, -1e-10)}), file
-    )
+    record.write(claims.rows(stated, {"first": Measured(1.0), "second": Measured(float("inf"), 0.25, -1e-10)}), file)
     before = file.read_text(encoding="utf-8")
-    record.write(claims.rows(stated, {"first": IntervalSums(2.0)}), file)
-    assert record.findings(file) == {"first": IntervalSums(2.0), "second": IntervalSums(float("inf"), 0.25, -1e-10)}
+    record.write(claims.rows(stated, {"first": Measured(2.0)}), file)
+    assert record.findings(file) == {"first": Measured(2.0), "second": Measured(float("inf"), 0.25, -1e-10)}
     assert record.verdicts(file) == {"first": claims.FAILS, "second": claims.CORRECTED}
     assert before != file.read_text(encoding="utf-8")
 
 
 def test_a_finding_that_nobody_claims_is_refused() -> None:
     with pytest.raises(ValueError, match="findings: each answers a claim"):
-        claims.rows([claim("equal", 1.0)], {"other": IntervalSums(1.0)})
+        claims.rows([claim("equal", 1.0)], {"other": Measured(1.0)})

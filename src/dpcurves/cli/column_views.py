@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .covered import covered, drawn
+from .covered import MOST_BANDED, covered, drawn
 from .output import Covering
 from .views import Shown
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from ..curves import CDF, ByCategory, Histogram, Quantile, Quantiles, Thresholds
 
-MOST_BANDED = 2**16 + 1  # simulations of more take long
 MOST_BARS = 40
 SIDE_BY_SIDE = 6
 QUARTILES = (0.25, 0.5, 0.75)
@@ -146,16 +146,21 @@ class QuartilesView:
 
     def tables(self, curves: ByCategory[CDF]) -> list[Shown]:
         """A row for each category: how many records, and its quartiles with their intervals."""
-        from ..display import RECORDS, covering, numeral
+        from ..curves.covering import SEVERAL, scopes
+        from ..display import covering, numeral
 
+        (privacy, *_) = (curve.privacy for curve in curves.values())
+        whom = scopes(privacy, population=self.sure.population)
+        quartiles = zip(*(_quartiles(curve, self.sure.level, whom) for curve in curves.values()), strict=True)
         columns: dict[str, list[str]] = {
             curves.column: [str(category) for category in curves],
             "records": [numeral(round(curve.count)) for curve in curves.values()],
+            **{f"{p:g} quantile": list(column) for p, column in zip(QUARTILES, quartiles, strict=True)},
         }
-        for p in QUARTILES:
-            columns[f"{p:g} quantile"] = [_quartile(curve, p, self.sure.level) for curve in curves.values()]
-        words = f"in brackets: {covering(self.sure.level, 'intervals', RECORDS)}, in each row all at once"
-        return [Shown(words, columns, len(curves))]
+        each = "; ".join(covering(self.sure.level, "intervals", name) for name in whom)
+        words = f"in brackets: {each}; in each row all at once"
+        said = f"{words}\n{SEVERAL}" if self.sure.population and privacy.rows_per_unit != 1 else words
+        return [Shown(said, columns, len(curves))]
 
     def draw(self, curves: ByCategory[CDF]) -> Axes:
         """All in one picture, or in small ones beside each other."""
@@ -182,12 +187,17 @@ class HistogramsView:
         return drawn(curves, self.sure)
 
 
-def _quartile(curve: CDF, p: float, level: float) -> str:
+def _quartiles(curve: CDF, level: float, whom: Mapping[str, bool]) -> list[str]:
+    """Each quartile, and in brackets its interval for each of whom the intervals speak of."""
     from ..display import span, standing
 
-    lower, upper = curve.quantile_interval(p, level)
-    left, right = curve.quantile_cell(p).tolist()
-    return f"{standing(float(curve.quantile(p)), left, right, known_to=upper - lower)} ({span(lower, upper)})"
+    ends = [curve.quantile_intervals(QUARTILES, level, population=asked).tolist() for asked in whom.values()]
+    places = zip(QUARTILES, zip(*ends, strict=True), strict=True)
+    return [
+        f"{standing(float(curve.quantile(p)), *curve.quantile_cell(p).tolist(), known_to=known[0][1] - known[0][0])} "
+        f"({'; '.join(span(*each) for each in known)})"
+        for p, known in places
+    ]
 
 
 def _error_of(curve: Histogram) -> str:

@@ -16,13 +16,13 @@ from .column_views import (
     ThresholdsView,
 )
 from .output import Covering, Output
-from .table_options import Cells, Column, HintedCells, Share, Shares, Split, Values
+from .table_options import Cells, Column, HintedCells, Share, Shares, SmoothColumn, Split, Values
 
 if TYPE_CHECKING:
     from .option_groups import Command
 
 
-def cdf(column: Column, cells: HintedCells, split: Split, terms: Terms, output: Output) -> None:
+def cdf(column: SmoothColumn, cells: HintedCells, split: Split, terms: Terms, output: Output) -> None:
     """The distribution function of a column.
 
     Example: dpcurves cdf flights.csv --column arr_delay --grid -100:1300:4096 --epsilon 1 --adjacency replace-one
@@ -30,7 +30,9 @@ def cdf(column: Column, cells: HintedCells, split: Split, terms: Terms, output: 
     from ..curves import CdfQuestion
 
     by, sure = split.declared(), output.covering()
-    question = CdfQuestion(column.column, cells.declared(), by, column.measured_in, cells.hinted())
+    question = CdfQuestion(
+        column.column, cells.declared(), by, column.measured_in, cells.hinted(), smooth=column.smoothing.power()
+    )
     answer(question, QuartilesView(sure) if by else CdfView(sure), terms, output)
 
 

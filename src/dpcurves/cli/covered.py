@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from .output import Covering
 
+MOST_BANDED = 2**16 + 1  # simulations of more take long
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
+    from ..curves import ROC
     from ..curves.covering import Ends
     from ..release import PrivacyStatement
 
@@ -23,17 +26,31 @@ def covered(privacy: PrivacyStatement, sure: Covering, what: str, ends: Ends) ->
         what: The kind, as ``band``.
         ends: Lower and upper ends.
     """
-    from ..curves.covering import SEVERAL, scopes
-    from ..display import covering
+    from ..curves.covering import scopes
 
     whom = scopes(privacy, population=sure.population)
-    words = "; ".join(f"{name.split()[-1]}: {covering(sure.level, what, name)}" for name in whom)
     columns = {
         f"{name.split()[-1]}: {side}": end
         for name, asked in whom.items()
         for side, end in zip(("lower", "upper"), ends(sure.level, population=asked), strict=True)
     }
-    return (f"{words}\n{SEVERAL}" if sure.population and privacy.rows_per_unit != 1 else words), columns
+    return _said(privacy, sure, what), columns
+
+
+def banded(curve: ROC, sure: Covering) -> tuple[str, dict[str, ArrayLike]]:
+    """The same of a ROC curve, whose bands bound both rates of a threshold: a column for each rate."""
+    from ..curves.covering import scopes
+    from ..display import span
+
+    bands = {
+        name.split()[-1]: curve.band(sure.level, population=asked)
+        for name, asked in scopes(curve.privacy, population=sure.population).items()
+    }
+    columns: dict[str, ArrayLike] = {}
+    for name, (fpr_lower, fpr_upper, tpr_lower, tpr_upper) in bands.items():
+        columns[f"{name}: fpr"] = [span(*ends) for ends in zip(fpr_lower.tolist(), fpr_upper.tolist(), strict=True)]
+        columns[f"{name}: tpr"] = [span(*ends) for ends in zip(tpr_lower.tolist(), tpr_upper.tolist(), strict=True)]
+    return _said(curve.privacy, sure, "band, all at once,"), columns
 
 
 def drawn(curve: Any, sure: Covering, size: tuple[float, float] | None = None) -> Axes:
@@ -42,3 +59,13 @@ def drawn(curve: Any, sure: Covering, size: tuple[float, float] | None = None) -
 
     axes: Axes = curve.plot(ax=headless_axes(size or LANDSCAPE), level=sure.level, population=sure.population)
     return axes
+
+
+def _said(privacy: PrivacyStatement, sure: Covering, what: str) -> str:
+    """What the columns are of which set of people."""
+    from ..curves.covering import SEVERAL, scopes
+    from ..display import covering
+
+    whom = scopes(privacy, population=sure.population)
+    words = "; ".join(f"{name.split()[-1]}: {covering(sure.level, what, name)}" for name in whom)
+    return f"{words}\n{SEVERAL}" if sure.population and privacy.rows_per_unit != 1 else words

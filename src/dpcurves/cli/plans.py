@@ -11,6 +11,7 @@ from .promise_options import Price, Promise, Units
 from .table_options import (
     Cells,
     Covered,
+    GroupedCells,
     Groups,
     HintedCells,
     MostBins,
@@ -121,7 +122,7 @@ def roc(cells: Cells, thresholded: Thresholded, price: Price, promise: Promise, 
     _rehearse(question, price, promise, units)
 
 
-def calibration(groups: Groups, cells: Cells, price: Price, promise: Promise, units: Units) -> None:
+def calibration(groups: Groups, cells: GroupedCells, price: Price, promise: Promise, units: Units) -> None:
     """The errors behind a calibration curve.
 
     Example: dpcurves plan calibration --units 100000 --epsilon 1 --adjacency replace-one
@@ -132,7 +133,7 @@ def calibration(groups: Groups, cells: Cells, price: Price, promise: Promise, un
     _rehearse(CalibrationQuestion("label", "score", groups.number, cells.declared_or(SCORES)), price, promise, units)
 
 
-def hosmer_lemeshow(groups: TestedGroups, cells: Cells, price: Price, promise: Promise, units: Units) -> None:
+def hosmer_lemeshow(groups: TestedGroups, cells: GroupedCells, price: Price, promise: Promise, units: Units) -> None:
     """The errors behind a Hosmer-Lemeshow test.
 
     Example: dpcurves plan hosmer-lemeshow --units 100000 --epsilon 1 --adjacency replace-one
@@ -143,7 +144,7 @@ def hosmer_lemeshow(groups: TestedGroups, cells: Cells, price: Price, promise: P
     _rehearse(HosmerLemeshowQuestion("label", "score", groups.number, cells.declared_or(SCORES)), price, promise, units)
 
 
-def binned_residuals(bins: MostBins, cells: Cells, price: Price, promise: Promise, units: Units) -> None:
+def binned_residuals(bins: MostBins, cells: GroupedCells, price: Price, promise: Promise, units: Units) -> None:
     """The errors behind binned residuals.
 
     Example: dpcurves plan binned-residuals --units 100000 --epsilon 1 --adjacency replace-one

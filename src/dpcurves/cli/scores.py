@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from .ask_file import Terms, answer
 from .output import Output
-from .table_options import Cells, Groups, Judged, MostBins, Scored, TestedGroups, Thresholded
+from .table_options import Cells, GroupedCells, Groups, Judged, MostBins, Scored, TestedGroups, Thresholded
 from .views import BinnedResidualsView, CalibrationView, HosmerLemeshowView, RocView
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ def roc(scored: Scored, cells: Cells, thresholded: Thresholded, terms: Terms, ou
     from ..curves import RocQuestion
     from ..curves.roc import UNIT_INTERVAL
 
-    grid = cells.declared_or(UNIT_INTERVAL)
+    sure, grid = output.covering(), cells.declared_or(UNIT_INTERVAL)
     question = RocQuestion(
         scored.label, scored.score, grid, scored.positive, scored.negative, scored.model, thresholded.found()
     )
-    answer(question, RocView(output.simulated()), terms, output)
+    answer(question, RocView(sure), terms, output)
 
 
-def calibration(scored: Scored, groups: Groups, cells: Cells, terms: Terms, output: Output) -> None:
+def calibration(scored: Scored, groups: Groups, cells: GroupedCells, terms: Terms, output: Output) -> None:
     """The calibration curve of a score.
 
     How often the positive label comes true among records of like score. Scores lie in [0, 1] unless a grid is given.
@@ -49,7 +49,7 @@ def calibration(scored: Scored, groups: Groups, cells: Cells, terms: Terms, outp
     answer(question, CalibrationView(sure), terms, output)
 
 
-def hosmer_lemeshow(scored: Scored, groups: TestedGroups, cells: Cells, terms: Terms, output: Output) -> None:
+def hosmer_lemeshow(scored: Scored, groups: TestedGroups, cells: GroupedCells, terms: Terms, output: Output) -> None:
     """The Hosmer-Lemeshow test of a score.
 
     Do predicted probabilities agree with the labels? The p-value knows noise and chance.
@@ -67,7 +67,7 @@ def hosmer_lemeshow(scored: Scored, groups: TestedGroups, cells: Cells, terms: T
     answer(question, HosmerLemeshowView(sure), terms, output)
 
 
-def binned_residuals(judged: Judged, bins: MostBins, cells: Cells, terms: Terms, output: Output) -> None:
+def binned_residuals(judged: Judged, bins: MostBins, cells: GroupedCells, terms: Terms, output: Output) -> None:
     """Mean residuals of bins of like scores.
 
     Where does the model predict too much, and where too little? The envelope includes noise and sampling.

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..queries import Hint
 
 NO_GRID = "give --grid lower:upper:cells (or --edges); bounds are declared, never read off data"
+IN_NO_GROUP = "scores outside of the grid are counted apart here and lie in no group; leave --outside out"
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ class Cells:
     grid: Annotated[
         str | None,
         Option(
-            help="Public cells: lower:upper:cells, or geometric:... for equal ratios, logistic:... for log-odds.",
+            help="Public cells: lower:upper:cells or lower:upper:width=W; geometric:... for equal ratios, logistic:... "
+            "for log-odds.",
             metavar="L:U:N",
         ),
     ] = None
@@ -90,6 +92,24 @@ class Cells:
 
 
 @dataclass(frozen=True)
+class GroupedCells(Cells):
+    """Public cells of which groups of like scores are made. A score outside of them is in no group."""
+
+    outside: Annotated[
+        str | None,
+        Option(help="Scores outside: they are counted apart, and lie in no group; nothing else is allowed.",
+               metavar="apart"),
+    ] = None  # fmt: skip
+
+    def _told(self, grid: Grid) -> Grid:
+        from ..data import Outside
+
+        if Cells._told(self, grid).outside is Outside.CLAMPED and self.outside is not None:
+            raise Misuse("outside", IN_NO_GROUP)
+        return grid
+
+
+@dataclass(frozen=True)
 class HintedCells(Cells):
     """Public cells, and what is known of how records lie in them."""
 
@@ -110,6 +130,31 @@ class HintedCells(Cells):
         from ..queries import Hint
 
         return None if self.hint is None else chosen("hint", self.hint, {known.value: known for known in Hint})
+
+
+@dataclass(frozen=True)
+class Smooth:
+    """Whether a curve is smoothed by the least change of its noises."""
+
+    smooth: Annotated[
+        str | None,
+        Option(help="Smooth by the least change of noises: 1 (absolute values) or 2 (squares).", metavar="P"),
+    ] = None
+
+    def power(self) -> int | None:
+        """The power, if one was given.
+
+        Raises:
+            Misuse: it is another one.
+        """
+        return None if self.smooth is None else chosen("smooth", self.smooth, {"1": 1, "2": 2})
+
+
+@dataclass(frozen=True)
+class SmoothColumn(Column):
+    """A column of numbers whose curve may be smoothed."""
+
+    smoothing: Smooth = Smooth()
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from .covered import covered, drawn
+from .covered import MOST_BANDED, banded, covered, drawn
 from .output import Covering
 
 if TYPE_CHECKING:
@@ -40,21 +40,29 @@ class View(Protocol[Curve]):
 
 @dataclass(frozen=True)
 class RocView:
-    """Rates by threshold, and the area with its interval."""
+    """Rates by threshold, in their bands, and the area with its intervals."""
 
-    level: float
+    sure: Covering
 
     def tables(self, curve: ROC) -> list[Shown]:
-        """Rates by threshold."""
-        low, high = curve.auc_interval(self.level)
-        words = f"AUC {curve.auc:.4f} ({low:.4f} to {high:.4f} covers that of the records with chance {self.level:g})"
-        return [Shown(words, {"threshold": curve.thresholds, "fpr": curve.fpr, "tpr": curve.tpr})]
+        """Rates by threshold, and between which all of them lie."""
+        from ..curves.covering import scopes
+        from ..display import area_rows
+
+        whom = scopes(curve.privacy, population=self.sure.population)
+        (_, area), *intervals = area_rows(curve.auc, curve.areas(whom, self.sure.level))
+        said = "; ".join([f"AUC {area}", *(f"{name}: {ends}" for name, ends in intervals)])
+        columns: dict[str, ArrayLike] = {"threshold": curve.thresholds, "fpr": curve.fpr, "tpr": curve.tpr}
+        if len(curve.fpr) > MOST_BANDED:
+            return [Shown(f"{said}\nno band is shown of more than {MOST_BANDED:,} thresholds", columns)]
+        words, ends = banded(curve, self.sure)
+        return [Shown(f"{said}\n{words}", {**columns, **ends})]
 
     def draw(self, curve: ROC) -> Axes:
-        """The curve and its area."""
-        from ..display import SQUARE, headless_axes
+        """The curve in its bands, and its area."""
+        from ..display import SQUARE
 
-        return curve.plot(ax=headless_axes(SQUARE), level=self.level)
+        return drawn(curve, self.sure, SQUARE)
 
 
 @dataclass(frozen=True)

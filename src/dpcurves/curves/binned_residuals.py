@@ -144,7 +144,8 @@ class BinnedResidualsQuestion:
         model: Where the model comes from; it has no default, and stands on the face.
         bins: How many bins at most. Where the number of units is public, no more are cut than it can fill twice over.
         least: How many records a bin should hold; None: so many that noise moves its mean residual by about 0.05.
-        grid: Public cells that edges of bins are chosen from, between 0 and 1; predictions outside are counted apart.
+        grid: Public cells that edges of bins are chosen from, between 0 and 1; predictions outside are counted
+            apart and lie in no bin, whatever the grid says of them.
         pos_label, neg_label: The two classes; records with another label are missing.
 
     Raises:

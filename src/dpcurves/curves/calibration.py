@@ -126,7 +126,8 @@ class CalibrationQuestion:
         label: The column of true labels.
         score: The column of predicted probabilities.
         groups: How many groups of about equal size, 2 to 1000; fewer where scores are tied.
-        grid: Public cells that group edges are chosen from, between 0 and 1; scores outside are counted apart.
+        grid: Public cells that group edges are chosen from, between 0 and 1; scores outside are counted apart
+            and lie in no group, whatever the grid says of them.
         pos_label, neg_label: The two classes; records with another label are missing.
         model: What is said about the model that made the scores: stands on the face.
     """

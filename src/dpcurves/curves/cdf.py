@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
 
@@ -26,6 +26,7 @@ from .methods import Bisection, Default, GrownPartition, Method, QuantileCuts
 from .notes import warn_of
 from .question import require_independent, statement_of
 from .result import Covered
+from .turns.monotone_smoothing import Smoothing
 from .turns.one_table import axis_label, hint_of, hinted, in_rows, in_words, require_categories
 from .turns.prefixes import Prefixes
 
@@ -54,6 +55,7 @@ class CDF(Covered):
         label: What the x axis shows.
         privacy: What stands on every picture of the curve.
         prefixes: The evidence that the curve was read from.
+        smoothing: How `y` was smoothed, if it was; see `smoothed`.
 
     As a data frame: columns ``x`` and ``y``.
     """
@@ -66,6 +68,7 @@ class CDF(Covered):
     label: str
     privacy: PrivacyStatement
     prefixes: Prefixes
+    smoothing: Smoothing | None = None
 
     @classmethod
     def read(cls, evidence: Evidence, grid: Grid, label: str, privacy: PrivacyStatement) -> CDF:
@@ -77,6 +80,30 @@ class CDF(Covered):
         """From readings along a grid, of one turn or of several."""
         noted = privacy.noted(*notes_on_ends(prefixes))
         return cls(prefixes.grid.edges, prefixes.shares, prefixes.total, label, noted, prefixes)
+
+    def smoothed(self, p: int = 2, at: Sequence[int] | None = None) -> CDF:
+        """The curve after the smallest change of its noises that makes it rise (Barczewski, Mawass and Ramon, eq. 3).
+
+        It is made from the counts of the last turn alone, as they were released: each count is the sum of the fewest
+        intervals that make it up. Bands and intervals stay what they were, and are widened where they must be to hold
+        it. `y` as it is, by empirical Bayes from all turns, is as a rule closer to the truth. Spends nothing.
+
+        Args:
+            p: 2: squares of changes over their variances; 1: their absolute values over standard deviations.
+            at: Numbers of edges; only these points are smoothed, and between them the curve is linear. None: all that
+                were counted.
+
+        Raises:
+            ValueError: `p` is another number; an edge was not counted; or the counts are no sums over intervals, as
+                those of wavelets or of a square root are none.
+
+        >>> import dpcurves as dp
+        >>> curve = dp.cdf([1, 2, 6] * 500, grid=dp.Grid(0, 8, cells=8), epsilon=100, adjacency=dp.REPLACE_ONE)
+        >>> curve.smoothed(p=1).y.round(2).tolist()
+        [0.0, 0.0, 0.33, 0.67, 0.67, 0.67, 0.67, 1.0, 1.0]
+        """
+        smoothing = Smoothing(p, None if at is None else tuple(at))
+        return replace(self, y=smoothing.shares(self.prefixes), smoothing=smoothing)
 
     def cdf(self, t: ArrayLike) -> FloatArray:
         """The share of records below `t`: linear inside cells, 0 below the grid."""
@@ -199,14 +226,19 @@ class CDF(Covered):
     def _columns(self) -> dict[str, FloatArray]:
         return {"x": self.x, "y": self.y}
 
-    def _question(self) -> dict[str, str]:
-        return {"label": self.label, "outside": self.prefixes.grid.outside.name}
+    def _question(self) -> dict[str, object]:
+        return {"label": self.label, "outside": self.prefixes.grid.outside.name, **self._smoothed_how()}
+
+    def _smoothed_how(self) -> dict[str, object]:
+        return {} if self.smoothing is None else {"smoothed": {"p": self.smoothing.p, "at": self.smoothing.at}}
 
     @classmethod
     def _opened(cls, opened: Opened) -> CDF:
         question = opened.evidence["question"]
         grid = Grid.from_edges(opened.arrays["x"], outside=Outside[question["outside"]])
-        return cls.along(Prefixes.from_json(opened.evidence["releases"], grid), question["label"], opened.privacy)
+        curve = cls.along(Prefixes.from_json(opened.evidence["releases"], grid), question["label"], opened.privacy)
+        how = question.get("smoothed")
+        return curve if how is None else curve.smoothed(how["p"], how["at"])
 
     def _in_short(self) -> tuple[str, ...]:
         return (self.label, f"{len(self.x) - 1} cells")
@@ -237,6 +269,7 @@ class CdfQuestion:
             hold much, so that each has to be counted. None: nothing. It must not come from the data.
         method: How to count: `GrownPartition`, `QuantileCuts` or `Bisection`, which choose intervals in private. None:
             as is said above.
+        smooth: 1 or 2: give the curve as `CDF.smoothed` makes it, with this `p`. None: by empirical Bayes.
 
     Raises:
         ValueError: the hint is none of these, or stands beside a method.
@@ -249,9 +282,12 @@ class CdfQuestion:
     measured_in: str = ""
     hint: Hint | None = None
     method: Method | None = None
+    smooth: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hint", hint_of(self.hint))
+        if self.smooth is not None:
+            object.__setattr__(self, "smooth", Smoothing(self.smooth, None).p)
         if self.method is not None:
             require_kind("method", self.method, METHODS, "one, as GrownPartition(),")
             if self.hint is not None:
@@ -264,7 +300,14 @@ class CdfQuestion:
         method = Default(self.hint) if self.method is None else self.method
         releases, (*earlier, last) = yield from method.turns(axis, self.by, setting)
         privacy = statement_of(releases)
-        return in_rows(self.by, last, lambda row: CDF.along(Prefixes(row, self.grid, tuple(earlier)), label, privacy))
+        return in_rows(
+            self.by,
+            last,
+            lambda row: self._smoothed(CDF.along(Prefixes(row, self.grid, tuple(earlier)), label, privacy)),
+        )
+
+    def _smoothed(self, curve: CDF) -> CDF:
+        return curve if self.smooth is None else curve.smoothed(self.smooth)
 
     def __str__(self) -> str:
         way = "" if self.method is None else f" {self.method}"

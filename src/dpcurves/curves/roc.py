@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
@@ -15,16 +15,19 @@ from ..arguments import chance, chosen
 from ..arrays import FloatArray
 from ..data import Axis, Grid, Outside
 from ..data.axis import Category
-from ..postprocess import auc, auc_ends, roc_points, unbiased, upper_quantile
+from ..display import Area, Region, Shade, area_rows, covering
+from ..postprocess import RocBand, auc, auc_ends, roc_points, unbiased, upper_quantile
 from ..postprocess.estimation.two_classes import two_classes
 from ..postprocess.inference.simulation_seed import draws_for, public_generator
 from ..postprocess.summaries.roc import LEAST_MASS
 from ..queries import CountQuery, Read
 from ..release import Evidence, PrivacyStatement, Release, Setting, Step
+from .covering import pictured, scopes
 from .notes import notes_on_outside
 from .question import card_of, require_independent, statement_of
 from .result import Result
 from .turns.labels import labels
+from .turns.roc_counts import CountsAbove
 from .turns.roc_cuts import Cuts, scores_cut, share_left
 
 if TYPE_CHECKING:
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 
 UNIT_INTERVAL = Grid(0, 1, cells=2**14, outside=Outside.APART)
 """For scores that are probabilities. Others are counted apart, so that a curve can say that there are any."""
+LEVEL = 0.95
+"""The level of intervals on cards."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,6 +53,8 @@ class ROC(Result):
         privacy: What stands on every picture.
         evidence: What the curve was read from.
         grid: The cells of the scores.
+        title: What stands above a picture.
+        positive: Which label is positive.
     """
 
     fpr: FloatArray
@@ -57,14 +64,18 @@ class ROC(Result):
     privacy: PrivacyStatement
     evidence: Evidence
     grid: Grid
+    title: str = "ROC curve"
+    positive: str = ""
 
     @classmethod
-    def read(cls, evidence: Evidence, grid: Grid, privacy: PrivacyStatement) -> ROC:
+    def read(
+        cls, evidence: Evidence, grid: Grid, privacy: PrivacyStatement, title: str = "ROC curve", positive: str = ""
+    ) -> ROC:
         """From counts of two rows: negatives, positives."""
         cells = two_classes(evidence.sums, evidence.values, evidence.total)
         fpr, tpr = roc_points(positive=cells[1], negative=cells[0])
         thresholds = np.append(np.inf, lower_ends(grid)[::-1])
-        return cls(fpr, tpr, thresholds, float(auc(fpr, tpr)), privacy, evidence, grid)
+        return cls(fpr, tpr, thresholds, float(auc(fpr, tpr)), privacy, evidence, grid, title, positive)
 
     def auc_interval(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
@@ -120,20 +131,85 @@ class ROC(Result):
         spread = sqrt(self.auc * (1 - self.auc) / smaller)
         return public_generator(generator).normal(0.0, spread, draws)
 
-    def plot(self, ax: Axes | None = None, *, level: float | None = None, name: str | None = None) -> Axes:
-        """Draw the curve, with an interval of the AUC if a `level` is given."""
-        ends = None if level is None else self.auc_interval(level)
+    def band(self, level: float, *, population: bool = False, generator: np.random.Generator | None = None) -> RocBand:
+        """A region that has the whole curve of these records in it, with chance `level`.
+
+        Both rates of a point have noise, so each threshold has a box of rates, and all points lie in their boxes at
+        once. Between two thresholds, where scores may rank in any order, the curve lies between the lower corner of one
+        box and the upper corner of the next: see `RocBand.at`. With `population`, it is the curve of all that the
+        records were drawn from, which needs independent units of one record each.
+
+        A class that noise alone may have made has every rate.
+
+        Raises:
+            ValueError: the level is not between 0 and 1, or needs more draws; or units have several records.
+        """
+        level = chance("level", level)
+        if generator is not None:
+            return self._band(level, population, generator)
+        if (level, population) not in self._bands:
+            self._bands[level, population] = self._band(level, population, None)
+        return RocBand(*(ends.copy() for ends in self._bands[level, population]))
+
+    @cached_property
+    def _bands(self) -> dict[tuple[float, bool], RocBand]:
+        """Those that were asked for: the same draws make the same bands."""
+        return {}
+
+    def _band(self, level: float, population: bool, generator: np.random.Generator | None) -> RocBand:
+        if population:
+            require_independent(self.privacy)
+        rates = np.stack([self.fpr, self.tpr])
+        return CountsAbove(self.evidence).band(rates, level, population=population, generator=generator)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        level: float | None = 0.95,
+        population: bool = True,
+        name: str | None = None,
+    ) -> Axes:
+        """Draw the curve in two bands, with two intervals of its area, for these records and for the `population`.
+
+        Spends nothing, however often it is called. Without a `level`, the curve alone. Where a unit has several records
+        nothing is said of the population, and a line below the picture says so.
+        """
+        whom = scopes(self.privacy, population=population)
+        privacy, level = pictured(self.privacy, level, len(self.fpr), population=population)
         return display.draw_roc(
-            self.fpr, self.tpr, self.auc, self.privacy, interval=ends, level=level, ax=ax, name=name
+            self.fpr, self.tpr, self.auc, privacy, title=self.title, positive=self.positive,
+            areas=self.areas(whom, level), regions=self._regions(whom, level), ax=ax, name=name,
+        )  # fmt: skip
+
+    def areas(self, whom: Mapping[str, bool], level: float | None) -> tuple[Area, ...]:
+        """Intervals of the area, and what they are called: of each of these, at this level; without one, none."""
+        if level is None:
+            return ()
+        return tuple(
+            Area(*self.auc_interval(level, population=asked), covering(level, "interval", name))
+            for name, asked in whom.items()
         )
 
-    def to_frame(self) -> Any:
-        """Columns ``fpr``, ``tpr`` and ``threshold`` as a data frame."""
-        return display.to_frame({"fpr": self.fpr, "tpr": self.tpr, "threshold": self.thresholds})
+    def _regions(self, whom: Mapping[str, bool], level: float | None) -> tuple[Region, ...]:
+        """Bands, the wider ones first."""
+        if level is None:
+            return ()
+        named = {covering(level, "band", name): self.band(level, population=asked) for name, asked in whom.items()}
+        return tuple(_region(band, words) for words, band in reversed(named.items()))
+
+    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
+        """Columns ``fpr``, ``tpr`` and ``threshold`` as a data frame; with a `level`, also the ends of the band.
+
+        The band is for these records, or for the `population`.
+        """
+        ends = {} if level is None else self.band(level, population=population)._asdict()
+        return display.to_frame({"fpr": self.fpr, "tpr": self.tpr, "threshold": self.thresholds, **ends})
 
     def to_json(self) -> str:
         """The published format (``kind`` is ``roc``). An infinite threshold is null."""
-        question = {"edges": self.grid.edges.tolist(), "outside": self.grid.outside.name}
+        grid = {"edges": self.grid.edges.tolist(), "outside": self.grid.outside.name}
+        question = {**grid, "title": self.title, "positive": self.positive}
         arrays = {"fpr": self.fpr, "tpr": self.tpr, "thresholds": self.thresholds, "auc": self.auc}
         return display.envelope(
             "roc", arrays, self.privacy, {"question": question, "releases": [self.evidence.to_json()]}
@@ -145,17 +221,17 @@ class ROC(Result):
         opened = display.opened(text, "roc")
         question = opened.evidence["question"]
         grid = Grid.from_edges(question["edges"], outside=Outside[question["outside"]])
-        return cls.read(Evidence.from_json(opened.evidence["releases"][0]), grid, opened.privacy)
+        words = {name: str(question[name]) for name in ("title", "positive") if name in question}
+        return cls.read(Evidence.from_json(opened.evidence["releases"][0]), grid, opened.privacy, **words)
 
     def _in_short(self) -> tuple[str, ...]:
         return (f"AUC {self.auc:.3f}", f"{len(self.fpr) - 1} cells")
 
     def _repr_html_(self) -> str:
-        return card_of("ROC curve", self.plot, self._summary(), self.privacy, size=display.SQUARE, level=0.95)
+        return card_of(self.title, self.plot, self._summary(), self.privacy, size=display.SQUARE)
 
     def _summary(self) -> list[tuple[str, str]]:
-        low, high = self.auc_interval(0.95)
-        return [("AUC", f"{self.auc:.4f}"), ("95% interval, noise only", f"{low:.4f} to {high:.4f}")]
+        return area_rows(self.auc, self.areas(scopes(self.privacy), LEVEL))
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +275,15 @@ class RocQuestion:
         score, found = yield from scores_cut(Axis(self.score, self.grid), self.cuts, setting)
         release = yield Step(CountQuery((classes, score), Read.PREFIXES), share_left(self.cuts))
         privacy = statement_of([*found, release], self.model).noted(*notes_on_outside(release, score.grid))
-        return ROC.read(Evidence.of(release), score.grid, privacy)
+        return ROC.read(Evidence.of(release), score.grid, privacy, str(self), str(self.pos_label))
 
     def __str__(self) -> str:
         return f"ROC curve of {self.score} for {self.label}"
+
+
+def _region(band: RocBand, words: str) -> Region:
+    edges, lower, upper = band.steps()
+    return Region(edges, Shade(lower, upper, words))
 
 
 def lower_ends(grid: Grid) -> FloatArray:

@@ -87,9 +87,14 @@ class RocThresholds(Result):
         error = float(np.sqrt(2 * law.variance))
         return cls(fpr, tpr, thresholds, float(auc(fpr, tpr)), error, privacy, evidence, grid, label, score)
 
+    @property
+    def title(self) -> str:
+        """What stands above a picture."""
+        return f"ROC curve of {self.score} for {self.label}"
+
     def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
         """Draw the curve."""
-        return display.draw_roc(self.fpr, self.tpr, self.auc, self.privacy, ax=ax, name=name)
+        return display.draw_roc(self.fpr, self.tpr, self.auc, self.privacy, title=self.title, ax=ax, name=name)
 
     def to_frame(self) -> Any:
         """Columns ``fpr``, ``tpr`` and ``threshold`` as a data frame."""
@@ -120,7 +125,7 @@ class RocThresholds(Result):
 
     def _repr_html_(self) -> str:
         rows = [("AUC", f"{self.auc:.4f}"), ("thresholds", str(len(self.thresholds) - 2))]
-        return card_of("ROC curve", self.plot, rows, self.privacy, size=display.SQUARE)
+        return card_of(self.title, self.plot, rows, self.privacy, size=display.SQUARE)
 
 
 @dataclass(frozen=True, slots=True)

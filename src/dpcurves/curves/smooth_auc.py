@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 POINTS = 513
+TITLE = "Binormal ROC curve"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,7 +61,7 @@ class SmoothAuc(Result):
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
         """Draw the binormal curve."""
-        return display.draw_roc(self.fpr, self.tpr, self.auc, self.privacy, ax=ax, name=name)
+        return display.draw_roc(self.fpr, self.tpr, self.auc, self.privacy, title=TITLE, ax=ax, name=name)
 
     def to_frame(self) -> Any:
         """Columns ``fpr`` and ``tpr`` as a data frame."""
@@ -81,7 +82,7 @@ class SmoothAuc(Result):
         return (f"AUC {self.auc:.3f}",)
 
     def _repr_html_(self) -> str:
-        return card_of("Binormal ROC curve", self.plot, [("AUC", f"{self.auc:.4f}")], self.privacy, size=display.SQUARE)
+        return card_of(TITLE, self.plot, [("AUC", f"{self.auc:.4f}")], self.privacy, size=display.SQUARE)
 
 
 @dataclass(frozen=True, slots=True)

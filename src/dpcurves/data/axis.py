@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isnan
 from re import search
 from typing import Any
@@ -46,7 +46,13 @@ class Categories:
     """A column of categories that were declared in public, in this order. Any other value is missing.
 
     A category that is a number, or True (1) or False (0), stands for all that reads as this number, as the text "1.0"
-    does for 1; a category that is text stands for the same text, and in a column of numbers for the number it spells.
+    does for 1 where no type is declared; a column that declares text is refused. A category that is text stands for
+    the same text, and in a column of numbers for the number it spells, or is refused.
+
+    Attributes:
+        column: Its name.
+        values: The categories.
+        arguments: Under which argument each was given, for refusals.
 
     Raises:
         ValueError: no category, or one twice, or two that print alike, or one that no value can equal.
@@ -55,6 +61,7 @@ class Categories:
 
     column: str
     values: tuple[Category, ...]
+    arguments: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         require_kind("column", self.column, str, "the name of a column")
@@ -68,6 +75,11 @@ class Categories:
     def slots(self) -> int:
         """How many cells are counted."""
         return len(self.values)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """What each category is called in a refusal."""
+        return self.arguments or ("categories",) * len(self.values)
 
 
 def category(name: str, given: Any) -> Category:

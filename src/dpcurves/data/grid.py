@@ -19,6 +19,8 @@ MOST_LAID_OUT = 2**20
 """The most edges of a grid with a formula that are kept in memory at a time."""
 
 FEW = 1000
+WIDTH = "width="
+FORMS = "lower:upper:cells, as in 0:100:1024, or lower:upper:width=W, as in 0:120:width=5"
 
 MOST_LOG_ODDS = 700
 """Where a probability is no more a double, the edges of a logistic grid have none to step by."""
@@ -143,18 +145,26 @@ class Grid:
 
     @classmethod
     def parse(cls, text: str) -> Grid:
-        """Read ``lower:upper:cells``; before it may stand ``geometric:`` or ``logistic:``; cells may be ``2^32``."""
+        """Read ``lower:upper:cells``, or ``lower:upper:width=W`` for cells of a width; cells may be ``2^32``.
+
+        Before ``lower:upper:cells`` may stand ``geometric:`` or ``logistic:``.
+
+        >>> Grid.parse("0:120:width=5")
+        Grid(0.0, 120.0, cells=24)
+        """
         require_kind("grid", text, str, "a text as 0:100:1024")
         parts, spacing = text.split(":"), Spacing.LINEAR
         if parts[0] in {Spacing.GEOMETRIC.value, Spacing.LOGISTIC.value}:
             spacing = Spacing(parts.pop(0))
+        of_width = spacing is Spacing.LINEAR and parts[-1].startswith(WIDTH)
         try:
-            lower, upper, cells = float(parts[0]), float(parts[1]), _whole(parts[2])
+            lower, upper, size = float(parts[0]), float(parts[1]), parts[2]
+            (cells, width) = (None, float(size.removeprefix(WIDTH))) if of_width else (_whole(size), None)
             if len(parts) != 3:
                 raise IndexError
         except (ValueError, IndexError):
-            raise Refused("grid", f"write lower:upper:cells, as in 0:100:1024, not {shown(text)}") from None
-        return cls.spaced(spacing, lower, upper, cells=cells)
+            raise Refused("grid", f"write {FORMS}, not {shown(text)}") from None
+        return cls(lower, upper, width=width) if cells is None else cls.spaced(spacing, lower, upper, cells=cells)
 
     def _set(  # noqa: PLR0917
         self, lower: float, upper: float, cells: int, spacing: Spacing, explicit: tuple[float, ...], outside: Outside

@@ -21,16 +21,16 @@ from .published_schema import check_document, curve_schema
 from .quantiles_picture import draw_quantiles
 from .report import report
 from .residual_picture import draw_residual_density, draw_residual_points
-from .roc_picture import draw_roc
+from .roc_picture import Area, Region, area_rows, draw_roc
 from .shade import POPULATION, RECORDS, Shade, covering
 from .small_multiples import MOST_TOGETHER, draw_small
 from .terminal import curve_table, ledger_table
 
 __all__ = [
-    "LANDSCAPE", "MOST_TOGETHER", "POPULATION", "RECORDS", "SEEDED", "SQUARE", "Balance", "Charge", "Opened",
-    "Refusal", "Shade", "bundle", "card", "check_document", "covering", "curve_schema", "curve_table",
-    "draw_binned_residuals", "draw_bins", "draw_bounds", "draw_calibration", "draw_cdf", "draw_confusion",
-    "draw_counts", "draw_histogram", "draw_hosmer_lemeshow", "draw_numbers", "draw_plane_bounds",
+    "LANDSCAPE", "MOST_TOGETHER", "POPULATION", "RECORDS", "SEEDED", "SQUARE", "Area", "Balance", "Charge", "Opened",
+    "Refusal", "Region", "Shade", "area_rows", "bundle", "card", "check_document", "covering", "curve_schema",
+    "curve_table", "draw_binned_residuals", "draw_bins", "draw_bounds", "draw_calibration", "draw_cdf",
+    "draw_confusion", "draw_counts", "draw_histogram", "draw_hosmer_lemeshow", "draw_numbers", "draw_plane_bounds",
     "draw_precision_recall", "draw_quantiles", "draw_residual_density", "draw_residual_points", "draw_roc",
     "draw_small", "envelope", "footer", "headless_axes", "ledger_table", "numeral", "numerals", "opened",
     "privacy_object", "report", "save_figure", "span", "standing", "svg_text", "to_frame",

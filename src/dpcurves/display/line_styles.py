@@ -38,7 +38,7 @@ def is_blank(ax: Axes) -> bool:
     return Footnote.of(ax) is None
 
 
-def explain(ax: Axes, place: Place) -> None:
+def explain(ax: Axes, place: Place, size: float = 9) -> None:
     """A legend of all that has a label, at `place`; beside the picture where there are too many."""
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
@@ -46,6 +46,6 @@ def explain(ax: Axes, place: Place) -> None:
     if len(handles) > CROWD:
         legend = ax.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=8)
     else:
-        legend = ax.legend(handles, labels, loc=place, fontsize=9, framealpha=0.85, edgecolor="none")
+        legend = ax.legend(handles, labels, loc=place, fontsize=size, framealpha=0.85, edgecolor="none")
     for text in legend.get_texts():
         text.set_parse_math(False)

@@ -52,17 +52,23 @@ def standing(value: float, lower: float, upper: float, *, known_to: float = 0.0)
     return f"below {numeral(upper)}" if isfinite(upper) else "unknown"
 
 
-def span(lower: float, upper: float) -> str:
+def span(lower: float, upper: float, known_to: float = 0.0) -> str:
     """An interval: its ends are rounded outward, with as many digits as tell them apart, and one of them may be none.
+
+    Where what it holds is known to some width only, digits are no finer than a tenth of that.
 
     >>> span(976.5625, 1220.7), span(0.25, 0.5), span(49219, float("inf")), span(float("-inf"), 976.5625)
     ('976 to 1,221', '0.25 to 0.50', '49,219 or more', 'less than 976.6')
+    >>> span(0.68881, 0.77552), span(0.68881, 0.77552, known_to=0.08)
+    ('0.6888 to 0.7756', '0.688 to 0.776')
     """
     if not isfinite(lower) or not isfinite(upper):
         return {
             (True, False): f"{numeral(lower)} or more", (False, True): f"less than {numeral(upper)}",
         }.get((isfinite(lower), isfinite(upper)), "unknown")  # fmt: skip
     digits = _decimals(np.array([lower, upper]), max(abs(lower), abs(upper)))
+    if known_to > 0:
+        digits = min(digits, max(1 - floor(log10(known_to) + 1e-9), 0))
     scale = 10.0**digits
     low, high = floor(lower * scale + ROUNDING) / scale, ceil(upper * scale - ROUNDING) / scale
     return f"{_placed(low, -digits)} to {_placed(high, -digits)}"

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from ..release import PrivacyStatement
 from .canvas import SQUARE, canvas
 from .line_styles import is_blank
+from .numerals import numeral
 from .rate_picture import draw_rates, frame_shares
-from .safe_text import decimals
 from .shade import Shade
 
 if TYPE_CHECKING:
@@ -46,5 +46,5 @@ def draw_precision_recall(
     if is_blank(ax):
         frame_shares(ax, "recall", "precision")
     known = isfinite(average_precision)
-    words = f"average precision {average_precision:.{decimals(average_precision)}f}" if known else "not known"
+    words = f"average precision {numeral(average_precision, width=0.01)}" if known else "not known"
     return draw_rates(recall, precision, privacy, words=words, edges=edges, shades=shades, ax=ax, name=name)

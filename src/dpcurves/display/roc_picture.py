@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,11 +11,44 @@ from numpy.typing import ArrayLike
 from ..release import PrivacyStatement
 from .canvas import SQUARE, canvas
 from .decimation import visible
-from .line_styles import GREY, explain, is_blank, next_ink
-from .safe_text import decimals, legend_lettering
+from .line_styles import GREY, Ink, explain, is_blank, next_ink
+from .numerals import numeral, span
+from .safe_text import legend_lettering, lettering
+from .shade import Shade, draw_between, once
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+CHANCE = "chance level (AUC = 0.5)"
+CURVE = "ROC curve"
+CLOSEST = 1e-4
+"""No digit of an area stands for less than a tenth of this."""
+
+
+class Area(NamedTuple):
+    """An interval of the area under a curve.
+
+    Attributes:
+        lower: Its lower end.
+        upper: Its upper end.
+        words: Level, kind, and whom it speaks of.
+    """
+
+    lower: float
+    upper: float
+    words: str
+
+
+class Region(NamedTuple):
+    """Where a curve lies: between two sides that hold between edges.
+
+    Attributes:
+        edges: False positive rates, rising from 0 to 1, (steps + 1,).
+        shade: Its sides between them, (steps,), and what the legend calls it.
+    """
+
+    edges: ArrayLike
+    shade: Shade
 
 
 def draw_roc(
@@ -23,20 +57,24 @@ def draw_roc(
     auc: float,
     privacy: PrivacyStatement,
     *,
-    interval: tuple[float, float] | None = None,
-    level: float | None = None,
+    title: str = "",
+    positive: str = "",
+    areas: Sequence[Area] = (),
+    regions: Sequence[Region] = (),
     ax: Axes | None = None,
     name: str | None = None,
 ) -> Axes:
-    """Draw a ROC curve, the diagonal of a coin, and the area in the legend.
+    """Draw a ROC curve in its regions, the diagonal of a coin, and the area in the legend.
 
     Args:
         fpr: Share of negatives above each threshold.
         tpr: Share of positives above each threshold.
         auc: Area under the curve.
         privacy: What is written below the picture.
-        interval: Of the area.
-        level: Of the interval, for the legend.
+        title: What stands above it, where the curve has no `name`: named ones may be several.
+        positive: Which label is positive, for the axes.
+        areas: Intervals of the area: of these records first.
+        regions: Bands, the wider ones first.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the curve.
     """
@@ -45,30 +83,44 @@ def draw_roc(
     ax = canvas(ax, SQUARE)
     ink = next_ink(ax)
     if is_blank(ax):
-        _draw_frame(ax)
-    across, upwards = np.asarray(fpr, dtype=float), np.asarray(tpr, dtype=float)
-    seen = visible(across, upwards)
-    title = "" if name is None else f"{legend_lettering(name)}: "
-    words = title + _area(float(auc), interval, level)
-    ax.plot(across[seen], upwards[seen], color=ink.color, linestyle=ink.dash, linewidth=1.6, label=words)
-    explain(ax, "lower right")
+        _draw_frame(ax, positive)
+    if name is None and not ax.get_title():
+        ax.set_title(lettering(title), fontsize=10, parse_math=False)
+    for edges, shade in regions:
+        sides = (np.asarray(side, dtype=float) for side in (edges, shade.lower, shade.upper))
+        draw_between(ax, *sides, color=ink.color, alpha=shade.depth, title=once(ax, shade.words))
+    _draw_curve(ax, np.asarray(fpr, dtype=float), np.asarray(tpr, dtype=float), ink, _words(name, auc, areas))
+    explain(ax, "lower right", size=8)
     sign(ax, privacy, name)
     return ax
 
 
-def _draw_frame(ax: Axes) -> None:
-    ax.plot([0, 1], [0, 1], color=GREY, linestyle=(0, (1, 2)), linewidth=1.2)
+def area_rows(auc: float, areas: Sequence[Area]) -> list[tuple[str, str]]:
+    """The area with as many digits as are known, and its intervals: what each is, and its words.
+
+    >>> area_rows(0.64137, [Area(0.6311, 0.6519, "95% interval for these records")])
+    [('AUC', '0.641'), ('95% interval for these records', '0.631 to 0.652')]
+    """
+    known = max(areas[0].upper - areas[0].lower, CLOSEST) if areas else 0.0
+    return [("AUC", numeral(auc, width=known)), *((area.words, span(area.lower, area.upper, known)) for area in areas)]
+
+
+def _words(name: str | None, auc: float, areas: Sequence[Area]) -> str:
+    (_, digits), *intervals = area_rows(float(auc), areas)
+    first = f"{CURVE if name is None else legend_lettering(name)} (AUC = {digits})"
+    return "\n".join([first, *(f"{words}: {ends}" for words, ends in intervals)])
+
+
+def _draw_curve(ax: Axes, across: np.ndarray, upwards: np.ndarray, ink: Ink, words: str) -> None:
+    seen = visible(across, upwards)
+    ax.plot(across[seen], upwards[seen], color=ink.color, linestyle=ink.dash, linewidth=1.6, label=words)
+
+
+def _draw_frame(ax: Axes, positive: str) -> None:
+    ax.plot([0, 1], [0, 1], color=GREY, linestyle=(0, (1, 2)), linewidth=1.2, label=CHANCE)
     ax.set_xlim(-0.02, 1.02)
     ax.set_ylim(-0.02, 1.02)
     ax.set_aspect("equal")
-    ax.set_xlabel("false positive rate")
-    ax.set_ylabel("true positive rate")
-
-
-def _area(auc: float, interval: tuple[float, float] | None, level: float | None) -> str:
-    if interval is None:
-        return f"AUC {auc:.{decimals(auc)}f}"
-    low, high = interval
-    digits = decimals(float(low), auc, float(high))
-    certainty = "" if level is None else f"{100 * level:.4g}%: "
-    return f"AUC {auc:.{digits}f} ({certainty}{low:.{digits}f} to {high:.{digits}f})"
+    label = f" (positive label: {lettering(positive, 30)})" if positive else ""
+    ax.set_xlabel(f"false positive rate{label}", parse_math=False)
+    ax.set_ylabel(f"true positive rate{label}", parse_math=False)

@@ -19,15 +19,3 @@ def legend_lettering(text: object) -> str:
     """`text` as `lettering` has it, fit for a legend, which would leave out what begins with an underscore."""
     line = lettering(text)
     return f" {line}" if line.startswith("_") else line
-
-
-def decimals(*numbers: float) -> int:
-    """How many decimals tell these numbers apart: at least 2, at most 6.
-
-    >>> decimals(0.7, 0.72), decimals(0.7131, 0.7139)
-    (2, 3)
-    """
-    for digits in range(2, 6):
-        if len({round(number, digits) for number in numbers}) == len(set(numbers)):
-            return digits
-    return 6

@@ -21,6 +21,7 @@ from .inference.group_intervals import positive_intervals, residual_envelope, sh
 from .inference.hosmer_lemeshow import GroupNoise, Groups, hosmer_lemeshow, simulated_p_value
 from .inference.outward import cell_at, ends_at, inside
 from .inference.path_quantile import PathQuantile
+from .inference.rate_bands import RocBand, population_roc_band, roc_band
 from .inference.residual_means import mean_residuals
 from .inference.sampling import mean_counts
 from .inference.simulation_seed import DRAWS, public_generator
@@ -29,6 +30,7 @@ from .shape.interpolate import inverse_at, value_at
 from .shape.monotone import counts_to_prefixes, monotone_prefixes, non_decreasing
 from .smoothing.block_noise import path_graph, prefix_graph, regular_bounds, subtraction_graph
 from .smoothing.increments import AtMost, Ceiling, Exactly
+from .smoothing.nested_prefixes import nested_prefixes
 from .smoothing.noise_graph import NoiseGraph, noise_graph
 from .smoothing.smoothing_absolute import smooth_absolute
 from .smoothing.smoothing_squares import smooth_squares
@@ -38,13 +40,13 @@ from .summaries.roc import auc, auc_ends, auc_of_counts, roc_points
 
 __all__ = [
     "DRAWS", "AtMost", "Band", "Bracket", "Ceiling", "Distribution", "Exactly", "GroupNoise", "Groups", "NoiseGraph",
-    "PathQuantile", "Weighed", "area_between", "auc", "auc_ends", "auc_of_counts", "auc_of_steps", "binormal_tpr",
-    "bisected", "cell_at", "counts_to_prefixes", "crowded_ends", "dvoretzky", "ends_at", "energy_between",
-    "hosmer_lemeshow", "inside", "interval", "inverse_at", "largest_gap", "mean_counts", "mean_residuals",
-    "monotone_hull", "monotone_prefixes", "noise_graph", "non_decreasing",
-    "path_graph", "population_band", "positive_intervals", "prefix_graph", "public_generator",
-    "regular_bounds", "residual_envelope", "roc_points", "share_intervals", "shrunken", "shrunken_estimate",
+    "PathQuantile", "RocBand", "Weighed", "area_between", "auc", "auc_ends", "auc_of_counts", "auc_of_steps",
+    "binormal_tpr", "bisected", "cell_at", "counts_to_prefixes", "crowded_ends", "dvoretzky", "ends_at",
+    "energy_between", "hosmer_lemeshow", "inside", "interval", "inverse_at", "largest_gap", "mean_counts",
+    "mean_residuals", "monotone_hull", "monotone_prefixes", "nested_prefixes", "noise_graph", "non_decreasing",
+    "path_graph", "population_band", "population_roc_band", "positive_intervals", "prefix_graph", "public_generator",
+    "regular_bounds", "residual_envelope", "roc_band", "roc_points", "share_intervals", "shrunken", "shrunken_estimate",
     "simulated_p_value", "simultaneous_band", "simultaneous_errors", "smooth_absolute", "smooth_squares", "smoothed",
-    "subtracted_prefixes", "subtraction_graph", "subtraction_variances", "tail_bound", "unbiased", "unbiased_batch",
+    "subtracted_prefixes", "subtraction_graph", "subtraction_variances", "tail_bound", "unbiased",
     "upper_quantile", "upper_quantiles", "value_at", "weighted_isotonic",
 ]  # fmt: skip

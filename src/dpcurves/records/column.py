@@ -32,6 +32,7 @@ class Kind(Enum):
     NUMBERS = "numbers"
     TEXT = "text"
     UNTYPED = "values without a declared type"
+    OBJECTS = "objects of any type"
     TIMES = "dates, times or durations"
     OTHER = "neither numbers nor text"
 

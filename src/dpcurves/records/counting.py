@@ -9,12 +9,13 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import Refused
+from ..arguments import Refused, shown
 from ..data.axis import Axis, Categories
 from ..privacy import EACH_RECORD, Unit
 from ..queries.query import PrefixQuery, Query, SumQuery
 from . import tables
-from .column import Kind, place_of
+from .binning import in_numbers
+from .column import Column, Kind, place_of
 from .engine import Engine
 from .hiding import hidden
 from .source import Source
@@ -22,6 +23,7 @@ from .unit_rows import pads, units_in, used_rows
 
 FAILURE = "the records could not be read (what the engine says is not shown: it may quote a record)"
 USED = "used"
+TEXTS = {Kind.TEXT, Kind.OBJECTS}
 
 Axes = Sequence[Axis | Categories]
 Result = TypeVar("Result")
@@ -85,16 +87,19 @@ class Records:
         """Refuse axes that the schema does not allow.
 
         Raises:
-            ValueError: a column is not there, or holds no numbers where an axis needs them.
+            ValueError: a column is not there, or holds no numbers where an axis needs them, or declares a type of
+                which no value equals one of the categories.
         """
         if not axes:
             raise Refused("axes", "at least one is needed")
         for axis, column, _ in self._bound(axes):
-            taken = {Kind.NUMBERS, Kind.UNTYPED} | ({Kind.TEXT} if isinstance(axis, Categories) else set())
+            taken = {Kind.NUMBERS, Kind.UNTYPED} | (TEXTS if isinstance(axis, Categories) else set())
             if column.kind not in taken:
                 raise Refused(
                     "column", f"{axis.column!r} holds {column.kind.value}, {_needed(axis, column.kind)}", axis.column
                 )
+            if isinstance(axis, Categories):
+                _require_alike(axis, column)
         # What is kept of costly sources is kept for all that was checked, so that one reading does for all.
         self._wanted |= {bound.place for bound in self._bound(axes)}
 
@@ -208,3 +213,16 @@ def _needed(axis: Axis | Categories, kind: Kind) -> str:
     """What a column should hold, and where that is not plain, how it comes to it."""
     instead = "; give days or seconds as numbers (of dates: since a public day)" if kind is Kind.TIMES else ""
     return f"{'a number' if isinstance(axis, Axis) else 'a number or text'} is needed{instead}"
+
+
+def _require_alike(axis: Categories, column: Column) -> None:
+    """Refuse numbers in a column of text, and words in one of numbers: they would find nothing, and be paid for.
+
+    Raises:
+        ValueError: a category is of another kind than the column declares.
+    """
+    for argument, value in zip(axis.named, axis.values, strict=True):
+        if column.kind is Kind.TEXT and not isinstance(value, str):
+            raise Refused(argument, f"{shown(value)} is no text, but {axis.column!r} holds text; name it in quotes")
+        if column.kind is Kind.NUMBERS and in_numbers(value) is None:
+            raise Refused(argument, f"{shown(value)} is no number, but {axis.column!r} holds numbers")

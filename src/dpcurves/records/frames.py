@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     import narwhals as nw  # a fifth of a second that files and arrays need not wait for
 
 UNREAD = "a column cannot be read (what it says is not shown: it may quote a record)"
+NAMES_OF_TEXT = {"str", "string", "large_string"}
+KINDS_OF_NUMPY = MappingProxyType({"U": Kind.TEXT, "S": Kind.TEXT, "O": Kind.OBJECTS, "m": Kind.TIMES})
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -85,18 +88,25 @@ def held_arrow(name: str, array: pa.ChunkedArray | pa.Array) -> Held:
 
 
 def held_series(name: str, series: nw.Series[Any]) -> Held:
-    """One column of a data frame. What pandas holds as objects is text, whatever the objects are."""
+    """One column of a data frame. Objects are read as text: what they are, their values alone tell."""
     import narwhals as nw
 
     dtype, by_pandas = series.dtype, series.implementation.is_pandas_like()
     if isinstance(dtype, nw.Int128 | nw.UInt128):
         return Held(wide_numbers(name), pa.large_binary(), lambda: texts(series.to_list()))
     if isinstance(dtype, nw.Object) or (by_pandas and isinstance(dtype, nw.String | nw.Categorical | nw.Enum)):
-        return _held_texts(name, Kind.TEXT, series.to_list)
+        return _held_texts(name, _kind_of_texts(series), series.to_list)
     if by_pandas and isinstance(dtype, nw.Unknown):
         return _held_texts(name, Kind.OTHER, series.to_list)
     declared = series.head(0).to_arrow().type
     return Held(column_of(name, declared), declared, series.to_arrow)
+
+
+def _kind_of_texts(series: nw.Series[Any]) -> Kind:
+    """What the type declares, whatever narwhals finds in objects: that would be read off their values."""
+    declared: Any = series.to_native().dtype
+    held = declared.categories.dtype if hasattr(declared, "categories") else declared
+    return Kind.TEXT if str(held).partition("[")[0] in NAMES_OF_TEXT else Kind.OBJECTS
 
 
 def _held_values(name: str, values: Any) -> Held:
@@ -123,7 +133,7 @@ def _held_numpy(name: str, values: np.ndarray[Any, Any]) -> Held:
         raise Refused("data", f"column {name!r} must have one axis, not {values.ndim}")
     if values.dtype.kind in "fiubM":
         return Held(column_of(name, array_of(values[:0]).type), array_of(values[:0]).type, lambda: array_of(values))
-    kind = Kind.TEXT if values.dtype.kind in "OUS" else Kind.TIMES if values.dtype.kind == "m" else Kind.OTHER
+    kind = KINDS_OF_NUMPY.get(values.dtype.kind, Kind.OTHER)
     return Held(Column(name, kind, NUMBER_IN_TEXT), pa.large_binary(), lambda: array_of(values))
 
 

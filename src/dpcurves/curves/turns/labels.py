@@ -23,7 +23,7 @@ def labels(column: str, positive: Category, negative: Category | None) -> Catego
     negative = _opposite(positive) if negative is None else category("neg_label", negative)
     if positive == negative or str(positive) == str(negative):
         raise Refused("pos_label", f"the positive and the negative label are both {shown(positive)}")
-    return Categories(column, (negative, positive))
+    return Categories(column, (negative, positive), ("neg_label", "pos_label"))
 
 
 def _opposite(positive: Category) -> Category:

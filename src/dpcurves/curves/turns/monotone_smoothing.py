@@ -1,0 +1,72 @@
+"""Shares below edges after the least change of noises that makes the curve rise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...arguments import Refused, make_whole, several, whole
+from ...arrays import FloatArray, IntArray
+from ...data import Outside
+from ...laws import IntervalSums
+from ...postprocess import AtMost, nested_prefixes, smooth_absolute, smooth_squares
+from .prefixes import Prefixes
+
+ABSOLUTE, SQUARES = 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Smoothing:
+    """How a curve is smoothed.
+
+    Attributes:
+        p: The power in which changes of noises are added up: 1, absolute values, or 2, squares.
+        at: Numbers of the edges that are smoothed; between them the curve is linear. None: all that were counted.
+
+    Raises:
+        ValueError: `p` is another number, or edges do not rise.
+        TypeError: one of them is no whole number.
+    """
+
+    p: int
+    at: tuple[int, ...] | None
+
+    def __post_init__(self) -> None:
+        make_whole(self, p="p")
+        if self.p not in (ABSOLUTE, SQUARES):
+            raise Refused("p", f"1 (absolute values) or 2 (squares) is needed, got {self.p}")
+        if self.at is not None:
+            edges = tuple(whole("at", edge) for edge in several("at", self.at, "numbers of edges, as in (3, 7),"))
+            object.__setattr__(self, "at", tuple(sorted(set(edges))))
+
+    def shares(self, prefixes: Prefixes) -> FloatArray:
+        """Shares below each edge of the grid, from the counts of the last turn.
+
+        Raises:
+            ValueError: the counts are no sums over intervals, or an edge was not counted.
+        """
+        law, evidence = prefixes.evidence.law, prefixes.evidence
+        if not isinstance(law, IntervalSums):
+            raise Refused("smoothed", "it is worked out from counts of intervals, which this curve was not read from")
+        curve = nested_prefixes(law, evidence.values)
+        kept = self._places(prefixes, curve.ends)
+        graph, noisy = curve.graph.at(kept), curve.counts[kept]
+        ceiling = None if evidence.total is None else AtMost(float(evidence.total))
+        smooth = smooth_absolute if self.p == ABSOLUTE else smooth_squares
+        counts = smooth(noisy, graph, ceiling)
+        below = np.interp(np.arange(law.cells + 1), [0, *curve.ends[kept]], [0.0, *counts])
+        shares = np.minimum(below / max(below[-1], 1.0), 1.0)
+        if prefixes.grid.outside is Outside.APART:
+            return np.asarray(shares[1:-1])
+        shares[-1] = 1.0
+        return np.asarray(shares)
+
+    def _places(self, prefixes: Prefixes, ends: IntArray) -> IntArray:
+        """Which of the counted ends are smoothed; the last one always is: all records lie below it."""
+        if self.at is None:
+            return np.arange(len(ends))
+        slots = np.array(self.at, dtype=np.int64) + int(prefixes.grid.outside is Outside.APART)
+        if not set(slots.tolist()) <= {0, *ends.tolist()}:
+            raise Refused("at", "edges between intervals that were counted are needed: see `prefixes.measured`")
+        return np.unique(np.append(np.searchsorted(ends, slots[slots > 0]), len(ends) - 1))

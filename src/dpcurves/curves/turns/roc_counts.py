@@ -1,0 +1,62 @@
+"""Counts of negatives and positives above thresholds, and their noise, for the band of a ROC curve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import FloatArray
+from ...postprocess import RocBand, population_roc_band, roc_band, unbiased
+from ...postprocess.inference.rate_bands import spread_out
+from ...postprocess.inference.simulation_seed import draws_for, public_generator
+from ...release import Evidence
+
+
+@dataclass(frozen=True, eq=False)
+class CountsAbove:
+    """What was counted above each threshold that was measured: the others lie inside merged cells.
+
+    Attributes:
+        evidence: Counts of two rows: negatives, positives.
+    """
+
+    evidence: Evidence
+
+    @property
+    def at(self) -> NDArray[np.int64]:
+        """How many cells lie above each measured threshold, rising from none to all."""
+        law = self.evidence.sums
+        return law.cells - np.asarray(law.bounds)[::-1]
+
+    @cached_property
+    def counts(self) -> FloatArray:
+        """Unbiased, of shape ``(2, measured)``."""
+        law, values, total = self.evidence.sums, self.evidence.values, self.evidence.total
+        return _from_the_top(unbiased(law, values, total).cells)[:, self.at]
+
+    def noise(self, generator: np.random.Generator | None) -> FloatArray:
+        """The noise of `counts`, simulated: ``(draws, 2, measured)``."""
+        law, total = self.evidence.sums, self.evidence.total
+        short = law.of_intervals
+        at = short.cells - np.asarray(short.bounds)[::-1]
+        chunks = short.simulate(total, draws_for(2 * short.cells), public_generator(generator))
+        return np.concatenate([_from_the_top(cells)[..., at] for cells, _ in chunks])
+
+    def band(
+        self, rates: FloatArray, level: float, *, population: bool, generator: np.random.Generator | None
+    ) -> RocBand:
+        """At all thresholds, about these rates of both classes, ``(2, thresholds)``."""
+        read = population_roc_band if population else roc_band
+        found = read(self.counts, self.noise(generator), rates[:, self.at], level)
+        whole = spread_out(found, self.at, rates.shape[1])
+        lower, upper = np.minimum(whole[0::2], rates), np.maximum(whole[1::2], rates)  # the curve lies in its band
+        return RocBand(lower[0], upper[0], lower[1], upper[1])
+
+
+def _from_the_top(cells: FloatArray) -> FloatArray:
+    """Sums of the highest cells, from none to all: (..., cells) to (..., cells + 1)."""
+    none = np.zeros((*cells.shape[:-1], 1))
+    return np.concatenate([none, np.cumsum(cells[..., ::-1], axis=-1)], axis=-1)

@@ -1,0 +1,54 @@
+"""Noisy counts of nested intervals as a curve whose noise lies on stretches: what monotone smoothing begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import FloatArray, IntArray
+from ...laws import IntervalSums
+from .block_noise import prefix_graph
+from .noise_graph import NoiseGraph
+
+
+class NoisyCurve(NamedTuple):
+    """Counts of records up to the end of each finest interval, with noise.
+
+    Attributes:
+        ends: Where these intervals end, in cells, (points,).
+        counts: Each is the sum of the fewest intervals that make up all cells up to there, (points,).
+        graph: Which noise lies on which of them.
+    """
+
+    ends: IntArray
+    counts: FloatArray
+    graph: NoiseGraph
+
+
+def nested_prefixes(law: IntervalSums, values: Sequence[int] | NDArray[np.int64]) -> NoisyCurve:
+    """The counts of one row that a release of nested intervals gives without mixing its noises.
+
+    >>> from fractions import Fraction
+    >>> from dpcurves.laws import Family, Level, Noise
+    >>> noise = Noise(Family.LAPLACE, Fraction(1))
+    >>> law = IntervalSums(1, 4, (Level((0, 2), noise), Level((0, 1, 2, 3), noise)), None)
+    >>> nested_prefixes(law, [10, 20, 4, 7, 9, 8]).counts.tolist()
+    [4.0, 10.0, 19.0, 30.0]
+    """
+    bounds = [level.bounds(law.cells) for level in law.levels]
+    ends, below, first = np.array([0, law.cells]), np.zeros(1), 0
+    for each in bounds:
+        own = np.asarray(values[first : first + len(each) - 1], dtype=np.float64)
+        first += len(each) - 1
+        summed = np.append(0.0, np.cumsum(own))
+        parent = np.searchsorted(ends, each, side="right") - 1
+        whole = np.minimum(parent, len(below) - 1)
+        below = below[whole] + summed - summed[np.searchsorted(each, ends[whole])]
+        ends = each
+    short = law.of_intervals
+    levels = [level.bounds(short.cells) for level in short.levels]
+    graph = prefix_graph(levels, [level.noise.variance for level in short.levels])
+    return NoisyCurve(ends[1:], below[1:], graph)
