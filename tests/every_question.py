@@ -35,6 +35,7 @@ QUESTIONS: tuple[Question[object], ...] = (
     dp.CdfQuestion("x", GRID, method=dp.Bisection(3)),
     dp.QuantilesQuestion("x", GRID, (0.25, 0.5)),
     dp.HistogramQuestion("x", GRID),
+    dp.Histogram2DQuestion("x", "r", GRID, dp.Grid(-3, 3, cells=8)),
     dp.ThresholdsQuestion("x", GRID, (7, 50)),
     dp.QuantileQuestion("x", GRID, 0.5),
     *(dp.RocQuestion("y", "x", cuts=cuts) for cuts in dp.Cuts),

@@ -10,6 +10,7 @@ from .cdf import CDF, CdfQuestion
 from .confusion import Confusion
 from .distances import energy_distance, ks_distance, wasserstein_distance
 from .histogram import Histogram, HistogramQuestion
+from .histogram_2d import Histogram2D, Histogram2DQuestion
 from .hosmer_lemeshow import HosmerLemeshow, HosmerLemeshowQuestion
 from .methods import Bisection, GrownPartition, QuantileCuts
 from .notes import CurveWarning
@@ -45,6 +46,8 @@ __all__ = [
     "Cuts",
     "GrownPartition",
     "Histogram",
+    "Histogram2D",
+    "Histogram2DQuestion",
     "HistogramQuestion",
     "HosmerLemeshow",
     "HosmerLemeshowQuestion",
