@@ -23,7 +23,7 @@ from ..postprocess.summaries.roc import LEAST_MASS
 from ..queries import CountQuery, Read
 from ..release import Evidence, PrivacyStatement, Release, Setting, Step
 from .covering import pictured, scopes
-from .notes import notes_on_outside
+from .notes import notes_on_classes, notes_on_outside
 from .question import card_of, require_independent, statement_of
 from .result import Result
 from .turns.labels import labels
@@ -274,7 +274,8 @@ class RocQuestion:
         classes = labels(self.label, self.pos_label, self.neg_label)
         score, found = yield from scores_cut(Axis(self.score, self.grid), self.cuts, setting)
         release = yield Step(CountQuery((classes, score), Read.PREFIXES), share_left(self.cuts))
-        privacy = statement_of([*found, release], self.model).noted(*notes_on_outside(release, score.grid))
+        notes = (*notes_on_outside(release, score.grid), *notes_on_classes(release, classes))
+        privacy = statement_of([*found, release], self.model).noted(*notes)
         return ROC.read(Evidence.of(release), score.grid, privacy, str(self), str(self.pos_label))
 
     def __str__(self) -> str:
