@@ -44,6 +44,8 @@ QUESTIONS: tuple[Question[object], ...] = (
     dp.CalibrationQuestion("y", "x", groups=4),
     dp.HosmerLemeshowQuestion("y", "x", groups=4),
     dp.BinnedResidualsQuestion("y", "x", model=dp.PUBLIC_MODEL),
+    dp.SummaryQuestion("r", -2, 2),
+    dp.SummaryQuestion("x", 0, 1, by=dp.Categories("y", (0, 1)), moments=1),
     ERRORS,
     dp.PlaneBoundsQuestion(dp.BoundsQuestion("x", 0.25, "0.9"), ERRORS),
     dp.ResidualPlotQuestion("x", "r", 0.25, 0.25, "0.9", model=dp.PUBLIC_MODEL),

@@ -19,6 +19,7 @@ from .residuals import RESIDUAL_COMMANDS
 from .scores import SCORE_COMMANDS
 from .servers import SERVER_COMMANDS
 from .studies import STUDY_COMMANDS
+from .summaries import SUMMARY_COMMANDS
 from .tasks import TASK_COMMANDS
 from .terminal import say_plainly
 
@@ -30,6 +31,7 @@ def build() -> typer.Typer:
     """All commands. Nothing heavy is imported before one of them is run."""
     questions = {
         **COLUMN_COMMANDS,
+        **SUMMARY_COMMANDS,
         **BOUNDS_COMMANDS,
         **SCORE_COMMANDS,
         **RESIDUAL_COMMANDS,

@@ -24,6 +24,7 @@ from .roc_thresholds import RocThresholds, RocThresholdsQuestion
 from .score_readings import Reading
 from .scores import Scores, ScoresByCategory, ScoresQuestion
 from .smooth_auc import SmoothAuc, SmoothAucQuestion
+from .summary import Summary, SummaryByCategory, SummaryQuestion
 from .thresholds import Thresholds, ThresholdsQuestion
 from .turns.roc_cuts import Cuts
 
@@ -71,6 +72,9 @@ __all__ = [
     "ScoresQuestion",
     "SmoothAuc",
     "SmoothAucQuestion",
+    "Summary",
+    "SummaryByCategory",
+    "SummaryQuestion",
     "Thresholds",
     "ThresholdsQuestion",
     "energy_distance",
