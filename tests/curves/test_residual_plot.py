@@ -11,7 +11,8 @@ import pytest
 from by_hand import answer, both
 
 import dpcurves as dp
-from dpcurves.curves.residual_plot import bound_part, coverage_of_each, records_to_spare, scattered, tree_estimator
+from dpcurves.curves.residual_plot import scattered, tree_estimator
+from dpcurves.curves.turns.bounds_of_residuals import bound_part, coverage_of_each, records_to_spare
 from dpcurves.histograms import CellEstimator, DawaEstimator
 from dpcurves.queries import TreePartitionQuery
 from dpcurves.release import Setting

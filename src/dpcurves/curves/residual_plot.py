@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, isnan, nan, sqrt
+from math import isnan, nan
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -20,24 +20,19 @@ from ..postprocess import public_generator
 from ..postprocess.shape.simplex import on_simplex
 from ..privacy import Model, declared
 from ..queries import CoverageQuery
-from ..queries.query import FINEST_SHARE, LARGEST_LEAST
+from ..queries.query import LARGEST_LEAST
 from ..release import Evidence, PrivacyStatement, Release, Setting, Step
 from .bounds import SURE as PROMISED
 from .bounds import bound_query, bounded, promised
 from .question import statement_of
 from .result import Released
+from .turns.bounds_of_residuals import bound_part, coverage_of_each, records_to_spare
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..display import Opened, Shade
 
-LEAST, USUAL, MOST = Fraction(1, 20), Fraction(1, 10), Fraction(1, 5)
-"""Parts of the budget that each bound may get; the usual one where the number of records is private."""
-SURE = 60
-"""Records times epsilon from which on a bound is hardly ever missed."""
-HIDDEN = 6
-"""Three times the scale of each noise of a bound, times epsilon: so many records are spared."""
 GROWING, SEEN = Fraction(1, 4), 3
 """The part of the loss that grows a partition; and how many scales of the noise of its counts a divided box holds."""
 MOST_POINTS = 5000
@@ -310,47 +305,6 @@ class ResidualPlotQuestion:
 
     def _axis(self, column: str, bound: float) -> Axis:
         return Axis(column, Grid(-bound, bound, cells=self.cells, outside=Outside.APART))
-
-
-def coverage_of_each(both: Fraction) -> Fraction:
-    """What share each axis has to cover so that two of them cover `both` together, whatever lies where.
-
-    What either leaves out may be different records: each may leave out half. In millionths, rounded up.
-
-    >>> coverage_of_each(Fraction("0.95")), coverage_of_each(Fraction(1))
-    (Fraction(39, 40), Fraction(1, 1))
-    """
-    return Fraction(ceil((1 + both) / 2 * FINEST_SHARE), FINEST_SHARE)
-
-
-def bound_part(setting: Setting) -> Fraction:
-    """What part of the budget each bound gets, in hundredths.
-
-    >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
-    >>> [float(bound_part(Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, n), True))) for n in (100, 500, 10**6)]
-    [0.2, 0.12, 0.05]
-    """
-    loss, records = setting.loss, setting.adjacency.total
-    if records is None:
-        return USUAL
-    if loss.epsilon is not None:
-        needed = Fraction(SURE) / max(records * loss.epsilon, Fraction(SURE))
-    else:
-        needed = Fraction(SURE**2) / max(2 * records**2 * loss.rho, Fraction(SURE**2))
-    return min(max(Fraction(ceil(100 * needed), 100), LEAST), MOST)
-
-
-def records_to_spare(setting: Setting, part: Fraction) -> int:
-    """How many records the noise of a bound may hide that gets this part of the budget: half of them at most.
-
-    >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
-    >>> records_to_spare(Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, 500), True), Fraction(3, 25))
-    50
-    """
-    loss, records = setting.loss * part, setting.adjacency.total
-    epsilon = float(loss.epsilon) if loss.epsilon is not None else sqrt(2 * float(loss.rho))
-    most = records // 2 if records is not None else LARGEST_LEAST
-    return int(min(HIDDEN * setting.adjacency.unit.records / epsilon, most)) if epsilon > 0 else most
 
 
 def missed(bound: Release, spare: int) -> float:
