@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args
 
 from .arguments import Refused, WrongKind, require_kind, shown
 from .curves import Continued, Question
@@ -186,19 +186,16 @@ class Session:
         )
 
     def _converse(self, question: Question[Curve], grant: Grant, records: Records) -> Curve:
-        budget = QuestionBudget(grant)
         paid: dict[int, Release] = {}
 
-        def reply(step: Step) -> Release:
-            _require_paid(question, step)
-            allotment = budget.pay(step.query.paid_as, step.share)
+        def reply(step: Step, allotment: Allotment) -> Release:
             if allotment.part not in paid:
                 paid[allotment.part] = self._paid_release(step.query.paid_as, grant, allotment, records)
             if step.query == step.query.paid_as:
                 return paid[allotment.part]
             return self._run(self._trust.plan(step.query, allotment.loss, self.adjacency), grant, allotment, records)
 
-        return converse(question.steps(self._setting(grant.loss)), reply)
+        return pay_and_converse(question, self._setting(grant.loss), QuestionBudget(grant), reply)
 
     def _paid_release(self, thing: Query, grant: Grant, allotment: Allotment, records: Records) -> Release:
         """What was answered when this was paid for; else answered and stored now. It has the turn of its part."""
@@ -245,7 +242,7 @@ class _Notes:
 
 
 def rehearse(
-    question: Question[Curve], loss: PrivacyLoss, adjacency: Adjacency, trust: TrustModel[Any] | None = None
+    question: Question[Curve], loss: PrivacyLoss, adjacency: Adjacency, trust: Planner | None = None
 ) -> tuple[Plan, ...]:
     """What a question would cost and how well it would be answered. Touches no data and no ledger.
 
@@ -256,20 +253,46 @@ def rehearse(
     True
     """
     loss = _require_askable(question, loss).of_one_release()
-    model: TrustModel[Any] = trust if trust is not None else Central()
+    model: Planner = trust if trust is not None else Central()
     budget = QuestionBudget.rehearsing(loss)
     plans: list[Plan] = []
 
-    def blank(step: Step) -> Release:
-        _require_paid(question, step)
-        allotment = budget.pay(step.query.paid_as, step.share)
+    def blank(step: Step, allotment: Allotment) -> Release:
         plans.append(model.plan(step.query, allotment.loss, adjacency))
         return Release.rehearsed(plans[-1])
 
-    converse(question.steps(Setting(loss, adjacency, model.adaptive)), blank)
+    pay_and_converse(question, Setting(loss, adjacency, model.adaptive), budget, blank)
     if budget.left != 0:
         raise Refused("question", f"the shares of a question add up to 1; {budget.left} of this one is left")
     return tuple(plans)
+
+
+class Planner(Protocol):
+    """What of a trust model is needed to rehearse."""
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether a later turn may count on cells that depend on earlier answers."""
+        ...
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """What would be done. Raises `UnsupportedQuery`; touches no data."""
+        ...
+
+
+def pay_and_converse(
+    question: Question[Curve],
+    setting: Setting,
+    budget: QuestionBudget,
+    reply: Callable[[Step, Allotment], Release],
+) -> Curve:
+    """Pay for each step and send it its reply, until the curve is read: all who ask, and rehearsals, do it so."""
+
+    def paid(step: Step) -> Release:
+        _require_paid(question, step)
+        return reply(step, budget.pay(step.query.paid_as, step.share))
+
+    return converse(question.steps(setting), paid)
 
 
 def converse(steps: Generator[Step, Release, Curve], reply: Callable[[Step], Release]) -> Curve:

@@ -20,7 +20,6 @@ KINDS = (
     "histogram",
     "thresholds",
     "quantile",
-    "summary",
     "roc",
     "calibration",
     "hosmer-lemeshow",
@@ -35,6 +34,10 @@ COMMANDS = [
     ("aggregator",),
     ("contribute",),
     ("ask", "cdf"),
+    ("ask", "quantiles"),
+    ("ask", "histogram"),
+    ("ask", "calibration"),
+    ("ask", "hosmer-lemeshow"),
     ("ask", "roc"),
 ]
 

@@ -108,7 +108,7 @@ def test_checked_reports_add_up_and_one_that_was_changed_is_left_out(slots: int)
             CheckedReports(encoding.checked_keys(party, spoiled[party]), ENGINE, key(party), bytes(32)).look(at)
             for party in (0, 1)
         ]
-        accepted = looks[0].values.accepted(looks[1].values.digests)
+        accepted = looks[0].accepted(looks[1].digests)
         assert accepted.tolist() == [not damage] + [True] * slots
         sums = [look.among(accepted).below(at[1:]) for look in looks]
         kept = places[damage:]

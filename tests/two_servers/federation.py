@@ -27,7 +27,7 @@ from dpcurves.two_servers.channel import Channel, trusting
 from dpcurves.two_servers.identity import Identity
 from dpcurves.two_servers.new_task import found
 from dpcurves.two_servers.owner import Contribution, Sent, bearer_of, read_places, sealed_reports
-from dpcurves.two_servers.task import VERSION, Task
+from dpcurves.two_servers.task import VERSION, Counted, Task
 from dpcurves.two_servers.task_service import encoding_of
 from dpcurves.two_servers.ticket import Role, Ticket
 
@@ -75,8 +75,11 @@ def of_next_version(arguments: Sequence[str], log: str, environment: Mapping[str
 
 def mortal(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
     """Do what `dpcurves` does, but die at the step that stands in a file beside the log, as `before freeze`."""
+    from dpcurves.trust.function_shares import masked
+    from dpcurves.two_servers import aggregation
     from dpcurves.two_servers.store import Store
 
+    setattr(aggregation, "masked", dying("masked", masked, Path(f"{log}.dies")))  # noqa: B010
     for name in ("attempt", "freeze", "decide"):
         setattr(Store, name, dying(name, getattr(Store, name), Path(f"{log}.dies")))
     command(arguments, log, environment)
@@ -121,12 +124,20 @@ class Federation:
         return f"https://127.0.0.1:{self.ports[party]}"
 
     def task(
-        self, name: str, label: Categories | None = None, owners: Owners = Owners.UNCHECKED, most: int = MOST
+        self,
+        name: str,
+        label: Categories | None = None,
+        owners: Owners = Owners.UNCHECKED,
+        most: int = MOST,
+        cells: Grid | None = None,
     ) -> Task:
+        """Found a task that counts below thresholds of `GRID`, or all of some `cells`."""
         first, second = self.identities
+        grid, counted = (GRID, Counted.PREFIXES) if cells is None else (cells, Counted.CELLS)
         draft = Task(
-            name, "x", GRID, label, PrivacyLoss.pure(10), most, (first.public, second.public), {}, owners=owners
-        )
+            name, "x", grid, label, PrivacyLoss.pure(10), most, (first.public, second.public), {}, owners=owners,
+            counted=counted,
+        )  # fmt: skip
         numbers = {Role.OWNER: 3, Role.ANALYST: 2, Role.COORDINATOR: 1}
         self.tasks[name] = found(draft, numbers, self.folder / f"{name}.json", self.folder / f"{name}-tickets")
         return self.tasks[name]

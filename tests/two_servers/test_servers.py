@@ -24,9 +24,10 @@ from typer.testing import CliRunner
 from dpcurves.cli.app import build
 from dpcurves.curves import QuantileQuestion, RocThresholdsQuestion, Thresholds, ThresholdsQuestion
 from dpcurves.data import Categories
-from dpcurves.laws import Family, Noise
+from dpcurves.laws import Family, Noise, PathSums
 from dpcurves.ledger import Ledger
 from dpcurves.noise.randomness import Randomness
+from dpcurves.release import UnsupportedQuery
 from dpcurves.trust import Owners
 from dpcurves.two_servers import ProtocolAborted, Task
 from dpcurves.two_servers.analyst import Analyst
@@ -134,7 +135,7 @@ def test_a_roc_curve_of_labelled_reports_shows_no_label_to_a_server(pair: Federa
     exact_counts = [int((places < each).sum()) for each in roc.evidence.path.at]
     assert np.all(np.abs(np.array(roc.evidence.values) - exact_counts) <= 12 * roc.error)
     assert len(exact_counts) == 8
-    with pytest.raises(ProtocolAborted, match=r"^question: the task counts another column, grid or label"):
+    with pytest.raises(UnsupportedQuery, match=r"^question: the task counts another column, grid or label"):
         pair.analyst(task).ask(QUESTION)
 
 
@@ -172,7 +173,7 @@ def test_the_commands_contribute_close_and_ask(pair: Federation, tmp_path: Path)
     assert read.x.tolist() == [0.2, 0.4, 0.6, 0.8, 1.0]
     for arguments, words in (
         (["ask", "cdf", *document, owner, "--at", "1"], "ticket: that of an analyst is needed"),
-        (["ask", "roc", *document, analyst], "a ROC curve needs a task with --label"),
+        (["ask", "roc", *document, analyst], "such a curve needs a task with --label"),
         (["ask", "cdf", *document, analyst], "give one of --at"),
         (["contribute", str(table), *document, owner], "column: 'x' is not in the data"),
         (["contribute", str(table), *document, owner, "--label", "y"], "the task counts values without a label"),
@@ -398,7 +399,7 @@ def proving(pair: Federation, who: int, whom: int) -> ssl.SSLContext:
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"version": 1}, "question: version 2 of the protocol is spoken here"),
+        ({"version": 1}, "question: version 3 of the protocol is spoken here"),
         ({"task": "0" * 64}, "question: it is of another task"),
         ({"at": []}, "at: a list of 1 to 4096 whole numbers"),
         ({"at": [1.5]}, "at: a list of 1 to 4096 whole numbers"),
@@ -420,7 +421,7 @@ def test_what_is_no_question_of_this_task_is_refused(pair: Federation, changes: 
 
 def test_a_question_is_short(pair: Federation) -> None:
     task = pair.tasks["counted"]
-    longest = Asked("0" * 64, "q" * 64, tuple(range(2**53 - 4096, 2**53)), "n" * 64).to_json()
+    longest = Asked("0" * 64, "q" * 64, tuple(range(2**53 - 4096, 2**53)), "n" * 64, 4096).to_json()
     assert len(longest) < LARGEST_QUESTION
     with pytest.raises(ProtocolAborted, match=r"^message: at most 262144 bytes are taken"):
         post(pair, task, Asked.fresh(task, AT).to_json() + b" " * LARGEST_QUESTION)
@@ -613,7 +614,7 @@ def test_servers_whose_ledgers_have_the_same_key_have_noises_of_their_own(pair: 
     noises = []
     for party in (0, 1):
         noise = NoiseSecret.of(pair.identities[party], Ledger.open("sqlite://", key), task, party)
-        noises.append(noise.key_of("0" * 64).noises(task.law(200), range(1, 1001)))
+        noises.append(noise.key_of("0" * 64).noises(task.law(200).required(PathSums), range(1, 1001)))
     assert noises[0] != noises[1]
 
 

@@ -19,6 +19,7 @@ from dpcurves.two_servers.launch import Address
 from dpcurves.two_servers.new_task import found
 from dpcurves.two_servers.report_set import common, named, packed, unpacked
 from dpcurves.two_servers.statement import statement
+from dpcurves.two_servers.task import Counted
 from dpcurves.two_servers.ticket import Role, Ticket, hash_of
 
 SERVERS = Server("https://a:1", "00" * 32, "pem 0"), Server("https://b:2", "11" * 32, "pem 1")
@@ -29,6 +30,7 @@ LABELLED = replace(
     loss=PrivacyLoss.zcdp("0.1"),
     owners=Owners.CHECKED,
     grid=Grid.geometric(1, 9, cells=2**40),
+    counted=None,
 )
 PEOPLE = {Role.OWNER: 2, Role.ANALYST: 1, Role.COORDINATOR: 1}
 
@@ -45,7 +47,8 @@ def test_a_document_comes_back_the_same_with_the_same_hash(task: Task) -> None:
     "changes",
     [
         {"column": "y"}, {"loss": PrivacyLoss.pure("0.6")}, {"reports_per_owner": 8}, {"owners": Owners.CHECKED},
-        {"servers": SERVERS[::-1]}, {"tokens": {Role.OWNER: ("0" * 64,)}}, {"grid": Grid(0, 1, cells=999)},
+        {"servers": SERVERS[::-1]}, {"tokens": {Role.OWNER: ("0" * 64,)}},
+        {"counted": Counted.PREFIXES}, {"grid": Grid(0, 1, cells=999)},
     ],
 )  # fmt: skip
 def test_every_change_gives_another_hash(changes: dict[str, object]) -> None:
@@ -57,8 +60,8 @@ def test_what_is_no_task_of_this_version_is_refused(tmp_path: Path) -> None:
     for text in ("", "[]", "{}", json.dumps({**document, "servers": []}), json.dumps({**document, "loss": {}})):
         with pytest.raises(ValueError, match=r"^task: this is no task document|^not enough values"):
             Task.from_json(text)
-    with pytest.raises(ProtocolAborted, match=r"^task: it is of version 1, this dpcurves speaks 2"):
-        Task.from_json(json.dumps({**document, "version": 1}))
+    with pytest.raises(ProtocolAborted, match=r"^task: it is of version 2, this dpcurves speaks 3"):
+        Task.from_json(json.dumps({**document, "version": 2}))
     with pytest.raises(ProtocolAborted, match=r"^task: .* cannot be read"):
         Task.read(tmp_path / "none")
     with pytest.raises(ValueError, match="reports_per_owner: at least 1"):
@@ -67,6 +70,17 @@ def test_what_is_no_task_of_this_version_is_refused(tmp_path: Path) -> None:
         replace(PLAIN, servers=(SERVERS[0], replace(SERVERS[1], sealing=SERVERS[0].sealing)))
     with pytest.raises(UnsupportedQuery, match="more noise than shares have room for"):
         replace(LABELLED, loss=PrivacyLoss.pure("1e-12"))
+
+
+def test_all_cells_are_counted_where_they_are_few_and_thresholds_where_they_are_not() -> None:
+    assert PLAIN.counted is Counted.CELLS
+    assert LABELLED.counted is Counted.PREFIXES
+    wards = replace(PLAIN, label=Categories("ward", ("a", "b", "c")))
+    assert (wards.slots, wards.law(1), wards.numbers(())) == (3000, wards.law(10**6), wards.law(1).size)
+    with pytest.raises(UnsupportedQuery, match=r"^label: more than 2 categories need fewer slots; take a coarser grid"):
+        replace(wards, grid=Grid(0, 1, cells=2**20), counted=None)
+    with pytest.raises(UnsupportedQuery, match=r"^grid: two servers count at most 65535 slots .* take a coarser grid"):
+        replace(PLAIN, grid=Grid(0, 1, cells=2**20))
 
 
 @pytest.mark.parametrize(

@@ -1,128 +1,169 @@
-"""Questions to two servers: counts below thresholds, a quantile by bisection, a ROC curve."""
+"""Questions to two servers: those of one curator where a task counts all cells, else counts below thresholds."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from typer import Option
-
-from .column_views import QuantileView, ThresholdsView
+from .ask_file import quietly
+from .ask_thresholds import Asked, Points, Wanted, counts_cells, require_cells, require_no_label, spread
+from .column_views import HistogramsView, HistogramView, QuantilesView
 from .delivery import deliver, delivering
-from .literals import chance, whole
-from .output import Covering, Input, Output
+from .output import Input, Output
 from .refusal import Misuse
-from .table_options import Values
+from .streams import tell
+from .table_options import Groups, Shares, TestedGroups
 from .tasks import Bearer, Document, require_extra
 from .terminal import say
-from .views import RocThresholdsView, View
+from .views import CalibrationView, HosmerLemeshowView, RocThresholdsView, RocView
 from .waiting import waiting
 
 if TYPE_CHECKING:
-    from ..curves import Question
-    from ..data import Grid
+    from ..data.axis import Category
     from ..two_servers import Task
     from .option_groups import Command
 
-MOST_POINTS = 4000
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Which thresholds. One of the three."""
-
-    at: Annotated[str | None, Option(help="Counts below the edges nearest to these values.", metavar="X,X,X")] = None
-    quantile: Annotated[str | None, Option(help="The value below which this share lies.", metavar="P")] = None
-    curve: Annotated[str | None, Option(help="Counts below so many evenly spaced edges.", metavar="N")] = None
-
-    def question(self, task: Task, output: Output) -> tuple[Question[Any], View[Any]]:
-        """What is asked, and how it is shown.
-
-        Raises:
-            Misuse: none of the options was given, or several.
-        """
-        from ..curves import QuantileQuestion, ThresholdsQuestion
-
-        if sum(each is not None for each in (self.at, self.quantile, self.curve)) != 1:
-            raise Misuse("at", "give one of --at X,X,X, --quantile P and --curve N")
-        if task.label is not None:
-            raise Misuse("task", "it counts scores by label; ask for its ROC curve: dpcurves ask roc")
-        column, grid, unit = task.column, task.grid, task.measured_in
-        if self.quantile is not None:
-            p = chance("quantile", self.quantile)
-            return QuantileQuestion(column, grid, p, output.certainty(), unit), QuantileView(output.population)
-        sure = Covering(output.certainty(), output.population)
-        edges = Values(self.at).edges(grid) if self.at is not None else _spread(grid, self.curve or "")
-        return ThresholdsQuestion(column, grid, edges, unit), ThresholdsView(sure)
-
-
-@dataclass(frozen=True)
-class Points:
-    """How many points a curve has."""
-
-    curve: Annotated[str, Option(help="So many evenly spaced thresholds.", metavar="N")] = "64"
-
 
 def cdf(document: Document, bearer: Bearer, wanted: Wanted, output: Output) -> None:
-    """Counts below thresholds, or a quantile.
+    """The distribution function; counts below thresholds, or a quantile.
 
-    The first answer is paid with all of the task's loss; all others are free, whoever asks.
+    By category, where the task has categories. The first answer is paid with all of the task's loss; all others are
+    free, whoever asks.
 
-    Example: dpcurves ask cdf --task task.json --ticket tickets/analyst-1 --quantile 0.5
+    Example: dpcurves ask cdf --task task.json --ticket tickets/analyst-1 --plot cdf.svg
     """
-    require_extra()
-    output.require_apart(Input("the task document", Path(document.task)), Input("the ticket", Path(bearer.ticket)))
-    task = document.read()
-    question, view = wanted.question(task, output)
-    _answer(task, question, view, bearer, output)
+    _ask(document, bearer, output, lambda task: wanted.question(task, output))
+
+
+def quantiles(document: Document, bearer: Bearer, shares: Shares, output: Output) -> None:
+    """Quantiles, read off one distribution function.
+
+    Example: dpcurves ask quantiles --task task.json --ticket tickets/analyst-1 --at 0.5,0.9
+    """
+
+    def asked(task: Task) -> Asked:
+        from ..curves import QuantilesQuestion
+
+        require_cells(task)
+        require_no_label(task)
+        question = QuantilesQuestion(task.column, task.grid, shares.exact, task.measured_in)
+        return question, QuantilesView(output.covering())
+
+    _ask(document, bearer, output, asked)
+
+
+def histogram(document: Document, bearer: Bearer, output: Output) -> None:
+    """Counts of records in the cells of the task's grid, by category where it has categories.
+
+    Example: dpcurves ask histogram --task task.json --ticket tickets/analyst-1 --plot histogram.svg
+    """
+
+    def asked(task: Task) -> Asked:
+        from ..curves import HistogramQuestion
+
+        require_cells(task)
+        sure = output.covering()
+        question = HistogramQuestion(task.column, task.grid, task.label, task.measured_in)
+        return question, HistogramsView(sure) if task.label else HistogramView(sure)
+
+    _ask(document, bearer, output, asked)
 
 
 def roc(document: Document, bearer: Bearer, points: Points, output: Output) -> None:
-    """The ROC curve of a labelled task.
+    """The ROC curve of a task with two classes.
 
     Example: dpcurves ask roc --task task.json --ticket tickets/analyst-1 --plot roc.svg
     """
-    require_extra()
-    from ..curves import RocThresholdsQuestion
 
+    def asked(task: Task) -> Asked:
+        from ..curves import RocQuestion, RocThresholdsQuestion
+
+        label, positive, negative = _classes(task)
+        if counts_cells(task):
+            if points.curve is not None:
+                raise Misuse("curve", "the task counts all cells at once; leave it out, and each ends with a threshold")
+            question = RocQuestion(label, task.column, task.grid, positive, negative)
+            return question, RocView(output.covering())
+        edges = tuple(edge for edge in spread(task.grid, points.curve or "64") if edge < task.grid.cells)
+        return RocThresholdsQuestion(label, task.column, task.grid, edges), RocThresholdsView()
+
+    _ask(document, bearer, output, asked)
+
+
+def calibration(document: Document, bearer: Bearer, groups: Groups, output: Output) -> None:
+    """The calibration curve of a task with two classes.
+
+    Example: dpcurves ask calibration --task task.json --ticket tickets/analyst-1 --plot calibration.svg
+    """
+
+    def asked(task: Task) -> Asked:
+        from ..curves import CalibrationQuestion
+
+        require_cells(task)
+        label, positive, negative = _classes(task)
+        question = CalibrationQuestion(label, task.column, groups.number, task.grid, positive, negative)
+        return question, CalibrationView(output.covering())
+
+    _ask(document, bearer, output, asked)
+
+
+def hosmer_lemeshow(document: Document, bearer: Bearer, groups: TestedGroups, output: Output) -> None:
+    """The Hosmer-Lemeshow test of a task with two classes.
+
+    Example: dpcurves ask hosmer-lemeshow --task task.json --ticket tickets/analyst-1
+    """
+
+    def asked(task: Task) -> Asked:
+        from ..curves import HosmerLemeshowQuestion
+
+        require_cells(task)
+        label, positive, negative = _classes(task)
+        question = HosmerLemeshowQuestion(label, task.column, groups.number, task.grid, positive, negative)
+        return question, HosmerLemeshowView(output.covering())
+
+    _ask(document, bearer, output, asked)
+
+
+def _classes(task: Task) -> tuple[str, Category, Category]:
+    """The column of labels, the positive class and the negative one."""
+    if task.label is None or len(task.label.values) != 2:
+        raise Misuse("task", "it counts values without two classes; such a curve needs a task with --label")
+    negative, positive = task.label.values
+    return task.label.column, positive, negative
+
+
+def _ask(document: Document, bearer: Bearer, output: Output, asked: Callable[[Task], Asked]) -> None:
+    require_extra()
     output.require_apart(Input("the task document", Path(document.task)), Input("the ticket", Path(bearer.ticket)))
     task = document.read()
-    if task.label is None:
-        raise Misuse("task", "it counts values without a label; a ROC curve needs a task with --label")
-    edges = tuple(edge for edge in _spread(task.grid, points.curve) if edge < task.grid.cells)
-    question = RocThresholdsQuestion(task.label.column, task.column, task.grid, edges)
-    _answer(task, question, RocThresholdsView(), bearer, output)
-
-
-def _answer(task: Task, question: Question[Any], view: View[Any], bearer: Bearer, output: Output) -> None:
+    question, view = asked(task)
+    output.require_writable()
     from ..two_servers.analyst import Analyst
     from ..two_servers.statement import assumed
     from ..two_servers.ticket import Role, Ticket
 
-    output.require_writable()
     ticket = Ticket.read(bearer.ticket, Role.ANALYST)
-    with Analyst(task, ticket, patience=bearer.seconds) as analyst, waiting("the servers count"):
-        curve = analyst.ask(question)
+    with Analyst(task, ticket, patience=bearer.seconds) as analyst, waiting("the servers count"), quietly():
+        curve: Any = analyst.ask(question)
     screen = output.terminal()
     with delivering() as part:
         written = deliver(part, question, curve, view, output)
         with part():
             say(screen, f"mechanism: {curve.privacy.mechanism}", *assumed(task), *_dropped(analyst.dropped))
             say(screen, *(f"written: {name}" for name in written))
+        for note in curve.notes:
+            tell(note)
 
 
 def _dropped(reports: int) -> tuple[str, ...]:
     return (f"dropped: {reports} reports that failed the servers' check",) if reports else ()
 
 
-def _spread(grid: Grid, points: str) -> tuple[int, ...]:
-    """So many edges, the last one of the grid among them."""
-    number = whole("curve", points)
-    if number > MOST_POINTS:
-        raise Misuse("curve", f"at most {MOST_POINTS} thresholds are asked for at once, got {number}")
-    return tuple(sorted({max(1, grid.cells * place // number) for place in range(1, number + 1)}))
-
-
-ASK_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"cdf": cdf, "roc": roc})
+ASK_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
+    {
+        "cdf": cdf, "quantiles": quantiles, "histogram": histogram, "roc": roc, "calibration": calibration,
+        "hosmer-lemeshow": hosmer_lemeshow,
+    }
+)  # fmt: skip

@@ -12,7 +12,7 @@ from typer import Argument, Option
 from .literals import category, chosen, whole
 from .promise_options import Price
 from .refusal import Misuse
-from .table_options import Cells, Column
+from .table_options import Cells, Column, Split
 from .terminal import say, terminal
 from .waiting import waiting
 
@@ -35,12 +35,10 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Classes:
-    """Labels of two classes, for ROC curves."""
+class Classes(Split):
+    """Labels of two classes, for curves of a score, or categories."""
 
-    label: Annotated[str | None, Option(help="A column of true labels: the task is a ROC curve.", metavar="NAME")] = (
-        None
-    )
+    label: Annotated[str | None, Option(help="A column of true labels: the column is a score.", metavar="NAME")] = None
     pos_label: Annotated[str, Option(help="The positive label; others are missing.", metavar="LABEL")] = "1"
     neg_label: Annotated[
         str | None,
@@ -50,11 +48,18 @@ class Classes:
     ] = None
 
     def declared(self) -> Categories | None:
-        """The two classes; None: no label."""
+        """The two classes, or the categories; None: neither.
+
+        Raises:
+            Misuse: both are given.
+        """
         from ..curves.turns.labels import labels
 
+        by = super().declared()
         if self.label is None:
-            return None
+            return by
+        if by is not None:
+            raise Misuse("by", "a task has two classes or categories, not both; leave --label or --by out")
         return labels(
             self.label, category(self.pos_label), None if self.neg_label is None else category(self.neg_label)
         )
@@ -144,6 +149,9 @@ def identity(place: Place) -> None:
 
 def create(column: Column, cells: Cells, classes: Classes, price: Price, parties: Parties) -> None:
     """Make a task for two servers.
+
+    It counts all cells of the grid, by class or category if there are any; or, where these are too many to be laid out,
+    thresholds one after the other.
 
     The document is public. Each owner, each analyst and the coordinator, who closes the task, gets a ticket.
 

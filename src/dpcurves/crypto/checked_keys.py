@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..arguments import Refused
 from .domain import MOST_BITS, Domain
 from .ring import Words
-from .rows import as_rows, by_level
+from .rows import Part, as_rows, by_level
 from .server_keys import ServerKeys
 from .wire import Frame
 
@@ -42,7 +42,7 @@ class CheckedShare:
     def __len__(self) -> int:
         return len(self.turns)
 
-    def __getitem__(self, part: slice) -> CheckedShare:
+    def __getitem__(self, part: Part) -> CheckedShare:
         levels = self.seeds[:, part], self.values[:, part], self.proofs[:, part]
         return CheckedShare(self.domain, *levels, self.turns[part])
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..arguments import Refused
 from .domain import MOST_BITS, Domain
 from .ring import Words
-from .rows import as_rows, by_level
+from .rows import Part, as_rows, by_level
 from .server_keys import ServerKeys
 from .wire import Frame
 
@@ -40,7 +40,7 @@ class PublicShare:
     def __len__(self) -> int:
         return len(self.turns)
 
-    def __getitem__(self, part: slice) -> PublicShare:
+    def __getitem__(self, part: Part) -> PublicShare:
         return PublicShare(
             self.domain,
             self.seeds[:, part],

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .ring import Words
+
+Part = slice | NDArray[np.bool_]
+"""Some keys of many."""
 
 _AT_A_TIME = 256  # keys whose rows fit into the cache
 

@@ -12,6 +12,7 @@ import numpy as np
 from ..arguments import Refused
 from .domain import Domain
 from .ring import Words
+from .rows import Part
 from .wire import Frame
 
 
@@ -49,7 +50,7 @@ class SeedShare:
     def __len__(self) -> int:
         return len(self.words)
 
-    def __getitem__(self, part: slice) -> SeedShare:
+    def __getitem__(self, part: Part) -> SeedShare:
         return SeedShare(self.party, self.words[part])
 
     @classmethod
@@ -72,7 +73,7 @@ class Corrections(Protocol):
 
     def __len__(self) -> int: ...
 
-    def __getitem__(self, part: slice) -> Self: ...
+    def __getitem__(self, part: Part) -> Self: ...
 
     def records(self) -> Words:
         """One row for each key."""
@@ -105,7 +106,7 @@ class ServerKeys(Generic[Public]):
     def __len__(self) -> int:
         return len(self.seeds)
 
-    def __getitem__(self, part: slice) -> Self:
+    def __getitem__(self, part: Part) -> Self:
         return type(self)(self.public[part], self.seeds[part])
 
     @property

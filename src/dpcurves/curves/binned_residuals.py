@@ -12,17 +12,18 @@ import numpy as np
 
 from .. import display
 from ..arrays import FloatArray
-from ..data import Axis, Grid, Outside
+from ..data import Axis, Categories, Grid, Outside
 from ..data.axis import Category
 from ..display.shade import POPULATION, Shade, covering
 from ..postprocess import mean_residuals, residual_envelope
 from ..privacy import Model, ReplaceOne, declared
 from ..queries import MergePartitionQuery, QuantileCutsQuery
 from ..release import PrivacyStatement, Release, Setting, Step
-from .notes import notes_on_classes, notes_on_dependence
+from .notes import notes_on_dependence
 from .question import card_of, statement_of
 from .result import Result
 from .turns.labels import labels
+from .turns.score_cells import counted_groups, groups_from_json
 from .turns.score_groups import SCORES, ScoreGroups, Shares, groups_of, measured, noise_of_a_count
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class BinnedResiduals(Result):
     def from_json(cls, text: str) -> BinnedResiduals:
         """What `to_json` wrote."""
         opened = display.opened(text, "binned-residuals")
-        return cls.read(ScoreGroups.from_json(opened.evidence), opened.privacy)
+        return cls.read(groups_from_json(opened.evidence), opened.privacy)
 
     def _arrays(self) -> dict[str, FloatArray]:
         return {
@@ -170,8 +171,10 @@ class BinnedResidualsQuestion:
             MergePartitionQuery((Axis(self.score, self.grid),), self.least)
 
     def steps(self, setting: Setting) -> Generator[Step, Release, BinnedResiduals]:
-        """Cuts, merges, counts, sums."""
+        """Cuts, merges, counts, sums; or the counts of all cells, where these cannot depend on answers."""
         classes = labels(self.label, self.pos_label, self.neg_label)
+        if not setting.adaptive:
+            return (yield from self._from_cells(classes, setting))
         score = Axis(self.score, self.grid.with_outside(Outside.CLAMPED))
         least = self.least if self.least is not None else least_records(setting)
         cuts = yield Step(QuantileCutsQuery((score,), self._pieces(setting, least)), CUTS)
@@ -179,11 +182,17 @@ class BinnedResidualsQuestion:
         merges = yield Step(MergePartitionQuery((fine,), least), MERGES)
         bins = merged(fine.grid, merges.values)
         groups, releases = yield from measured(classes, self.score, bins, Shares(CUTS, COUNTS, SUMS))
-        notes = notes_on_classes(releases[0], classes)
-        return BinnedResiduals.read(groups, statement_of((cuts, merges, *releases), self.model.value).noted(*notes))
+        return BinnedResiduals.read(groups, statement_of((cuts, merges, *releases), self.model.value))
 
     def __str__(self) -> str:
         return f"binned residuals of {self.score} for {self.label}"
+
+    def _from_cells(self, classes: Categories, setting: Setting) -> Generator[Step, Release, BinnedResiduals]:
+        """Bins of about equal size, none of them merged."""
+        least = self.least if self.least is not None else least_records(setting)
+        axis, shares = Axis(self.score, self.grid), Shares(CUTS + MERGES, COUNTS, SUMS)
+        groups, releases = yield from counted_groups(classes, axis, self._pieces(setting, least), shares)
+        return BinnedResiduals.read(groups, statement_of(releases, self.model.value))
 
     def _pieces(self, setting: Setting, least: int) -> int:
         if not isinstance(setting.adjacency, ReplaceOne):

@@ -16,11 +16,11 @@ from ..data.axis import Category
 from ..postprocess import share_intervals
 from ..release import PrivacyStatement, Release, Setting, Step
 from .covering import EACH, ends_of, pictured, scopes, shades
-from .notes import notes_on_classes
 from .question import card_of, statement_of
 from .result import Result
 from .turns.labels import labels
-from .turns.score_groups import SCORES, ScoreGroups, Shares, grouped, groups_of
+from .turns.score_cells import grouped, groups_from_json
+from .turns.score_groups import SCORES, ScoreGroups, Shares, groups_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,7 +107,7 @@ class Calibration(Result):
     def from_json(cls, text: str) -> Calibration:
         """The curve that `to_json` wrote."""
         opened = display.opened(text, "calibration")
-        return cls.read(ScoreGroups.from_json(opened.evidence), opened.privacy)
+        return cls.read(groups_from_json(opened.evidence), opened.privacy)
 
     def _in_short(self) -> tuple[str, ...]:
         return (f"{len(self.count)} groups",)
@@ -148,9 +148,8 @@ class CalibrationQuestion:
     def steps(self, setting: Setting) -> Generator[Step, Release, Calibration]:
         """Cuts, counts, sums."""
         classes = labels(self.label, self.pos_label, self.neg_label)
-        groups, releases = yield from grouped(classes, Axis(self.score, self.grid), self.groups, SHARES)
-        privacy = statement_of(releases, self.model).noted(*notes_on_classes(releases[-2], classes))
-        return Calibration.read(groups, privacy)
+        groups, releases = yield from grouped(classes, Axis(self.score, self.grid), self.groups, SHARES, setting)
+        return Calibration.read(groups, statement_of(releases, self.model))
 
     def __str__(self) -> str:
         return f"calibration curve of {self.score} for {self.label}"

@@ -18,11 +18,12 @@ from ..postprocess.inference.simulation_seed import public_generator
 from ..queries import CountQuery, Read
 from ..release import Evidence, PrivacyStatement, Release, Setting, Step
 from .covering import EACH, ends_of, pictured, scopes, shades
-from .notes import notes_on_classes, notes_on_dependence
+from .notes import notes_on_dependence
 from .question import card_of, statement_of
 from .result import Result
 from .turns.labels import labels
-from .turns.score_groups import SCORES, ScoreGroups, Shares, grouped, groups_of, noise_of_a_count
+from .turns.score_cells import grouped, groups_from_json
+from .turns.score_groups import SCORES, ScoreGroups, Shares, groups_of, noise_of_a_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -137,7 +138,7 @@ class HosmerLemeshow(Result):
     def from_json(cls, text: str) -> HosmerLemeshow:
         """The test that `to_json` wrote."""
         opened = display.opened(text, "hosmer-lemeshow")
-        return cls.read(ScoreGroups.from_json(opened.evidence), opened.privacy)
+        return cls.read(groups_from_json(opened.evidence), opened.privacy)
 
     def _in_short(self) -> tuple[str, ...]:
         return (f"p-value {self.p_value:.3g}", f"{len(self.count)} groups")
@@ -187,9 +188,8 @@ class HosmerLemeshowQuestion:
         """How many records, if that is needed; cuts, counts, sums."""
         classes = labels(self.label, self.pos_label, self.neg_label)
         groups, shares, counted = yield from self._groups(classes, setting)
-        found, releases = yield from grouped(classes, Axis(self.score, self.grid), groups, shares)
-        privacy = statement_of((*counted, *releases), self.model).noted(*notes_on_classes(releases[-2], classes))
-        return HosmerLemeshow.read(found, privacy)
+        found, releases = yield from grouped(classes, Axis(self.score, self.grid), groups, shares, setting)
+        return HosmerLemeshow.read(found, statement_of((*counted, *releases), self.model))
 
     def __str__(self) -> str:
         return f"Hosmer-Lemeshow test of {self.score} for {self.label}"

@@ -10,7 +10,6 @@ from .query import (
     PrefixQuery,
     QuantileCutsQuery,
     Query,
-    SquareQuery,
     SumQuery,
     ThresholdQuery,
     TreePartitionQuery,
@@ -22,5 +21,5 @@ from .splitting import Boxes, Splitting
 __all__ = [
     "AucQuery", "Boxes", "Comparison", "CountQuery", "CoverageQuery", "Hint", "IntervalPartitionQuery", "MedianQuery",
     "MergePartitionQuery", "PartitionQuery", "PrefixQuery", "QuantileCutsQuery", "Query", "Read", "RegionQuery",
-    "Splitting", "SquareQuery", "SumQuery", "ThresholdQuery", "TreePartitionQuery", "WaveletQuery", "WorstBoxQuery",
+    "Splitting", "SumQuery", "ThresholdQuery", "TreePartitionQuery", "WaveletQuery", "WorstBoxQuery",
 ]  # fmt: skip

@@ -163,16 +163,23 @@ def told(plan: Plan, counts: Sequence[int], allotment: Allotment) -> Release:
     return Release(plan, tuple(counts), allotment, seeded=False)
 
 
+def thresholds(plan: Plan) -> Sequence[int]:
+    """How many slots each count takes of which servers have to have shares, rising; no slots are no count."""
+    return _way(plan).thresholds(plan)
+
+
 class _Way(NamedTuple):
     """How queries of one kind are answered.
 
     Attributes:
         plan: What would be done.
+        thresholds: Of which counts servers have to have shares.
         masked: SECRET: a server's half.
         opened: The values of the law, from the sum of both halves.
     """
 
     plan: Callable[..., Plan]
+    thresholds: Callable[[Plan], Sequence[int]]
     masked: Callable[[Plan, ShareHolder], tuple[int, ...]]
     opened: Callable[[Plan, tuple[int, ...]], tuple[int, ...]]
 
@@ -209,18 +216,26 @@ def _require_room(parameter: Fraction, loss: PrivacyLoss) -> None:
         raise UnsupportedQuery("epsilon, rho", f"{loss} needs more noise than shares have room for")
 
 
+def _asked_thresholds(plan: Plan) -> Sequence[int]:
+    return sorted({threshold for threshold in plan.law.required(PathSums).at if threshold})
+
+
 def _masked_prefixes(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
-    law = plan.law.required(PathSums)
-    at = sorted({threshold for threshold in law.at if threshold})
+    law, at = plan.law.required(PathSums), _asked_thresholds(plan)
     shares, noises = holder.below(at) if at else [], holder.noise.noises(law, at)
     halves = {each: (share + noise) % RING for each, share, noise in zip(at, shares, noises, strict=True)}
     return tuple(halves[threshold] if threshold else 0 for threshold in law.at)
 
 
+def _all_thresholds(plan: Plan) -> Sequence[int]:
+    law = plan.law.required(IntervalSums)
+    return range(1, law.rows * law.cells + 1)
+
+
 def _masked_cells(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
     """Sums of shares wrap around the ring, as they should. Of the missing cell it is the share but for a constant."""
     law = plan.law.required(IntervalSums)
-    below = np.array(holder.below(range(1, law.rows * law.cells + 1)), dtype=np.uint64)
+    below = np.array(holder.below(_all_thresholds(plan)), dtype=np.uint64)
     cells = np.diff(below, prepend=np.uint64(0)).reshape(law.rows, law.cells)
     sums = [share for part in law.sums(cells) for share in part.ravel().tolist()]
     shares = sums if law.missing is None else [*sums, -int(below[-1])]
@@ -234,6 +249,6 @@ def _opened_cells(plan: Plan, values: tuple[int, ...]) -> tuple[int, ...]:
 
 
 _WAYS: Mapping[type[Query], _Way] = MappingProxyType({
-    PrefixQuery: _Way(_plan_of_prefixes, _masked_prefixes, lambda plan, values: values),
-    CountQuery: _Way(_plan_of_cells, _masked_cells, _opened_cells),
+    PrefixQuery: _Way(_plan_of_prefixes, _asked_thresholds, _masked_prefixes, lambda plan, values: values),
+    CountQuery: _Way(_plan_of_cells, _all_thresholds, _masked_cells, _opened_cells),
 })  # fmt: skip

@@ -13,7 +13,6 @@ from ..crypto import (
     Z64,
     CheckedKeys,
     CheckedShare,
-    CheckedValues,
     ComparisonKeys,
     Domain,
     Engine,
@@ -32,6 +31,8 @@ from ..records import Records
 
 Words = NDArray[np.uint64]
 SEED = 16
+RING = 2**64
+KEYS_AT_ONCE = 1024
 
 
 @dataclass(frozen=True)
@@ -171,23 +172,51 @@ class CheckedReports:
     verification: bytes
 
     def look(self, at: Sequence[int]) -> Look:
-        """SECRET: the values of all reports, and what has to be compared before any of them counts."""
-        thresholds = sorted({slots for slots in at if slots})
-        values = checked_values(self.keys, [slots - 1 for slots in thresholds], self.engine, self.verification)
-        return Look(tuple(thresholds), values, self.noise)
+        """SECRET: the sums over all reports, and what has to be compared before any of them counts."""
+        thresholds = tuple(sorted({slots for slots in at if slots}))
+        return Look(thresholds, self, *self.summed(self.keys, thresholds))
+
+    def summed(self, keys: CheckedKeys, at: Sequence[int]) -> tuple[tuple[int, ...], NDArray[np.uint8]]:
+        """SECRET: sums over these keys, for each threshold, and a digest of each key at all of them.
+
+        A few keys at a time: memory does not grow with their number times that of the thresholds.
+        """
+        totals, digests, asked = [0] * len(at), [], [slots - 1 for slots in at]
+        for start in range(0, len(keys), KEYS_AT_ONCE):
+            found = checked_values(keys[start : start + KEYS_AT_ONCE], asked, self.engine, self.verification)
+            sums = found.sums(np.ones(len(found.digests), dtype=np.bool_))
+            totals = [(total + more) % RING for total, more in zip(totals, sums, strict=True)]
+            digests.append(found.digests)
+        return tuple(totals), np.concatenate(digests)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Look:
-    """SECRET. What one server has of some thresholds before it knows which reports count."""
+    """SECRET. What one server has of some thresholds before it knows which reports count.
+
+    Attributes:
+        at: The thresholds.
+        reports: All that may count.
+        sums: Its shares over all of them, modulo 2**64.
+        digests: What it shows the other server, ``(reports, 16)`` bytes.
+    """
 
     at: tuple[int, ...]
-    values: CheckedValues
-    noise: NoiseKey
+    reports: CheckedReports
+    sums: tuple[int, ...]
+    digests: NDArray[np.uint8]
+
+    def accepted(self, digests: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Which reports may count: those whose digests at the other server are the same, at all thresholds."""
+        return np.asarray((self.digests == digests).all(axis=1))
 
     def among(self, accepted: NDArray[np.bool_]) -> Accepted:
-        """What it has of those that count."""
-        return Accepted(dict(zip(self.at, self.values.sums(accepted), strict=True)), self.noise)
+        """What it has of those that count. The others are evaluated once more, and taken off."""
+        sums = self.sums
+        if not accepted.all():
+            failed, _ = self.reports.summed(self.reports.keys[~accepted], self.at)
+            sums = tuple((total - less) % RING for total, less in zip(sums, failed, strict=True))
+        return Accepted(dict(zip(self.at, sums, strict=True)), self.reports.noise)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import NamedTuple
@@ -12,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..ledger import Allotment
+from ..queries import PrefixQuery
 from ..release import Plan
-from ..trust.function_shares import masked
+from ..trust.function_shares import masked, thresholds
 from ..trust.shared_records import CheckedReports, Look, Reports
 from .digest_exchange import Check, bits_of, flags_of
 from .errors import ProtocolAborted
@@ -33,7 +35,14 @@ class Halves(NamedTuple):
     dropped: int
 
 
-@dataclass(frozen=True, repr=False)
+class Own(NamedTuple):
+    """SECRET: this server's half of the counts of all cells, which is worked out once, and what was dropped for it."""
+
+    half: tuple[int, ...]
+    dropped: int
+
+
+@dataclass(repr=False)
 class PlainCounting:
     """SECRET. All reports count; owners are believed.
 
@@ -46,15 +55,26 @@ class PlainCounting:
     reports: Reports
     allotment: Allotment
     standing: Standing
+    _lock: Lock = field(default_factory=Lock, init=False)
+    _own: Own | None = field(default=None, init=False)
 
     def lead(self, own: Asked, plan: Plan, post: Post) -> Halves:
         """Both halves, when this server was asked."""
         with ThreadPoolExecutor(1) as beside:
             coming = beside.submit(post, "half", own.to_json(**self.standing.named))
-            half = masked(plan, self.reports, self.allotment)
+            half = self._half(plan)
             return Halves(half, own.answer(coming.result(), "peer"), 0)
 
-    def look(self, asked: Asked) -> bytes:
+    def _half(self, plan: Plan) -> tuple[int, ...]:
+        """Of thresholds worked out at once; of all cells once, whoever asks meanwhile waits."""
+        if isinstance(plan.query, PrefixQuery):
+            return masked(plan, self.reports, self.allotment)
+        with self._lock:
+            if self._own is None:
+                self._own = Own(masked(plan, self.reports, self.allotment), 0)
+            return self._own.half
+
+    def look(self, asked: Asked, plan: Plan) -> bytes:
         """Nothing is compared here.
 
         Raises:
@@ -64,8 +84,7 @@ class PlainCounting:
 
     def follow(self, asked: Asked, message: bytes, plan: Plan) -> bytes:
         """This server's half, when the other one was asked."""
-        half = masked(plan, self.reports, self.allotment)
-        return asked.answered(half, self.standing.named)
+        return asked.answered(self._half(plan), self.standing.named)
 
 
 @dataclass(repr=False)
@@ -74,7 +93,8 @@ class CheckedCounting:
 
     Formal guarantees: as `FunctionShares`, if both servers follow the protocol; then honest owners' reports never fail.
     A server that cheats may claim that one did, between two answers at the same threshold: their noise is the same, so
-    it sees this server's exact share of that report, and hence on which side of the threshold the record lies.
+    it sees this server's exact share of that report, and hence on which side of the threshold the record lies. Where
+    all cells are counted, the half of an answer is worked out once as long as a server runs, and given again as it is.
 
     Attributes:
         task: The hash of the task.
@@ -91,6 +111,7 @@ class CheckedCounting:
     store: Store
     _lock: Lock = field(default_factory=Lock, init=False)
     _last: tuple[tuple[int, ...], Look] | None = field(default=None, init=False)
+    _own: Own | None = field(default=None, init=False)
 
     def lead(self, own: Asked, plan: Plan, post: Post) -> Halves:
         """Both halves, when this server was asked: both look at all reports at once, then compare.
@@ -98,21 +119,28 @@ class CheckedCounting:
         Raises:
             ProtocolAborted: the other server drops other reports.
         """
+        if self._own is not None:
+            with suppress(ProtocolAborted):  # the other server runs anew: then both look once more
+                theirs = own.answer(post("half", own.to_json(**self.standing.named)), "peer")
+                return self._agreed(self._own.half, theirs, self._own.dropped)
         with ThreadPoolExecutor(1) as beside:
             coming = beside.submit(post, "look", own.to_json(**self.standing.named))
-            look = self._look(own.at)
+            look = self._look(plan)
             told = own.echoed(coming.result(), "peer")
         dropped = self._dropped(look, Check.from_json(told.get("check"), self.standing.reports))
-        half = masked(plan, look.among(~dropped), self.allotment)
+        found = self._half(plan, look, dropped)
         check = self._check(look, dropped).to_json()
         theirs = own.answer(post("half", own.to_json(**self.standing.named, check=check)), "peer")
-        if theirs.dropped != int(dropped.sum()):
-            raise ProtocolAborted("peer", "it drops other reports than this server; ask again", 502)
-        return Halves(half, theirs, theirs.dropped)
+        return self._agreed(found.half, theirs, found.dropped)
 
-    def look(self, asked: Asked) -> bytes:
+    def _agreed(self, half: tuple[int, ...], theirs: Answer, dropped: int) -> Halves:
+        if theirs.dropped != dropped:
+            raise ProtocolAborted("peer", "it drops other reports than this server; ask again", 502)
+        return Halves(half, theirs, dropped)
+
+    def look(self, asked: Asked, plan: Plan) -> bytes:
         """What the other server has to compare."""
-        look = self._look(asked.at)
+        look = self._look(plan)
         before = flags_of(self.store.drop(self.task, bytes(-(-self.standing.reports // 8))), self.standing.reports)
         return asked.answered((), self.standing.named, check=self._check(look, before).to_json())
 
@@ -122,24 +150,35 @@ class CheckedCounting:
         Raises:
             ProtocolAborted: the message does not say what is to be compared.
         """
-        theirs = Check.from_json(opened(message, "question").get("check"), self.standing.reports)
-        look = self._look(asked.at)
-        dropped = self._dropped(look, theirs)
-        half = masked(plan, look.among(~dropped), self.allotment)
-        return asked.answered(half, self.standing.named, dropped=int(dropped.sum()))
+        found = self._own
+        if found is None:
+            theirs = Check.from_json(opened(message, "question").get("check"), self.standing.reports)
+            look = self._look(plan)
+            found = self._half(plan, look, self._dropped(look, theirs))
+        return asked.answered(found.half, self.standing.named, dropped=found.dropped)
 
-    def _look(self, at: tuple[int, ...]) -> Look:
+    def _half(self, plan: Plan, look: Look, dropped: NDArray[np.bool_]) -> Own:
+        """Of all cells the first one stays."""
+        found = Own(masked(plan, look.among(~dropped), self.allotment), int(dropped.sum()))
+        if isinstance(plan.query, PrefixQuery):
+            return found
+        with self._lock:
+            self._own = self._own or found
+            return self._own
+
+    def _look(self, plan: Plan) -> Look:
         """The last one is kept: it is asked for twice."""
+        at = tuple(thresholds(plan))
         with self._lock:
             if self._last is None or self._last[0] != at:
                 self._last = at, self.reports.look(at)
             return self._last[1]
 
     def _check(self, look: Look, dropped: NDArray[np.bool_]) -> Check:
-        return Check(look.values.digests.tobytes(), bits_of(dropped))
+        return Check(look.digests.tobytes(), bits_of(dropped))
 
     def _dropped(self, look: Look, theirs: Check) -> NDArray[np.bool_]:
         """Which reports fail now, or have failed at either server before. A report that failed stays out."""
         reports = self.standing.reports
-        failed = ~look.values.accepted(theirs.array()) | flags_of(theirs.dropped, reports)
+        failed = ~look.accepted(theirs.array()) | flags_of(theirs.dropped, reports)
         return flags_of(self.store.drop(self.task, bits_of(failed)), reports)

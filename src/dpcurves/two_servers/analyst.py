@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from ..curves import Continued, Question
-from ..ledger import QuestionBudget
-from ..privacy import Adjacency
-from ..release import ALL, Release, Setting, Step
-from ..session import converse
+from ..curves import Question
+from ..curves.notes import warn_of
+from ..ledger import Allotment, QuestionBudget
+from ..privacy import Adjacency, PrivacyLoss
+from ..queries import PrefixQuery, Query
+from ..release import Plan, Release, Setting, Step
+from ..session import pay_and_converse, rehearse
 from ..trust import FunctionShares
 from ..trust.function_shares import told
 from .channel import PATIENCE, Channel
@@ -20,6 +23,26 @@ from .task import VERSION, Task
 from .ticket import Ticket
 
 Curve = TypeVar("Curve")
+
+
+@dataclass(frozen=True, slots=True)
+class OfTask:
+    """What can be read from the one thing that a task pays for.
+
+    Attributes:
+        task: What was charged.
+    """
+
+    task: Task
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether cells can depend on earlier answers: they can not."""
+        return FunctionShares(self.task.owners).adaptive
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """The plan of the release that answers the query. Raises `UnsupportedQuery`."""
+        return self.task.answering(query, adjacency.total or 1)
 
 
 class Analyst:
@@ -40,6 +63,7 @@ class Analyst:
         self._task, self._token = task, ticket.token
         self._server = Channel.to(task.servers[party], patience)
         self._set: tuple[str, int] | None = None
+        self._cells: tuple[int, ...] | None = None
         self.dropped = 0
 
     def __enter__(self) -> Analyst:
@@ -55,37 +79,44 @@ class Analyst:
     def ask(
         self, question: Question[Curve], question_id: str | None = None, progress: Callable[[], object] = lambda: None
     ) -> Curve:
-        """Converse with the servers. `progress` is called after each turn.
+        """Rehearse, and converse with the servers. `progress` is called after each turn.
+
+        Warns:
+            CurveWarning: each of the curve's `notes`.
 
         Raises:
+            UnsupportedQuery: it can not be read from what the task counts; nothing was charged.
             ProtocolAborted: the servers refuse or can not be reached, or an answer is not to what was asked.
-            ValueError: the question is not about what the task counts.
         """
-        if not (isinstance(question, Continued) and question.paid_as == self._task.query):
-            raise ProtocolAborted("question", "the task counts another column, grid or label")
+        adjacency, model = self._adjacency(), OfTask(self._task)
+        rehearse(question, self._task.loss, adjacency, model)
         turn = 0
 
-        def reply(step: Step) -> Release:
+        def reply(step: Step, allotment: Allotment) -> Release:
             nonlocal turn
             named = None if question_id is None else f"{question_id}x{turn}"
             turn += 1
-            release = self._reply(step, named)
+            release = told(
+                model.plan(step.query, allotment.loss, adjacency), self._counts(step.query, named), allotment
+            )
             progress()
             return release
 
-        return converse(
-            question.steps(Setting(self._task.loss, self._adjacency(), FunctionShares(self._task.owners).adaptive)),
-            reply,
-        )
+        loss = self._task.loss.of_one_release()
+        budget = QuestionBudget.told(self._task.hash, loss)
+        curve = pay_and_converse(question, Setting(loss, adjacency, model.adaptive), budget, reply)
+        warn_of(curve)
+        return curve
 
-    def _reply(self, step: Step, named: str | None) -> Release:
-        at, most, counts = getattr(step.query, "at", ()), self._task.most_at_once, list[int]()
-        for start in range(0, len(at), most):
-            counts += self._numbers(at[start : start + most], named)
-        if self._set is None:
-            raise ProtocolAborted("question", "it asks for no threshold")
-        plan = self._task.plan(at, self._set[1])
-        return told(plan, counts, QuestionBudget.told(self._task.hash, plan.loss).pay(step.query.paid_as, ALL))
+    def _counts(self, query: Query, named: str | None) -> tuple[int, ...]:
+        """The numbers from which a query is answered: of all cells they are asked for once."""
+        if isinstance(query, PrefixQuery):
+            most = self._task.most_at_once
+            parts = (query.at[start : start + most] for start in range(0, len(query.at), most))
+            return tuple(count for at in parts for count in self._numbers(at, named))
+        if self._cells is None:
+            self._cells = self._numbers((), named)
+        return self._cells
 
     def _numbers(self, at: tuple[int, ...], named: str | None) -> tuple[int, ...]:
         asked = Asked.fresh(self._task, at, named)
@@ -103,7 +134,10 @@ class Analyst:
             raise ProtocolAborted("server", "it is of another task or version", 502)
         if standing["state"] != "closed":
             raise ProtocolAborted("task", "it is not closed yet: dpcurves task close", 409)
-        self._set = str(standing["set"]), standing["reports"]
+        named = str(standing["set"]), standing["reports"]
+        if self._set not in (None, named):
+            raise ProtocolAborted("server", "it answers from another set of reports than before", 502)
+        self._set = named
         return self._task.adjacency(standing["reports"])
 
 

@@ -24,6 +24,7 @@ class Asked:
         question: An id, the same when the question is asked again.
         at: How many slots each count takes.
         nonce: New with each message: an answer with another one is an old one.
+        numbers: How many numbers answer it.
         version: Of the protocol.
     """
 
@@ -31,12 +32,13 @@ class Asked:
     question: str
     at: tuple[int, ...]
     nonce: str
+    numbers: int
     version: int = VERSION
 
     @classmethod
     def fresh(cls, task: Task, at: tuple[int, ...], question: str | None = None) -> Asked:
         """A new message."""
-        return cls(task.hash, question or secrets.token_hex(8), at, secrets.token_hex(16))
+        return cls(task.hash, question or secrets.token_hex(8), at, secrets.token_hex(16), task.numbers(at))
 
     def to_json(self, **more: object) -> bytes:
         """The message."""
@@ -57,7 +59,8 @@ class Asked:
         names = (stored.get("question"), stored.get("nonce"))
         if any(not isinstance(name, str) or not 0 < len(name) <= LONGEST_ID or not name.isalnum() for name in names):
             raise ProtocolAborted("question", f"it needs an id and a nonce, of 1 to {LONGEST_ID} letters and digits")
-        return cls(task.hash, str(names[0]), task.thresholds(stored.get("at")), str(names[1]))
+        at = task.thresholds(stored.get("at"))
+        return cls(task.hash, str(names[0]), at, str(names[1]), task.numbers(at))
 
     def answered(self, numbers: tuple[int, ...], named: Mapping[str, object], **more: object) -> bytes:
         """The message that answers this one, from a set of reports as it is named."""
@@ -71,7 +74,7 @@ class Asked:
         """
         stored = self.echoed(message, who)
         numbers, name, reports = stored.get("numbers"), stored.get("set"), stored.get("reports")
-        fits = isinstance(numbers, list) and len(numbers) == len(self.at) and all(type(one) is int for one in numbers)
+        fits = isinstance(numbers, list) and len(numbers) == self.numbers and all(type(one) is int for one in numbers)
         if not (fits and isinstance(name, str) and type(reports) is int and reports > 0):
             raise ProtocolAborted(who, f"its answer {UNLIKE}", 502)
         dropped, commitments = stored.get("dropped", 0), stored.get("commitments")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +17,17 @@ from ..arguments import Refused
 from ..curves.roc_thresholds import classes_axis
 from ..curves.turns.declared_grid import grid_from_json, grid_to_json
 from ..data import Axis, Categories, Grid
-from ..laws import PathSums
+from ..laws import CountLaw
 from ..ledger import Account
 from ..privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
-from ..queries import PrefixQuery
-from ..release import Plan
+from ..queries import CountQuery, PrefixQuery, Query, Read
+from ..release import Plan, UnsupportedQuery
 from ..trust import FunctionShares, Owners
 from .errors import ProtocolAborted
 from .ticket import Role
 
-VERSION = 2
+VERSION = 3
+CLASSES = 2
 MOST_AT_ONCE = 4096
 MOST_CHECKED_AT_ONCE = 64
 """Thresholds in one message. Of checked reports each has a value of its own, until it is known which count."""
@@ -54,6 +57,18 @@ class Server:
         return {"url": self.url, "sealing": self.sealing, "certificate": self.certificate}
 
 
+class Counted(Enum):
+    """What a task pays for, once. All that can be read from it is free.
+
+    - `CELLS`: the counts of all cells at once: distribution functions, quantiles, histograms, ROC and calibration
+      curves are read from them, by category where there are categories.
+    - `PREFIXES`: counts below thresholds, one after the other: for grids too fine to be laid out.
+    """
+
+    CELLS = "cells"
+    PREFIXES = "prefixes"
+
+
 @dataclass(frozen=True)
 class Task:
     """What is counted, what it may lose, who takes part. Public; it never changes: its hash is its name.
@@ -62,7 +77,7 @@ class Task:
         name: What people call it.
         column: What the owners' values are: of a labelled task, the score.
         grid: Public cells.
-        label: The two classes, negative first; None: values have no label.
+        label: Declared categories: two classes, negative first, where the column is a score; None: values have none.
         loss: Of all answers together, for each report.
         reports_per_owner: How many reports one owner may send: an owner loses at most so many times `loss`.
         servers: Party 0 and party 1.
@@ -70,6 +85,7 @@ class Task:
         measured_in: The measuring unit of the column.
         version: Of the protocol.
         owners: Whether the servers check reports. Checked ones are larger, and answers take longer.
+        counted: What is paid for; left out: all cells, where they are few enough to be laid out.
     """
 
     name: str
@@ -83,8 +99,12 @@ class Task:
     measured_in: str = ""
     version: int = VERSION
     owners: Owners = Owners.UNCHECKED
+    counted: Counted | None = None
 
     def __post_init__(self) -> None:
+        if self.counted is None:
+            few = self.slots <= self.owners.most_slots
+            object.__setattr__(self, "counted", Counted.CELLS if few else Counted.PREFIXES)
         if self.reports_per_owner < 1:
             raise Refused("reports_per_owner", f"at least 1 is needed, got {self.reports_per_owner}")
         first, second = self.servers
@@ -119,16 +139,21 @@ class Task:
         return (value,) if self.label is None else (self.label, value)
 
     @property
-    def query(self) -> PrefixQuery:
-        """All counts that can be asked. The label doubles the slots: first all negatives, then all positives."""
+    def query(self) -> CountQuery | PrefixQuery:
+        """All counts that can be asked. Categories multiply the slots: first all of the first one, and so on."""
+        if self.counted is Counted.CELLS:
+            return CountQuery(self.axes, Read.PREFIXES)
         value = Axis(self.column, self.grid)
-        axis = value if self.label is None else classes_axis(value, self.label.column)
-        return PrefixQuery((axis,), at=())
+        if self.label is None:
+            return PrefixQuery((value,), at=())
+        if len(self.label.values) != CLASSES:
+            raise UnsupportedQuery("label", f"more than {CLASSES} categories need fewer slots; take a coarser grid")
+        return PrefixQuery((classes_axis(value, self.label.column),), at=())
 
     @property
     def slots(self) -> int:
         """How many slots a record can be in; one that is missing lies behind them all."""
-        return self.query.cells
+        return prod(axis.slots for axis in self.axes)
 
     @property
     def bits(self) -> int:
@@ -140,17 +165,43 @@ class Task:
         return Neighbours.REPLACE_ONE.among(EACH_RECORD, reports)
 
     def plan(self, at: Sequence[int], reports: int) -> Plan:
-        """What the servers do for these thresholds. Raises `UnsupportedQuery`."""
-        query = replace(self.query, at=tuple(at))
+        """What the servers do for these thresholds; all cells have none. Raises `UnsupportedQuery`."""
+        query = self.query
+        if isinstance(query, PrefixQuery):
+            query = replace(query, at=tuple(at))
         return FunctionShares(self.owners).plan(query, self.loss.of_one_release(), self.adjacency(reports))
 
-    def law(self, reports: int) -> PathSums:
-        """The noise of all answers, whatever is asked."""
-        return self.plan((), reports).law.required(PathSums)
+    def law(self, reports: int) -> CountLaw:
+        """The noise of all answers, whatever is asked: the same for any number of reports."""
+        return self.plan((), reports).law.required(CountLaw)  # type: ignore[type-abstract]
+
+    def numbers(self, at: Sequence[int]) -> int:
+        """How many numbers answer a message that asks for these thresholds."""
+        return self.plan(at, 1).law.required(CountLaw).size  # type: ignore[type-abstract]
+
+    def answering(self, query: Query, reports: int) -> Plan:
+        """The plan of the release from which a query is answered: other counts of what is paid for are free.
+
+        Raises:
+            UnsupportedQuery: it is about something else than the task counts.
+        """
+        paid = self.query
+        if isinstance(query, PrefixQuery) and query.paid_as == paid:
+            return self.plan(query.at, reports)
+        if isinstance(query, CountQuery) and isinstance(paid, CountQuery) and query.axes == paid.axes:
+            return self.plan((), reports)
+        if not isinstance(query, CountQuery | PrefixQuery):
+            raise UnsupportedQuery("question", f"two servers count; they cannot answer {type(query).__name__}")
+        if isinstance(paid, CountQuery) and isinstance(query, PrefixQuery):
+            rule = "the task counts all cells at once: ask for a distribution function, quantiles or a ROC curve"
+            raise UnsupportedQuery("question", rule)
+        raise UnsupportedQuery("question", "the task counts another column, grid or label")
 
     @property
     def most_at_once(self) -> int:
-        """How many thresholds one message may ask for."""
+        """How many thresholds one message may ask for; none, where all cells are counted."""
+        if self.counted is Counted.CELLS:
+            return 0
         return MOST_AT_ONCE if self.owners is Owners.UNCHECKED else MOST_CHECKED_AT_ONCE
 
     def thresholds(self, at: object) -> tuple[int, ...]:
@@ -160,6 +211,8 @@ class Task:
             ProtocolAborted: they are no numbers of slots, or too many, or one is there twice.
         """
         asked, most = at if isinstance(at, list) else [], self.most_at_once
+        if most == 0 and at == []:
+            return ()
         if not 1 <= len(asked) <= most or any(type(each) is not int for each in asked):
             raise ProtocolAborted("at", f"a list of 1 to {most} whole numbers is needed")
         if len(set(asked)) < len(asked) or any(not 0 <= each <= self.slots for each in asked):
@@ -176,7 +229,7 @@ class Task:
             "adjacency": Neighbours.REPLACE_ONE.value, "unit": "one report",
             "reports_per_owner": self.reports_per_owner, "bits": self.bits,
             "servers": [server.to_json() for server in self.servers],
-            "owners": self.owners.value,
+            "owners": self.owners.value, "counted": Counted(self.counted).value,
             "tokens": {role.value: list(self.tokens.get(role, ())) for role in Role},
         }  # fmt: skip
         return json.dumps(document, indent=1, sort_keys=True)
@@ -229,7 +282,7 @@ class Task:
             _loss(loss),
             int(stored["reports_per_owner"]), (first, second),
             {role: tuple(stored["tokens"][role.value]) for role in Role}, stored["measured_in"], stored["version"],
-            Owners(stored["owners"]),
+            Owners(stored["owners"]), Counted(stored["counted"]),
         )  # fmt: skip
 
 

@@ -145,8 +145,8 @@ class Desk:
         Raises:
             ProtocolAborted: it can not be asked.
         """
-        asked = self._asked_by_peer(message)
-        return self._paid().look(asked)
+        asked, counting = self._asked_by_peer(message), self._paid()
+        return counting.look(asked, self._plan(asked, counting))
 
     def agree(self, message: bytes) -> bytes:
         """That this server would answer from the set of reports that the other one names. Nothing is charged.

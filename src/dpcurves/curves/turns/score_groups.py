@@ -7,6 +7,7 @@ Scores outside of the grid lie in no group: they are counted apart, below and ab
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -57,35 +58,23 @@ class Ends(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class ScoreGroups:
-    """What was released about groups of like scores. Unbiased, so anything may be below zero.
-
-    Attributes:
-        grid: The groups as cells.
-        counts: Evidence of two rows: negatives, positives.
-        sums: Evidence of two rows: sums of distances from the middle of the group, of negatives and of positives.
-    """
-
-    grid: Grid
-    counts: Evidence
-    sums: Evidence
-
-    @cached_property
-    def released(self) -> Groups:
-        """Unbiased counts and sums of the groups."""
-        negative, positive = self._inside(self._counted)
-        sums = least_squares(self.sums.measured, self.sums.values, self.sums.total).cells
-        distances = self._inside(sums).sum(axis=0) * self._step
-        return Groups(positive, negative, distances, self.grid.edges[:-1], self.grid.edges[1:])
+class ScoreGroups(ABC):
+    """What was released about groups of like scores. Unbiased, so anything may be below zero."""
 
     @property
+    @abstractmethod
+    def grid(self) -> Grid:
+        """The groups as cells."""
+
+    @property
+    @abstractmethod
+    def released(self) -> Groups:
+        """Unbiased counts and sums of the groups."""
+
+    @property
+    @abstractmethod
     def outside(self) -> tuple[float, float]:
         """Records with a score below the grid, and above it: unbiased, so perhaps less than none."""
-        if self.grid.outside is Outside.CLAMPED:
-            return 0.0, 0.0
-        below, *_, above = self._counted.sum(axis=0).tolist()
-        return below, above
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -101,24 +90,22 @@ class ScoreGroups:
         )
 
     @property
+    @abstractmethod
     def noise_of_a_count(self) -> float:
         """Standard deviation of the noise of the records in one group, of both classes together."""
-        return sqrt(2 * self.counts.measured.levels[-1].noise.variance)
 
-    @cached_property
+    @property
+    @abstractmethod
     def noise_of_surplus(self) -> FloatArray:
         """Variance of the noise of positives less expected ones, for each group."""
-        counts, sums = (self._inside(each.measured.noise_by_source(each.total)) for each in (self.counts, self.sums))
-        middle = self.released.middle
-        counted = (1 - middle) * counts[:, 1] - middle * counts[:, 0]
-        summed = sums.sum(axis=1) * self._step
-        return np.asarray((counted**2).sum(axis=0) + (summed**2).sum(axis=0))
 
+    @abstractmethod
     def deviations(self, generator: np.random.Generator | None) -> GroupNoise:
         """Simulated noise of what was released."""
-        chance = public_generator(generator)
-        counts, sums = (self._inside(_drawn(each, chance)) for each in (self.counts, self.sums))
-        return GroupNoise(counts[:, 1], counts[:, 0], sums.sum(axis=1) * self._step)
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Plain objects, for the evidence of a curve."""
 
     def draws(self, generator: np.random.Generator | None) -> tuple[GroupNoise, FloatArray]:
         """Simulated noise of what was released, and normal draws of the same shape for sampling."""
@@ -145,6 +132,62 @@ class ScoreGroups:
         noise, normal = self.draws(generator)
         return ends(self.released, noise, normal if population else None, level)
 
+
+@dataclass(frozen=True, eq=False)
+class MeasuredGroups(ScoreGroups):
+    """Groups whose counts and sums were asked for.
+
+    Attributes:
+        cells: The groups as cells.
+        counts: Evidence of two rows: negatives, positives.
+        sums: Evidence of two rows: sums of distances from the middle of the group, of negatives and of positives.
+    """
+
+    cells: Grid
+    counts: Evidence
+    sums: Evidence
+
+    @property
+    def grid(self) -> Grid:
+        """The groups as cells."""
+        return self.cells
+
+    @cached_property
+    def released(self) -> Groups:
+        """Unbiased counts and sums of the groups."""
+        negative, positive = self._inside(self._counted)
+        sums = least_squares(self.sums.measured, self.sums.values, self.sums.total).cells
+        distances = self._inside(sums).sum(axis=0) * self._step
+        return Groups(positive, negative, distances, self.grid.edges[:-1], self.grid.edges[1:])
+
+    @property
+    def outside(self) -> tuple[float, float]:
+        """Records with a score below the grid, and above it: unbiased, so perhaps less than none."""
+        if self.grid.outside is Outside.CLAMPED:
+            return 0.0, 0.0
+        below, *_, above = self._counted.sum(axis=0).tolist()
+        return below, above
+
+    @property
+    def noise_of_a_count(self) -> float:
+        """Standard deviation of the noise of the records in one group, of both classes together."""
+        return sqrt(2 * self.counts.measured.levels[-1].noise.variance)
+
+    @cached_property
+    def noise_of_surplus(self) -> FloatArray:
+        """Variance of the noise of positives less expected ones, for each group."""
+        counts, sums = (self._inside(each.measured.noise_by_source(each.total)) for each in (self.counts, self.sums))
+        middle = self.released.middle
+        counted = (1 - middle) * counts[:, 1] - middle * counts[:, 0]
+        summed = sums.sum(axis=1) * self._step
+        return np.asarray((counted**2).sum(axis=0) + (summed**2).sum(axis=0))
+
+    def deviations(self, generator: np.random.Generator | None) -> GroupNoise:
+        """Simulated noise of what was released."""
+        chance = public_generator(generator)
+        counts, sums = (self._inside(_drawn(each, chance)) for each in (self.counts, self.sums))
+        return GroupNoise(counts[:, 1], counts[:, 0], sums.sum(axis=1) * self._step)
+
     @cached_property
     def _counted(self) -> FloatArray:
         return least_squares(self.counts.measured, self.counts.values, self.counts.total).cells
@@ -163,14 +206,14 @@ class ScoreGroups:
         return {"question": question, "releases": [self.counts.to_json(), self.sums.to_json()]}
 
     @classmethod
-    def from_json(cls, evidence: Mapping[str, Any]) -> ScoreGroups:
+    def from_json(cls, evidence: Mapping[str, Any]) -> MeasuredGroups:
         """The inverse of `to_json`."""
         counts, sums = (Evidence.from_json(release) for release in evidence["releases"])
         question = evidence["question"]
         return cls(Grid.from_edges(question["edges"], outside=Outside[question["outside"]]), counts, sums)
 
 
-def grouped(
+def cut_and_measured(
     classes: Categories, score: Axis, groups: int, shares: Shares
 ) -> Generator[Step, Release, tuple[ScoreGroups, tuple[Release, ...]]]:
     """Ask for groups of about equal size; cuts at the same place leave one."""
@@ -187,7 +230,7 @@ def measured(
     axes = classes, Axis(score, cells.with_outside(Outside.APART))
     counts = yield Step(CountQuery(axes, Read.CELLS), shares.counts)
     sums = yield Step(SumQuery(axes, half=HALF), shares.sums)
-    return ScoreGroups(axes[1].grid, Evidence.of(counts), Evidence.of(sums)), (counts, sums)
+    return MeasuredGroups(axes[1].grid, Evidence.of(counts), Evidence.of(sums)), (counts, sums)
 
 
 def noise_of_a_count(loss: PrivacyLoss, setting: Setting) -> float:

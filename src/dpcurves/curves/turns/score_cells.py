@@ -1,0 +1,140 @@
+"""Groups of like scores, read from the counts of all cells: for who can not count again on cells that were found."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...arrays import FloatArray, IntArray
+from ...data import Axis, Categories, Grid, Outside
+from ...postprocess import GroupNoise, Groups, shrunken_estimate, unbiased
+from ...postprocess.inference.simulation_seed import DRAWS, public_generator
+from ...queries import CountQuery, Read
+from ...release import Evidence, Release, Setting, Step
+from .score_groups import MANY, VALUES, MeasuredGroups, ScoreGroups, Shares, cut_and_measured
+
+
+@dataclass(frozen=True, eq=False)
+class CountedGroups(ScoreGroups):
+    """Groups of about equal size, as released counts of both classes in all cells tell.
+
+    The middle of its cell stands for a score: a mean score is off by half a cell at most. Where the groups end depends
+    on the same counts; what they hold is read without bias, but for the cells beside an end, which noise has chosen.
+
+    Attributes:
+        cells: The cells that were counted; scores outside of them are in no group if they are counted apart.
+        counts: Evidence of two rows: negatives, positives.
+        groups: How many groups were asked for; fewer where scores are tied.
+    """
+
+    cells: Grid
+    counts: Evidence
+    groups: int
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """The first cell of each group."""
+        likely = shrunken_estimate(self.counts.sums, self.counts.values, self.counts.total)
+        below = np.cumsum(np.maximum(self._inside(likely).sum(axis=0), 0.0))
+        shares = np.arange(1, self.groups) / self.groups
+        inner = np.searchsorted(below, shares * below[-1]) + 1
+        return np.unique(np.concatenate([[0], inner[inner < self.cells.cells]]))
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The groups as cells."""
+        return self.cells.cut(self.starts[1:].tolist())
+
+    @cached_property
+    def released(self) -> Groups:
+        """Unbiased counts and sums of the groups."""
+        noisy = self._grouped(self._inside(self._unbiased)[None])
+        (positive,), (negative,), (centred,) = noisy
+        return Groups(positive, negative, centred, self.grid.edges[:-1], self.grid.edges[1:])
+
+    @property
+    def outside(self) -> tuple[float, float]:
+        """Records with a score below the grid, and above it: unbiased, so perhaps less than none."""
+        if self.cells.outside is Outside.CLAMPED:
+            return 0.0, 0.0
+        below, *_, above = self._unbiased.sum(axis=0).tolist()
+        return below, above
+
+    @cached_property
+    def noise_of_a_count(self) -> float:
+        """Standard deviation of the noise of the records in one group, of both classes together: on average."""
+        noise = self._simulated
+        return float(np.sqrt((noise.positive + noise.negative).var(axis=0).mean()))
+
+    @cached_property
+    def noise_of_surplus(self) -> FloatArray:
+        """Variance of the noise of positives less expected ones, for each group: as simulated."""
+        return np.asarray(self._simulated.surplus(self.released.middle).var(axis=0))
+
+    def deviations(self, generator: np.random.Generator | None) -> GroupNoise:
+        """Simulated noise of what was released."""
+        law = self.counts.sums
+        draws = max(DRAWS, min(MANY, VALUES // (law.rows * law.cells)))
+        chunks = law.simulate(self.counts.total, draws, public_generator(generator))
+        parts = [self._grouped(self._inside(cells)) for cells, _ in chunks]
+        return GroupNoise(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+    @cached_property
+    def _simulated(self) -> GroupNoise:
+        return self.deviations(None)
+
+    @cached_property
+    def _unbiased(self) -> FloatArray:
+        return unbiased(self.counts.sums, self.counts.values, self.counts.total).cells
+
+    def _inside(self, cells: FloatArray) -> FloatArray:
+        return cells if self.cells.outside is Outside.CLAMPED else cells[..., 1:-1]
+
+    def _grouped(self, cells: FloatArray) -> GroupNoise:
+        """Positives, negatives and sums of distances from the middle of each group, of cells (..., 2, cells)."""
+        edges, ends = self.cells.edges, np.append(self.starts, self.cells.cells)
+        middles = np.repeat((edges[ends[:-1]] + edges[ends[1:]]) / 2, np.diff(ends))
+        distances = (edges[:-1] + edges[1:]) / 2 - middles
+        kinds = cells[..., 1, :], cells[..., 0, :], cells.sum(axis=-2) * distances
+        return GroupNoise(*(np.add.reduceat(kind, self.starts, axis=-1) for kind in kinds))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain objects, for the evidence of a curve."""
+        question = {
+            "edges": self.cells.edges.tolist(), "outside": self.cells.outside.name, "groups": self.groups
+        }  # fmt: skip
+        return {"question": question, "releases": [self.counts.to_json()]}
+
+
+def groups_from_json(evidence: Mapping[str, Any]) -> ScoreGroups:
+    """The groups that `to_json` wrote, of either kind."""
+    question = evidence["question"]
+    if "groups" not in question:
+        return MeasuredGroups.from_json(evidence)
+    cells = Grid.from_edges(question["edges"], outside=Outside[question["outside"]])
+    (counts,) = evidence["releases"]
+    return CountedGroups(cells, Evidence.from_json(counts), int(question["groups"]))
+
+
+def grouped(
+    classes: Categories, score: Axis, groups: int, shares: Shares, setting: Setting
+) -> Generator[Step, Release, tuple[ScoreGroups, tuple[Release, ...]]]:
+    """Ask for groups of about equal size: for cuts, counts and sums, or for the counts of all cells.
+
+    The latter where cells cannot depend on answers; scores outside are then counted as the grid says.
+    """
+    if setting.adaptive:
+        return (yield from cut_and_measured(classes, score, groups, shares))
+    return (yield from counted_groups(classes, score, groups, shares))
+
+
+def counted_groups(
+    classes: Categories, score: Axis, groups: int, shares: Shares
+) -> Generator[Step, Release, tuple[ScoreGroups, tuple[Release, ...]]]:
+    """Ask for both classes in all cells, with what cuts, counts and sums would have together."""
+    release = yield Step(CountQuery((classes, score), Read.PREFIXES), shares.cuts + shares.counts + shares.sums)
+    return CountedGroups(score.grid, Evidence.of(release), groups), (release,)
