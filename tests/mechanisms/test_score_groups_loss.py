@@ -1,4 +1,4 @@
-"""Calibration and Hosmer-Lemeshow as a whole: on every way they take, tiny neighbours lose what was paid at most.
+"""Calibration, Hosmer-Lemeshow and ROC as a whole: on every way they take, tiny neighbours lose what was paid at most.
 
 The law of the cuts is enumerated; of counts and sums the loss is known in closed form, for each answer of the cuts, for
 they decide what is counted. Records lie at the ends of their cells, where their distances from the middle are largest.
@@ -20,8 +20,17 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from tiny_tables import ADJACENCIES, data_sets, neighbours
 
-from dpcurves.curves import Calibration, CalibrationQuestion, HosmerLemeshow, HosmerLemeshowQuestion, Question
-from dpcurves.data import Axis, Grid
+from dpcurves.curves import (
+    ROC,
+    Calibration,
+    CalibrationQuestion,
+    HosmerLemeshow,
+    HosmerLemeshowQuestion,
+    Question,
+    RocQuestion,
+)
+from dpcurves.curves.turns import roc_cuts
+from dpcurves.data import Axis, Grid, Outside
 from dpcurves.laws import Family, NoisySums
 from dpcurves.mechanisms import AUTO
 from dpcurves.mechanisms.sums.linear import exact_sums
@@ -31,10 +40,10 @@ from dpcurves.release import Plan, Release, Setting, Step
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-Asked = Question[Calibration | HosmerLemeshow]
+Asked = Question[Calibration | HosmerLemeshow | ROC]
 
-CELLS, MOST = 2, 3
-GRID = Grid(0, 1, cells=CELLS)
+MOST = 3
+GRID = Grid(0, 1, cells=2)
 LABELS, SCORES = (0, 1), (-1.0, 0.0, 0.4999, 0.5, 1.0)
 RECORDS = [(label, score) for label in LABELS for score in SCORES]  # and one more kind, which is missing
 SETS = data_sets(len(RECORDS) + 1, MOST)
@@ -44,9 +53,17 @@ QUESTIONS: dict[str, Asked] = {
     "calibration": CalibrationQuestion("y", "s", 3, GRID),
     "groups are given": HosmerLemeshowQuestion("y", "s", 3, GRID),
     "groups by the records": HosmerLemeshowQuestion("y", "s", None, GRID),
+    "ROC": RocQuestion("y", "s", Grid(0, 1, cells=3)),
+    "ROC, scores outside counted apart": RocQuestion("y", "s", GRID.with_outside(Outside.APART)),
 }
 COUNTED = (0, 300)
 """Answers of the turn that counts records, if there is one: they ask for 4 and for 5 groups."""
+
+
+@pytest.fixture(autouse=True)
+def few_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ROC curves have 16 pieces where the number of records is private: too many to walk through all cuts."""
+    monkeypatch.setattr(roc_cuts, "LEVELS_WHERE_N_IS_PRIVATE", 2)
 
 
 class Way(NamedTuple):
@@ -61,7 +78,7 @@ def talk(question: Asked, loss: PrivacyLoss, adjacency: Adjacency, counted: int,
     """The turns, where the cuts fall as given and the records are counted as so many."""
     steps = question.steps(Setting(loss, adjacency, adaptive=True))
     asked = [next(steps)]
-    while not isinstance(asked[-1].query, SumQuery):
+    while sum(step.share for step in asked) < 1:
         plan = AUTO.plan(asked[-1].query, loss * asked[-1].share, adjacency)
         values = (counted,) * (plan.law.size or 1)
         if isinstance(plan.query, QuantileCutsQuery):
@@ -73,8 +90,10 @@ def talk(question: Asked, loss: PrivacyLoss, adjacency: Adjacency, counted: int,
 def ways(question: Asked, loss: PrivacyLoss, adjacency: Adjacency, counted: int) -> Iterator[Way]:
     """All answers that the cuts may have."""
     blank = talk(question, loss, adjacency, counted, (0,) * 9)
-    (pieces,) = (step.query.pieces for step in blank if isinstance(step.query, QuantileCutsQuery))
-    for answer in np.ndindex((CELLS + 1,) * (pieces - 1)):
+    (query,) = (step.query for step in blank if isinstance(step.query, QuantileCutsQuery))
+    (axis,) = query.axes
+    assert isinstance(axis, Axis)
+    for answer in np.ndindex((axis.grid.cells + 1,) * (query.pieces - 1)):
         if list(answer) != sorted(answer):
             continue
         steps = talk(question, loss, adjacency, counted, answer)
