@@ -117,8 +117,8 @@ def write(curves: dict[str, Any], ledger: dp.Ledger, refused: list[display.Refus
 
 def draw(curves: dict[str, Any]) -> None:
     """The picture of the README."""
-    figure = Figure(figsize=(11.5, 4.6), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+    figure = Figure(figsize=(11.5, 5.6), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(6, 5))
     curves["cdf"].plot(left).set_xlim(-75, 200)
     curves["roc"].plot(right)
     display.save_figure(left, OUT / "flights.png")
@@ -147,7 +147,7 @@ def show(console: Console, curves: dict[str, Any], ledger: dp.Ledger, refused: l
     console.print(
         f"{1 - cdf.cdf(LATE):.1%} of flights arrive more than {LATE} minutes late; quartiles {quartiles} minutes"
     )
-    console.print(f"AUC {roc.auc:.3f}, 95% interval for these records {low:.3f} to {high:.3f}")
+    console.print(f"AUC {roc.auc:.3f}, 95% interval for these records: {display.span(low, high, high - low)}")
     console.print(f"Hosmer-Lemeshow p-value {test.p_value:.3f}; {COVERS}")
     for refusal in refused:
         console.print(f"[bold]Refused:[/bold] {refusal.reason}", highlight=False)

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import settings
 
 NewDatabase = Callable[[], str]
-settings.register_profile("dpcurves", deadline=None)
+settings.register_profile("dpcurves", deadline=None, derandomize=True)
 settings.load_profile("dpcurves")
 # The first does its work when it is imported; this file has no doctests, and shares its name with other folders' ones.
-collect_ignore = ["aggregator/warmed.py", "conftest.py"]
+collect_ignore = ["two_servers/warmed.py", "conftest.py"]
 
 
 @pytest.fixture(scope="session")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .session import rehearse as rehearse
     from .shortcuts import *  # noqa: F403
     from .study import Study as Study
+    from .table_shortcuts import *  # noqa: F403
 
     ADD_REMOVE = Neighbours.ADD_REMOVE
     REPLACE_ONE = Neighbours.REPLACE_ONE
@@ -43,7 +44,7 @@ _ROOMS = {
     "session": ("Session", "rehearse"),
     "study": ("Study",),
 }  # fmt: skip
-_WHOLE = ("curves", "shortcuts")
+_WHOLE = ("curves", "shortcuts", "table_shortcuts")
 """Rooms of which all public names are found here."""
 _PLACES = {name: room for room, names in _ROOMS.items() for name in names}
 _ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")

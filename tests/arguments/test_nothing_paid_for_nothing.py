@@ -35,6 +35,7 @@ VALID: dict[str, dict[str, Any]] = {
     "CalibrationQuestion": {**CLASSES, "groups": 2},
     "CdfQuestion": CELLS,
     "HistogramQuestion": CELLS,
+    "Histogram2DQuestion": {"x": "x", "y": "z", "x_grid": SLOTS, "y_grid": SLOTS},
     "HosmerLemeshowQuestion": {**CLASSES, "groups": 2},
     "PlaneBoundsQuestion": {"across": dp.BoundsQuestion("x", 1, 0.9), "upwards": dp.BoundsQuestion("z", 1, 0.9)},
     "QuantileQuestion": {**CELLS, "p": 0.5},
@@ -47,6 +48,7 @@ VALID: dict[str, dict[str, Any]] = {
     "RocThresholdsQuestion": {**CLASSES, "at": (3,)},
     "ScoresQuestion": CLASSES,
     "SmoothAucQuestion": CLASSES,
+    "SummaryQuestion": {"column": "x", "lower": 0, "upper": 1},
     "ThresholdsQuestion": {**CELLS, "at": (3,)},
 }  # fmt: skip
 

@@ -25,7 +25,11 @@ GRID = dp.Grid(0, 1, cells=16)
 BY_NAME: dict[str, Any] = {
     "column": "x", "grid": GRID, "label": "y", "score": "x", "at": (3,), "p": 0.5, "unit": 1, "coverage": 0.9,
     "model": dp.PUBLIC_MODEL, "groups": 2, "bins": 2, "predicted": "x", "residual": "z", "unit_predicted": 1,
-    "unit_residual": 1, "across": dp.BoundsQuestion("x", 1, 0.9), "upwards": dp.BoundsQuestion("z", 1, 0.9),
+    "unit_residual": 1,
+    "x_grid": GRID, "y_grid": dp.Grid(-3, 3, cells=8), "y": "z",
+    "x": "x",
+    "across": dp.BoundsQuestion("x", 1, 0.9), "upwards": dp.BoundsQuestion("z", 1, 0.9),
+    "lower": 0, "upper": 1,
 }  # fmt: skip
 """What a field of this name is given, where it has no default."""
 SPECIAL: dict[str, dict[str, Any]] = {

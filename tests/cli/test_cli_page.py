@@ -49,6 +49,8 @@ def test_the_page_names_the_options_that_there_are(run: Run) -> None:
         "residuals",
         "bounds",
         "study",
+        "summary",
+        "table",
         "plan cdf",
         "ledger create",
         "ledger verify",

@@ -86,6 +86,19 @@ def test_quartiles_are_shown_with_intervals_on_the_terminal(run: Run, parquet: P
     assert all(word in result.stdout for word in ("0.25", "0.5", "0.75", "lower", "upper"))
 
 
+def test_a_summary_shows_each_statistic_with_its_intervals_and_each_category_in_a_row(run: Run, parquet: Path) -> None:
+    asked = ("summary", parquet, "--column", "delay", "--bounds", "-100:300", *SURE)
+    found = document(run, *asked)
+    assert (found["kind"], found["mean"]) == ("summary", pytest.approx(100, abs=1))
+    shown = run(*asked).stdout
+    assert "values clamped to [-100, 300]" in shown
+    assert all(name in shown for name in ("count", "sum", "mean", "variance", "population"))
+    split = run(*asked, "--by", "carrier", "--categories", "AA,UA", "--moments", "1", "--no-population").stdout
+    assert "mean, records" in split
+    assert "population" not in split
+    assert run("summary", parquet, "--column", "delay", "--bounds", "1", *SURE).exit_code == 2
+
+
 def test_a_histogram_is_shown_with_its_face_below(run: Run, parquet: Path) -> None:
     result = run("histogram", parquet, "--column", "delay", "--grid", "-100:300:8", *ONE)
     assert result.exit_code == 0, result.output

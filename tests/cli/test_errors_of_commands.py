@@ -131,6 +131,7 @@ def test_no_file_of_the_ledger_is_written_over(
         ("cdf", DELAY), ("quantiles", DELAY), ("histogram", DELAY), ("thresholds", (*DELAY, "--at", "0")),
         ("quantile", (*DELAY, "--at", "0.5")), ("roc", SCORES), ("calibration", SCORES),
         ("hosmer-lemeshow", SCORES), ("binned-residuals", (*SCORES, "--model", "public")),
+        ("summary", ("--column", "delay", "--bounds", "0:60")),
         ("bounds", ("--column", "delay", "--smallest", "1", "--coverage", "0.9")),
         ("residuals", ("--predicted", "score", "--residual", "delay", "--unit-predicted", "1", "--unit-residual", "1",
                        "--coverage", "0.9", "--model", "public")),

@@ -20,6 +20,7 @@ KINDS = (
     "histogram",
     "thresholds",
     "quantile",
+    "summary",
     "roc",
     "calibration",
     "hosmer-lemeshow",

@@ -17,7 +17,7 @@ GRID = ("--grid", "0:100:1024")
 KINDS = {
     "cdf": GRID, "quantiles": GRID, "histogram": GRID, "thresholds": (*GRID, "--at", "18,65"),
     "quantile": (*GRID, "--at", "0.5"), "roc": (), "calibration": (), "hosmer-lemeshow": (),
-    "binned-residuals": (), "residuals": (), "bounds": ("--coverage", "0.95"),
+    "binned-residuals": (), "residuals": (), "bounds": ("--coverage", "0.95"), "summary": ("--bounds", "0:100"),
 }  # fmt: skip
 
 
@@ -34,6 +34,7 @@ def test_a_plan_names_price_error_and_mechanism_of_every_turn(run: Run, kind: st
         "hosmer-lemeshow": 3,
         "binned-residuals": 4,
         "residuals": 4,
+        "summary": 3,
     }.get(kind, 1)
     assert result.stdout.count("one curator: ") == turns
 

@@ -15,7 +15,7 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.noise.memory import FleetingMemory
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.queries import PrefixQuery, Query, SumQuery
+from dpcurves.queries import PrefixQuery, Query, SquareQuery, SumQuery
 from dpcurves.release import Release, Setting, Step
 from dpcurves.session import converse
 
@@ -86,6 +86,7 @@ def _sums(columns: Columns, query: SumQuery, place: NDArray[np.int64], size: int
     offsets = np.floor((values - middle) / width * (2 * query.half))
     if axis.grid.outside is Outside.APART:
         offsets[given != values] = 0
-    np.add.at(sums, place, np.clip(np.nan_to_num(offsets), -query.half, query.half).astype(np.int64))
+    added = np.clip(np.nan_to_num(offsets), -query.half, query.half).astype(np.int64)
+    np.add.at(sums, place, 2 * added**2 - query.half**2 if isinstance(query, SquareQuery) else added)
     sums[size] = 0
     return sums.astype(object)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import matplotlib as mpl
 import pytest
@@ -44,3 +46,19 @@ def test_every_result_prints_as_one_short_line() -> None:
     curve = dp.cdf([1.0, 5.0] * 500, grid=dp.Grid(0, 10, cells=4096), epsilon=1, adjacency=dp.REPLACE_ONE)
     assert repr(curve) == "CDF(value, 4096 cells, epsilon 1, replace-one)"
     assert all("__repr__" not in kind.__dict__ for kind in Result.__subclasses__())
+
+
+SCORES = [0.2, 0.7] * 500
+
+
+@pytest.mark.parametrize("ask", [dp.roc_curve, dp.calibration_curve, dp.hosmer_lemeshow])
+def test_a_label_that_finds_nobody_is_told_of_from_released_counts(ask: Callable[..., Any]) -> None:
+    paid: dict[str, Any] = {"epsilon": 2, "adjacency": dp.REPLACE_ONE}
+    with pytest.warns(dp.CurveWarning, match="nearly all records are missing"):
+        both = ask(WORDS, SCORES, **paid)
+    assert any("records of neg_label 0 and of pos_label 1 cannot be told from none" in note for note in both.notes)
+    with pytest.warns(dp.CurveWarning, match="records of pos_label 'Yes' cannot be told from none"):
+        ask(WORDS, SCORES, pos_label="Yes", neg_label="no", **paid)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ask(WORDS, SCORES, pos_label="yes", neg_label="no", **paid)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from by_hand import answer
+from by_hand import answer, both
 
 import dpcurves as dp
-from dpcurves.curves.residual_plot import bound_part, coverage_of_each, records_to_spare, scattered, tree_estimator
+from dpcurves.curves.residual_plot import scattered, tree_estimator
+from dpcurves.curves.turns.bounds_of_residuals import bound_part, coverage_of_each, records_to_spare
 from dpcurves.histograms import CellEstimator, DawaEstimator
 from dpcurves.queries import TreePartitionQuery
 from dpcurves.release import Setting
@@ -85,6 +87,35 @@ def test_both_axes_together_cover_the_share_that_was_asked_for() -> None:
     assert coverage_of_each(Fraction("0.3")) == Fraction("0.65")
 
 
+@pytest.mark.parametrize("which", [0, 1], ids=["add-remove", "replace-one"])
+def test_the_bounds_leave_out_no_more_than_they_say(which: int) -> None:
+    """At records times epsilon of 100 to 500, where they cover much less than was asked, and a note says so.
+
+    Each may miss with chance 0.05: of 16, 4 sigma above that are 4.
+    """
+    missed, small = [], []
+    for seed, records in product(range(8), (100, 500)):
+        one, other = np.random.default_rng(seed).normal(0, 1, (2, records))
+        asked = question(unit_predicted=1 / 16, unit_residual=1 / 16, coverage="0.95", cells=8)
+        found = answer(asked, {"x": one, "r": other}, dp.PrivacyLoss.pure(1), both(records)[which], seed)
+        inside = int(((np.abs(one) <= found.x_edges[-1]) & (np.abs(other) <= found.y_edges[-1])).sum())
+        missed.append(inside < 0.95 * records - found.alpha)
+        small.append(inside < 0.9 * records)
+        said = f"95%, or up to {found.alpha:,.0f} records fewer, with chance 0.95, for these records"
+        assert found.covers == said
+        assert f"few records for so much noise: the bounds cover {said}; a larger epsilon tells more" in found.notes
+    assert sum(missed) <= 4
+    assert sum(small) >= 4
+
+
+def test_where_records_are_many_no_note_is_needed() -> None:
+    one, other = np.random.default_rng(1).normal(0, 1, (2, 20_000))
+    found = dp.residual_plot(one, other, **{**UNITS, "coverage": "0.95", "epsilon": 1}, adjacency=dp.REPLACE_ONE)
+    assert found.alpha < 2000
+    assert found.notes == ()
+    assert ("the bounds cover", found.covers) in found._summary()
+
+
 def test_pictures_show_what_seems_to_hold_records_and_say_how_many_they_do_not() -> None:
     chance = np.random.default_rng(8)
     columns = {"x": np.append(chance.uniform(0, 95, 3992), np.full(8, 125.0)), "r": chance.uniform(3, 5, 4000)}
@@ -115,6 +146,7 @@ def test_json_holds_all_of_it() -> None:
     for name in ("x_edges", "y_edges", "density", "points"):
         np.testing.assert_array_equal(getattr(again, name), getattr(found, name))
     assert (again.outside, again.labels, again.privacy) == (found.outside, found.labels, found.privacy)
+    assert (again.coverage, again.alpha, again.covers) == (found.coverage, found.alpha, found.covers)
     assert [turn.values for turn in again.evidence] == [turn.values for turn in found.evidence]
     assert again.to_json() == found.to_json()
 

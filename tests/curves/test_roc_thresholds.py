@@ -24,18 +24,20 @@ LABELS = (DRAW.random(1500) < SCORES).astype(int)
 WHO, ONE = ReplaceOne(EACH_RECORD, 1500), PrivacyLoss.pure(1)
 
 
-def answered(question: RocThresholdsQuestion, noise: float = 0.0, seed: int = 1) -> RocThresholds:
+def answered(
+    question: RocThresholdsQuestion, noise: float = 0.0, seed: int = 1, loss: PrivacyLoss = ONE
+) -> RocThresholds:
     """Answer as if servers counted, with some rounded normal noise."""
     slots = question.grid.slots
     places, chance = LABELS * slots + question.grid.cell_of(SCORES), np.random.default_rng(seed)
 
     def reply(step: Any) -> Any:
         query: PrefixQuery = step.query
-        plan = FunctionShares().plan(query, ONE, WHO)
+        plan = FunctionShares().plan(query, loss, WHO)
         counts = [int((places < each).sum() + np.rint(chance.normal() * noise)) for each in query.at]
-        return told(plan, counts, QuestionBudget.told("a", ONE).pay(query.paid_as, ALL))
+        return told(plan, counts, QuestionBudget.told("a", loss).pay(query.paid_as, ALL))
 
-    return converse(question.steps(Setting(ONE, WHO, adaptive=False)), reply)
+    return converse(question.steps(Setting(loss, WHO, adaptive=False)), reply)
 
 
 @pytest.mark.parametrize("outside", list(Outside))
@@ -80,3 +82,23 @@ def test_edges_must_be_inner_ones_each_once() -> None:
     for at in ((0,), (256,), (3, 3)):
         with pytest.raises(ValueError, match="at: numbers of inner edges, 1 to 255"):
             RocThresholdsQuestion("y", "s", Grid(0, 1, cells=256), at)
+
+
+def test_without_noise_rates_are_known_and_the_area_but_for_ties() -> None:
+    question = RocThresholdsQuestion("y", "s", Grid(0, 1, cells=64), tuple(range(1, 64)))
+    roc = answered(question, loss=PrivacyLoss.pure(10**9))
+    for rates, ends in zip((roc.fpr, roc.tpr), roc.intervals(0.95), strict=True):
+        assert ends == pytest.approx(np.stack([rates, rates], axis=-1), abs=1e-6)
+    low, high = roc.auc_interval(0.95)
+    tied = np.diff(roc.fpr) @ np.diff(roc.tpr)
+    assert (low, high) == pytest.approx((roc.auc - tied / 2, roc.auc + tied / 2), abs=1e-6)
+    assert low < roc_auc_score(LABELS, SCORES) < high
+
+
+def test_intervals_for_the_population_are_wider_and_the_corners_are_known() -> None:
+    roc = answered(RocThresholdsQuestion("y", "s", Grid(0, 1, cells=64), (16, 32, 48)))
+    narrow, wide = roc.intervals(0.95), roc.intervals(0.95, population=True)
+    for inner, outer in zip(narrow, wide, strict=True):
+        assert inner[[0, -1]].tolist() == outer[[0, -1]].tolist() == [[0, 0], [1, 1]]
+        assert (np.diff(outer[1:-1]) > np.diff(inner[1:-1])).all()
+    assert roc.auc_interval(0.95) != roc.auc_interval(0.95, population=True)

@@ -242,6 +242,16 @@ def test_tabulate_answers_every_kind_of_query() -> None:
         assert [round(value / 2**39, 6) for value in sums.tolist()] == [-0.6, 0.6, 0]
 
 
+def test_squares_are_those_of_offsets_and_half_refused_where_they_would_leave_64_bits() -> None:
+    values, grid = np.array([0.0, 0.3, 0.5, 7.0, np.nan]), Grid(0, 1, cells=1)
+    with opened({"x": values}) as records:
+        offsets = grid.offset_of(values[:-1], 100)
+        assert records.squares([Axis("x", grid)], 100) == [int((2 * offsets**2 - 100**2).sum()), 0]
+        assert records.squares([Axis("x", grid)], 2**26)[0] > 2**50
+        with pytest.raises(ValueError, match="^half: "):
+            records.squares([Axis("x", grid)], 2**26 + 1)
+
+
 def test_sums_beyond_64_bits_are_exact() -> None:
     with opened({"x": np.ones(200_000)}) as records:
         assert records.sums([Axis("x", HALVES)], 2**52) == [0, 200_000 * 2**52, 0]

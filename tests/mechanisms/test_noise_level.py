@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 from exact_loss import worst_loss
-from tiny_tables import ADJACENCIES, counts, data_sets, neighbours, sums
+from tiny_tables import ADJACENCIES, counts, data_sets, neighbours, squares, sums
 
 from dpcurves.laws import Family, Noise
 from dpcurves.mechanisms.sums.calibration import law_of, noise_of
@@ -53,6 +53,16 @@ def test_counts_lose_exactly_what_is_claimed(cells: int, rows: int, adjacency: A
 def test_sums_with_signs_lose_exactly_what_is_claimed(cells: int, half: int, adjacency: Adjacency) -> None:
     """A record that adds -half may be replaced by one that adds +half to the same cell."""
     query = sums(1, cells, half)
+    pure, concentrated = (law_of(query, FLAT, loss, adjacency) for loss in (PURE, CONCENTRATED))
+    assert worst_loss(query, pure, adjacency) == PURE.epsilon
+    assert worst_loss(query, concentrated, adjacency) == CONCENTRATED.rho
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
+@pytest.mark.parametrize(("rows", "half"), [(1, 1), (1, 2), (1, 3), (2, 1)])
+def test_sums_of_squares_lose_exactly_what_is_claimed(rows: int, half: int, adjacency: Adjacency) -> None:
+    """A record in the middle may be replaced by one at an end: the one adds as much below zero as the other above."""
+    query = squares(rows, 1, half)
     pure, concentrated = (law_of(query, FLAT, loss, adjacency) for loss in (PURE, CONCENTRATED))
     assert worst_loss(query, pure, adjacency) == PURE.epsilon
     assert worst_loss(query, concentrated, adjacency) == CONCENTRATED.rho

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.privacy import AddRemove, Adjacency, ReplaceOne, Unit
-from dpcurves.queries import CountQuery, QuantileCutsQuery, Read, SumQuery
+from dpcurves.queries import CountQuery, QuantileCutsQuery, Read, SquareQuery, SumQuery
 
 IntArray = NDArray[np.int64]
 
@@ -32,6 +32,10 @@ def sums(rows: int, cells: int, half: int) -> SumQuery:
     return SumQuery(axes(rows, cells), half)
 
 
+def squares(rows: int, cells: int, half: int) -> SquareQuery:
+    return SquareQuery(axes(rows, cells), half)
+
+
 def cuts(cells: int, pieces: int) -> QuantileCutsQuery:
     return QuantileCutsQuery(axes(1, cells), pieces)
 
@@ -41,7 +45,9 @@ def kinds(query: CountQuery | SumQuery | QuantileCutsQuery) -> IntArray:
     size = query.rows * query.cells + 1
     if not isinstance(query, SumQuery):
         return np.eye(size, dtype=np.int64)
-    signed = [value * row for row in np.eye(size, dtype=np.int64)[:-1] for value in range(-query.half, query.half + 1)]
+    offsets = range(-query.half, query.half + 1)
+    amounts = [2 * each**2 - query.half**2 for each in offsets] if isinstance(query, SquareQuery) else offsets
+    signed = [value * row for row in np.eye(size, dtype=np.int64)[:-1] for value in amounts]
     return np.array([*signed, np.zeros(size, dtype=np.int64)])
 
 

@@ -4,13 +4,15 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis.strategies import integers, just, sampled_from
 
 from dpcurves.postprocess.estimation.binary_tree import WHOLE
 from dpcurves.postprocess.estimation.dyadic import Dyadic
 
 Layout = Callable[[int], Dyadic]
-LAYOUTS = [Dyadic.plain, Dyadic.ends_apart]
-SIZES = [*range(1, 40), 63, 64, 65, 66, 67, 127, 128, 130, 131, 1000]
+LAYOUTS = sampled_from([Dyadic.plain, Dyadic.ends_apart])
+SIZES = integers(1, 140) | just(1000)
 
 
 def intervals(layout: Dyadic, nodes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[tuple[int, int]]:
@@ -23,8 +25,7 @@ def tiles(found: list[tuple[int, int]], cells: int) -> bool:
     return ends[:-1] == [begin for begin, _ in found] and ends[-1] == cells and ends == sorted(set(ends))
 
 
-@pytest.mark.parametrize("cells", SIZES)
-@pytest.mark.parametrize("make", LAYOUTS)
+@given(cells=SIZES, make=LAYOUTS)
 def test_each_depth_tiles_the_cells(make: Layout, cells: int) -> None:
     layout = make(cells)
     for depth in range(layout.depth + 1):
@@ -32,8 +33,7 @@ def test_each_depth_tiles_the_cells(make: Layout, cells: int) -> None:
     assert intervals(layout, layout.single) == [(cell, cell + 1) for cell in range(cells)]
 
 
-@pytest.mark.parametrize("cells", SIZES)
-@pytest.mark.parametrize("make", LAYOUTS)
+@given(cells=SIZES, make=LAYOUTS)
 def test_every_parent_is_its_two_halves(make: Layout, cells: int) -> None:
     layout = make(cells)
     reached = {WHOLE}
@@ -52,8 +52,7 @@ def test_every_parent_is_its_two_halves(make: Layout, cells: int) -> None:
     assert set(layout.single.tolist()) <= reached
 
 
-@pytest.mark.parametrize("cells", SIZES)
-@pytest.mark.parametrize("make", LAYOUTS)
+@given(cells=SIZES, make=LAYOUTS)
 def test_tilings_are_found_by_their_bounds_and_an_interval_is_always_the_same_node(make: Layout, cells: int) -> None:
     layout = make(cells)
     number: dict[tuple[int, int], int] = {}
@@ -93,6 +92,6 @@ def test_ends_leave_their_neighbours_a_third_of_the_way_down() -> None:
 
 
 def test_a_layout_needs_a_cell() -> None:
-    for make in LAYOUTS:
+    for make in (Dyadic.plain, Dyadic.ends_apart):
         with pytest.raises(ValueError, match="cells: at least 1"):
             make(0)

@@ -7,7 +7,8 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
-import pytest
+from hypothesis import given
+from hypothesis.strategies import integers, sampled_from
 
 from dpcurves.curves.turns.refinement import (
     LARGEST,
@@ -38,8 +39,7 @@ def nested(layout: Dyadic, tilings: Tilings) -> None:
         layout.find(np.append(np.asarray(starts), layout.cells))
 
 
-@pytest.mark.parametrize("cells", CELLS)
-@pytest.mark.parametrize("make", LAYOUTS)
+@given(cells=sampled_from(CELLS), make=sampled_from(LAYOUTS))
 def test_a_first_look_has_every_cell_and_two_coarser_tilings(make: Layout, cells: int) -> None:
     layout = make(cells)
     tilings = first_look(layout)
@@ -48,10 +48,7 @@ def test_a_first_look_has_every_cell_and_two_coarser_tilings(make: Layout, cells
     assert len(tilings) == min(3, max(1, layout.depth))
 
 
-@pytest.mark.parametrize("family", Family)
-@pytest.mark.parametrize("cells", CELLS)
-@pytest.mark.parametrize("make", LAYOUTS)
-@pytest.mark.parametrize("seed", range(4))
+@given(family=sampled_from(Family), cells=sampled_from(CELLS), make=sampled_from(LAYOUTS), seed=integers(0, 5))
 def test_whatever_was_released_a_refinement_is_nested(make: Layout, cells: int, family: Family, seed: int) -> None:
     layout, draw = make(cells), np.random.default_rng(seed)
     law = IntervalSums(1, cells, tuple(Level(t, Noise(family, Fraction(9))) for t in first_look(layout)), missing=None)

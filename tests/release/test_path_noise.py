@@ -77,3 +77,11 @@ def test_a_path_is_read_by_its_own_law() -> None:
     for other in (Selection((1,)), IntervalSums(1, 2, (Level(range(2), NOISE),), None)):
         with pytest.raises(TypeError, match="PathSums is needed"):
             _ = Evidence(other, other.blank(), None).path
+
+
+def test_noise_is_simulated_with_the_covariance_of_the_law() -> None:
+    """By 40,000 draws; the standard error of a covariance is at most sqrt(3 + 3) / 200 of the variance, and 4 of it."""
+    drawn = LAW.simulate(40_000, np.random.default_rng(1))
+    assert drawn.shape == (40_000, 5)
+    np.testing.assert_array_equal(drawn[:, [0, 2]], np.stack([drawn[:, 4], np.zeros(40_000)], axis=1))
+    np.testing.assert_allclose(np.cov(drawn.T), LAW.covariance, atol=4 * 2.45 / 200 * LAW.variance)

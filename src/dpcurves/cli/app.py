@@ -13,11 +13,13 @@ from .columns import COLUMN_COMMANDS
 from .commands import Commands, OneCommand
 from .ledgers import LEDGER_COMMANDS
 from .option_groups import Command, with_options
+from .planes import PLANE_COMMANDS
 from .plans import PLAN_COMMANDS
 from .residuals import RESIDUAL_COMMANDS
 from .scores import SCORE_COMMANDS
 from .servers import SERVER_COMMANDS
 from .studies import STUDY_COMMANDS
+from .summaries import SUMMARY_COMMANDS
 from .tasks import TASK_COMMANDS
 from .terminal import say_plainly
 
@@ -27,7 +29,15 @@ EXIT_STATUS = "Exit status: 0 done; 2 wrong usage; 3 budget exceeded; 4 unusable
 
 def build() -> typer.Typer:
     """All commands. Nothing heavy is imported before one of them is run."""
-    questions = {**COLUMN_COMMANDS, **BOUNDS_COMMANDS, **SCORE_COMMANDS, **RESIDUAL_COMMANDS, **STUDY_COMMANDS}
+    questions = {
+        **COLUMN_COMMANDS,
+        **SUMMARY_COMMANDS,
+        **BOUNDS_COMMANDS,
+        **SCORE_COMMANDS,
+        **RESIDUAL_COMMANDS,
+        **PLANE_COMMANDS,
+        **STUDY_COMMANDS,
+    }
     app = _group({**questions, **SERVER_COMMANDS}, epilog=EXIT_STATUS)
     app.add_typer(_group(PLAN_COMMANDS), name="plan", help="What a curve is worth; opens no data.")
     app.add_typer(_group(LEDGER_COMMANDS), name="ledger", help="Budgets and what was spent.")

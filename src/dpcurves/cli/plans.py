@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .bounds import ALPHA
 from .promise_options import Price, Promise, Units
+from .summaries import Bounded
 from .table_options import (
     Cells,
     Covered,
@@ -46,6 +47,7 @@ ASKED = MappingProxyType(
         "TreePartitionQuery": "boxes",
         "PrefixQuery": "thresholds",
         "SumQuery": "sums",
+        "SquareQuery": "sums of squares",
         "QuantileCutsQuery": "cuts",
         "MedianQuery": "cuts",
         "ThresholdQuery": "comparisons",
@@ -87,6 +89,17 @@ def histogram(cells: Cells, split: Split, price: Price, promise: Promise, units:
     from ..curves import HistogramQuestion
 
     _rehearse(HistogramQuestion("value", cells.declared(), split.declared()), price, promise, units)
+
+
+def summary(bounded: Bounded, split: Split, price: Price, promise: Promise, units: Units) -> None:
+    """The errors of a count, a sum and a sum of squares, from which mean and variance are read.
+
+    Example: dpcurves plan summary --units 100000 --bounds 0:100 --epsilon 1 --adjacency replace-one
+    """
+    from ..curves import SummaryQuestion
+
+    question = SummaryQuestion("value", *bounded.ends(), split.declared(), moments=bounded.number)
+    _rehearse(question, price, promise, units)
 
 
 def thresholds(cells: Cells, values: Values, price: Price, promise: Promise, units: Units) -> None:
@@ -188,7 +201,7 @@ PLAN_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
     {
         "cdf": cdf, "quantiles": quantiles, "histogram": histogram, "thresholds": thresholds, "quantile": quantile,
         "roc": roc, "calibration": calibration, "hosmer-lemeshow": hosmer_lemeshow,
-        "binned-residuals": binned_residuals, "residuals": residuals, "bounds": bounds,
+        "binned-residuals": binned_residuals, "residuals": residuals, "bounds": bounds, "summary": summary,
     }
 )  # fmt: skip
 

@@ -70,7 +70,8 @@ class ResidualPlotView:
     def tables(self, curve: ResidualPlot) -> list[Shown]:
         """Mean residuals from the lowest predictions to the highest."""
         middle, share, mean = curve.slices(SLICES)
-        words = f"about {curve.outside:.1%} of the records lie beyond the bounds; the points are synthetic"
+        beyond = f"about {curve.outside:.1%} of the records lie beyond the bounds; the points are synthetic"
+        words = f"{beyond}\nthe bounds cover {curve.covers}"
         return [Shown(words, {"predicted": middle, "share": share, "mean_residual": mean})]
 
     def draw(self, curve: ResidualPlot) -> Axes:

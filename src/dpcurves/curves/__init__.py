@@ -10,6 +10,7 @@ from .cdf import CDF, CdfQuestion
 from .confusion import Confusion
 from .distances import energy_distance, ks_distance, wasserstein_distance
 from .histogram import Histogram, HistogramQuestion
+from .histogram_2d import Histogram2D, Histogram2DQuestion
 from .hosmer_lemeshow import HosmerLemeshow, HosmerLemeshowQuestion
 from .methods import Bisection, GrownPartition, QuantileCuts
 from .notes import CurveWarning
@@ -23,6 +24,7 @@ from .roc_thresholds import RocThresholds, RocThresholdsQuestion
 from .score_readings import Reading
 from .scores import Scores, ScoresByCategory, ScoresQuestion
 from .smooth_auc import SmoothAuc, SmoothAucQuestion
+from .summary import Summary, SummaryByCategory, SummaryQuestion
 from .thresholds import Thresholds, ThresholdsQuestion
 from .turns.roc_cuts import Cuts
 
@@ -45,6 +47,8 @@ __all__ = [
     "Cuts",
     "GrownPartition",
     "Histogram",
+    "Histogram2D",
+    "Histogram2DQuestion",
     "HistogramQuestion",
     "HosmerLemeshow",
     "HosmerLemeshowQuestion",
@@ -68,6 +72,9 @@ __all__ = [
     "ScoresQuestion",
     "SmoothAuc",
     "SmoothAucQuestion",
+    "Summary",
+    "SummaryByCategory",
+    "SummaryQuestion",
     "Thresholds",
     "ThresholdsQuestion",
     "energy_distance",

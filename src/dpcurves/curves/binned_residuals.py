@@ -19,7 +19,7 @@ from ..postprocess import mean_residuals, residual_envelope
 from ..privacy import Model, ReplaceOne, declared
 from ..queries import MergePartitionQuery, QuantileCutsQuery
 from ..release import PrivacyStatement, Release, Setting, Step
-from .notes import notes_on_dependence
+from .notes import notes_on_classes, notes_on_dependence
 from .question import card_of, statement_of
 from .result import Result
 from .turns.labels import labels
@@ -182,7 +182,8 @@ class BinnedResidualsQuestion:
         merges = yield Step(MergePartitionQuery((fine,), least), MERGES)
         bins = merged(fine.grid, merges.values)
         groups, releases = yield from measured(classes, self.score, bins, Shares(CUTS, COUNTS, SUMS))
-        return BinnedResiduals.read(groups, statement_of((cuts, merges, *releases), self.model.value))
+        notes = notes_on_classes(releases[0], classes)
+        return BinnedResiduals.read(groups, statement_of((cuts, merges, *releases), self.model.value).noted(*notes))
 
     def __str__(self) -> str:
         return f"binned residuals of {self.score} for {self.label}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, isnan
+from math import ceil, isnan, nan
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -76,11 +76,7 @@ class Bounds(Released):
     @property
     def covers(self) -> str:
         """What share of the records the interval covers, and with which chance."""
-        share = f"{100 * self.coverage:.6g}%"
-        if self.capped or isnan(self.alpha):
-            return f"perhaps less than {share}, {display.RECORDS}"
-        fewer = display.numeral(ceil(self.alpha))
-        return f"{share}, or up to {fewer} records fewer, with chance {SURE:g}, {display.RECORDS}"
+        return promised(self.coverage, nan if self.capped else self.alpha)
 
     def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
         """Draw the interval, and thinner those that are half and twice as wide."""
@@ -153,6 +149,19 @@ class BoundsQuestion:
 
     def __str__(self) -> str:
         return f"bounds of {self.column}"
+
+
+def promised(coverage: float, alpha: float) -> str:
+    """What share of the records bounds cover, but for `alpha` of them (NaN: nobody knows), and with which chance.
+
+    >>> promised(0.95, 12)
+    '95%, or up to 12 records fewer, with chance 0.95, for these records'
+    """
+    share = f"{100 * coverage:.6g}%"
+    if isnan(alpha):
+        return f"perhaps less than {share}, {display.RECORDS}"
+    fewer = display.numeral(ceil(alpha))
+    return f"{share}, or up to {fewer} records fewer, with chance {SURE:g}, {display.RECORDS}"
 
 
 def bound_query(

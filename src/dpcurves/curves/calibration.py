@@ -16,6 +16,7 @@ from ..data.axis import Category
 from ..postprocess import share_intervals
 from ..release import PrivacyStatement, Release, Setting, Step
 from .covering import EACH, ends_of, pictured, scopes, shades
+from .notes import notes_on_classes
 from .question import card_of, statement_of
 from .result import Result
 from .turns.labels import labels
@@ -149,7 +150,9 @@ class CalibrationQuestion:
         """Cuts, counts, sums."""
         classes = labels(self.label, self.pos_label, self.neg_label)
         groups, releases = yield from grouped(classes, Axis(self.score, self.grid), self.groups, SHARES, setting)
-        return Calibration.read(groups, statement_of(releases, self.model))
+        counts = releases[-2:][0]
+        privacy = statement_of(releases, self.model).noted(*notes_on_classes(counts, classes))
+        return Calibration.read(groups, privacy)
 
     def __str__(self) -> str:
         return f"calibration curve of {self.score} for {self.label}"

@@ -18,7 +18,7 @@ from ..postprocess.inference.simulation_seed import public_generator
 from ..queries import CountQuery, Read
 from ..release import Evidence, PrivacyStatement, Release, Setting, Step
 from .covering import EACH, ends_of, pictured, scopes, shades
-from .notes import notes_on_dependence
+from .notes import notes_on_classes, notes_on_dependence
 from .question import card_of, statement_of
 from .result import Result
 from .turns.labels import labels
@@ -189,7 +189,9 @@ class HosmerLemeshowQuestion:
         classes = labels(self.label, self.pos_label, self.neg_label)
         groups, shares, counted = yield from self._groups(classes, setting)
         found, releases = yield from grouped(classes, Axis(self.score, self.grid), groups, shares, setting)
-        return HosmerLemeshow.read(found, statement_of((*counted, *releases), self.model))
+        counts = releases[-2:][0]
+        privacy = statement_of((*counted, *releases), self.model).noted(*notes_on_classes(counts, classes))
+        return HosmerLemeshow.read(found, privacy)
 
     def __str__(self) -> str:
         return f"Hosmer-Lemeshow test of {self.score} for {self.label}"

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..data import Grid, Outside
+from ..arguments import shown
+from ..data import Categories, Grid, Outside
+from ..postprocess.inference.empty_rows import empty_rows
 from ..postprocess.inference.missing_share import missing_share
 from ..postprocess.inference.outside import outside_share
 from ..release import Evidence, PrivacyStatement, Release
@@ -57,6 +59,21 @@ def notes_on_outside(release: Release, grid: Grid) -> tuple[str, ...]:
     return (
         f"about {share:.1%} of the scores lie outside [{grid.lower:g}, {grid.upper:g}], where they are not told apart: "
         "name a grid that holds them, grid= (--grid), as Grid.logistic(-8, 8, cells=4096) for log-odds",
+    )
+
+
+def notes_on_classes(release: Release, classes: Categories) -> tuple[str, ...]:
+    """One line if a class has no more records than noise may make, by its released count; rehearsals say nothing."""
+    if release.allotment is None:
+        return ()
+    empty = empty_rows(Evidence.of(release))
+    said = [f"{argument} {shown(value)}" for argument, value in zip(classes.named, classes.values, strict=True)]
+    lacking = " and of ".join(words for words, is_empty in zip(said, empty, strict=True) if is_empty)
+    if not lacking:
+        return ()
+    return (
+        f"records of {lacking} cannot be told from none, by the released counts: is this how {classes.column!r} names "
+        "them? If so, noise hides them at this loss",
     )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, sqrt
+from math import isnan, nan
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from .. import display
-from ..arguments import Exact, Refused, WrongKind, make_whole, require_kind, shown, whole
+from ..arguments import Exact, Refused, WrongKind, exact, make_whole, require_kind, shown, whole
 from ..arrays import FloatArray
 from ..data import Axis, Grid, Outside
 from ..histograms import EstimatedTable, PrivTreeEstimator, TableEstimator
@@ -20,29 +20,27 @@ from ..postprocess import public_generator
 from ..postprocess.shape.simplex import on_simplex
 from ..privacy import Model, declared
 from ..queries import CoverageQuery
-from ..queries.query import FINEST_SHARE, LARGEST_LEAST
+from ..queries.query import LARGEST_LEAST
 from ..release import Evidence, PrivacyStatement, Release, Setting, Step
-from .bounds import bound_query, bounded
+from .bounds import SURE as PROMISED
+from .bounds import bound_query, bounded, promised
 from .question import statement_of
 from .result import Released
+from .turns.bounds_of_residuals import bound_part, coverage_of_each, records_to_spare
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..display import Opened, Shade
 
-LEAST, USUAL, MOST = Fraction(1, 20), Fraction(1, 10), Fraction(1, 5)
-"""Parts of the budget that each bound may get; the usual one where the number of records is private."""
-SURE = 60
-"""Records times epsilon from which on a bound is hardly ever missed."""
-HIDDEN = 6
-"""Three times the scale of each noise of a bound, times epsilon: so many records are spared."""
 GROWING, SEEN = Fraction(1, 4), 3
 """The part of the loss that grows a partition; and how many scales of the noise of its counts a divided box holds."""
 MOST_POINTS = 5000
 LEFT_OUT = 0.005
 """The share of the records within the bounds that pictures may leave out, along each axis."""
 FINEST = 256
+DOUBTFUL = 0.1
+"""The share of the records which the bounds may leave out, and from which on a note says so."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,7 +54,10 @@ class ResidualPlot(Released):
             ``(cells, cells)``, predictions first.
         points: A synthetic scatter, of shape ``(n, 2)``, with about as many points as records, 5000 at most. Not one of
             them is a record.
-        outside: The share of records beyond the bounds, among all that have both values.
+        outside: The share of records beyond the bounds, among all that have both values: an estimate, with noise.
+        coverage: The share of these records that the bounds were to cover together.
+        alpha: How many records fewer they may cover, but for a chance of 0.05. Where records times epsilon are few that
+            may be most of them; NaN where no interval seemed wide enough.
         labels: What the axes show.
         privacy: What stands on every picture.
         evidence: What was released, turn by turn.
@@ -71,6 +72,8 @@ class ResidualPlot(Released):
     density: FloatArray
     points: FloatArray
     outside: float
+    coverage: float
+    alpha: float
     labels: tuple[str, str]
     privacy: PrivacyStatement
     evidence: tuple[Evidence, ...]
@@ -82,15 +85,28 @@ class ResidualPlot(Released):
         axes: tuple[Axis, Axis],
         privacy: PrivacyStatement,
         evidence: tuple[Evidence, ...],
+        *,
+        coverage: float,
+        alpha: float,
     ) -> ResidualPlot:
-        """From estimated counts."""
+        """From estimated counts, and what the bounds promise."""
         within, beyond = max(float(estimated.cells.sum()), 1.0), max(estimated.outside, 0.0)
         density = on_simplex(estimated.cells / within, 1.0)
         edges = axes[0].grid.edges, axes[1].grid.edges
         points = scattered(density, edges, min(round(within), MOST_POINTS), None)
-        return cls(
-            *edges, density, points, beyond / (within + beyond), (axes[0].column, axes[1].column), privacy, evidence
-        )
+        labels, outside = (axes[0].column, axes[1].column), beyond / (within + beyond)
+        curve = cls(*edges, density, points, outside, coverage, alpha, labels, privacy, evidence)
+        return curve if alpha < DOUBTFUL * (within + beyond) else replace(curve, privacy=privacy.noted(curve._doubt))
+
+    @property
+    def covers(self) -> str:
+        """What share of the records both bounds cover together, and with which chance."""
+        return promised(self.coverage, self.alpha)
+
+    @property
+    def _doubt(self) -> str:
+        """One line for where noise may have made the bounds much too narrow."""
+        return f"few records for so much noise: the bounds cover {self.covers}; a larger epsilon tells more"
 
     @property
     def window(self) -> tuple[FloatArray, FloatArray]:
@@ -172,7 +188,11 @@ class ResidualPlot(Released):
         return {**edges, "density": self.density, "points": self.points, "outside": self.outside}
 
     def _question(self) -> dict[str, object]:
-        return {"labels": list(self.labels)}
+        return {
+            "labels": list(self.labels),
+            "coverage": self.coverage,
+            "alpha": None if isnan(self.alpha) else self.alpha,
+        }
 
     @classmethod
     def _opened(cls, opened: Opened) -> ResidualPlot:
@@ -181,10 +201,12 @@ class ResidualPlot(Released):
         points = _table(opened.arrays["points"], 2)
         if len(density) != len(x_edges) - 1:
             raise Refused("curve", "x_edges, y_edges, density do not fit together in length")
-        across, upwards = opened.evidence["question"]["labels"]
+        question = opened.evidence["question"]
+        across, upwards = question["labels"]
+        promise = float(question["coverage"]), nan if question["alpha"] is None else float(question["alpha"])
         evidence = tuple(Evidence.from_json(turn) for turn in opened.evidence["releases"])
         outside, labels = float(opened.arrays["outside"]), (across, upwards)
-        return cls(x_edges, y_edges, density, points, outside, labels, opened.privacy, evidence)
+        return cls(x_edges, y_edges, density, points, outside, *promise, labels, opened.privacy, evidence)
 
     def _in_short(self) -> tuple[str, ...]:
         return (f"{len(self.points)} synthetic points",)
@@ -195,6 +217,7 @@ class ResidualPlot(Released):
     def _summary(self) -> list[tuple[str, str]]:
         return [
             ("synthetic points", display.numeral(len(self.points))),
+            ("the bounds cover", self.covers),
             ("records beyond the bounds", f"about {self.outside:.1%}"),
             ("records not shown", f"about {self.unseen:.1%}"),
         ]
@@ -208,7 +231,8 @@ class ResidualPlotQuestion:
     cells, which the estimator counts as it sees fit. What lies beyond is counted, too. Of the budget each bound gets
     what makes records times epsilon 60, but from a twentieth to a fifth; a tenth where the number of records is
     private. Bounds that are too wide leave few cells for the records, and cost more than a few records beyond: as many
-    records as noise may hide, ``6 / epsilon`` of a bound, are therefore not missed.
+    records as noise may hide, ``6 / epsilon`` of a bound, are therefore not missed. `ResidualPlot.covers` says how many
+    records that, and the noise of the bounds, may leave out.
 
     Formal guarantees: of the records that are asked about, as `model` says: where the model was trained on the same
     records without privacy, nothing that is released of its residuals is private.
@@ -219,10 +243,10 @@ class ResidualPlotQuestion:
         unit_predicted, unit_residual: What is doubled: public, about the size of values that matter.
         coverage: The share of the records that the rectangle should cover; at most 6 decimals. Each axis leaves out
             half of the others at the most, for these may be different records.
-        model: Where the model comes from; it has no default, and stands on the face. cells: How many cells each axis
-        has: 256 at most. estimator: How the plane is counted. None: by PrivTree, which divides no box that seems to
-        hold fewer records than
-            three scales of the noise of its counts, so that noise alone makes no dense spots.
+        model: Where the model comes from; it has no default, and stands on the face.
+        cells: How many cells each axis has: 256 at most.
+        estimator: How the plane is counted. None: by PrivTree, which divides no box that seems to hold fewer records
+            than three scales of the noise of its counts, so that noise alone makes no dense spots.
 
     Raises:
         ValueError: a unit, `coverage` or `cells` is out of range, or the columns are one.
@@ -263,8 +287,10 @@ class ResidualPlotQuestion:
         estimator = self.estimator or tree_estimator(setting, 1 - 2 * part)
         estimated = yield from estimator.counts(axes, setting, 1 - 2 * part)
         releases = (first, second, *estimated.releases)
-        privacy = statement_of(releases, self.model.value)
-        return ResidualPlot.read(estimated, axes, privacy, tuple(Evidence.of(release) for release in releases))
+        privacy, evidence = statement_of(releases, self.model.value), tuple(map(Evidence.of, releases))
+        fewer = nan if width.capped or height.capped else missed(first, across.spare) + missed(second, upwards.spare)
+        coverage = float(exact("coverage", self.coverage))
+        return ResidualPlot.read(estimated, axes, privacy, evidence, coverage=coverage, alpha=fewer)
 
     def __str__(self) -> str:
         return f"residual plot of {self.residual} on {self.predicted}"
@@ -281,45 +307,9 @@ class ResidualPlotQuestion:
         return Axis(column, Grid(-bound, bound, cells=self.cells, outside=Outside.APART))
 
 
-def coverage_of_each(both: Fraction) -> Fraction:
-    """What share each axis has to cover so that two of them cover `both` together, whatever lies where.
-
-    What either leaves out may be different records: each may leave out half. In millionths, rounded up.
-
-    >>> coverage_of_each(Fraction("0.95")), coverage_of_each(Fraction(1))
-    (Fraction(39, 40), Fraction(1, 1))
-    """
-    return Fraction(ceil((1 + both) / 2 * FINEST_SHARE), FINEST_SHARE)
-
-
-def bound_part(setting: Setting) -> Fraction:
-    """What part of the budget each bound gets, in hundredths.
-
-    >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
-    >>> [float(bound_part(Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, n), True))) for n in (100, 500, 10**6)]
-    [0.2, 0.12, 0.05]
-    """
-    loss, records = setting.loss, setting.adjacency.total
-    if records is None:
-        return USUAL
-    if loss.epsilon is not None:
-        needed = Fraction(SURE) / max(records * loss.epsilon, Fraction(SURE))
-    else:
-        needed = Fraction(SURE**2) / max(2 * records**2 * loss.rho, Fraction(SURE**2))
-    return min(max(Fraction(ceil(100 * needed), 100), LEAST), MOST)
-
-
-def records_to_spare(setting: Setting, part: Fraction) -> int:
-    """How many records the noise of a bound may hide that gets this part of the budget: half of them at most.
-
-    >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
-    >>> records_to_spare(Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, 500), True), Fraction(3, 25))
-    50
-    """
-    loss, records = setting.loss * part, setting.adjacency.total
-    epsilon = float(loss.epsilon) if loss.epsilon is not None else sqrt(2 * float(loss.rho))
-    most = records // 2 if records is not None else LARGEST_LEAST
-    return int(min(HIDDEN * setting.adjacency.unit.records / epsilon, most)) if epsilon > 0 else most
+def missed(bound: Release, spare: int) -> float:
+    """How many records fewer than asked one bound may cover, but for half of the chance that either does."""
+    return bound.plan.law.alpha((1 - PROMISED) / 2) + spare
 
 
 def tree_estimator(setting: Setting, share: Fraction) -> PrivTreeEstimator:

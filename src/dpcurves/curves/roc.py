@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,14 +15,14 @@ from ..arrays import FloatArray
 from ..data import Axis, Grid, Outside
 from ..data.axis import Category
 from ..display import Area, Region, Shade, area_rows, covering
-from ..postprocess import RocBand, auc, auc_ends, roc_points, unbiased, upper_quantile
+from ..postprocess import RocBand, auc, roc_points, unbiased
 from ..postprocess.estimation.two_classes import two_classes
+from ..postprocess.inference.area_interval import CountedAreas, area_interval, shares_of
 from ..postprocess.inference.simulation_seed import draws_for, public_generator
-from ..postprocess.summaries.roc import LEAST_MASS
 from ..queries import CountQuery, Read
 from ..release import Evidence, PrivacyStatement, Release, Setting, Step
 from .covering import pictured, scopes
-from .notes import notes_on_outside
+from .notes import notes_on_classes, notes_on_outside
 from .question import card_of, require_independent, statement_of
 from .result import Result
 from .turns.labels import labels
@@ -85,51 +84,22 @@ class ROC(Result):
         How scores rank within a cell was not counted: each end takes the order that is the worst for it, so that the
         interval holds whether scores are tied there or not.
 
-        With `population`, the AUC of all that they were drawn from (independent units of one record; variance at most
-        AUC (1 - AUC) over the smaller class, Birnbaum and Klose 1957).
+        With `population`, the AUC of all that they were drawn from: independent units of one record, which scatter as
+        `spread_of` says.
 
         From 0 to 1 where noise alone may have made the counts of a class: then there may be no area to hold.
+
+        Raises:
+            ValueError: `level` is no chance; or for the population, units have several records.
         """
         level = chance("level", level)
-        (below, above), of_classes = self._deviations(generator)
         if population:
-            sampling = self._sampling(len(below), generator)
-            below, above = below + sampling, above + sampling
-        if self._may_lack_a_class(of_classes, level):
-            return 0.0, 1.0
-        lowest, highest = auc_ends(positive=self._unbiased[1], negative=self._unbiased[0])
-        each = (1 + level) / 2
-        low, high = lowest - upper_quantile(below, each), highest + upper_quantile(-above, each)
-        return float(np.clip(low, 0.0, 1.0)), float(np.clip(high, 0.0, 1.0))
-
-    @cached_property
-    def _unbiased(self) -> FloatArray:
-        return unbiased(self.evidence.sums, self.evidence.values, self.evidence.total).cells
-
-    def _deviations(self, generator: np.random.Generator | None) -> tuple[FloatArray, FloatArray]:
-        """Simulated noise of the least and the largest area, (2, draws), and of the two classes, (draws, 2)."""
-        law, total = self.evidence.sums, self.evidence.total
-        ends, classes = [], []
-        for cells, _ in law.simulate(total, draws_for(law.cells), public_generator(generator)):
-            noisy = self._unbiased + cells
-            ends.append(auc_ends(positive=noisy[:, 1], negative=noisy[:, 0]))
-            classes.append(cells.sum(axis=-1))
-        exact = np.array(auc_ends(positive=self._unbiased[1], negative=self._unbiased[0]))
-        return np.concatenate(ends, axis=-1) - exact[:, None], np.concatenate(classes)
-
-    def _may_lack_a_class(self, of_classes: FloatArray, level: float) -> bool:
-        """Whether the noise of a class, with chance ``(1 - level) / 2``, is all that was counted of it but a half."""
-        counted, each = self._unbiased.sum(axis=1), (1 + level) / 2
-        return any(
-            count < LEAST_MASS + upper_quantile(noise, each)
-            for count, noise in zip(counted.tolist(), of_classes.T, strict=True)
-        )
-
-    def _sampling(self, draws: int, generator: np.random.Generator | None) -> FloatArray:
-        require_independent(self.privacy)
-        smaller = max(float(self._unbiased.sum(axis=1).min()), 1.0)
-        spread = sqrt(self.auc * (1 - self.auc) / smaller)
-        return public_generator(generator).normal(0.0, spread, draws)
+            require_independent(self.privacy)
+        draws, law, total = public_generator(generator), self.evidence.sums, self.evidence.total
+        counts = unbiased(law, self.evidence.values, total).cells
+        noise = [cells for cells, _ in law.simulate(total, draws_for(law.cells), draws)]
+        counted = CountedAreas(counts, shares_of(self.fpr, self.tpr), noise)
+        return area_interval(counted, level, sampling=draws if population else None)
 
     def band(self, level: float, *, population: bool = False, generator: np.random.Generator | None = None) -> RocBand:
         """A region that has the whole curve of these records in it, with chance `level`.
@@ -276,7 +246,8 @@ class RocQuestion:
         cuts = self.cuts if setting.adaptive else Cuts.FIXED
         score, found = yield from scores_cut(Axis(self.score, self.grid), cuts, setting)
         release = yield Step(CountQuery((classes, score), Read.PREFIXES), share_left(cuts))
-        privacy = statement_of([*found, release], self.model).noted(*notes_on_outside(release, score.grid))
+        notes = (*notes_on_outside(release, score.grid), *notes_on_classes(release, classes))
+        privacy = statement_of([*found, release], self.model).noted(*notes)
         return ROC.read(Evidence.of(release), score.grid, privacy, str(self), str(self.pos_label))
 
     def __str__(self) -> str:

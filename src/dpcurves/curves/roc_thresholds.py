@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import display
-from ..arguments import Refused, make_each_whole, require_kind, several
+from ..arguments import Refused, chance, make_each_whole, require_kind, several
 from ..arrays import FloatArray
 from ..data import Axis, Grid, Outside
-from ..postprocess import auc, roc_points
+from ..postprocess import auc, public_generator, roc_points
+from ..postprocess.inference.area_interval import CountedAreas, area_interval, shares_of
+from ..postprocess.inference.group_intervals import rate_intervals
 from ..queries import PrefixQuery
 from ..release import ALL, Evidence, PrivacyStatement, Release, Setting, Step
-from .question import card_of, statement_of
+from .question import card_of, require_independent, statement_of
 from .result import Result
 from .thresholds import edges_below
+from .turns.class_prefixes import ClassPrefixes
 from .turns.declared_grid import grid_from_json, grid_to_json
 
 if TYPE_CHECKING:
@@ -69,23 +72,55 @@ class RocThresholds(Result):
         Raises:
             ValueError: a count that is needed is not there.
         """
-        slots, law = grid.slots, evidence.path
-        counts = {0: 0, **dict(zip(law.at, evidence.values, strict=False))}
-        at = sorted(each for each in counts if 0 <= each <= slots)
-        try:
-            negative = np.array([counts[each] for each in at], dtype=np.float64)
-            positive = np.array([counts[slots + each] - counts[slots] for each in at], dtype=np.float64)
-        except KeyError:
-            raise Refused("evidence", "the counts of both classes are needed at the same thresholds") from None
-        if at[-1] != slots:
-            raise Refused("evidence", "the count of all negatives is needed")
+        counted = ClassPrefixes.of(evidence, grid.slots)
+        negative, positive = counted.counts
         fpr, tpr = roc_points(positive=np.diff(positive), negative=np.diff(negative))
-        ends = edges_below(grid, np.array(at[:-1], dtype=np.int64))
+        ends = edges_below(grid, np.array(counted.at[:-1], dtype=np.int64))
         if grid.outside is Outside.APART:
             ends[0] = -np.inf
         thresholds = np.append(np.inf, ends[::-1])
-        error = float(np.sqrt(2 * law.variance))
+        error = float(np.sqrt(2 * evidence.path.variance))
         return cls(fpr, tpr, thresholds, float(auc(fpr, tpr)), error, privacy, evidence, grid, label, score)
+
+    def intervals(
+        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper ends of the false and of the true positive rates, each of shape ``(thresholds + 2, 2)``.
+
+        Each interval by itself has the rate of these records between its ends with chance `level`: it holds the rates
+        that the counts do not contradict, so from 0 to 1 where noise alone may have made a class. With `population`,
+        the rate of all that they were drawn from: independent units of one record, sampled by a binomial law. Of no
+        score, and of all scores, the rates are known.
+
+        Raises:
+            ValueError: `level` is no chance; or for the population, units have several records.
+        """
+        if population:
+            require_independent(self.privacy)
+        draws, counted = public_generator(generator), ClassPrefixes.of(self.evidence, self.grid.slots)
+        negative, positive = (
+            rate_intervals(*each, chance("level", level), sampling=draws if population else None)
+            for each in zip(counted.counts, counted.noise(draws).swapaxes(0, 1), strict=True)
+        )
+        return negative, positive
+
+    def auc_interval(
+        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+    ) -> tuple[float, float]:
+        """Two areas that have the AUC of these records, by their exact scores, between them with chance `level`.
+
+        How scores rank between thresholds was not counted, and is taken as the worst for each end. With `population`,
+        the AUC of all that they were drawn from. See `ROC.auc_interval`.
+
+        Raises:
+            ValueError: `level` is no chance; or for the population, units have several records.
+        """
+        if population:
+            require_independent(self.privacy)
+        draws, counted = public_generator(generator), ClassPrefixes.of(self.evidence, self.grid.slots)
+        noise = np.diff(counted.noise(draws))
+        found = CountedAreas(np.diff(counted.counts), shares_of(self.fpr, self.tpr), [noise])
+        return area_interval(found, chance("level", level), sampling=draws if population else None)
 
     @property
     def title(self) -> str:

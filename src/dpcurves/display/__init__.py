@@ -12,9 +12,11 @@ from .curve_json import Opened, bundle, envelope, opened, privacy_object
 from .distribution_picture import draw_cdf
 from .frame import to_frame
 from .html_card import card
+from .means_picture import draw_means
 from .numbers_picture import draw_numbers
 from .numerals import numeral, numerals, span, standing
 from .picture_file import save_figure, svg_text
+from .plane_picture import draw_plane
 from .precision_recall_picture import draw_precision_recall
 from .privacy_line import SEEDED, footer
 from .published_schema import check_document, curve_schema
@@ -30,8 +32,9 @@ __all__ = [
     "LANDSCAPE", "MOST_TOGETHER", "POPULATION", "RECORDS", "SEEDED", "SQUARE", "Area", "Balance", "Charge", "Opened",
     "Refusal", "Region", "Shade", "area_rows", "bundle", "card", "check_document", "covering", "curve_schema",
     "curve_table", "draw_binned_residuals", "draw_bins", "draw_bounds", "draw_calibration", "draw_cdf",
-    "draw_confusion", "draw_counts", "draw_histogram", "draw_hosmer_lemeshow", "draw_numbers", "draw_plane_bounds",
-    "draw_precision_recall", "draw_quantiles", "draw_residual_density", "draw_residual_points", "draw_roc",
-    "draw_small", "envelope", "footer", "headless_axes", "ledger_table", "numeral", "numerals", "opened",
-    "privacy_object", "report", "save_figure", "span", "standing", "svg_text", "to_frame",
+    "draw_confusion", "draw_counts", "draw_histogram", "draw_hosmer_lemeshow", "draw_means", "draw_numbers",
+    "draw_plane", "draw_plane_bounds", "draw_precision_recall", "draw_quantiles", "draw_residual_density",
+    "draw_residual_points", "draw_roc", "draw_small", "envelope", "footer", "headless_axes", "ledger_table",
+    "numeral", "numerals", "opened", "privacy_object", "report", "save_figure", "span", "standing", "svg_text",
+    "to_frame",
 ]  # fmt: skip

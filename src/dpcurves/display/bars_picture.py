@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FILLED = 512
+CLOSE, ROOM = 0.05, 0.22
 GROUND = "0.92"
 EVEN = 1e-6
 """Widths that differ by less than this part are equal but for rounding."""
@@ -103,10 +104,20 @@ def _draw_bars(
         ax.margins(x=0.01)
     ax.set_xlabel(lettering(across), parse_math=False)
     ax.set_ylabel(of[0] + (f"{DENSE}{lettering(across)}" if dense else of[1]), parse_math=False)
+    if shades:
+        _leave_room(ax)
     write_plainly(ax)
     explain(ax, "best")
     sign(ax, privacy, name)
     return ax
+
+
+def _leave_room(ax: Axes) -> None:
+    """For the legend, above all that was drawn."""
+    ax.autoscale(axis="y")
+    ax.margins(y=CLOSE)
+    bottom, top = ax.get_ylim()
+    ax.set_ylim(bottom, top + ROOM * (top - bottom))
 
 
 def _is_uneven(bounds: FloatArray) -> bool:

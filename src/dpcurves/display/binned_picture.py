@@ -43,6 +43,7 @@ def draw_binned_residuals(
         name: What the legend calls the model.
     """
     from .figure_note import sign
+    from .ticks import write_plainly
 
     ax = canvas(ax, LANDSCAPE)
     ink = next_ink(ax)
@@ -55,6 +56,7 @@ def draw_binned_residuals(
     areas = SMALLEST + (LARGEST - SMALLEST) * np.clip(sizes, 0, None) / np.fmax.reduce(sizes, initial=1.0)
     words = f"{title}mean residual of a bin"
     ax.scatter(across, upwards, s=areas, color=ink.color, label=words, zorder=3)
+    write_plainly(ax)
     explain(ax, "best")
     sign(ax, privacy, name)
     return ax

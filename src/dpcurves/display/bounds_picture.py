@@ -60,7 +60,7 @@ def draw_bounds(
     if wider is not None:
         ends, beside = [-wider, wider], once(ax, NEXT)
         ax.plot(ends, [height] * 2, color=ink.color, linewidth=1, alpha=0.45, marker="|", label=beside)
-    said = f"{title}\ncovers {covers}"
+    said = "\n".join((title, *wrap(f"covers {covers}", WIDTH)))
     ax.plot([-bound, bound], [height] * 2, color=ink.color, linewidth=5, solid_capstyle="butt", label=said)
     ax.plot([-narrower, narrower], [height] * 2, color="white", linewidth=0, marker="|", markersize=5)
     ax.set_ylim(-1, height + 2)

@@ -12,7 +12,7 @@ PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6
 """Okabe and Ito 2008, without the yellow, which is too pale for lines."""
 DASHES = ("-", "--", "-.", ":")
 CROWD = 8
-Place = Literal["best", "lower right", "upper center"]
+Place = Literal["best", "lower right", "upper center", "upper right"]
 
 
 class Ink(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 from ..arguments import Refused
 from ..arrays import FloatArray
 from .law import CountLaw
-from .noise import Noise, optional_from_json
+from .noise import Noise, draw, optional_from_json
 
 Block = tuple[int, int]
 """Its level l and its number j: it holds the places ``j * 2**l, ..., (j + 1) * 2**l - 1``."""
@@ -88,6 +88,19 @@ class PathSums(CountLaw):
         apart = np.frexp(((at[:, None] - 1) ^ (at - 1)).astype(np.float64))[1]  # the bit length: below 2**53 exactly
         shared = np.where((at[:, None] > 0) & (at > 0), np.maximum(self.levels - apart, 0), 0)
         return np.asarray(shared * self.noise.variance, dtype=np.float64)
+
+    def simulate(self, draws: int, generator: np.random.Generator) -> FloatArray:
+        """Noise of the counts, in the order of `at`, drawn afresh: (draws, counts). Costs no privacy.
+
+        Args:
+            draws: How many.
+            generator: For simulation over public numbers alone. No noise that protects anybody is drawn from it.
+        """
+        paths = [self.path(threshold) for threshold in self.at]
+        number = {block: place for place, block in enumerate(dict.fromkeys(block for path in paths for block in path))}
+        blocks = draw(self.noise, (draws, len(number)), generator)
+        sums = [blocks[:, [number[block] for block in path]].sum(axis=1) for path in paths]
+        return np.stack(sums, axis=1) if sums else np.zeros((draws, 0))
 
     def _present(self, values: Sequence[int]) -> float | None:
         return dict(zip(self.at, values, strict=False)).get(self.cells)

@@ -10,6 +10,7 @@ from .query import (
     PrefixQuery,
     QuantileCutsQuery,
     Query,
+    SquareQuery,
     SumQuery,
     ThresholdQuery,
     TreePartitionQuery,
@@ -21,5 +22,5 @@ from .splitting import Boxes, Splitting
 __all__ = [
     "AucQuery", "Boxes", "Comparison", "CountQuery", "CoverageQuery", "Hint", "IntervalPartitionQuery", "MedianQuery",
     "MergePartitionQuery", "PartitionQuery", "PrefixQuery", "QuantileCutsQuery", "Query", "Read", "RegionQuery",
-    "Splitting", "SumQuery", "ThresholdQuery", "TreePartitionQuery", "WaveletQuery", "WorstBoxQuery",
+    "Splitting", "SquareQuery", "SumQuery", "ThresholdQuery", "TreePartitionQuery", "WaveletQuery", "WorstBoxQuery",
 ]  # fmt: skip

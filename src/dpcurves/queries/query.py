@@ -103,6 +103,20 @@ class SumQuery(Table):
 
 
 @dataclass(frozen=True, slots=True)
+class SquareQuery(SumQuery):
+    """The sum, in each cell, of how large the squares of those distances are: ``2 * distance**2 - half**2``.
+
+    So a record adds ``-half**2`` in the middle of its cell and ``half**2`` at its ends, never more either way: half of
+    what its square alone, times 2, would add. With the number of records of a cell, the sum of squares follows.
+    """
+
+    @property
+    def per_record_sensitivity(self) -> int:
+        """How much one record can add to its cell, at most."""
+        return self.half**2
+
+
+@dataclass(frozen=True, slots=True)
 class QuantileCutsQuery(Table):
     """Numbers of inner edges of the one axis that cut the records into `pieces` of about equal size.
 
@@ -296,6 +310,7 @@ Query = (
     | TreePartitionQuery
     | PrefixQuery
     | SumQuery
+    | SquareQuery
     | QuantileCutsQuery
     | ThresholdQuery
     | CoverageQuery

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..arguments import Refused, shown
 from ..data.axis import Axis, Categories
 from ..privacy import EACH_RECORD, Unit
-from ..queries.query import PrefixQuery, Query, SumQuery
+from ..queries.query import PrefixQuery, Query, SquareQuery, SumQuery
 from . import tables
 from .binning import in_numbers
 from .column import Column, Kind, place_of
@@ -24,6 +24,8 @@ from .unit_rows import pads, units_in, used_rows
 FAILURE = "the records could not be read (what the engine says is not shown: it may quote a record)"
 USED = "used"
 TEXTS = {Kind.TEXT, Kind.OBJECTS}
+LARGEST_SQUARED = 2**26
+"""The largest half of a cell, in steps, whose squares are added up without leaving 64 bits."""
 
 Axes = Sequence[Axis | Categories]
 Result = TypeVar("Result")
@@ -45,6 +47,9 @@ class CountSource(Protocol):
     def sums(self, axes: Axes, half: int) -> list[int]:
         """Per cell the sum of `Grid.offset_of` of the last axis; behind them a 0."""
 
+    def squares(self, axes: Axes, half: int) -> list[int]:
+        """Per cell the sum of ``2 * offset**2 - half**2`` of those offsets; behind them a 0."""
+
     def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
         """Used records in the first slots of the one axis, so many for each entry; behind them the missing ones."""
 
@@ -56,8 +61,8 @@ class Records:
     """Opened records, of which at most ``unit.records`` of each unit are used. Shows nothing of them.
 
     Formal guarantees: let two data sets differ in one unit. Their `counts` differ by at most ``unit.records`` in L1
-    norm if it came or went, and by twice that if it was replaced; their `sums` by at most `half` times that. After
-    `check`, no record makes `counts`, `sums` or `units` fail.
+    norm if it came or went, and by twice that if it was replaced; their `sums` by at most `half` times that, their
+    `squares` by ``half**2`` times that. After `check`, no record makes any of these fail.
     """
 
     __slots__ = ("_counted_units", "_engine", "_kept", "_key", "_one_at_a_time", "_source", "_unit", "_wanted")
@@ -118,11 +123,25 @@ class Records:
         Raises:
             ValueError: as `counts`; or the last axis has no grid, or `half` is no half.
         """
+        self._check_sums(axes, half)
+        return self._hidden(lambda: tables.sums(self._engine.connection, self._rows(axes), self._bound(axes), half))
+
+    def squares(self, axes: Axes, half: int) -> list[int]:
+        """Exact sums of ``2 * offset**2 - half**2`` of those offsets per cell, and behind them 0.
+
+        Raises:
+            ValueError: as `sums`; or `half` is above 2**26.
+        """
+        self._check_sums(axes, half)
+        if half > LARGEST_SQUARED:
+            raise Refused("half", f"a whole number up to {LARGEST_SQUARED} is needed for squares, got {half}")
+        return self._hidden(lambda: tables.squares(self._engine.connection, self._rows(axes), self._bound(axes), half))
+
+    def _check_sums(self, axes: Axes, half: int) -> None:
         self.check(axes)
         if not isinstance(axes[-1], Axis):
             raise Refused("column", f"{axes[-1].column!r} is summed, so it needs a grid", axes[-1].column)
         axes[-1].grid.offset_of(np.empty(0), half)  # refuses a wrong half where this may still be said
-        return self._hidden(lambda: tables.sums(self._engine.connection, self._rows(axes), self._bound(axes), half))
 
     def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
         """Used records in the first slots of the one axis, so many for each entry, and behind them the missing ones.
@@ -202,6 +221,8 @@ def tabulate(records: CountSource, query: Query) -> NDArray[Any]:
 
     Sensitive: for trust models alone, which add noise to it at once.
     """
+    if isinstance(query, SquareQuery):
+        return np.array(records.squares(query.axes, query.half), dtype=object)
     if isinstance(query, SumQuery):
         return np.array(records.sums(query.axes, query.half), dtype=object)
     if isinstance(query, PrefixQuery):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 from ..arguments import WrongKind
 from ..arrays import FloatArray, IntArray
 from ..data.axis import Axis, Categories
+from ..data.grid import Grid
 from .binning import category_slot, grid_slot, in_numbers, slot_type
 from .column import Column, Kind, called
 
@@ -42,13 +43,28 @@ def counts(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[Bou
 
 def sums(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], half: int) -> list[int]:
     """The sums of the offsets on the last axis, which is on a grid, per cell, and behind them 0."""
+    return _added(connection, rows, bound, lambda grid, values: grid.offset_of(values, half))
+
+
+def squares(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], half: int) -> list[int]:
+    """The sums of ``2 * offset**2 - half**2`` on the last axis, which is on a grid, per cell, and behind them 0."""
+    return _added(connection, rows, bound, lambda grid, values: 2 * grid.offset_of(values, half) ** 2 - half**2)
+
+
+def _added(
+    connection: duckdb.DuckDBPyConnection,
+    rows: str,
+    bound: Sequence[BoundAxis],
+    amounts: Callable[[Grid, FloatArray], IntArray],
+) -> list[int]:
+    """The exact sums of what each row adds to its cell, and behind them 0."""
     slots, bound = [*_slots(bound)[:-1], None], _laid_out(bound)
     high, low = np.zeros((2, _size(bound) + 1), dtype=np.int64)
     last = bound[-1].axis
     if not isinstance(last, Axis):
         raise WrongKind("axes", "a sum needs a grid")
     for columns in _batches(connection, rows, bound, slots):
-        place, offset = _places(columns, bound, slots), last.grid.offset_of(columns[-1], half)
+        place, offset = _places(columns, bound, slots), amounts(last.grid, columns[-1])
         # In two parts: the sum of one could leave 64 bits, those of the parts would need 2**32 rows for it.
         np.add.at(high, place, offset >> LOW_BITS)
         np.add.at(low, place, offset & (2**LOW_BITS - 1))

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ...arrays import FloatArray
 from .bands import upper_quantiles
 from .hosmer_lemeshow import GroupNoise, Groups
+from .search import accepted
 
-STEPS = 24
 FAR = 12.0
 """Standard deviations of sampling, and as many records, beyond which no number of positives is tried."""
-
-Excess = Callable[[FloatArray], FloatArray]
 
 
 def share_intervals(groups: Groups, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
@@ -45,7 +41,27 @@ def share_intervals(groups: Groups, noise: GroupNoise, normal: FloatArray | None
         return np.abs((1 - share) * positive - share * negative) - upper_quantiles(np.abs(moved), level)
 
     share = np.divide(positive, size, out=np.full(size.shape, 0.5), where=size > 0)
-    return _hull(excess, share, np.zeros_like(share), np.ones_like(share))
+    return accepted(excess, share, np.zeros_like(share), np.ones_like(share))
+
+
+def rate_intervals(
+    below: FloatArray, noise: FloatArray, level: float, *, sampling: np.random.Generator | None = None
+) -> FloatArray:
+    """Ends of the shares of one class that lie above thresholds, as they fall: see `share_intervals`, (points, 2).
+
+    Above the highest threshold is nobody, above the lowest everybody: there both ends are known.
+
+    Args:
+        below: Unbiased counts of the class below rising thresholds, from 0 to all of it: (points,).
+        noise: Theirs, simulated: (draws, points).
+        level: The chance of each share.
+        sampling: For the population, its samples are drawn from this generator. None: for these records.
+    """
+    inner, total, none = slice(-2, 0, -1), below[-1], np.zeros(len(below) - 2)
+    groups = Groups(total - below[inner], below[inner], none, none, none)
+    moved = GroupNoise(noise[:, -1:] - noise[:, inner], noise[:, inner], none)
+    normal = None if sampling is None else sampling.normal(size=moved.positive.shape)
+    return np.concatenate([[[0.0, 0.0]], share_intervals(groups, moved, normal, level), [[1.0, 1.0]]])
 
 
 def positive_intervals(groups: Groups, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
@@ -70,7 +86,7 @@ def positive_intervals(groups: Groups, noise: GroupNoise, normal: FloatArray | N
         return np.abs(positive - expected) - upper_quantiles(np.abs(moved), level)
 
     most = positive + np.abs(noise.positive).max(axis=0) + FAR * (np.sqrt(size) + 1)
-    return _hull(excess, positive, np.zeros_like(positive), most)
+    return accepted(excess, positive, np.zeros_like(positive), most)
 
 
 def residual_envelope(groups: Groups, noise: GroupNoise, normal: FloatArray, level: float) -> FloatArray:
@@ -95,17 +111,3 @@ def _sampled(size: FloatArray, share: FloatArray, normal: FloatArray | None) -> 
     if normal is None:
         return np.zeros(1)
     return normal * np.sqrt(size * share * (1 - share)) + (normal**2 - 1) * (1 - 2 * share) / 6
-
-
-def _hull(excess: Excess, inside: FloatArray, least: FloatArray, most: FloatArray) -> FloatArray:
-    return np.stack([_end(excess, inside, least), _end(excess, inside, most)], axis=-1)
-
-
-def _end(excess: Excess, inside: FloatArray, end: FloatArray) -> FloatArray:
-    """Where, between a point that is inside and an end, the excess rises above 0; the end if it does not there."""
-    near, far = inside, end
-    for _ in range(STEPS):
-        middle = (near + far) / 2
-        holds = excess(middle) <= 0
-        near, far = np.where(holds, middle, near), np.where(holds, far, middle)
-    return np.where(excess(end) <= 0, end, far)

@@ -1,0 +1,184 @@
+"""Between which ends the area under a ROC curve lies: all areas that noisy counts do not contradict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...arrays import FloatArray
+from ..summaries.roc import LEAST_MASS
+from .bands import upper_quantile, upper_quantiles
+
+TRIED = 65
+STEPS = 26
+LEAST_CLASS = 2.0  # records that a class is taken to have where sampling is told from its counts
+ROUNDING = 1e-9  # of all pairs, by which doubles may miss a tie of both sides
+SMALLEST = 1e-6  # product of an area and its rest, below which its spread cannot be told from counts
+
+
+WonOfAll = tuple[FloatArray, FloatArray]
+
+
+class Pairs(NamedTuple):
+    """Pairs of a positive and a negative record, or how far noise moves their numbers; each (...).
+
+    Attributes:
+        won: Those in which the positive scores higher, at most: all ties of a cell taken for it.
+        lost: Those in which it scores lower, at most.
+        every: All.
+    """
+
+    won: FloatArray
+    lost: FloatArray
+    every: FloatArray
+
+    @classmethod
+    def of(cls, negative: FloatArray, positive: FloatArray) -> Pairs:
+        """From counts in cells of rising scores, (..., cells), negative ones included."""
+        below, false = np.cumsum(negative, axis=-1), negative.sum(axis=-1)
+        won = (positive * below).sum(axis=-1)
+        lost = (positive * (false[..., None] - below + negative)).sum(axis=-1)
+        return cls(won, lost, np.asarray(positive.sum(axis=-1) * false))
+
+
+class Spread(NamedTuple):
+    """How far sampling moves the pairs won from those that are expected of an area a.
+
+    Attributes:
+        normal: Draws of the standard normal law, (draws,).
+        scale: Standard deviation, in units of ``sqrt(a * (1 - a))``.
+    """
+
+    normal: FloatArray
+    scale: float
+
+
+class CountedAreas(NamedTuple):
+    """What is known of both classes in cells of rising scores.
+
+    Attributes:
+        counts: Unbiased, (2, cells): negatives and positives.
+        shares: About the share of each class in each cell, (2, cells), as the curve has them: not negative.
+        noise: Of the counts, drawn afresh, in chunks (draws, 2, cells).
+    """
+
+    counts: FloatArray
+    shares: FloatArray
+    noise: Sequence[FloatArray]
+
+    @property
+    def sizes(self) -> FloatArray:
+        """Records of each class, (2,)."""
+        return np.asarray(self.counts.sum(axis=1))
+
+    @property
+    def believed(self) -> FloatArray:
+        """The best counts: not negative."""
+        return self.shares * np.maximum(self.sizes, LEAST_MASS)[:, None]
+
+    def may_lack_a_class(self, level: float) -> bool:
+        """Whether the noise of a class, with chance ``(1 - level) / 2``, is all that was counted of it but a half."""
+        noise = np.concatenate([chunk.sum(axis=-1) for chunk in self.noise])
+        return bool((self.sizes < LEAST_MASS + upper_quantiles(noise, (1 + level) / 2)).any())
+
+
+def area_interval(
+    counted: CountedAreas, level: float, *, sampling: np.random.Generator | None = None
+) -> tuple[float, float]:
+    """Two ends that have the area of exact scores between them with chance `level`.
+
+    An area a is below the upper end if the pairs won less a times all pairs, which without noise is not below 0 where
+    a is the true area and ties are taken for the positives, is no further below 0 than noise takes it with half of the
+    error chance; above the lower end likewise (Fieller 1954). So no ratio of noisy numbers needs a law, and the chance
+    holds where a class is small. Pairs multiply two counts, so what noise does to them depends on the counts: those
+    that are believed, for the unbiased ones have noise of their own, which would count twice.
+
+    From 0 to 1 where noise alone may have made the counts of a class: then there may be no area to hold.
+
+    Args:
+        counted: What is known of both classes.
+        level: The chance.
+        sampling: For the population: its samples scatter as `spread_of` says, and are drawn from this generator. None:
+            for these records.
+
+    Raises:
+        ValueError: the level is not between 0 and 1, or needs more draws.
+    """
+    if counted.may_lack_a_class(level):
+        return 0.0, 1.0
+    found, moved = Pairs.of(*counted.counts), moves(counted.believed, counted.noise)
+    low, high = _ends(found, moved, None, level)
+    if sampling is None:
+        return low, high
+    lower, upper = _ends(found, moved, spread_of(counted.believed, sampling.normal(size=len(moved.won))), level)
+    return min(low, lower), max(high, upper)  # where sampling is next to nothing, its simulation may say less than that
+
+
+def _ends(found: Pairs, moved: Pairs, spread: Spread | None, level: float) -> tuple[float, float]:
+    """The least and the largest area in [0, 1] that is not contradicted."""
+    each = (1 + level) / 2
+    most = _furthest((found.won, found.every), (moved.won, moved.every), spread, each)
+    return 1 - _furthest((found.lost, found.every), (moved.lost, moved.every), spread, each), most
+
+
+def shares_of(fpr: FloatArray, tpr: FloatArray) -> FloatArray:
+    """The share of each class in each cell of rising scores, (2, cells), from the rates above, (cells + 1,)."""
+    return np.stack([np.diff(rates)[::-1] for rates in (fpr, tpr)])
+
+
+def moves(cells: FloatArray, noise: Sequence[FloatArray]) -> Pairs:
+    """How far noise, in chunks (draws, 2, cells), moves the pairs of these counts."""
+    exact = Pairs.of(*cells)
+    noisy = [Pairs.of(*np.moveaxis(cells + each, -2, 0)) for each in noise]
+    return Pairs(*(np.concatenate(each) - of for each, of in zip(zip(*noisy, strict=True), exact, strict=True)))
+
+
+def spread_of(cells: FloatArray, normal: FloatArray) -> Spread:
+    """How samples of as many units scatter around a population like these cells (2, cells), not negative.
+
+    The variance of an area is that of the share of negatives below a positive, over the positives, and likewise with
+    the classes changed (DeLong, DeLong and Clarke-Pearson 1988). Either is a part of ``a (1 - a)``, at most all of it
+    (Birnbaum and Klose 1957). That part is taken from the cells, all of it where they tell nothing, and the area a is
+    the one that is tried: so the interval keeps its level where nearly all pairs are won.
+
+    Args:
+        cells: Of negatives and positives.
+        normal: Draws of the standard normal law, (draws,).
+    """
+    negative, positive = (np.maximum(row, 0.0) for row in cells)
+    sizes = [max(float(row.sum()), LEAST_CLASS) for row in (negative, positive)]
+    pairs = sizes[0] * sizes[1]
+    parts = _part(positive, negative) / (sizes[1] - 1), _part(negative[::-1], positive[::-1]) / (sizes[0] - 1)
+    return Spread(normal, pairs * float(np.sqrt(sum(parts))))
+
+
+def _part(own: FloatArray, other: FloatArray) -> float:
+    """The variance, over one class, of the share of the other below a record: as a part of the largest it can be."""
+    if min(own.sum(), other.sum()) < LEAST_CLASS:
+        return 1.0
+    weight = own / own.sum()
+    below = (np.cumsum(other) - other / 2) / other.sum()
+    area = float(weight @ below)
+    largest = area * (1 - area)
+    return min(float(weight @ (below - area) ** 2) / largest, 1.0) if largest > SMALLEST else 1.0
+
+
+def _furthest(found: WonOfAll, moved: WonOfAll, spread: Spread | None, each: float) -> float:
+    """The largest area in [0, 1] that is not contradicted."""
+    won, every = found
+
+    def stands(area: float) -> bool:
+        short = area * moved[1] - moved[0]
+        if spread is not None:
+            short = short + spread.normal * spread.scale * np.sqrt(area * (1 - area))
+        return bool(won - area * every + upper_quantile(short, each) >= -ROUNDING * abs(every))
+
+    tried = np.linspace(0.0, 1.0, TRIED).tolist()
+    best = max((number for number, area in enumerate(tried) if stands(area)), default=0)
+    near, far = tried[best], tried[min(best + 1, TRIED - 1)]
+    for _ in range(STEPS):
+        middle = (near + far) / 2
+        near, far = (middle, far) if stands(middle) else (near, middle)
+    return float(far)

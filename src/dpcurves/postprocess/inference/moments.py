@@ -1,0 +1,176 @@
+"""Intervals of a count, a sum, a mean and a variance, from noisy sums of values that lie between -1 and 1."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import NamedTuple
+
+import numpy as np
+
+from ...arrays import FloatArray
+from .bands import interval, upper_quantile
+from .sampling import mean_counts
+from .search import accepted
+
+Ends = tuple[float, float]
+
+SPENT = 1 / 10
+"""The part of the error chance of a mean, or a sum, that goes to the bound of its variance."""
+LARGEST = 2.0
+"""The largest variance, with divisor n - 1, of values between -1 and 1: that of both ends."""
+
+
+class Moments(NamedTuple):
+    """Sums over the records: of ones, of their values, of the squares of these; or the noise of such sums, (draws,).
+
+    Values lie between -1 and 1. Where squares were not released, `square` is None.
+    """
+
+    records: FloatArray
+    value: FloatArray
+    square: FloatArray | None
+
+
+def mean_of(found: Moments) -> FloatArray:
+    """The mean, between -1 and 1; 0 where there seems to be no record."""
+    there = found.records > 0
+    return np.asarray(np.clip(np.divide(found.value, np.where(there, found.records, 1)) * there, -1.0, 1.0))
+
+
+def variance_of(found: Moments) -> FloatArray:
+    """The variance, with divisor n - 1, of at least 2 records; not below 0. NaN where squares were not released."""
+    return np.asarray(np.clip(_unbounded_variance(found), 0.0, LARGEST))
+
+
+def count_ends(found: Moments, noise: Moments, level: float, total: float, *, population: bool) -> Ends:
+    """Ends of the number of records, or of its mean over samples of this size; see `mean_counts`.
+
+    Args:
+        found: As released, without bias.
+        noise: Simulated.
+        level: The chance that they cover.
+        total: How many records there are, those without a value among them; infinite: private.
+        population: Whether they cover what holds for the population.
+    """
+    each = (1 + level) / 2 if population else level
+    low, high = interval(float(found.records), noise.records, each)
+    low, high = min(max(low, 0.0), total), min(max(high, 0.0), total)
+    if not population:
+        return low, high
+    ((low, high),) = mean_counts(np.array([low]), np.array([high]), total, (1 - level) / 2).tolist()
+    return low, high
+
+
+def mean_ends(found: Moments, noise: Moments, level: float, student: FloatArray | None) -> Ends:
+    """Ends of the mean, between -1 and 1.
+
+    A mean m is between them if ``value - m * count``, which is 0 without noise where m is the true one, is no further
+    from 0 than noise takes it with chance `level` (Fieller 1954). So no ratio of noisy numbers needs a law. For the
+    population, sampling moves that number, too: by the root of count times variance, times a draw of Student's law. The
+    variance is taken at the upper end of a one-sided interval, for which a part of the error chance is spent; where
+    squares were not released, at ``1 - m**2``, the most that values between -1 and 1 with this mean can have (Bhatia
+    and Davis 2000). Sampling is taken as for many records: of few that are very skewed the ends cover less.
+
+    Args:
+        found: As released, without bias.
+        noise: Simulated.
+        level: The chance that they cover.
+        student: Draws of Student's law for sampling, (draws,); None: for these records.
+    """
+    if not _is_there(found, noise, level):
+        return -1.0, 1.0
+    level, most = _sampled_at(found, noise, level, student)
+
+    def excess(mean: FloatArray) -> FloatArray:
+        moved = noise.value - mean * noise.records
+        if student is not None:
+            moved = moved + student * np.sqrt(found.records * np.minimum(most, 1 - mean**2))
+        return np.abs(found.value - mean * found.records) - upper_quantile(np.abs(moved), level)
+
+    low, high = accepted(excess, mean_of(found), np.array(-1.0), np.array(1.0)).tolist()
+    return low, high
+
+
+def sum_ends(  # noqa: PLR0917
+    found: Moments, noise: Moments, level: float, student: FloatArray | None, middle: float, total: float
+) -> Ends:
+    """Ends of ``value + middle * count``, the sum of values that were shifted by `middle` before.
+
+    For the population, of the mean of such sums over samples of this size: `total` independent units, of which those
+    without a value add nothing; or, where that number is private, as many as Poisson's law gives, which scatters most.
+
+    Args:
+        found: As released, without bias.
+        noise: Simulated.
+        level: The chance that they cover.
+        student: Draws of Student's law for sampling, (draws,); None: for these records.
+        middle: What each value was shifted by.
+        total: How many records there are; infinite: private.
+    """
+    estimate, moved = float(found.value + middle * found.records), noise.value + middle * noise.records
+    level, most = _sampled_at(found, noise, level, student)
+    if student is not None:
+        count = max(float(found.records), 1.0)
+        mean = float(mean_of(found))
+        scatter = count * min(most, 1 - mean**2) + count * (mean + middle) ** 2
+        known = count**2 * (mean + middle) ** 2 / total if isfinite(total) else 0.0
+        moved = moved + student * np.sqrt(max(scatter - known, 0.0))
+    return interval(estimate, moved, level)
+
+
+def variance_ends(found: Moments, noise: Moments, level: float, normal: FloatArray | None) -> Ends:
+    """Ends of the variance, from 0.
+
+    For these records: quantiles of the variance that is left when noise is taken off what was released, again and
+    again. For the population a variance v is between them if the released one is no further from it than this noise and
+    sampling take it, where squared distances from the mean, which are at most c, have a variance of ``v * (c - v)`` at
+    most, whatever their law (Bhatia and Davis 2000).
+
+    Args:
+        found: As released, without bias, squares among it.
+        noise: Simulated.
+        level: The chance that they cover.
+        normal: Draws of the standard normal law for sampling, (draws,); None: for these records.
+    """
+    if not _is_there(found, noise, level):
+        return 0.0, LARGEST
+    left = _unbounded_variance(_less(found, noise))
+    each = (1 + level) / 2
+    if normal is None:
+        low, high = np.clip([-upper_quantile(-left, each), upper_quantile(left, each)], 0.0, LARGEST).tolist()
+        return low, high
+    released, count, furthest = _unbounded_variance(found), float(found.records), 1 + float(np.abs(mean_of(found)))
+
+    def excess(variance: FloatArray) -> FloatArray:
+        scatter = np.maximum(variance * (furthest**2 - variance), 0.0) / count
+        return np.abs(released - variance) - upper_quantile(np.abs(released - left + normal * np.sqrt(scatter)), level)
+
+    low, high = accepted(excess, np.clip(released, 0.0, LARGEST), np.array(0.0), np.array(LARGEST)).tolist()
+    return low, high
+
+
+def _unbounded_variance(found: Moments) -> FloatArray:
+    """The variance of what may be no records at all; below 0 where noise outweighs it."""
+    if found.square is None:
+        return np.full(np.shape(found.records), np.nan)
+    count = np.maximum(found.records, 2.0)
+    return np.asarray((found.square - found.value**2 / count) / (count - 1))
+
+
+def _is_there(found: Moments, noise: Moments, level: float) -> bool:
+    """Whether there are more records than noise makes out of none, by far: then a mean is known at all."""
+    return float(found.records) > max(2.0, upper_quantile(np.abs(noise.records), (1 + level) / 2))
+
+
+def _sampled_at(found: Moments, noise: Moments, level: float, student: FloatArray | None) -> tuple[float, float]:
+    """The level that is left, and the variance that is taken for sampling."""
+    if student is None or found.square is None:
+        return level, np.inf
+    spent = SPENT * (1 - level)
+    return level + spent, upper_quantile(variance_of(_less(found, noise)), 1 - spent)
+
+
+def _less(found: Moments, noise: Moments) -> Moments:
+    """What was released, less noise."""
+    square = None if found.square is None or noise.square is None else found.square - noise.square
+    return Moments(found.records - noise.records, found.value - noise.value, square)

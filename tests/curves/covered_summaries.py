@@ -1,0 +1,44 @@
+"""How often each interval of a summary covers, on tied, heaped, zero-inflated, clamped and smooth values.
+
+Samples are drawn from a long list with replacement, so that records are independent and their law is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from by_hand import answer, both
+from covered_distributions import POPULATIONS
+
+from dpcurves.curves import SummaryQuestion
+from dpcurves.privacy import PrivacyLoss
+
+
+class Case(NamedTuple):
+    """On what, of how many, at which price, under which adjacency: 0 is add-remove, 1 replace-one."""
+
+    data: str
+    units: int
+    epsilon: str
+    adjacency: int
+
+
+def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
+    """Which intervals of one release hold what they promise; a tenth of the records has no value."""
+    population, grid = POPULATIONS[case.data]
+    draw = np.random.default_rng([seed, case.units, case.adjacency])
+    values = np.where(draw.random(case.units) < 0.1, np.nan, draw.choice(population, case.units))
+    adjacency, question = both(case.units)[case.adjacency], SummaryQuestion("x", grid.lower, grid.upper)
+    found = answer(question, {"x": values}, PrivacyLoss.pure(case.epsilon), adjacency, seed)
+    sample, whole = (np.clip(each, grid.lower, grid.upper) for each in (values[~np.isnan(values)], population))
+    size = 0.9 * case.units
+    truths = {
+        "records": (len(sample), sample.sum(), sample.mean(), sample.var(ddof=1)),
+        "population": (size, size * whole.mean(), whole.mean(), whole.var()),
+    }
+    for whom, truth in truths.items():
+        ends = found.intervals(level, population=whom == "population")
+        for name, (low, high), true in zip(found.statistics, ends.tolist(), truth, strict=True):
+            yield f"{name}, {whom}", low <= true <= high
