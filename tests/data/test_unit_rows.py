@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hmac
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import combinations_with_replacement, permutations, product
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from every_source import EVERY_SOURCE
@@ -190,6 +193,14 @@ def test_units_that_are_numbers_are_one_where_they_are_equal(source: str, tmp_pa
     columns = {"u": units, "x": pa.array([0.5] * 6)}
     with open_records(EVERY_SOURCE[source](columns, tmp_path), unit=Unit("u", 1), key=KEY) as records:
         assert records.units() == 4
+        assert records.counts(AXES).tolist() == [4, 0, 0, 0]
+
+
+@pytest.mark.parametrize("without_type", [list, partial(np.array, dtype=object), partial(pd.Series, dtype=object)])
+def test_units_without_a_type_are_told_apart_by_their_text(without_type: Callable[[list[Any]], Any]) -> None:
+    table = {"u": without_type([1, 1.0, " 1", "1", "1.0", True, "True"]), "x": np.full(7, 0.5)}
+    with open_records(table, unit=Unit("u", 1), key=KEY) as records:
+        assert records.units() == 4  # 1, 1.0, a blank before 1, and True
         assert records.counts(AXES).tolist() == [4, 0, 0, 0]
 
 
