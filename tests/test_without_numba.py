@@ -11,7 +11,7 @@ from typing import Any
 
 import dpcurves.curves
 
-FILE = str(Path(__file__).with_name("every_question.py"))
+FILE = str(Path(__file__).parent / "curves" / "every_question.py")
 
 WITHOUT = """
 import runpy, sys

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...arrays import FloatArray
 
+MOST_RECORDS = 2.0**62  # of a group, as drawn: noise may claim more than there are integers
 LEAST_VARIANCE = 1e-9  # squared records: where there is neither chance nor noise, any difference is a large one
 
 
@@ -110,7 +111,7 @@ def simulated_p_value(
     Returns:
         A multiple of ``1 / (draws + 1)``, never 0.
     """
-    size = np.maximum(np.rint(groups.count), 0).astype(np.int64)
+    size = np.clip(np.rint(groups.count), 0, MOST_RECORDS).astype(np.int64)
     positive = generator.binomial(size, groups.mean, size=noise.positive.shape)
     null = Groups(
         positive=positive + noise.positive, negative=size - positive + noise.negative,

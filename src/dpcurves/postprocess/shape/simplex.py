@@ -22,6 +22,7 @@ def on_simplex(values: FloatArray, total: float) -> FloatArray:
     """
     if not total > 0 or not values.size:
         raise Refused("total", f"a number above zero is needed, and a value at least, got {total}")
+    values = values - values.max()  # what is cut off is the same, and the total is not lost beside huge values
     falling = np.sort(values, axis=None)[::-1]
     cuts = (np.cumsum(falling) - total) / np.arange(1, falling.size + 1)
     cut = float(cuts[np.flatnonzero(falling > cuts)[-1]])

@@ -1,0 +1,43 @@
+"""Noise can send anything: a conversation ends in a curve, which is written and read again, whatever was released."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import cycle, islice
+from typing import Any
+
+import pytest
+from every_question import LOSS, QUESTIONS, WHO
+
+from dpcurves.curves import ByCategory, Question
+from dpcurves.laws.selection import Choices
+from dpcurves.release import Release, Setting, Step
+from dpcurves.session import converse
+from dpcurves.trust import Central
+
+HUGE = 2**62
+TURN = {"all huge": (HUGE,), "all as far below zero": (-HUGE,), "by turns": (HUGE, -HUGE)}
+
+
+def answered_with(values: tuple[int, ...]) -> Callable[[Step], Release]:
+    def reply(step: Step) -> Release:
+        plan = Central().plan(step.query, LOSS, WHO)
+        blank = plan.law.blank()
+        chosen = isinstance(plan.law, Choices)  # from what was offered
+        return Release(plan, blank if chosen else tuple(islice(cycle(values), len(blank))), allotment=None, seeded=True)
+
+    return reply
+
+
+@pytest.mark.filterwarnings("ignore::dpcurves.curves.CurveWarning")
+@pytest.mark.parametrize("kind", TURN)
+def test_every_question_ends_in_a_curve_whatever_is_released(kind: str) -> None:
+    for question in QUESTIONS:
+        curve: Any = read(question, answered_with(TURN[kind]))
+        text = curve.to_json()
+        if not isinstance(curve, ByCategory):  # those by category are read one by one
+            assert type(curve).from_json(text).to_json() == text, question
+
+
+def read(question: Question[object], reply: Callable[[Step], Release]) -> object:
+    return converse(question.steps(Setting(LOSS, WHO, adaptive=True)), reply)
