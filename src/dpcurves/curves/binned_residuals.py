@@ -19,6 +19,7 @@ from ..postprocess import mean_residuals, residual_envelope
 from ..privacy import Model, ReplaceOne, declared
 from ..queries import MergePartitionQuery, QuantileCutsQuery
 from ..release import PrivacyStatement, Release, Setting, Step
+from .damage import damage_refused
 from .notes import notes_on_classes, notes_on_dependence
 from .question import card_of, statement_of
 from .result import Result
@@ -109,6 +110,7 @@ class BinnedResiduals(Result):
         return display.envelope("binned-residuals", self._arrays(), self.privacy, self.groups.to_json())
 
     @classmethod
+    @damage_refused()
     def from_json(cls, text: str) -> BinnedResiduals:
         """What `to_json` wrote."""
         opened = display.opened(text, "binned-residuals")

@@ -14,6 +14,7 @@ from ..arguments import Refused
 from ..data.axis import Category
 from ..release import PrivacyStatement
 from ..release.evidence import Evidence
+from .damage import damage_refused
 from .question import card_of
 from .result import Result
 
@@ -94,11 +95,12 @@ class ByCategory(Result, Mapping[Category, Curve]):
         """
         opened = display.opened(text, "curves")
         question, curves = opened.evidence["question"], opened.arrays["curves"]
-        categories = question.get("categories", list(curves))
-        if "by" not in question or [str(category) for category in categories] != list(curves):
-            raise Refused("curve.evidence.question", "it does not say of which column these are the categories")
-        read = (kind.from_json(json.dumps(curve)) for curve in curves.values())
-        return cls(str(question["by"]), dict(zip(categories, read, strict=True)))
+        with damage_refused():
+            categories = question.get("categories", list(curves))
+            if "by" not in question or [str(category) for category in categories] != list(curves):
+                raise Refused("curve.evidence.question", "it does not say of which column these are the categories")
+            read = (kind.from_json(json.dumps(curve)) for curve in curves.values())
+            return cls(str(question["by"]), dict(zip(categories, read, strict=True)))
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """The columns of all curves, one below the other, with their category in the first column.

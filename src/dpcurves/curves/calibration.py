@@ -16,6 +16,7 @@ from ..data.axis import Category
 from ..postprocess import share_intervals
 from ..release import PrivacyStatement, Release, Setting, Step
 from .covering import EACH, ends_of, pictured, scopes, shades
+from .damage import damage_refused
 from .notes import notes_on_classes
 from .question import card_of, statement_of
 from .result import Result
@@ -105,6 +106,7 @@ class Calibration(Result):
         return display.envelope("calibration", arrays, self.privacy, self.groups.to_json())
 
     @classmethod
+    @damage_refused()
     def from_json(cls, text: str) -> Calibration:
         """The curve that `to_json` wrote."""
         opened = display.opened(text, "calibration")

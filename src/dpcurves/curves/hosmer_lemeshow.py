@@ -18,6 +18,7 @@ from ..postprocess.inference.simulation_seed import public_generator
 from ..queries import CountQuery, Read
 from ..release import Evidence, PrivacyStatement, Release, Setting, Step
 from .covering import EACH, ends_of, pictured, scopes, shades
+from .damage import damage_refused
 from .notes import notes_on_classes, notes_on_dependence
 from .question import card_of, statement_of
 from .result import Result
@@ -135,6 +136,7 @@ class HosmerLemeshow(Result):
         return display.envelope("hosmer-lemeshow", arrays, self.privacy, self.groups.to_json())
 
     @classmethod
+    @damage_refused()
     def from_json(cls, text: str) -> HosmerLemeshow:
         """The test that `to_json` wrote."""
         opened = display.opened(text, "hosmer-lemeshow")

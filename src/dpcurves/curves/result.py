@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from .. import display
 from .covering import pictured, scopes, shades
+from .damage import damage_refused
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,7 +80,8 @@ class Released(Result, ABC):
         Raises:
             ValueError: the text is of another kind, or is damaged.
         """
-        return cls._opened(display.opened(text, cls.KIND))
+        with damage_refused():
+            return cls._opened(display.opened(text, cls.KIND))
 
     def evidence_json(self) -> dict[str, Any]:
         """The question and what was released for it, as plain objects."""

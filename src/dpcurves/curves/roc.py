@@ -22,6 +22,7 @@ from ..postprocess.inference.simulation_seed import draws_for, public_generator
 from ..queries import CountQuery, Read
 from ..release import Evidence, PrivacyStatement, Release, Setting, Step
 from .covering import pictured, scopes
+from .damage import damage_refused
 from .notes import notes_on_classes, notes_on_outside
 from .question import card_of, require_independent, statement_of
 from .result import Result
@@ -186,6 +187,7 @@ class ROC(Result):
         )
 
     @classmethod
+    @damage_refused()
     def from_json(cls, text: str) -> ROC:
         """The curve that `to_json` wrote."""
         opened = display.opened(text, "roc")

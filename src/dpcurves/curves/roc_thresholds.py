@@ -17,6 +17,7 @@ from ..postprocess.inference.area_interval import CountedAreas, area_interval, s
 from ..postprocess.inference.group_intervals import rate_intervals
 from ..queries import PrefixQuery
 from ..release import ALL, Evidence, PrivacyStatement, Release, Setting, Step
+from .damage import damage_refused
 from .question import card_of, require_independent, statement_of
 from .result import Result
 from .thresholds import edges_below
@@ -143,6 +144,7 @@ class RocThresholds(Result):
         return display.envelope("roc-thresholds", arrays, self.privacy, evidence)
 
     @classmethod
+    @damage_refused()
     def from_json(cls, text: str) -> RocThresholds:
         """The curve that `to_json` wrote."""
         opened = display.opened(text, "roc-thresholds")

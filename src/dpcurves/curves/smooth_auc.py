@@ -16,6 +16,7 @@ from ..data.axis import Category
 from ..postprocess import auc_of_steps, binormal_tpr
 from ..queries import AucQuery
 from ..release import ALL, PrivacyStatement, Release, Setting, Step
+from .damage import damage_refused
 from .question import card_of, statement_of
 from .result import Result
 from .roc import UNIT_INTERVAL
@@ -73,6 +74,7 @@ class SmoothAuc(Result):
         return display.envelope("smooth-auc", arrays, self.privacy, {"question": {"steps": self.steps}, "releases": []})
 
     @classmethod
+    @damage_refused()
     def from_json(cls, text: str) -> SmoothAuc:
         """What `to_json` wrote."""
         opened = display.opened(text, "smooth-auc")
