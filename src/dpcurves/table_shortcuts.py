@@ -2,15 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .arguments import Exact, Refused, several
-from .curves import Summary, SummaryQuestion
+from .curves import Contingency, ContingencyQuestion, Summary, SummaryQuestion
+from .data import Categories
+from .data.axis import Category
 from .noise.randomness import Randomness
 from .privacy import Neighbours, PrivacyLoss
-from .shortcuts import Values, _ask, _named, loss_of
+from .shortcuts import Values, _ask, _column, _named, loss_of
 
-__all__ = ["mean", "summary"]
+__all__ = ["contingency", "mean", "summary"]
+
+
+def contingency(
+    rows: Values,
+    columns: Values,
+    *,
+    row_categories: Sequence[Category],
+    column_categories: Sequence[Category],
+    adjacency: Neighbours,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    labels: tuple[str, str] = ("rows", "columns"),
+    randomness: Randomness | None = None,
+) -> Contingency:
+    """Counts of pairs of categories, and a test of independence; see `Contingency`.
+
+    Arguments and guarantees as for `cdf`, but there is no grid: both columns' categories are public, and a record with
+    any other value is missing. The ledger is in memory and does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> found = dp.contingency(
+    ...     ["a", "b"] * 500, [0, 1] * 500, row_categories=("a", "b"), column_categories=(0, 1), epsilon=1,
+    ...     adjacency=dp.REPLACE_ONE)
+    >>> found.p_value < 0.01
+    True
+    """
+    names = several("labels", labels, "a pair of texts")
+    if len(names) != 2 or names[0] == names[1]:
+        raise Refused("labels", "two different texts are needed")
+    table = {names[0]: _column(rows, "rows"), names[1]: _column(columns, "columns")}
+    if len(table[names[0]]) != len(table[names[1]]):
+        raise Refused("rows, columns", "the same number of records is needed")
+    declared = Categories(names[0], tuple(row_categories)), Categories(names[1], tuple(column_categories))
+    return _ask(table, ContingencyQuestion(*declared), loss_of(epsilon, rho), adjacency, randomness)
 
 
 def summary(

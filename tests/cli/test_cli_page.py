@@ -50,6 +50,7 @@ def test_the_page_names_the_options_that_there_are(run: Run) -> None:
         "bounds",
         "study",
         "summary",
+        "contingency",
         "table",
         "plan cdf",
         "ledger create",

@@ -22,7 +22,7 @@ GRID, LOSS, WHO = dp.Grid(0, 1, cells=64), dp.PrivacyLoss.pure(1), AddRemove(EAC
 AXIS = (Axis("x", GRID),)
 CHANCE = np.random.default_rng(1)
 X = CHANCE.beta(2, 5, 600)
-TABLE = {"x": X, "r": CHANCE.normal(0, 1, 600), "y": CHANCE.integers(0, 2, 600)}
+TABLE = {"x": X, "r": CHANCE.normal(0, 1, 600), "y": CHANCE.integers(0, 2, 600), "w": np.arange(600) % 3}
 COUNTS = np.bincount(GRID.cell_of(X), minlength=65)
 ERRORS = dp.BoundsQuestion("r", 0.25, "0.9")
 
@@ -44,6 +44,7 @@ QUESTIONS: tuple[Question[object], ...] = (
     dp.CalibrationQuestion("y", "x", groups=4),
     dp.HosmerLemeshowQuestion("y", "x", groups=4),
     dp.BinnedResidualsQuestion("y", "x", model=dp.PUBLIC_MODEL),
+    dp.ContingencyQuestion(dp.Categories("y", (0, 1)), dp.Categories("w", (0, 1, 2))),
     dp.SummaryQuestion("r", -2, 2),
     dp.SummaryQuestion("x", 0, 1, by=dp.Categories("y", (0, 1)), moments=1),
     ERRORS,

@@ -11,6 +11,7 @@ from .ask_servers import ASK_COMMANDS
 from .bounds import BOUNDS_COMMANDS
 from .columns import COLUMN_COMMANDS
 from .commands import Commands, OneCommand
+from .contingencies import CONTINGENCY_COMMANDS
 from .ledgers import LEDGER_COMMANDS
 from .option_groups import Command, with_options
 from .planes import PLANE_COMMANDS
@@ -32,6 +33,7 @@ def build() -> typer.Typer:
     questions = {
         **COLUMN_COMMANDS,
         **SUMMARY_COMMANDS,
+        **CONTINGENCY_COMMANDS,
         **BOUNDS_COMMANDS,
         **SCORE_COMMANDS,
         **RESIDUAL_COMMANDS,

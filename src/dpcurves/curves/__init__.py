@@ -8,6 +8,7 @@ from .by_category import ByCategory
 from .calibration import Calibration, CalibrationQuestion
 from .cdf import CDF, CdfQuestion
 from .confusion import Confusion
+from .contingency import Contingency, ContingencyQuestion
 from .distances import energy_distance, ks_distance, wasserstein_distance
 from .histogram import Histogram, HistogramQuestion
 from .histogram_2d import Histogram2D, Histogram2DQuestion
@@ -42,6 +43,8 @@ __all__ = [
     "CalibrationQuestion",
     "CdfQuestion",
     "Confusion",
+    "Contingency",
+    "ContingencyQuestion",
     "Continued",
     "CurveWarning",
     "Cuts",

@@ -1,0 +1,247 @@
+"""Counts of pairs of declared categories, their shares, and a test of independence that knows the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from .. import display
+from ..arguments import Refused, chance, require_kind
+from ..arrays import FloatArray
+from ..data import Categories
+from ..display import numeral
+from ..laws import least_squares
+from ..postprocess import mean_counts, public_generator, share_intervals, simultaneous_errors
+from ..postprocess.inference.hosmer_lemeshow import GroupNoise, Groups
+from ..postprocess.inference.independence import chi_squared, expected_counts, independence_p_value
+from ..queries import CountQuery, Read
+from ..release import ALL, Evidence, PrivacyStatement, Release, Setting, Step
+from .notes import notes_on_dependence
+from .question import require_independent, statement_of
+from .result import Covered
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..display import Opened, Shade
+
+MOST_CELLS = 2**12
+DRAWS, VALUES = 2000, 2**24
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Contingency(Covered):
+    """How many records have each pair of categories, and whether the two columns seem to depend on each other.
+
+    Attributes:
+        count: Records of each pair, never below zero, of shape ``(rows, columns)``.
+        unbiased: The same before values below zero were set to zero.
+        statistic: Pearson's chi-squared, with the variance of the noise beside that of chance in each cell.
+        p_value: How often independent columns would show at least this statistic, under the same noise. It holds noise
+            and sampling, and takes records as independent; a law of chi-squared would find dependence in noise.
+        rows, columns: The declared categories.
+        privacy: What stands on every picture.
+        evidence: What all this was read from.
+
+    As a data frame: a row for each pair.
+    """
+
+    KIND: ClassVar[str] = "contingency"
+
+    count: FloatArray
+    unbiased: FloatArray
+    statistic: float
+    p_value: float
+    rows: Categories
+    columns: Categories
+    privacy: PrivacyStatement
+    evidence: Evidence
+
+    @classmethod
+    def read(
+        cls,
+        evidence: Evidence,
+        rows: Categories,
+        columns: Categories,
+        privacy: PrivacyStatement,
+        *,
+        generator: np.random.Generator | None = None,
+    ) -> Contingency:
+        """From counts of all pairs."""
+        draw = public_generator(generator)
+        cells = least_squares(evidence.measured, evidence.values, evidence.total).cells
+        noise = _noise_of(evidence, draw)
+        statistic = float(chi_squared(cells, noise.var(axis=0)))
+        p_value = independence_p_value(cells, noise, draw)
+        noted = privacy.noted(*notes_on_dependence(privacy))
+        return cls(np.maximum(cells, 0.0), cells, statistic, p_value, rows, columns, noted, evidence)
+
+    @property
+    def expected(self) -> FloatArray:
+        """Records of each pair if the columns were independent, of shape ``(rows, columns)``."""
+        return expected_counts(self.unbiased)
+
+    @property
+    def row_shares(self) -> FloatArray:
+        """The share of each pair in its row: shape ``(rows, columns)``; 0 in a row without records."""
+        return _shares(self.count, 1)
+
+    @property
+    def column_shares(self) -> FloatArray:
+        """The share of each pair in its column: shape ``(rows, columns)``; 0 in a column without records."""
+        return _shares(self.count, 0)
+
+    def intervals(self, level: float, *, population: bool = False) -> FloatArray:
+        """Lower and upper ends of all counts, row by row, all correct at once with chance `level`: ``(pairs, 2)``.
+
+        Those of these records; with `population`, of the means of such counts over samples of this size: half of the
+        error chance goes to sampling, divided by the number of pairs. That needs independent units of one record each.
+
+        Raises:
+            ValueError: `level` is no chance; or for the population, units have several records.
+        """
+        level = chance("level", level)
+        if not population:
+            return self._around(level)
+        require_independent(self.privacy)
+        least, most = self._around((1 + level) / 2).T
+        total = max(float(self.unbiased.sum()), 1.0)
+        return mean_counts(least, most, total, (1 - level) / 2 / self.count.size)
+
+    def row_share_intervals(self, level: float, *, population: bool = False) -> FloatArray:
+        """Ends of the shares in rows, each on its own with chance `level`: shape ``(rows, columns, 2)``.
+
+        See `share_intervals`: no ratio of noisy numbers needs a law, and a row that may be empty has 0 to 1.
+
+        Raises:
+            ValueError: `level` is no chance; or for the population, units have several records.
+        """
+        return self._share_intervals(level, 1, population=population)
+
+    def column_share_intervals(self, level: float, *, population: bool = False) -> FloatArray:
+        """Ends of the shares in columns, as `row_share_intervals`.
+
+        Raises:
+            ValueError: `level` is no chance; or for the population, units have several records.
+        """
+        return self._share_intervals(level, 0, population=population)
+
+    def _share_intervals(self, level: float, axis: int, *, population: bool) -> FloatArray:
+        if population:
+            require_independent(self.privacy)
+        draw, noise = public_generator(None), self._noise
+        rest = noise.sum(axis=axis + 1, keepdims=True) - noise
+        others = self.unbiased.sum(axis=axis, keepdims=True) - self.unbiased
+        none = np.zeros(self.count.size)
+        groups = Groups(self.unbiased.ravel(), others.ravel(), none, none, none)
+        many = len(noise), self.count.size
+        moved = GroupNoise(noise.reshape(many), rest.reshape(many), np.zeros(1))
+        normal = draw.standard_normal(many) if population else None
+        return share_intervals(groups, moved, normal, chance("level", level)).reshape(*self.count.shape, 2)
+
+    def _around(self, level: float) -> FloatArray:
+        counts = self.unbiased.ravel()
+        errors = simultaneous_errors(self._noise.reshape(-1, counts.size), level)
+        return np.maximum(np.stack([counts - errors, counts + errors], axis=1), 0.0)
+
+    @cached_property
+    def _noise(self) -> FloatArray:
+        return _noise_of(self.evidence, public_generator(None))
+
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        names = [str(each) for each in self.rows.values], [str(each) for each in self.columns.values]
+        title, error = self.test, None
+        if shaded:
+            low, high = (np.reshape(end, self.count.shape) for end in shaded[-1][:2])
+            error, title = np.maximum(self.count - low, high - self.count), f"{title}\n±: {shaded[-1].words}"
+        labels = self.rows.column, self.columns.column
+        title = title if name is None else f"{name}: {title}"
+        return display.draw_contingency(
+            self.count, self.row_shares, names, labels, privacy, title=title, error=error, ax=ax
+        )
+
+    @property
+    def test(self) -> str:
+        """The test in words."""
+        return f"chi-squared {numeral(self.statistic)}, p-value of independence {self.p_value:.2g}, noise included"
+
+    def _columns(self) -> dict[str, Any]:
+        rows, columns = np.indices(self.count.shape).reshape(2, -1)
+        return {
+            self.rows.column: [str(self.rows.values[row]) for row in rows],
+            self.columns.column: [str(self.columns.values[column]) for column in columns],
+            "count": self.count.ravel(),
+            "row_share": self.row_shares.ravel(), "column_share": self.column_shares.ravel(),
+        }  # fmt: skip
+
+    def _arrays(self) -> dict[str, object]:
+        return {"count": self.count.tolist(), "statistic": self.statistic, "p_value": self.p_value}
+
+    def _question(self) -> dict[str, object]:
+        parts = {"rows": self.rows, "columns": self.columns}
+        return {name: {"column": each.column, "categories": list(each.values)} for name, each in parts.items()}
+
+    @classmethod
+    def _opened(cls, opened: Opened) -> Contingency:
+        parts = (opened.evidence["question"][name] for name in ("rows", "columns"))
+        rows, columns = (Categories(part["column"], tuple(part["categories"])) for part in parts)
+        return cls.read(Evidence.from_json(opened.evidence["releases"][0]), rows, columns, opened.privacy)
+
+    def _in_short(self) -> tuple[str, ...]:
+        return f"{self.rows.column} by {self.columns.column}", f"p-value {self.p_value:.2g}"
+
+    def _title(self) -> str:
+        return f"{self.rows.column} by {self.columns.column}"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [("chi-squared", numeral(self.statistic)), ("p-value, for the population", f"{self.p_value:.2g}")]
+
+
+@dataclass(frozen=True, slots=True)
+class ContingencyQuestion:
+    """How many records have each pair of categories of two columns, and do the columns depend on each other? One turn.
+
+    Attributes:
+        rows, columns: Two columns, with the categories that were declared in public. A record with any other value in
+            one of them is missing.
+
+    Raises:
+        ValueError: both are one column, there are fewer than 2 categories in one, or over 4096 pairs.
+        TypeError: one of them is no `Categories`.
+    """
+
+    rows: Categories
+    columns: Categories
+
+    def __post_init__(self) -> None:
+        for name, each in (("rows", self.rows), ("columns", self.columns)):
+            require_kind(name, each, Categories, 'Categories, as in Categories("ward", ("a", "b")),')
+            if each.slots < 2:
+                raise Refused(name, "at least 2 categories are needed")
+        if self.rows.column == self.columns.column:
+            raise Refused("columns", "another column than that of the rows is needed")
+        if self.rows.slots * self.columns.slots > MOST_CELLS:
+            raise Refused("rows, columns", f"at most {MOST_CELLS} pairs of categories are counted")
+
+    def steps(self, setting: Setting) -> Generator[Step, Release, Contingency]:
+        """One table of counts."""
+        release = yield Step(CountQuery((self.rows, self.columns), Read.CELLS), ALL)
+        return Contingency.read(Evidence.of(release), self.rows, self.columns, statement_of([release]))
+
+    def __str__(self) -> str:
+        return f"table of {self.rows.column} by {self.columns.column}"
+
+
+def _noise_of(evidence: Evidence, draw: np.random.Generator) -> FloatArray:
+    law = evidence.measured
+    draws = max(400, min(DRAWS, VALUES // (law.rows * law.cells)))
+    return np.concatenate([cells for cells, _ in law.simulate(evidence.total, draws, draw)])
+
+
+def _shares(count: FloatArray, axis: int) -> FloatArray:
+    total = count.sum(axis=axis, keepdims=True)
+    return np.asarray(count / np.where(total > 0, total, 1.0))
