@@ -60,6 +60,11 @@ def histogram() -> Any:
     return dp.histogram(AGES, grid=dp.Grid(0, 120, cells=24), label="age in years", **seeded()).plot()
 
 
+def area_of_records() -> Any:
+    """Draw a ROC curve in the band that knows of the noise alone."""
+    return dp.roc_curve(LABELS, SCORES, **seeded()).plot(population=False)
+
+
 def area() -> Any:
     """Draw a ROC curve in its bands, with intervals of its area."""
     return dp.roc_curve(LABELS, SCORES, **seeded()).plot()
@@ -87,7 +92,8 @@ def bounds() -> Any:
 
 NUMBERS: MappingProxyType[str, Callable[[], Any]] = MappingProxyType(
     {
-        "band": band, "quantiles": quantiles, "clamped": clamped, "histogram": histogram, "area": area,
+        "band": band, "quantiles": quantiles, "clamped": clamped, "histogram": histogram,
+        "area_of_records": area_of_records, "area": area,
         "calibration": calibration, "groups": groups, "envelope": envelope, "bounds": bounds,
     }
 )  # fmt: skip
