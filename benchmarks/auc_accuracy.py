@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
 from scipy.special import expit
 from scipy.stats import rankdata
@@ -65,14 +66,44 @@ def drawn(setting: Setting, generator: Generator) -> Records:
     """Records of one kind."""
     label = (np.arange(setting.records) < round(setting.positive * setting.records)).astype(np.int64)
     hidden = generator.normal(size=setting.records) + label
-    return Records(label, KINDS[setting.kind](hidden, setting.positive))
+    return Records(label, KINDS[setting.kind](hidden, setting.positive, generator))
 
 
-KINDS: dict[str, Callable[[FloatArray, float], FloatArray]] = {
-    "continuous": lambda hidden, positive: expit(hidden - 0.5 + np.log(positive / (1 - positive))),
-    "tied": lambda hidden, _: np.round(expit(hidden - 0.5), 1),
-    "zeros": lambda hidden, _: np.where(hidden < 0.3, 0.0, expit(hidden - 0.5)),
-}
+def spread(hidden: FloatArray, positive: float, generator: Generator) -> FloatArray:
+    """The chances to be positive."""
+    return np.asarray(expit(hidden - 0.5 + np.log(positive / (1 - positive))))
+
+
+def tied(hidden: FloatArray, positive: float, generator: Generator) -> FloatArray:
+    """Tenths."""
+    return np.round(spread(hidden, positive, generator), 1)
+
+
+def heaped(hidden: FloatArray, positive: float, generator: Generator) -> FloatArray:
+    """Tenths, by half."""
+    score = spread(hidden, positive, generator)
+    return np.where(generator.random(len(score)) < 0.5, score.round(1), score)
+
+
+def zeros(hidden: FloatArray, positive: float, generator: Generator) -> FloatArray:
+    """About half of them 0."""
+    return np.where(hidden < 0.3, 0.0, spread(hidden, positive, generator))
+
+
+def clamped(hidden: FloatArray, positive: float, generator: Generator) -> FloatArray:
+    """Brought to what is above 0.3 and below 0.7."""
+    return np.clip(spread(hidden, positive, generator), 0.3, 0.7)
+
+
+def bent(hidden: FloatArray, positive: float, generator: Generator) -> FloatArray:
+    """Half of them at random: no two normal laws have such a curve, which rises, rests and rises."""
+    chance = generator.random(len(hidden))
+    return np.where(generator.random(len(hidden)) < 0.5, expit(3 * (hidden - 0.5)), chance)
+
+
+KINDS: dict[str, Callable[[FloatArray, float, Generator], FloatArray]] = {
+    "continuous": spread, "tied": tied, "heaped": heaped, "zeros": zeros, "clamped": clamped, "bent": bent,
+}  # fmt: skip
 
 
 def true_area(records: Records) -> float:
@@ -134,13 +165,13 @@ def settings(*, quick: bool) -> list[Setting]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, and print each setting as soon as it is done."""
+    """Measure, and print all settings."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--releases", type=int, default=200, help="of each setting; 200 unless said")
     parser.add_argument("--quick", action="store_true", help="fewer settings")
     options = parser.parse_args(arguments)
     table = Table(*COLUMNS, title=f"Errors of {options.releases} releases of each setting")
-    for setting in settings(quick=options.quick):
+    for setting in track(settings(quick=options.quick), description="Areas"):
         table.add_row(*_row(setting, measured(setting, options.releases)))
     Console(width=130).print(table)
 
