@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,12 +19,11 @@ from ..postprocess import mean_residuals, residual_envelope
 from ..privacy import Model, ReplaceOne, declared
 from ..queries import MergePartitionQuery, QuantileCutsQuery
 from ..release import PrivacyStatement, Release, Setting, Step
-from .damage import damage_refused
+from .group_result import OfGroups
 from .notes import notes_on_classes, notes_on_dependence
-from .question import card_of, statement_of
-from .result import Result
+from .question import statement_of
 from .turns.labels import labels
-from .turns.score_cells import counted_groups, groups_from_json
+from .turns.score_cells import counted_groups
 from .turns.score_groups import SCORES, ScoreGroups, Shares, groups_of, measured, noise_of_a_count
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ TOLERANCE = 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BinnedResiduals(Result):
+class BinnedResiduals(OfGroups):
     """Mean of label less prediction in each bin (Gelman, Goegebeur, Tuerlinckx and Van Mechelen 2000).
 
     Attributes:
@@ -51,6 +50,8 @@ class BinnedResiduals(Result):
         privacy: What stands on every picture.
         groups: What all this was read from.
     """
+
+    KIND: ClassVar[str] = "binned-residuals"
 
     prob_pred: FloatArray
     residual: FloatArray
@@ -91,9 +92,7 @@ class BinnedResiduals(Result):
 
     def plot(self, ax: Axes | None = None, *, level: float | None = LEVEL, name: str | None = None) -> Axes:
         """Draw mean residuals against mean predictions, inside their envelope (`level=None`: without one)."""
-        return display.draw_binned_residuals(
-            self.prob_pred, self.residual, self.count, self.privacy, shades=self._shades(level), ax=ax, name=name
-        )
+        return self._drawn(self.privacy, self._shades(level), ax, name)
 
     def _shades(self, level: float | None) -> tuple[Shade, ...]:
         if level is None:
@@ -103,30 +102,27 @@ class BinnedResiduals(Result):
 
     def to_frame(self, *, level: float = LEVEL) -> Any:
         """Columns ``prob_pred``, ``residual``, ``count`` and ``envelope``, which holds with chance `level`."""
-        return display.to_frame({**self._arrays(), "envelope": self.envelope_at(level)})
+        return display.to_frame({**self._columns(), "envelope": self.envelope_at(level)})
 
-    def to_json(self) -> str:
-        """The published format (``kind`` is ``binned-residuals``)."""
-        return display.envelope("binned-residuals", self._arrays(), self.privacy, self.groups.to_json())
-
-    @classmethod
-    @damage_refused()
-    def from_json(cls, text: str) -> BinnedResiduals:
-        """What `to_json` wrote."""
-        opened = display.opened(text, "binned-residuals")
-        return cls.read(groups_from_json(opened.evidence), opened.privacy)
-
-    def _arrays(self) -> dict[str, FloatArray]:
+    def _columns(self) -> dict[str, FloatArray]:
         return {
             "prob_pred": self.prob_pred, "residual": self.residual, "count": self.count, "envelope": self.envelope
         }  # fmt: skip
 
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        """Draw mean residuals against mean predictions."""
+        return display.draw_binned_residuals(
+            self.prob_pred, self.residual, self.count, privacy, shades=shaded, ax=ax, name=name
+        )
+
     def _in_short(self) -> tuple[str, ...]:
         return (f"{len(self.residual)} bins",)
 
-    def _repr_html_(self) -> str:
-        rows = [("bins", str(len(self.count))), ("outside the envelope", f"{self.outside:.0%}")]
-        return card_of("Binned residuals", self.plot, rows, self.privacy)
+    def _title(self) -> str:
+        return "Binned residuals"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [("bins", str(len(self.count))), ("outside the envelope", f"{self.outside:.0%}")]
 
 
 def _envelope(groups: ScoreGroups, level: float, generator: np.random.Generator | None) -> FloatArray:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -15,23 +15,23 @@ from ..data import Axis, Grid
 from ..data.axis import Category
 from ..postprocess import share_intervals
 from ..release import PrivacyStatement, Release, Setting, Step
-from .covering import EACH, ends_of, pictured, scopes, shades
-from .damage import damage_refused
+from .group_result import CoveredGroups
 from .notes import notes_on_classes
-from .question import card_of, statement_of
-from .result import Result
+from .question import statement_of
 from .turns.labels import labels
-from .turns.score_cells import grouped, groups_from_json
+from .turns.score_cells import grouped
 from .turns.score_groups import SCORES, ScoreGroups, Shares, groups_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ..display import Shade
+
 SHARES = Shares(cuts=Fraction(1, 5), counts=Fraction(3, 5), sums=Fraction(1, 5))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Calibration(Result):
+class Calibration(CoveredGroups):
     """Observed against predicted, in groups of about equal size.
 
     Attributes:
@@ -41,7 +41,12 @@ class Calibration(Result):
         edges: Where the groups lie, of shape ``(groups + 1,)``.
         privacy: What stands on every picture.
         groups: What the curve was read from.
+
+    As a data frame: columns ``prob_pred``, ``prob_true`` and ``count``; with a level, also ``lower`` and ``upper``.
     """
+
+    KIND: ClassVar[str] = "calibration"
+    SIZE = display.SQUARE
 
     prob_pred: FloatArray
     prob_true: FloatArray
@@ -77,46 +82,20 @@ class Calibration(Result):
         """
         return self.groups.intervals(share_intervals, level, self.privacy, population=population, generator=generator)
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        level: float | None = 0.95,
-        population: bool = True,
-        name: str | None = None,
-    ) -> Axes:
-        """Draw the curve beside the diagonal, with intervals for these records and for the `population`."""
-        whom = scopes(self.privacy, population=population)
-        privacy, level = pictured(self.privacy, level, len(self.count), population=population)
-        shaded = shades(whom, level, EACH, ends_of(self.intervals))
+    def _columns(self) -> dict[str, FloatArray]:
+        return {"prob_pred": self.prob_pred, "prob_true": self.prob_true, "count": self.count}
+
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        """Draw the curve beside the diagonal."""
         return display.draw_calibration(
             self.prob_pred, self.prob_true, self.count, privacy, shades=shaded, ax=ax, name=name
         )
 
-    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
-        """Columns ``prob_pred``, ``prob_true`` and ``count``; with a `level`, also ``lower`` and ``upper``."""
-        columns = {"prob_pred": self.prob_pred, "prob_true": self.prob_true, "count": self.count}
-        if level is not None:
-            columns["lower"], columns["upper"] = self.intervals(level, population=population).T
-        return display.to_frame(columns)
-
-    def to_json(self) -> str:
-        """The published format (``kind`` is ``calibration``)."""
-        arrays = {"prob_pred": self.prob_pred, "prob_true": self.prob_true, "count": self.count}
-        return display.envelope("calibration", arrays, self.privacy, self.groups.to_json())
-
-    @classmethod
-    @damage_refused()
-    def from_json(cls, text: str) -> Calibration:
-        """The curve that `to_json` wrote."""
-        opened = display.opened(text, "calibration")
-        return cls.read(groups_from_json(opened.evidence), opened.privacy)
-
     def _in_short(self) -> tuple[str, ...]:
         return (f"{len(self.count)} groups",)
 
-    def _repr_html_(self) -> str:
-        return card_of("Calibration curve", self.plot, self._summary(), self.privacy, size=display.SQUARE)
+    def _title(self) -> str:
+        return "Calibration curve"
 
     def _summary(self) -> list[tuple[str, str]]:
         return [("groups", str(len(self.count))), ("records", f"{self.count.sum():,.0f}")]

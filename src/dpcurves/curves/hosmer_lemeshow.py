@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -17,17 +17,17 @@ from ..postprocess import hosmer_lemeshow, positive_intervals, simulated_p_value
 from ..postprocess.inference.simulation_seed import public_generator
 from ..queries import CountQuery, Read
 from ..release import Evidence, PrivacyStatement, Release, Setting, Step
-from .covering import EACH, ends_of, pictured, scopes, shades
-from .damage import damage_refused
+from .group_result import CoveredGroups
 from .notes import notes_on_classes, notes_on_dependence
-from .question import card_of, statement_of
-from .result import Result
+from .question import statement_of
 from .turns.labels import labels
-from .turns.score_cells import grouped, groups_from_json
+from .turns.score_cells import grouped
 from .turns.score_groups import SCORES, ScoreGroups, Shares, groups_of, noise_of_a_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from ..display import Shade
 
 SHARES = Shares(cuts=Fraction(1, 10), counts=Fraction(2, 3), sums=Fraction(7, 30))
 COUNTING = Fraction(1, 50)
@@ -39,7 +39,7 @@ DROWNED = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HosmerLemeshow(Result):
+class HosmerLemeshow(CoveredGroups):
     """The statistic, and its p-value under the null *including the known noise*.
 
     Attributes:
@@ -52,7 +52,11 @@ class HosmerLemeshow(Result):
         count, observed, expected: Records, observed and expected positives of each group, unbiased.
         privacy: What stands on every picture.
         groups: What the test was read from.
+
+    As a data frame: one row for each group; with a level, also ``observed_lower`` and ``observed_upper``.
     """
+
+    KIND: ClassVar[str] = "hosmer-lemeshow"
 
     statistic: float
     p_value: float
@@ -103,50 +107,29 @@ class HosmerLemeshow(Result):
             positive_intervals, level, self.privacy, population=population, generator=generator
         )
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        level: float | None = 0.95,
-        population: bool = True,
-        name: str | None = None,
-    ) -> Axes:
-        """Draw observed positives, with intervals for these records and the `population`, beside expected ones."""
-        whom = scopes(self.privacy, population=population)
-        privacy, level = pictured(self.privacy, level, len(self.count), population=population)
-        shaded = shades(whom, level, EACH, ends_of(self.intervals))
+    def _columns(self) -> dict[str, FloatArray]:
+        return {
+            "lower": self.edges[:-1], "upper": self.edges[1:], "count": self.count,
+            "observed": self.observed, "expected": self.expected,
+        }  # fmt: skip
+
+    def _named_ends(self) -> tuple[str, str]:
+        return "observed_lower", "observed_upper"
+
+    def _arrays(self) -> dict[str, object]:
+        return {"statistic": self.statistic, "p_value": self.p_value, "groups": self.rows}
+
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        """Draw observed positives beside expected ones."""
         return display.draw_hosmer_lemeshow(
             self.rows, self.statistic, self.p_value, privacy, shades=shaded, ax=ax, name=name
         )
 
-    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
-        """One row for each group as a data frame; with a `level`, also ends of the observed positives."""
-        columns = {
-            "lower": self.edges[:-1], "upper": self.edges[1:], "count": self.count,
-            "observed": self.observed, "expected": self.expected,
-        }  # fmt: skip
-        if level is not None:
-            ends = self.intervals(level, population=population).T
-            columns["observed_lower"], columns["observed_upper"] = ends
-        return display.to_frame(columns)
-
-    def to_json(self) -> str:
-        """The published format (``kind`` is ``hosmer-lemeshow``)."""
-        arrays = {"statistic": self.statistic, "p_value": self.p_value, "groups": self.rows}
-        return display.envelope("hosmer-lemeshow", arrays, self.privacy, self.groups.to_json())
-
-    @classmethod
-    @damage_refused()
-    def from_json(cls, text: str) -> HosmerLemeshow:
-        """The test that `to_json` wrote."""
-        opened = display.opened(text, "hosmer-lemeshow")
-        return cls.read(groups_from_json(opened.evidence), opened.privacy)
-
     def _in_short(self) -> tuple[str, ...]:
         return (f"p-value {self.p_value:.3g}", f"{len(self.count)} groups")
 
-    def _repr_html_(self) -> str:
-        return card_of("Hosmer-Lemeshow test", self.plot, self._summary(), self.privacy)
+    def _title(self) -> str:
+        return "Hosmer-Lemeshow test"
 
     def _summary(self) -> list[tuple[str, str]]:
         return [

@@ -12,7 +12,8 @@ from ..arrays import FloatArray
 from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
 from .decimation import FINEST
-from .line_styles import Ink, explain, is_blank, next_ink
+from .finish import finish, leave_room
+from .line_styles import Ink, is_blank, next_ink
 from .safe_text import legend_lettering, lettering
 from .shade import Shade, draw_between, once
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FILLED = 512
-CLOSE, ROOM = 0.05, 0.22
+ROOM = 0.22
 GROUND = "0.92"
 EVEN = 1e-6
 """Widths that differ by less than this part are equal but for rounding."""
@@ -86,9 +87,6 @@ def _draw_bars(
     ax: Axes | None,
     name: str | None,
 ) -> Axes:
-    from .figure_note import sign
-    from .ticks import write_plainly
-
     ax = canvas(ax, LANDSCAPE)
     ink = next_ink(ax)
     bounds = np.asarray(edges, dtype=float)
@@ -102,22 +100,10 @@ def _draw_bars(
     if is_blank(ax):
         ax.axhline(0, color="0.4", linewidth=0.6)
         ax.margins(x=0.01)
-    ax.set_xlabel(lettering(across), parse_math=False)
-    ax.set_ylabel(of[0] + (f"{DENSE}{lettering(across)}" if dense else of[1]), parse_math=False)
     if shades:
-        _leave_room(ax)
-    write_plainly(ax)
-    explain(ax, "best")
-    sign(ax, privacy, name)
-    return ax
-
-
-def _leave_room(ax: Axes) -> None:
-    """For the legend, above all that was drawn."""
-    ax.autoscale(axis="y")
-    ax.margins(y=CLOSE)
-    bottom, top = ax.get_ylim()
-    ax.set_ylim(bottom, top + ROOM * (top - bottom))
+        leave_room(ax, ROOM)
+    upwards = of[0] + (f"{DENSE}{lettering(across)}" if dense else of[1])
+    return finish(ax, privacy, across=across, upwards=upwards, name=name)
 
 
 def _is_uneven(bounds: FloatArray) -> bool:

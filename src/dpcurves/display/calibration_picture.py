@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from ..arrays import FloatArray
 from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, SQUARE, canvas
+from .finish import leave_room
 from .line_styles import GREY, Ink, explain, is_blank, next_ink
 from .numerals import numeral
 from .safe_text import legend_lettering
@@ -23,7 +24,7 @@ FLOOR = -0.16
 TALLEST = 0.12
 FEW = 12
 TICK = 8.5
-CLOSE, ROOM = 0.05, 0.6
+ROOM = 0.6
 THIN, THICK, WITHIN = 1.1, 5.0, 0.4
 """Widths of the bars of intervals for the population and for these records, and how pale the latter are."""
 
@@ -135,19 +136,11 @@ def draw_hosmer_lemeshow(
     _draw_observed(ax, middles, observed, ink, shades=shades, name=name)
     _draw_expected(ax, middles, groups, ink)
     ax.plot([], [], " ", label=f"Hosmer-Lemeshow {numeral(statistic)}, {_chance(p_value)} {POPULATION}")
-    _leave_room(ax)
+    leave_room(ax, ROOM)
     write_plainly(ax)
     explain(ax, "best")
     sign(ax, privacy, name)
     return ax
-
-
-def _leave_room(ax: Axes) -> None:
-    """For the legend, above all that was drawn."""
-    ax.autoscale(axis="y")
-    ax.margins(y=CLOSE)
-    bottom, top = ax.get_ylim()
-    ax.set_ylim(bottom, top + ROOM * (top - bottom))
 
 
 def _draw_expected(ax: Axes, middles: FloatArray, groups: Sequence[Mapping[str, float]], ink: Ink) -> None:

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 
 from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
-from .line_styles import explain, is_blank, next_ink
+from .finish import finish
+from .line_styles import is_blank, next_ink
 from .numerals import numeral
-from .safe_text import legend_lettering, lettering
+from .safe_text import legend_lettering
 from .shade import Shade, once
 
 if TYPE_CHECKING:
@@ -43,9 +44,6 @@ def draw_counts(
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the counts.
     """
-    from .figure_note import sign
-    from .ticks import write_plainly
-
     ax = canvas(ax, LANDSCAPE)
     ink = next_ink(ax)
     values, heights = np.asarray(x, dtype=float), np.asarray(count, dtype=float)
@@ -65,9 +63,4 @@ def draw_counts(
             ax.annotate(
                 numeral(round(height)), (value, top), (0, 4), textcoords="offset points", ha="center", fontsize=8
             )
-    write_plainly(ax)
-    ax.set_xlabel(lettering(label), parse_math=False)
-    ax.set_ylabel(BELOW)
-    explain(ax, "best")
-    sign(ax, privacy, name)
-    return ax
+    return finish(ax, privacy, across=label, upwards=BELOW, name=name)

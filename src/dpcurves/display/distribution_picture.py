@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
 from .decimation import visible
-from .line_styles import explain, is_blank, next_ink
-from .safe_text import legend_lettering, lettering
+from .finish import finish
+from .line_styles import is_blank, next_ink
+from .safe_text import legend_lettering
 from .shade import Shade, draw_between, once
 
 if TYPE_CHECKING:
@@ -43,9 +44,6 @@ def draw_cdf(
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the curve.
     """
-    from .figure_note import sign
-    from .ticks import write_plainly
-
     ax = canvas(ax, LANDSCAPE)
     ink = next_ink(ax)
     edges, shares = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
@@ -58,9 +56,4 @@ def draw_cdf(
     if is_blank(ax):
         ax.set_ylim(-0.02, 1.02)
         ax.margins(x=0.01)
-    ax.set_xlabel(lettering(label), parse_math=False)
-    ax.set_ylabel(SHARE)
-    write_plainly(ax)
-    explain(ax, "best")
-    sign(ax, privacy, name)
-    return ax
+    return finish(ax, privacy, across=label, upwards=SHARE, name=name)
