@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from dpcurves.ledger import Account, Ledger, sqlite
 
@@ -284,3 +285,20 @@ def test_a_ledger_and_its_key_are_not_shown(tmp_path: Path) -> None:
     ledger = Ledger.open(f"sqlite:///{tmp_path}/budget.db", KEY)
     assert repr(ledger) == f"Ledger('{tmp_path}/budget.db')"
     assert KEY.hex() not in repr(vars(ledger))
+
+
+@pytest.mark.parametrize("code", ["SQLITE_BUSY", "SQLITE_BUSY_RECOVERY", "SQLITE_IOERR_LOCK", "SQLITE_IOERR_SHMLOCK"])
+def test_a_disk_without_locks_is_named_with_what_to_do(code: str, tmp_path: Path) -> None:
+    cause = sqlite3.OperationalError("no")
+    cause.sqlite_errorname = code
+    place = sqlite.FilePlace(str(tmp_path / "budget.db"))
+    place.found(place.key())
+
+    def fail(connection: object) -> None:
+        raise OperationalError("SELECT secret", {}, cause)
+
+    with pytest.raises(
+        ValueError, match=r"^ledger: .*its disk gives no locks.*keep it on a disk of this machine"
+    ) as told:
+        place.database().write(fail)
+    assert "secret" not in str(told.value)

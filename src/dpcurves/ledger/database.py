@@ -19,13 +19,18 @@ WAIT_SECONDS = 60
 """How long a charge waits for others that charge."""
 
 _BUSY = f"others held it for {WAIT_SECONDS} seconds; this was not written"
+_LOCKS = "its disk gives no locks, as some network disks: keep it on a disk of this machine, or in PostgreSQL"
+# SQLite takes a disk that never gives a lock for one that others hold.
+_BUSY_FILE = f"others held it for {WAIT_SECONDS} seconds, or {_LOCKS}; this was not written"
+_NO_LOCKS = f"{_LOCKS}; this was not written"
 _NO_LEDGER = "it is no ledger"
 _TROUBLES = {
     "SQLITE_NOTADB": "it is no SQLite database",
     "SQLITE_ERROR": _NO_LEDGER,
-    "SQLITE_BUSY": _BUSY,
+    "SQLITE_BUSY": _BUSY_FILE,
     "SQLITE_LOCKED": _BUSY,
-    "SQLITE_PROTOCOL": _BUSY,
+    "SQLITE_PROTOCOL": _BUSY_FILE,
+    **dict.fromkeys(("SQLITE_IOERR_LOCK", "SQLITE_IOERR_RDLOCK", "SQLITE_IOERR_SHMLOCK"), _NO_LOCKS),
     "SQLITE_READONLY": "it may not be written",
     "SQLITE_CANTOPEN": "it cannot be opened",
     "SQLITE_IOERR": "its disk cannot be read or written; asking again under the same request is never charged twice",
@@ -90,7 +95,7 @@ def _trouble(error: SQLAlchemyError, otherwise: str) -> str:
         return _BUSY
     cause = getattr(error, "orig", None)
     code = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""
-    return _TROUBLES.get(_primary(code), otherwise)
+    return _TROUBLES.get(code) or _TROUBLES.get(_primary(code), otherwise)
 
 
 def _primary(code: str) -> str:
