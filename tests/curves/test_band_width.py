@@ -5,6 +5,7 @@ Seeds are fixed. Coverage is compared with its level, more or less 4 sigma: a fa
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import sqrt
 
 import numpy as np
@@ -79,10 +80,9 @@ def test_noise_of_one_law_is_simulated_once_for_all_categories(monkeypatch: pyte
 
     simulated = NoisySums.simulated_prefixes
 
-    def counted(law: NoisySums, total: int | None, draws: int, generator: np.random.Generator) -> Values:
+    def counted(law: NoisySums, total: int | None, draws: int, generator: np.random.Generator) -> Iterator[Values]:
         drawn.append(1)
-        found: Values = simulated(law, total, draws, generator)
-        return found
+        return simulated(law, total, draws, generator)
 
     monkeypatch.setattr(NoisySums, "simulated_prefixes", counted)
     question = CdfQuestion("x", Grid(0, 1, cells=37), by=Categories("group", ("a", "b", "c")))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import sqrt
+from math import ceil, comb, fsum, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -19,8 +19,11 @@ from dpcurves.postprocess import (
     monotone_hull,
     population_band,
     simultaneous_band,
+    simultaneous_errors,
     upper_quantile,
 )
+from dpcurves.postprocess.inference.bands import RISK, SLACK, safe_rank
+from dpcurves.postprocess.inference.simulation_seed import draws_for
 
 TRUTH = np.array([3, 0, 0, 14, 20, 31, 0, 2, 2, 8, 0, 20])
 TOTAL = int(TRUTH.sum())
@@ -35,7 +38,7 @@ def curve_of(law: IntervalSums, values: NDArray[np.int64]) -> NDArray[np.float64
 
 
 def deviations_of(law: IntervalSums, draws: int) -> NDArray[np.float64]:
-    return law.simulated_prefixes(TOTAL, draws, np.random.default_rng(2)) / TOTAL
+    return np.concatenate(list(law.simulated_prefixes(TOTAL, draws, np.random.default_rng(2)))) / TOTAL
 
 
 def releases_of(law: IntervalSums) -> NDArray[np.int64]:
@@ -47,7 +50,7 @@ def releases_of(law: IntervalSums) -> NDArray[np.int64]:
 @pytest.mark.parametrize("level", [0.8, 0.95])
 def test_a_band_holds_the_whole_curve_as_often_as_it_says(law: IntervalSums, level: float) -> None:
     exact = counts_to_prefixes(TRUTH[None].astype(np.float64))[0] / TOTAL
-    deviations, held = deviations_of(law, 999), 0
+    deviations, held = [deviations_of(law, 999)], 0
     for values in releases_of(law):
         lower, upper = simultaneous_band(curve_of(law, values), deviations, level, law.measured_edges)
         held += bool(np.all((lower <= exact + 1e-9) & (exact <= upper + 1e-9)))
@@ -64,20 +67,20 @@ def test_an_interval_holds_the_truth_as_often_as_it_says() -> None:
 
 def test_a_band_is_exact_where_there_is_no_noise() -> None:
     law = IntervalSums(1, 12, (Level(range(12), NOISE),), missing=None)
-    lower, upper = simultaneous_band(curve_of(law, releases_of(law)[0]), deviations_of(law, 99), 0.9)
+    lower, upper = simultaneous_band(curve_of(law, releases_of(law)[0]), [deviations_of(law, 99)], 0.9)
     assert (lower[0], upper[0]) == (0, 0)
     assert lower[-1] == upper[-1] == pytest.approx(1)
 
 
 def test_without_any_noise_the_band_is_the_curve() -> None:
     curve = np.array([0.0, 0.25, 1.0])
-    lower, upper = simultaneous_band(curve, np.zeros((99, 3)), 0.95)
+    lower, upper = simultaneous_band(curve, [np.zeros((99, 3))], 0.95)
     assert lower.tolist() == upper.tolist() == curve.tolist()
 
 
 def test_edges_inside_merged_cells_span_both_neighbours() -> None:
     known = MERGED.measured_edges
-    lower, upper = simultaneous_band(curve_of(MERGED, releases_of(MERGED)[0]), deviations_of(MERGED, 99), 0.9, known)
+    lower, upper = simultaneous_band(curve_of(MERGED, releases_of(MERGED)[0]), [deviations_of(MERGED, 99)], 0.9, known)
     for start in range(0, 12, 3):
         assert np.all(lower[start + 1 : start + 3] == lower[start])
         assert np.all(upper[start + 1 : start + 3] == upper[start + 3])
@@ -103,7 +106,40 @@ def test_a_quantile_is_passed_by_one_more_draw_as_rarely_as_it_says(draws: int, 
     else:
         rank = upper_quantile(np.arange(1.0, draws + 1), level)  # a new draw is above it with chance 1 - rank/(draws+1)
         assert rank / (draws + 1) >= level - 1e-9
-        assert (rank - 1) / (draws + 1) < level
+
+
+@given(st.integers(1, 300), st.floats(0.01, 0.99))
+def test_the_rank_is_the_least_of_which_few_simulations_hold_less_than_the_level(draws: int, level: float) -> None:
+    """The chance that so many draws or more lie below a quantile, added up term by term."""
+
+    def unlucky(rank: int) -> float:
+        part = max(level - SLACK, 0.0)
+        return fsum(
+            comb(draws, below) * part**below * (1 - part) ** (draws - below) for below in range(rank, draws + 1)
+        )
+
+    least = ceil(level * (draws + 1) - 1e-9)
+    assume(least <= draws)
+    rank = safe_rank(draws, level)
+    assert rank == draws or unlucky(rank) <= RISK * (1 + 1e-9)
+    assert rank == least or unlucky(rank - 1) > RISK * (1 - 1e-9)
+
+
+def test_few_simulations_miss_a_level_by_more_than_a_fifth_of_a_point_and_none_is_far_above_it() -> None:
+    """Of 2,000 simulations (4 sigma of the share that may be unlucky), where the level that each holds is exact."""
+    rank, chance = safe_rank(draws_for(100), 0.95), np.random.default_rng(6)
+    held = chance.beta(rank, draws_for(100) + 1 - rank, 2000)
+    assert np.mean(held < 0.95 - SLACK) <= RISK + 4 * sqrt(RISK / 2000)
+    assert 0.95 < held.mean() < 0.955
+
+
+@pytest.mark.parametrize("rows", [50, 300, 1000])
+def test_a_simulation_in_chunks_is_as_wide_as_one_at_once(rows: int) -> None:
+    """Both order statistics of the maxima of 6,000 draws: 4 sigma of their levels lie within 2 percent."""
+    deviations = np.cumsum(np.random.default_rng(5).laplace(size=(6000, 40)), axis=1)
+    whole = simultaneous_errors([deviations], 0.9)
+    chunks = (deviations[first : first + rows] for first in range(0, len(deviations), rows))
+    np.testing.assert_allclose(np.median(simultaneous_errors(chunks, 0.9) / whole), 1, atol=0.02)
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -1.0, 1.5, float("nan")])
@@ -121,7 +157,7 @@ def test_sampling_needs_units(units: float) -> None:
 
 
 def test_the_band_of_the_population_is_wider_by_what_sampling_may_do() -> None:
-    curve, deviations = curve_of(FINE, releases_of(FINE)[0]), deviations_of(FINE, 999)
+    curve, deviations = curve_of(FINE, releases_of(FINE)[0]), [deviations_of(FINE, 999)]
     lower, upper = population_band(curve, deviations, 0.9, TOTAL)
     inner_lower, inner_upper = simultaneous_band(curve, deviations, 0.95)
     np.testing.assert_allclose(lower, np.clip(inner_lower - dvoretzky(TOTAL, 0.95), 0, 1))

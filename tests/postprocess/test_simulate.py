@@ -79,7 +79,7 @@ def test_errors_have_the_covariance_of_least_squares(law: IntervalSums, total: i
 
 
 def test_simulated_prefixes_agree_with_the_variances_that_plans_promise() -> None:
-    ((cells, _),) = TREE.simulate(100, 40_000, np.random.default_rng(9))
+    cells = np.concatenate([chunk for chunk, _ in TREE.simulate(100, 40_000, np.random.default_rng(9))])
     found = np.mean(counts_to_prefixes(cells) ** 2, axis=0)
     promised = TREE.prefix_variances(total_is_public=True)
     np.testing.assert_allclose(found, promised, rtol=4 * sqrt(5 / 40_000), atol=1e-9)
@@ -105,7 +105,7 @@ def test_a_seed_draws_the_same_again() -> None:
 @pytest.mark.parametrize("total", [None, 100])
 def test_what_each_value_does_to_the_cells_adds_up_to_their_covariance(law: IntervalSums, total: int | None) -> None:
     sources = law.noise_by_source(total).reshape(law.size, -1)
-    ((cells, _),) = law.simulate(total, 40_000, np.random.default_rng(8))
+    cells = np.concatenate([chunk for chunk, _ in law.simulate(total, 40_000, np.random.default_rng(8))])
     seen, expected = np.cov(cells.reshape(40_000, -1).T), sources.T @ sources
     largest = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
     assert np.abs(seen - expected).max() <= 4 * np.sqrt(5 / 40_000) * largest.max()
@@ -121,7 +121,7 @@ def test_sums_of_intervals_need_no_cells(total: int | None) -> None:
 
 @pytest.mark.parametrize("law", [IntervalSums(1, 9, MERGED.levels, LAPLACE), IntervalSums(1, 7, TREE.levels, LAPLACE)])
 def test_noise_of_prefixes_has_the_variances_that_are_exact(law: IntervalSums) -> None:
-    noise = law.simulated_prefixes(total=1, draws=5000, generator=np.random.default_rng(3))
+    noise = np.concatenate(list(law.simulated_prefixes(total=1, draws=5000, generator=np.random.default_rng(3))))
     exact = law.prefix_variances(total_is_public=True)[0][law.bounds]
     assert noise.shape == (5000, len(law.bounds))
     np.testing.assert_allclose((noise**2).mean(axis=0), exact, rtol=4 * sqrt(5 / 5000))  # kurtosis is 6 at most

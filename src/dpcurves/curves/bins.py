@@ -104,14 +104,14 @@ class Bins(Covered):
     def _around(self, level: float, generator: np.random.Generator | None) -> FloatArray:
         known = np.flatnonzero(self.prefixes.measured)
         places = self.prefixes.grid.edges[known]
-        below, noise = _closed(self.prefixes.unbiased_shares[known], self.prefixes.deviations(generator))
+        below = np.concatenate([[0.0], self.prefixes.unbiased_shares[known], [1.0]])
         left, right = self.x[:-1], self.x[1:]
         around = np.searchsorted(places, left, side="right"), np.searchsorted(places, right) + 1
         begin, end = np.searchsorted(places, left) + 1, np.searchsorted(places, right, side="right")
         inside = begin, np.maximum(begin, end)
-        errors = simultaneous_errors(
-            np.hstack([noise[:, last] - noise[:, first] for first, last in (inside, around)]), level
-        )
+        noises = map(_closed, self.prefixes.deviations(generator))
+        moved = (np.hstack([noise[:, last] - noise[:, first] for first, last in (inside, around)]) for noise in noises)
+        errors = simultaneous_errors(moved, level)
         least, most = (below[last] - below[first] for first, last in (inside, around))
         ends = np.stack([least - errors[: len(left)], most + errors[len(left) :]], axis=1)
         return np.clip(_widened(ends, self.share), 0.0, 1.0)
@@ -189,10 +189,9 @@ def _moved(edges: list[float], found: list[float]) -> str:
     return f"bins: moved to the nearest edges of the grid: {', '.join(pairs[:MOST_NAMED])}{more}"
 
 
-def _closed(curve: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _closed(noise: FloatArray) -> FloatArray:
     """With an edge below all records and an edge above all: there is no noise on them."""
-    none = np.zeros((len(noise), 1))
-    return np.concatenate([[0.0], curve, [1.0]]), np.hstack([none, noise, none])
+    return np.pad(noise, ((0, 0), (1, 1)))
 
 
 def _widened(ends: FloatArray, share: FloatArray) -> FloatArray:

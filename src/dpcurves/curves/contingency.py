@@ -145,7 +145,7 @@ class Contingency(Covered):
 
     def _around(self, level: float) -> FloatArray:
         counts = self.unbiased.ravel()
-        errors = simultaneous_errors(self._noise.reshape(-1, counts.size), level)
+        errors = simultaneous_errors([self._noise.reshape(-1, counts.size)], level)
         return np.maximum(np.stack([counts - errors, counts + errors], axis=1), 0.0)
 
     @cached_property

@@ -18,6 +18,7 @@ from ..data import Axis, Categories, Grid, Outside
 from ..display import numeral
 from ..laws import least_squares
 from ..postprocess import mean_counts, public_generator, simultaneous_errors
+from ..postprocess.inference.bands import PILOT
 from ..postprocess.inference.simulation_seed import draws_for
 from ..queries import Read
 from ..release import Evidence, PrivacyStatement, Release, Setting, Step
@@ -127,9 +128,9 @@ class Histogram(Covered):
 
     def _around(self, level: float, at: NDArray[np.int64], generator: np.random.Generator | None) -> FloatArray:
         law, total = self.evidence.measured, self.evidence.total
-        draws = law.simulate(total, draws_for(law.cells), public_generator(generator))
-        noises = [np.add.reduceat(self._inner(cells[:, 0]), at[:-1], axis=-1) for cells, _ in draws]
-        errors, counts = simultaneous_errors(np.concatenate(noises), level), np.add.reduceat(self.unbiased, at[:-1])
+        draws = law.simulate(total, PILOT + draws_for(law.cells), public_generator(generator))
+        noises = (np.add.reduceat(self._inner(cells[:, 0]), at[:-1], axis=-1) for cells, _ in draws)
+        errors, counts = simultaneous_errors(noises, level), np.add.reduceat(self.unbiased, at[:-1])
         return np.maximum(np.stack([counts - errors, counts + errors], axis=1), 0.0)
 
     @cached_property

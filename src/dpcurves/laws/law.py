@@ -15,7 +15,7 @@ from ..arrays import BoolArray, FloatArray, IntArray
 from .noise import Noise, draw, optional_to_json
 
 Kind = TypeVar("Kind", bound="Law")
-VALUES_AT_ONCE = 2**22
+VALUES_AT_ONCE = 2**19  # what is worked on fits nearly in the cache
 
 
 class Law(ABC):
@@ -242,25 +242,25 @@ class NoisySums(CountLaw):
         for start in range(0, draws, chunk):
             yield self.reconstruct(self.raw_noise(min(chunk, draws - start), generator), known)
 
-    def simulated_prefixes(self, total: int | None, draws: int, generator: np.random.Generator) -> FloatArray:
-        """Noise of the sums of the first intervals of the one row, drawn afresh: (draws, intervals + 1).
+    def simulated_prefixes(self, total: int | None, draws: int, generator: np.random.Generator) -> Iterator[FloatArray]:
+        """Noise of the sums of the first intervals of the one row, drawn afresh, in chunks of bounded memory.
 
         Between the ends of the finest intervals nothing was measured, so these are simulated alone: as fast, and as
         small, as there are few of them, however many cells there are.
 
         Args:
             total: As given to `reconstruct`; it matters only whether it is known.
-            draws: How many.
+            draws: How many, over all chunks.
             generator: As for `simulate`.
+
+        Yields:
+            Errors of the sums, (chunk, intervals + 1).
         """
         short = self.of_intervals
-        found = np.zeros((draws, len(short.bounds)))
-        first = 0
         for cells, _ in short.simulate(total, draws, generator):
-            sums = np.cumsum(cells[:, 0], axis=-1)
-            found[first : first + len(sums), 1:] = sums[:, short.bounds[1:] - 1]
-            first += len(sums)
-        return found
+            sums = np.zeros((len(cells), len(short.bounds)))
+            sums[:, 1:] = np.cumsum(cells[:, 0], axis=-1)[:, short.bounds[1:] - 1]
+            yield sums
 
     @property
     def of_intervals(self) -> NoisySums:

@@ -103,11 +103,13 @@ def draw(noise: Noise, shape: tuple[int, ...], generator: np.random.Generator) -
 
 
 def _laplace(scale: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
-    """The difference of two geometric laws, which is exact."""
+    """The difference of two geometric laws, each an exponential one rounded down: exact to the rounding of doubles."""
     if scale > WIDE_LAPLACE:
         return np.rint(generator.laplace(0, scale, shape))
-    end = -expm1(-1 / scale)
-    return np.subtract(generator.geometric(end, shape), generator.geometric(end, shape), dtype=np.float64)
+    above, below = generator.standard_exponential(shape), generator.standard_exponential(shape)
+    for wide in (above, below):
+        np.floor(np.multiply(wide, scale, out=wide), out=wide)
+    return np.subtract(above, below, out=above)
 
 
 def _gaussian(variance: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:

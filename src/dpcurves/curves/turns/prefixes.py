@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -15,6 +15,7 @@ from ...arrays import FloatArray
 from ...data import Grid, Outside
 from ...laws import NoisySums
 from ...postprocess import monotone_prefixes, shrunken_estimate, unbiased
+from ...postprocess.inference.bands import PILOT
 from ...postprocess.inference.simulation_seed import draws_for, public_generator
 from ...release import Evidence
 from .adaptive_refinement import Looks
@@ -97,13 +98,13 @@ class Prefixes:
         edges = self.evidence.sums.measured_edges
         return edges[1:-1] if self.grid.outside is Outside.APART else edges
 
-    def deviations(self, generator: np.random.Generator | None) -> FloatArray:
-        """Simulated noise of `unbiased_shares` at the edges that were measured, of shape ``(draws, measured)``."""
+    def deviations(self, generator: np.random.Generator | None) -> Iterator[FloatArray]:
+        """Simulated noise of `unbiased_shares` at the edges that were measured, in chunks of (draws, measured)."""
         law, total = self.evidence.sums, self.evidence.total
-        noise = _public_noise(law, total is not None) if generator is None else _noise(law, total, generator)
         below = np.append(0.0, np.cumsum(self._unbiased))[law.bounds]
-        shares = (below + noise) / np.maximum(below[-1] + noise[:, -1:], 1.0) - below / self._own_total
-        return np.asarray(shares[:, 1:-1] if self.grid.outside is Outside.APART else shares)
+        for noise in _public_noise(law, total is not None) if generator is None else _noise(law, total, generator):
+            shares = (below + noise) / np.maximum(below[-1] + noise[:, -1:], 1.0) - below / self._own_total
+            yield shares[:, 1:-1] if self.grid.outside is Outside.APART else shares
 
     @cached_property
     def _looks(self) -> Looks:
@@ -133,23 +134,22 @@ class Prefixes:
         return np.concatenate([zero, cumulated], axis=-1)
 
 
-def _public_noise(law: NoisySums, total_is_public: bool) -> FloatArray:
+def _public_noise(law: NoisySums, total_is_public: bool) -> Iterable[FloatArray]:
     """From the fixed seed, so that of one law it is always the same: kept for the next curve, if it is not too large.
 
     The curves of all categories have one law.
     """
-    small = draws_for(len(law.bounds)) * len(law.bounds) <= MOST_KEPT
-    return (_kept_noise if small else _fixed_noise)(law, total_is_public)
+    if draws_for(len(law.bounds)) * len(law.bounds) <= MOST_KEPT:
+        return (_kept_noise(law, total_is_public),)
+    return _noise(law, 0 if total_is_public else None, public_generator(None))
 
 
-def _fixed_noise(law: NoisySums, total_is_public: bool) -> FloatArray:
-    found = _noise(law, 0 if total_is_public else None, public_generator(None))
+@lru_cache(maxsize=2)  # a pure function of public facts
+def _kept_noise(law: NoisySums, total_is_public: bool) -> FloatArray:
+    found = np.concatenate(list(_noise(law, 0 if total_is_public else None, public_generator(None))))
     found.flags.writeable = False
     return found
 
 
-_kept_noise = lru_cache(maxsize=2)(_fixed_noise)  # a pure function of public facts
-
-
-def _noise(law: NoisySums, total: int | None, generator: np.random.Generator) -> FloatArray:
-    return law.simulated_prefixes(total, draws_for(len(law.bounds)), generator)
+def _noise(law: NoisySums, total: int | None, generator: np.random.Generator) -> Iterator[FloatArray]:
+    return law.simulated_prefixes(total, PILOT + draws_for(len(law.bounds)), generator)

@@ -12,10 +12,10 @@ import numpy as np
 from ...arrays import FloatArray, IntArray
 from ...data import Axis, Categories, Grid, Outside
 from ...postprocess import GroupNoise, Groups, shrunken_estimate, unbiased
-from ...postprocess.inference.simulation_seed import DRAWS, public_generator
+from ...postprocess.inference.simulation_seed import draws_for, public_generator
 from ...queries import CountQuery, Read
 from ...release import Evidence, Release, Setting, Step
-from .score_groups import MANY, VALUES, MeasuredGroups, ScoreGroups, Shares, cut_and_measured
+from .score_groups import MeasuredGroups, ScoreGroups, Shares, cut_and_measured
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ class CountedGroups(ScoreGroups):
     def deviations(self, generator: np.random.Generator | None) -> GroupNoise:
         """Simulated noise of what was released."""
         law = self.counts.sums
-        draws = max(DRAWS, min(MANY, VALUES // (law.rows * law.cells)))
+        draws = draws_for(law.rows * law.cells)
         chunks = law.simulate(self.counts.total, draws, public_generator(generator))
         parts = [self._grouped(self._inside(cells)) for cells, _ in chunks]
         return GroupNoise(*(np.concatenate(part) for part in zip(*parts, strict=True)))

@@ -22,7 +22,7 @@ from ...arrays import FloatArray
 from ...data import Axis, Categories, Grid, Outside
 from ...laws import least_squares
 from ...postprocess import GroupNoise, Groups
-from ...postprocess.inference.simulation_seed import DRAWS, public_generator
+from ...postprocess.inference.simulation_seed import draws_for, public_generator
 from ...privacy import PrivacyLoss
 from ...queries import CountQuery, QuantileCutsQuery, Read, SumQuery
 from ...release import Evidence, PrivacyStatement, Release, Setting, Step
@@ -31,9 +31,6 @@ from ..question import require_independent
 HALF = 2**39  # a group's width is 2**40 steps of its lattice
 SCORES = Grid(0, 1, cells=4096)
 MOST_GROUPS = 1000
-MANY, VALUES = 5000, 2**22
-"""Draws of the noise of a few groups, and how many values all draws have together. The seed is fixed, so an error of
-too few draws would be made again and again."""
 CERTAIN = 5
 """Standard deviations of its noise that a number of scores outside the grid has to have, or nothing is said of it."""
 
@@ -260,5 +257,5 @@ def groups_of(groups: int, grid: Grid, *, name: str = "groups") -> int:
 
 def _drawn(evidence: Evidence, chance: np.random.Generator) -> FloatArray:
     law = evidence.measured
-    chunks = law.simulate(evidence.total, max(DRAWS, min(MANY, VALUES // (law.rows * law.cells))), chance)
+    chunks = law.simulate(evidence.total, draws_for(law.rows * law.cells), chance)
     return np.concatenate([cells for cells, _ in chunks])

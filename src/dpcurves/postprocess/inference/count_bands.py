@@ -65,7 +65,7 @@ def count_bands(
     noise = cumulated(counts.errors(population=False, generator=generator))
     counted = cumulated(counts.unbiased)
     if not population:
-        ends = simultaneous_errors(noise.reshape(len(noise), -1), level).reshape(counted.shape)
+        ends = simultaneous_errors([noise.reshape(len(noise), -1)], level).reshape(counted.shape)
         return _monotone(counted - ends, counted + ends)
     errors = cumulated(counts.errors(population=True, generator=generator))
     return _monotone(*_means(counted, noise.var(axis=0), errors, cumulated(counts.likely), level))
