@@ -1,9 +1,10 @@
 """How wide bands of distribution functions are beside those of one turn that counts every cell, and whether they hold.
 
-`python benchmarks/band_width.py [--releases N] [--level L] [--quick]`. For each kind of records, number of them and
-epsilon (replace-one, the number is public): the mean and the largest width over all edges, each over that of one turn
-of the same loss (hint `atoms`), as means over 10 releases (or N); and how many releases hold the whole curve of the
-records, with the numbers that are within 4 standard deviations of the level. Nothing is asserted.
+`python benchmarks/band_width.py [--releases N] [--level L] [--quick] [--private]`. For each kind of records, number of
+them and epsilon (replace-one, the number is public; with `--private` add-remove, where it is not): the mean and the
+largest width over all edges, and the errors KS, W1 and RMSE of the curve, each over that of one turn of the same loss
+(hint `atoms`), as means over 10 releases (or N); and how many releases hold the whole curve of the records, with the
+numbers that are within 4 standard deviations of the level. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -16,26 +17,28 @@ from typing import NamedTuple
 import numpy as np
 from accuracy.answering import COLUMN, answer
 from accuracy.data import FloatArray, Sample
+from accuracy.errors import METRICS, errors_of
 from rich.console import Console
 from rich.table import Table
 
 from dpcurves.curves import CDF, CdfQuestion
 from dpcurves.data import Grid
-from dpcurves.privacy import PrivacyLoss
+from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import Hint
 
 CELLS = 1024
 RECORDS, QUICK = (10_000, 100_000), (100_000,)
 EPSILONS = ("0.1", "1")
-COLUMNS = "records", "n", "epsilon", "mean width", "max width", "held", "of one turn", "by chance", "turns"
+COLUMNS = "records", "n", "epsilon", "mean width", "max width", *METRICS, "held", "of one turn", "by chance", "turns"
 
 Draw = Callable[[int, np.random.Generator], FloatArray]
 
 
 class Found(NamedTuple):
-    """Measure one release: widths at all edges, and whether the band held the curve."""
+    """Measure one release: widths at all edges, errors of the curve, and whether the band held that of the records."""
 
     width: FloatArray
+    errors: tuple[float, float, float]
     held: bool
     turns: int
 
@@ -82,6 +85,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--releases", type=int, default=10, help="how many of each kind, instead of 10")
     parser.add_argument("--level", type=float, default=0.95, help="of the bands, instead of 0.95")
+    parser.add_argument("--private", action="store_true", help="add-remove: the number of records is private")
     parser.add_argument("--quick", action="store_true", help="100,000 records alone")
     return parser.parse_args(arguments)
 
@@ -96,18 +100,21 @@ def _tasks(sizes: Sequence[int]) -> Iterator[tuple[str, Sample, str]]:
 
 def _released(sample: Sample, epsilon: str, hint: Hint | None, options: argparse.Namespace) -> list[Found]:
     question, found = CdfQuestion(COLUMN, sample.grid, hint=hint), []
+    adjacency = AddRemove(EACH_RECORD) if options.private else None
     for seed in range(options.releases):
-        curve: CDF = answer(question, sample, PrivacyLoss.pure(epsilon), seed)
+        curve: CDF = answer(question, sample, PrivacyLoss.pure(epsilon), seed, adjacency=adjacency)
         lower, upper = curve.band(options.level)
         held = bool(np.all((lower <= sample.shares + 1e-9) & (sample.shares <= upper + 1e-9)))
-        found.append(Found(upper - lower, held, len(curve.prefixes.turns)))
+        found.append(Found(upper - lower, errors_of(curve.y, sample), held, len(curve.prefixes.turns)))
     return found
 
 
-def _ratios(ours: Sequence[Found], single: Sequence[Found]) -> tuple[str, str]:
-    widths = (np.stack([found.width for found in each]) for each in (ours, single))
-    means, most = zip(*((each.mean(), each.max(axis=1).mean()) for each in widths), strict=True)
-    return f"{means[0] / means[1]:.2f}", f"{most[0] / most[1]:.2f}"
+def _ratios(ours: Sequence[Found], single: Sequence[Found]) -> list[str]:
+    own, other = (
+        np.mean([(found.width.mean(), found.width.max(), *found.errors) for found in each], axis=0)
+        for each in (ours, single)
+    )
+    return [f"{ratio:.2f}" for ratio in own / other]
 
 
 def _coverage(ours: Sequence[Found], single: Sequence[Found], options: argparse.Namespace) -> tuple[str, ...]:

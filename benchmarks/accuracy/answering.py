@@ -13,7 +13,7 @@ from dpcurves.data import Axis
 from dpcurves.ledger import Grant, QuestionBudget
 from dpcurves.mechanisms import AUTO, Mechanism
 from dpcurves.noise.randomness import Randomness
-from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
+from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PartitionQuery, Query
 from dpcurves.release import Evidence, Release, Setting, Step
 from dpcurves.session import converse
@@ -25,15 +25,24 @@ COLUMN = "x"
 
 
 def answer(
-    question: Question[Curve], sample: Sample, loss: PrivacyLoss, seed: int, mechanism: Mechanism = AUTO
+    question: Question[Curve],
+    sample: Sample,
+    loss: PrivacyLoss,
+    seed: int,
+    mechanism: Mechanism = AUTO,
+    *,
+    adjacency: AddRemove | ReplaceOne | None = None,
 ) -> Curve:
-    """The curve that a session would give under replace-one, where the number of records is public."""
-    return converse(question.steps(_setting(sample, loss)), _replies(sample, loss, seed, mechanism))
+    """The curve that a session would give; if not said otherwise under replace-one: the number of records is public."""
+    asked = _replace_one(sample) if adjacency is None else adjacency
+    return converse(question.steps(Setting(loss, asked, adaptive=True)), _replies(sample, loss, seed, mechanism, asked))
 
 
 def counts_of_partition(question: Question[object], sample: Sample, loss: PrivacyLoss, seed: int) -> Evidence:
     """What a question is told about the partition that it asks for first, before it reads a curve from that."""
-    steps, reply = question.steps(_setting(sample, loss)), _replies(sample, loss, seed, AUTO)
+    adjacency = _replace_one(sample)
+    steps = question.steps(Setting(loss, adjacency, adaptive=True))
+    reply = _replies(sample, loss, seed, AUTO, adjacency)
     step = next(steps)
     while not isinstance(step.query, PartitionQuery):
         step = steps.send(reply(step))
@@ -41,13 +50,14 @@ def counts_of_partition(question: Question[object], sample: Sample, loss: Privac
     return Evidence.of(reply(step))
 
 
-def _setting(sample: Sample, loss: PrivacyLoss) -> Setting:
-    return Setting(loss, ReplaceOne(EACH_RECORD, sample.records), adaptive=True)
+def _replace_one(sample: Sample) -> ReplaceOne:
+    return ReplaceOne(EACH_RECORD, sample.records)
 
 
-def _replies(sample: Sample, loss: PrivacyLoss, seed: int, mechanism: Mechanism) -> Callable[[Step], Release]:
+def _replies(
+    sample: Sample, loss: PrivacyLoss, seed: int, mechanism: Mechanism, adjacency: AddRemove | ReplaceOne
+) -> Callable[[Step], Release]:
     budget, randomness = QuestionBudget(Grant("benchmark", loss, "benchmark", 1)), Randomness.from_seed(seed)
-    adjacency = ReplaceOne(EACH_RECORD, sample.records)
 
     def reply(step: Step) -> Release:
         allotment = budget.pay(step.query.paid_as, step.share)

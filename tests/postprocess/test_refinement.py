@@ -12,12 +12,12 @@ from hypothesis.strategies import integers, sampled_from
 
 from dpcurves.curves.turns.refinement import (
     LARGEST,
-    SHARES,
     Tilings,
     first_look,
     is_dense,
     is_glance,
     last_refinement,
+    parts,
     refinement,
 )
 from dpcurves.data import Axis, Grid
@@ -130,12 +130,17 @@ def test_the_last_look_also_splits_what_holds_much_however_well_that_is_known() 
         atom.counts[node] = 10_000
     assert refinement(atom, alone) == (range(0, 64, 64),)
     assert last_refinement(atom, alone) == ((0, 1, 2, 4, 8, 16, 32),)
-    atom.counts[1:] = np.minimum(atom.counts[1:], 500)  # fewer than 100 deviations
+    atom.counts[1:] = np.minimum(atom.counts[1:], 150)  # fewer than 30 deviations
     assert last_refinement(atom, alone) == (range(0, 64, 64),)
 
 
-def test_shares_are_all_of_the_loss() -> None:
-    assert sum(SHARES) == 1
+@given(sampled_from(Family))
+def test_parts_are_all_of_the_loss_and_a_look_is_short_where_cells_are_known_to_hold_much(family: Family) -> None:
+    alone = Noise(family, Fraction(4))
+    found = {total: parts(100, total, alone) for total in (None, 0, 100, 10**9)}
+    assert {sum(shares) for shares in found.values()} == {1}
+    assert found[None] == found[0] == found[100]
+    assert found[10**9][0] < found[100][0]
 
 
 def test_full_cells_need_no_look() -> None:

@@ -25,7 +25,7 @@ class Default:
     def turns(self, axis: Axis, by: Categories | None, setting: Setting) -> Generator[Step, Release, Counted]:
         """Three turns that are all read, or one."""
         if by is None and is_worth_looking(axis, self.hint, setting):
-            releases = yield from refining(axis)
+            releases = yield from refining(axis, setting)
             return Counted(releases, tuple(Evidence.of(release) for release in releases))
         axes = (axis,) if by is None else (by, axis)
         return Counted.last_of(((yield Step(CountQuery(axes, Read.PREFIXES, self.hint), share=ALL)),))

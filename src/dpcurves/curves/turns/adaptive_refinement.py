@@ -17,7 +17,7 @@ from ...postprocess.estimation.empirical_bayes import Splits, estimate, least_sq
 from ...postprocess.estimation.measurements import Measurements, gather
 from ...queries import Hint, PartitionQuery
 from ...release import Evidence, Release, Setting, Step
-from .refinement import SHARES, Tilings, first_look, is_dense, is_glance, last_refinement, refinement
+from .refinement import Tilings, first_look, is_dense, is_glance, last_refinement, parts, refinement
 
 FEWEST = 100
 """Cells from which on looking before counting pays."""
@@ -92,19 +92,20 @@ def is_worth_looking(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
     return axis.slots >= FEWEST and (total is None or not is_dense(axis.slots, total, _noise_alone(setting)))
 
 
-def refining(axis: Axis) -> Generator[Step, Release, tuple[Release, ...]]:
+def refining(axis: Axis, setting: Setting) -> Generator[Step, Release, tuple[Release, ...]]:
     """Ask for a fixed partition, then for intervals that were not clear, and once more.
 
     Two turns do if nearly nothing was clear, if records seem to lie evenly, or if the last turn has much to count.
 
     Formal guarantees: each turn is priced as `PartitionQuery`, whatever was answered before: its intervals are
-    functions of earlier answers and of public facts. Whatever the first answer is, what follows loses the other 85
-    percent: in one turn of 85, or in one of 15 and then one of 70. So the conversation is the adaptive composition of
-    two mechanisms of fixed losses, the second of which is one of two that are both priced the same: pure losses and rho
-    add up to what was granted (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
+    functions of earlier answers and of public facts. The parts of the loss are public before anything is asked.
+    Whatever the first answer is, what follows loses all that the first one left: in one turn, or in one of a tenth of
+    the whole loss and then one of the rest. So the conversation is the adaptive composition of two mechanisms of
+    fixed losses, the second of which is one of two that are both priced the same: pure losses and rho add up to what
+    was granted (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
     """
     layout = _layout(axis.slots)
-    look, glance, rest = SHARES
+    look, glance, rest = parts(axis.slots, setting.adjacency.total, _noise_alone(setting))
     releases = [(yield Step(PartitionQuery((axis,), first_look(layout)), look))]
     looks = Looks.of(releases)
     last = _worth_counting(looks, (glance + rest) / look, last_refinement)

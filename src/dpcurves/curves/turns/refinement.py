@@ -1,14 +1,15 @@
 """Where to look next: public partitions, from what was released before. Nothing here is secret, nothing is drawn.
 
-A conversation of three looks, at 15, 15 and 70 % of the loss. The first has a fixed partition (`first_look`). The
-others split intervals whose halves are not known well enough (`refinement`). If the second look would need many
-intervals, data are rough nearly everywhere; if the first finds no unevenness, there is nothing to look for: in both
-cases (`is_glance` says no) all that is left is spent at once. If cells hold many records each (`is_dense`), no look is
-needed: a tree over all cells does better.
+A conversation of three looks, at 15, 10 and 75 % of the loss, or 10, 10 and 80 (`parts`). The first has a fixed
+partition (`first_look`). The others split intervals whose halves are not known well enough (`refinement`). If the
+second look would need many intervals, data are rough nearly everywhere; if the first finds no unevenness, there is
+nothing to look for: in both cases (`is_glance` says no) all that is left is spent at once. If cells hold many records
+each (`is_dense`), no look is needed: a tree over all cells does better.
 
 The last look does more (`last_refinement`): it also splits what holds many records, for inside an interval a band is as
 wide as all that it holds. Whole years on a fine grid have one full cell among empty ones, which an estimate knows after
-the first look; a band knows only what the last one counts.
+the first look; a band knows only what the last one counts. So a band is only as good as the loss of the last look: what
+the looks before it cost makes it wider, what they save in intervals narrower.
 
 The constants here and in `empirical_bayes` were chosen on normal, peaked and Poisson data and on seven real histograms,
 over grids of 1,024 to 32,768 cells and epsilon from 0.1 to 2, all alike: none of them knows a data set.
@@ -31,8 +32,8 @@ from ...postprocess.estimation.empirical_bayes import Splits
 Starts = range | tuple[int, ...]
 Tilings = tuple[Starts, ...]
 
-SHARES = (Fraction(3, 20), Fraction(3, 20), Fraction(7, 10))
-"""The parts of the loss for the three looks."""
+LOOK, SHORT_LOOK, SECOND_LOOK = Fraction(3, 20), Fraction(1, 10), Fraction(1, 10)
+"""Parts of the loss: for the first look, the same if cells are known to hold many records, and for the second one."""
 
 GLANCE = 96  # intervals of a second look at most
 ANYHOW = 200  # intervals of a last look from which on no second one is made before
@@ -45,18 +46,18 @@ CAUTIOUS = (5.0, 4.0, 1.0, 1.0)
 UNHURRIED = (8.0, 5.0, 1.0, 1.0)
 """`TOLERANCE` where records seem to lie evenly: what is not split is then straight."""
 SPANNED = {
-    Family.LAPLACE: ((100.0,), (15.0, 30.0, 60.0), (15.0, 30.0, 60.0)),
-    Family.GAUSSIAN: ((100.0,), (15.0, 30.0, 60.0), (8.0, 15.0, 30.0, 60.0), (8.0, 15.0, 30.0, 60.0)),
+    Family.LAPLACE: ((30.0,), (12.0, 20.0, 40.0), (12.0, 20.0, 40.0)),
+    Family.GAUSSIAN: ((30.0,), (12.0, 20.0, 40.0), (8.0, 15.0, 30.0, 60.0), (8.0, 15.0, 30.0, 60.0)),
 }
 """Records that an interval of the last look may hold, in deviations of a count in a look of 1, 2, ... tilings: of these
 numbers the first with which there are not too many intervals."""
-STRAIGHT = ((200.0,), (60.0,), (60.0,), (60.0,))
-"""`SPANNED` where records seem to lie evenly: the estimate then wants few intervals. Grids of few cells keep the more
-exact numbers of several tilings."""
+STRAIGHT = ((30.0,), (20.0, 40.0), (20.0, 40.0), (20.0, 40.0))
+"""`SPANNED` where records seem to lie evenly: the estimate then wants few intervals."""
 FEW = 250  # records, in units of the deviation of a count in a single tiling
 CLEAR = 0.5  # chance that records lie evenly, from which on this is taken to be so
 OVERVIEW = 1.6  # so many times more intervals than equal steps give does a coarser interval hold
 DENSE = 5.5  # records in a cell, in units of the noise of a split in a look of three tilings
+FULL = 1.0  # records in a cell, in the same units, from which on a short look shows them
 
 
 def first_look(layout: Dyadic) -> Tilings:
@@ -78,6 +79,22 @@ def is_dense(cells: int, total: float, alone: Noise) -> bool:
         alone: The noise of a count, if the whole loss were spent on a single tiling.
     """
     return total / cells > DENSE * _split_variance(alone, 3)
+
+
+def parts(cells: int, total: float | None, alone: Noise) -> tuple[Fraction, Fraction, Fraction]:
+    """What the three looks may lose, as parts of the whole loss: public before anything is asked.
+
+    Args:
+        cells: How many there are.
+        total: The public number of records; None where it is private.
+        alone: As for `is_dense`.
+
+    >>> parts(100, 1000, Noise(Family.LAPLACE, Fraction(2)))
+    (Fraction(3, 20), Fraction(1, 10), Fraction(3, 4))
+    """
+    full = total is not None and total / cells > FULL * _split_variance(alone, 3)
+    look = SHORT_LOOK if full else LOOK
+    return look, SECOND_LOOK, 1 - look - SECOND_LOOK
 
 
 def refinement(splits: Splits, alone: Noise) -> Tilings:
@@ -152,10 +169,7 @@ def _tolerance(splits: Splits, alone: Noise) -> tuple[float, ...]:
 
 def _spanned(splits: Splits, family: Family) -> tuple[tuple[float, ...], ...]:
     """What an interval of the last look may hold in a look of 1, 2, ... tilings."""
-    single, *more = SPANNED[family]
-    if splits.even <= CLEAR:
-        return single, *more
-    return STRAIGHT if splits.layout.cells > LARGEST[family][-1] else (STRAIGHT[0], *more)
+    return STRAIGHT if splits.even > CLEAR else SPANNED[family]
 
 
 def _split_variance(alone: Noise, tilings: int) -> float:
