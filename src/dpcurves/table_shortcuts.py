@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from .arguments import Exact, Refused, several
-from .curves import Contingency, ContingencyQuestion, Summary, SummaryQuestion
-from .data import Categories
+from .curves import Contingency, ContingencyQuestion, Summary, SummaryQuestion, Survival, SurvivalQuestion
+from .data import Categories, Grid
 from .data.axis import Category
 from .noise.randomness import Randomness
 from .privacy import Neighbours, PrivacyLoss
 from .shortcuts import Values, _ask, _column, _named, loss_of
 
-__all__ = ["contingency", "mean", "summary"]
+__all__ = ["contingency", "mean", "summary", "survival"]
 
 
 def contingency(
@@ -93,6 +93,37 @@ def mean(
     True
     """
     return _summarised(values, bounds, 1, adjacency, loss_of(epsilon, rho), label, randomness)
+
+
+def survival(
+    time: Values,
+    event: Values,
+    *,
+    grid: Grid,
+    adjacency: Neighbours,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    came: Category = 1,
+    censored: Category | None = None,
+    randomness: Randomness | None = None,
+) -> Survival:
+    """How long until an event, where some records are observed for a while only; see `SurvivalQuestion`.
+
+    Arguments and guarantees as for `cdf`; `event` says whether the event came at `time`, or nothing had come until
+    then. The ledger is in memory and does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> grid = dp.Grid(0, 10, cells=10)
+    >>> curve = dp.survival([2.5, 4.5] * 900, [1, 0] * 900, grid=grid, epsilon=1, adjacency=dp.REPLACE_ONE)
+    >>> bool(abs(curve.y[3] - 0.5) < 0.05)
+    True
+    """
+    table = {"time": _column(time, "time"), "event": _column(event, "event")}
+    if len(table["time"]) != len(table["event"]):
+        raise Refused("time, event", "the same number of records is needed")
+    question = SurvivalQuestion("time", "event", grid, came=came, censored=censored)
+    found: Survival = _ask(table, question, loss_of(epsilon, rho), adjacency, randomness)
+    return found
 
 
 def _summarised(  # noqa: PLR0917

@@ -49,6 +49,7 @@ VALID: dict[str, dict[str, Any]] = {
     "RocThresholdsQuestion": {**CLASSES, "at": (3,)},
     "ScoresQuestion": CLASSES,
     "SmoothAucQuestion": CLASSES,
+    "SurvivalQuestion": {"time": "x", "event": "y", "grid": SLOTS},
     "SummaryQuestion": {"column": "x", "lower": 0, "upper": 1},
     "ThresholdsQuestion": {**CELLS, "at": (3,)},
 }  # fmt: skip

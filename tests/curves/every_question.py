@@ -45,6 +45,7 @@ QUESTIONS: tuple[Question[object], ...] = (
     dp.HosmerLemeshowQuestion("y", "x", groups=4),
     dp.BinnedResidualsQuestion("y", "x", model=dp.PUBLIC_MODEL),
     dp.ContingencyQuestion(dp.Categories("y", (0, 1)), dp.Categories("w", (0, 1, 2))),
+    dp.SurvivalQuestion("x", "y", GRID),
     dp.SummaryQuestion("r", -2, 2),
     dp.SummaryQuestion("x", 0, 1, by=dp.Categories("y", (0, 1)), moments=1),
     ERRORS,

@@ -21,6 +21,7 @@ from .scores import SCORE_COMMANDS
 from .servers import SERVER_COMMANDS
 from .studies import STUDY_COMMANDS
 from .summaries import SUMMARY_COMMANDS
+from .survivals import SURVIVAL_COMMANDS
 from .tasks import TASK_COMMANDS
 from .terminal import say_plainly
 
@@ -34,6 +35,7 @@ def build() -> typer.Typer:
         **COLUMN_COMMANDS,
         **SUMMARY_COMMANDS,
         **CONTINGENCY_COMMANDS,
+        **SURVIVAL_COMMANDS,
         **BOUNDS_COMMANDS,
         **SCORE_COMMANDS,
         **RESIDUAL_COMMANDS,

@@ -26,6 +26,7 @@ from .score_readings import Reading
 from .scores import Scores, ScoresByCategory, ScoresQuestion
 from .smooth_auc import SmoothAuc, SmoothAucQuestion
 from .summary import Summary, SummaryByCategory, SummaryQuestion
+from .survival import Survival, SurvivalQuestion
 from .thresholds import Thresholds, ThresholdsQuestion
 from .turns.roc_cuts import Cuts
 
@@ -78,6 +79,8 @@ __all__ = [
     "Summary",
     "SummaryByCategory",
     "SummaryQuestion",
+    "Survival",
+    "SurvivalQuestion",
     "Thresholds",
     "ThresholdsQuestion",
     "energy_distance",

@@ -27,6 +27,7 @@ from .residual_picture import draw_residual_density, draw_residual_points
 from .roc_picture import Area, Region, area_rows, draw_roc
 from .shade import POPULATION, RECORDS, Shade, covering
 from .small_multiples import MOST_TOGETHER, draw_small
+from .survival_picture import draw_survival
 from .terminal import curve_table, ledger_table
 
 __all__ = [
@@ -35,7 +36,7 @@ __all__ = [
     "curve_table", "draw_binned_residuals", "draw_bins", "draw_bounds", "draw_calibration", "draw_cdf",
     "draw_confusion", "draw_contingency", "draw_counts", "draw_histogram", "draw_hosmer_lemeshow", "draw_means",
     "draw_numbers", "draw_plane", "draw_plane_bounds", "draw_precision_recall", "draw_quantiles",
-    "draw_residual_density", "draw_residual_points", "draw_roc", "draw_small", "envelope", "footer", "headless_axes",
-    "ledger_table", "numeral", "numerals", "opened", "privacy_object", "report", "save_figure", "span", "standing",
-    "svg_text", "to_frame",
+    "draw_residual_density", "draw_residual_points", "draw_roc", "draw_small", "draw_survival", "envelope", "footer",
+    "headless_axes", "ledger_table", "numeral", "numerals", "opened", "privacy_object", "report", "save_figure",
+    "span", "standing", "svg_text", "to_frame",
 ]  # fmt: skip

@@ -1,0 +1,107 @@
+"""Survival curves on the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .ask_file import Terms, answer
+from .covered import covered, drawn
+from .literals import category
+from .output import Covering, Output
+from .table_options import Cells, Split
+from .views import Shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+    from ..curves import ByCategory, Survival
+    from .option_groups import Command
+
+
+@dataclass(frozen=True)
+class Observed:
+    """When events came, and whether they did."""
+
+    time: Annotated[
+        str,
+        typer.Option(help="When the event came, or until when there was none: a column of numbers.", metavar="NAME"),
+    ]
+    event: Annotated[str, typer.Option(help="A column that says whether it came.", metavar="NAME")]
+    came: Annotated[str, typer.Option(help="What stands there if it came.", metavar="LABEL")] = "1"
+    censored: Annotated[
+        str | None,
+        typer.Option(
+            help="What stands there if not; not needed where the other is 1, 0, -1, true or false.", metavar="LABEL"
+        ),
+    ] = None
+    measured_in: Annotated[str, typer.Option(help="The measuring unit, for the picture.", metavar="UNIT")] = ""
+
+
+@dataclass(frozen=True)
+class SurvivalView:
+    """Edges, shares, hazards and numbers at risk, in bands."""
+
+    sure: Covering
+
+    def tables(self, curve: Survival) -> list[Shown]:
+        """The median, and a row for each edge."""
+        words, ends = covered(curve.privacy, self.sure, "band", curve._ends)
+        columns: dict[str, ArrayLike] = {"time": curve.x, "survive": curve.y, **ends, "at risk": curve.at_risk}
+        return [Shown(f"{_median(curve, self.sure.level)}\n{words}", columns)]
+
+    def draw(self, curve: Survival) -> Axes:
+        """The curve in its bands."""
+        return drawn(curve, self.sure)
+
+
+@dataclass(frozen=True)
+class SurvivalsView:
+    """A row for each category: records, and the median."""
+
+    sure: Covering
+
+    def tables(self, curves: ByCategory[Survival]) -> list[Shown]:
+        """Records and medians, with intervals."""
+        from ..display import numeral
+
+        columns: dict[str, ArrayLike] = {
+            curves.column: [str(name) for name in curves],
+            "records": [numeral(round(float(curve.at_risk[0]))) for curve in curves.values()],
+            "median": [_median(curve, self.sure.level) for curve in curves.values()],
+        }
+        return [Shown("until the event", columns, len(curves))]
+
+    def draw(self, curves: ByCategory[Survival]) -> Axes:
+        """All in one picture, or in small ones beside each other."""
+        return drawn(curves, self.sure)
+
+
+def _median(curve: Survival, level: float) -> str:
+    from ..display import RECORDS, covering, numeral, span
+
+    known = numeral(curve.median) if curve.median <= curve.x[-1] else "beyond the grid"
+    return f"median {known} ({covering(level, 'interval', RECORDS)}: {span(*curve.median_interval(level))})"
+
+
+def survival(observed: Observed, cells: Cells, split: Split, terms: Terms, output: Output) -> None:
+    """How long until an event, where some records are observed for a while only.
+
+    Example: dpcurves survival patients.csv --time months --event died --grid 0:60:60 --epsilon 1
+    --adjacency replace-one
+    """
+    from ..curves import SurvivalQuestion
+
+    by, sure = split.declared(), output.covering()
+    censored = None if observed.censored is None else category(observed.censored)
+    question = SurvivalQuestion(
+        observed.time, observed.event, cells.declared(), by, category(observed.came), censored, observed.measured_in
+    )
+    answer(question, SurvivalsView(sure) if by else SurvivalView(sure), terms, output)
+
+
+SURVIVAL_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"survival": survival})

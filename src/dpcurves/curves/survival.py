@@ -1,0 +1,246 @@
+"""How long until an event, where some records are censored: Kaplan-Meier and Nelson-Aalen curves in bands."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from .. import display
+from ..arguments import Refused, chance, require_kind
+from ..arrays import BoolArray, FloatArray
+from ..data import Axis, Categories, Grid, Outside
+from ..data.axis import Category
+from ..display import numeral, span
+from ..postprocess import public_generator
+from ..postprocess.inference.simulation_seed import draws_for
+from ..postprocess.summaries.survival import (
+    FEW,
+    AtRisk,
+    at_risk,
+    cumulative_hazard,
+    known_cells,
+    survival,
+    survival_band,
+)
+from ..queries import CountQuery, Read
+from ..release import ALL, Evidence, PrivacyStatement, Release, Setting, Step
+from .by_category import ByCategory, rows_of
+from .question import require_independent, statement_of
+from .result import Covered
+from .turns.labels import labels
+from .turns.one_table import CATEGORIES, axis_label, in_words
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..display import Opened, Shade
+
+MOST_CELLS = 2**14
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Survival(Covered):
+    """The share of records without an event until each edge of the grid, as Kaplan and Meier estimate it.
+
+    An event, or the end of a record's observation, is taken to come at the end of its cell. Times beyond the grid are
+    observed until its end; times below it count in the first cell.
+
+    Attributes:
+        x: Edges of the grid, of shape ``(cells + 1,)``.
+        y: The share that survives up to each edge: 1 at the first, and never rising.
+        cumulative_hazard: The estimate of Nelson and Aalen at each edge, of the same shape.
+        at_risk: Records at risk in the cell that ends at each edge, unbiased; at the first edge all records.
+        label: What the x axis shows.
+        privacy: What stands on every picture.
+        evidence: Counts of the censored, and of events, that all this was read from.
+        grid: Where the cells lie.
+    """
+
+    KIND: ClassVar[str] = "survival"
+
+    x: FloatArray
+    y: FloatArray
+    cumulative_hazard: FloatArray
+    at_risk: FloatArray
+    label: str
+    privacy: PrivacyStatement
+    evidence: tuple[Evidence, Evidence]
+    grid: Grid
+
+    @classmethod
+    def read(cls, evidence: tuple[Evidence, Evidence], grid: Grid, label: str, privacy: PrivacyStatement) -> Survival:
+        """From counts of the censored and of events, each of one row of cells, with those outside apart."""
+        found, noise = _found(evidence), _noise(evidence, public_generator(None))
+        known = known_cells(found, noise)
+        share, hazard = survival(found, known), cumulative_hazard(found, known)
+        records = np.append(found.records[:1], found.records)
+        return cls(
+            grid.edges, np.append(1.0, share), np.append(0.0, hazard), records, label, privacy, evidence, grid
+        )  # fmt: skip
+
+    @property
+    def turns(self) -> Sequence[Evidence]:
+        """What was released: rows of one table."""
+        return self.evidence
+
+    @property
+    def median(self) -> float:
+        """The first edge to which at most half survive; infinite if there is none."""
+        return _first(self.x, self.y <= 0.5)
+
+    def median_interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
+        """Edges that have the median between them, with chance `level` at least: where the band crosses one half.
+
+        Raises:
+            ValueError: `level` is no chance; or for the population, units have several records.
+        """
+        lower, upper = self.band(level, population=population)
+        return _first(self.x, lower <= 0.5), _first(self.x, upper <= 0.5)
+
+    def band(self, level: float, *, population: bool = False) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper ends of `y`, all correct at once with chance `level`; see `survival_band`.
+
+        They hold the curve that these records have on this grid. With `population` that of the population that they
+        were drawn from, its times on the same cells, where censoring does not depend on the time of the event; that
+        needs independent units of one record each. Nothing is said where 20 records or fewer are at risk.
+
+        Raises:
+            ValueError: `level` is no chance; or for the population, units have several records.
+        """
+        if population:
+            require_independent(self.privacy)
+        noise, draw = self._noise, public_generator(None)
+        normal = draw.standard_normal(noise.events.shape) if population else None
+        known = self._known & (self._found.records > FEW) if population else self._known
+        known = np.logical_and.accumulate(known)
+        lower, upper = survival_band(self.y[1:], self._found, noise, chance("level", level), known, normal)
+        return np.append(1.0, lower), np.append(1.0, upper)
+
+    def _ends(self, level: float, /, *, population: bool) -> tuple[FloatArray, FloatArray]:
+        return self.band(level, population=population)
+
+    def intervals(self, level: float, *, population: bool = False) -> FloatArray:
+        """The band as ends, of shape ``(cells + 1, 2)``.
+
+        Raises:
+            ValueError: `level` is no chance; or for the population, units have several records.
+        """
+        return np.stack(self.band(level, population=population), axis=1)
+
+    @cached_property
+    def _found(self) -> AtRisk:
+        return _found(self.evidence)
+
+    @cached_property
+    def _noise(self) -> AtRisk:
+        return _noise(self.evidence, public_generator(None))
+
+    @property
+    def _known(self) -> BoolArray:
+        return known_cells(self._found, self._noise)
+
+    def _covers(self) -> str:
+        return "band"
+
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        return display.draw_survival(self.x, self.y, privacy, label=self.label, shades=shaded, ax=ax, name=name)
+
+    def _columns(self) -> dict[str, FloatArray]:
+        return {"x": self.x, "y": self.y, "cumulative_hazard": self.cumulative_hazard, "at_risk": self.at_risk}
+
+    def _question(self) -> dict[str, object]:
+        return {"label": self.label}
+
+    @classmethod
+    def _opened(cls, opened: Opened) -> Survival:
+        releases = [Evidence.from_json(release) for release in opened.evidence["releases"]]
+        if len(releases) != 2:
+            raise Refused("curve.evidence.releases", "counts of the censored and of events are needed")
+        grid = Grid.from_edges(opened.arrays["x"], outside=Outside.APART)
+        return cls.read((releases[0], releases[1]), grid, opened.evidence["question"]["label"], opened.privacy)
+
+    def _in_short(self) -> tuple[str, ...]:
+        return self.label, f"median {numeral(self.median) if self.median < inf else 'beyond the grid'}"
+
+    def _title(self) -> str:
+        return f"Survival over {self.label}"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        words = span(*self.median_interval(0.95))
+        return [("median", numeral(self.median) if self.median < inf else "beyond the grid"),
+                ("95% interval of the median for these records", words)]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SurvivalQuestion:
+    """How long until an event, where some records are observed for a while only? One turn.
+
+    Attributes:
+        time: A column of numbers: when the event came, or until when there was none.
+        event: The column that says whether it came.
+        grid: Public cells of time; times outside are counted apart, whatever it says.
+        by: Categories that were declared in public: one curve for each, all for the price of one.
+        came: What stands in `event` if it came.
+        censored: What stands there if not; may be left out where it goes without saying.
+        measured_in: The measuring unit of time.
+
+    Raises:
+        ValueError: there are over 16,384 cells, or the labels cannot be told apart.
+        TypeError: a field is of another kind.
+    """
+
+    time: str
+    event: str
+    grid: Grid
+    by: Categories | None = None
+    came: Category = 1
+    censored: Category | None = None
+    measured_in: str = ""
+
+    def __post_init__(self) -> None:
+        grid = Axis(self.time, self.grid).grid
+        labels(self.event, self.came, self.censored)
+        axis_label(self.time, self.measured_in)
+        if self.by is not None:
+            require_kind("by", self.by, Categories, CATEGORIES)
+        if grid.cells > MOST_CELLS:
+            raise Refused("grid", f"at most {MOST_CELLS} cells of time are counted, got {grid.cells}")
+
+    def steps(self, setting: Setting) -> Generator[Step, Release, Any]:
+        """One table: the censored and events, cell by cell, read from the end."""
+        axis = Axis(self.time, self.grid.with_outside(Outside.APART))
+        axes = (labels(self.event, self.came, self.censored), axis)
+        release = yield Step(CountQuery(axes if self.by is None else (self.by, *axes), Read.PREFIXES), ALL)
+        rows, privacy = rows_of(Evidence.of(release)), statement_of([release])
+        label = axis_label(self.time, self.measured_in)
+        curves = [Survival.read(pair, axis.grid, label, privacy) for pair in zip(rows[::2], rows[1::2], strict=True)]
+        return (
+            curves[0] if self.by is None else ByCategory(self.by.column, dict(zip(self.by.values, curves, strict=True)))
+        )
+
+    def __str__(self) -> str:
+        return in_words(f"survival by {self.event}", self.time, self.by)
+
+
+def _found(evidence: tuple[Evidence, Evidence]) -> AtRisk:
+    censored, events = (
+        turn.sums.reconstruct(np.array(turn.values, dtype=np.float64), turn.total)[0][0] for turn in evidence
+    )
+    return at_risk(events, censored)
+
+
+def _noise(evidence: tuple[Evidence, Evidence], draw: np.random.Generator) -> AtRisk:
+    censored, events = (
+        np.concatenate([cells[:, 0] for cells, _ in turn.sums.simulate(turn.total, draws_for(turn.sums.cells), draw)])
+        for turn in evidence
+    )
+    return at_risk(events, censored)
+
+
+def _first(x: FloatArray, holds: BoolArray) -> float:
+    return float(x[np.argmax(holds)]) if holds.any() else inf

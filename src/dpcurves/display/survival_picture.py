@@ -1,0 +1,61 @@
+"""Survival curves as steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..release import PrivacyStatement
+from .canvas import LANDSCAPE, canvas
+from .line_styles import explain, next_ink
+from .safe_text import legend_lettering, lettering
+from .shade import Shade, once
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def draw_survival(
+    x: ArrayLike,
+    y: ArrayLike,
+    privacy: PrivacyStatement,
+    *,
+    label: str,
+    shades: Sequence[Shade] = (),
+    ax: Axes | None = None,
+    name: str | None = None,
+) -> Axes:
+    """Draw the share that survives as steps that go down where cells end.
+
+    Args:
+        x: Edges of cells.
+        y: The share that survives up to each of them.
+        privacy: What is written below the picture.
+        label: What the x axis shows.
+        shades: Bands, by their lower and upper ends at the edges.
+        ax: Where to draw; None: in a new figure.
+        name: What the legend calls the curve.
+    """
+    from .figure_note import sign
+    from .ticks import write_plainly
+
+    ax = canvas(ax, LANDSCAPE)
+    ink, edges = next_ink(ax), np.asarray(x, dtype=float)
+    for shade in shades:
+        low, high = (np.asarray(end, dtype=float) for end in shade[:2])
+        ax.fill_between(
+            edges, low, high, step="post", color=ink.color, alpha=shade.depth, linewidth=0, label=once(ax, shade.words)
+        )
+    title = None if name is None else legend_lettering(name)
+    ax.step(edges, np.asarray(y), where="post", color=ink.color, linestyle=ink.dash, linewidth=1.4, label=title)
+    ax.set_ylim(-0.02, 1.02)
+    ax.margins(x=0.01)
+    ax.set_xlabel(lettering(label), parse_math=False)
+    ax.set_ylabel("share without an event")
+    write_plainly(ax)
+    explain(ax, "best")
+    sign(ax, privacy, name)
+    return ax

@@ -1,0 +1,93 @@
+"""Kaplan-Meier and Nelson-Aalen curves from noisy counts of events and of censored records on a grid of times."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...arrays import BoolArray, FloatArray
+from ..inference.bands import simultaneous_errors
+from ..shape.monotone import non_decreasing
+
+FAR = 4.0
+"""Standard deviations of its noise that a number at risk has to exceed, or nothing is said from there on."""
+LEAST = 0.5
+FEW = 20.0
+"""At fewer records at risk nothing is said of the population: there the law of the curve is far from normal."""
+
+
+class AtRisk(NamedTuple):
+    """Events of each cell, and records that are at risk in it; or the noise of both: (..., cells)."""
+
+    events: FloatArray
+    records: FloatArray
+
+
+def at_risk(events: FloatArray, censored: FloatArray) -> AtRisk:
+    """What slots of a grid that counts values outside apart say, (..., cells + 2) to (..., cells).
+
+    Times below the grid count in its first cell. Those above are at risk all along, and censored at its end. Records
+    that are censored in a cell are at risk in it, as at ties of the textbook.
+    """
+    inside, all_ = events[..., 1:-1].copy(), (events + censored)[..., 1:].copy()
+    inside[..., 0] += events[..., 0]
+    all_[..., 0] += (events + censored)[..., 0]
+    return AtRisk(inside, np.cumsum(all_[..., ::-1], axis=-1)[..., ::-1][..., :-1])
+
+
+def known_cells(found: AtRisk, noise: AtRisk, least: float = LEAST) -> BoolArray:
+    """The first cells, up to the one in which noise, or a small number, hides how many are at risk."""
+    enough = found.records > np.maximum(least, FAR * np.sqrt(np.mean(noise.records**2, axis=0)))
+    return np.logical_and.accumulate(enough)
+
+
+def survival(found: AtRisk, known: BoolArray) -> FloatArray:
+    """The share that survives each cell (Kaplan and Meier 1958), which never rises; level where nothing is known.
+
+    Noise can make a share rise: the nearest curve that does not is taken (least squares).
+    """
+    raw: FloatArray = np.cumprod(1 - _hazards(found, known), dtype=np.float64)
+    return np.asarray(np.clip(-non_decreasing(-raw), 0.0, 1.0))
+
+
+def cumulative_hazard(found: AtRisk, known: BoolArray) -> FloatArray:
+    """The sum of events over records at risk, to the end of each cell (Nelson 1969, Aalen 1978); it never falls."""
+    return np.asarray(np.maximum(non_decreasing(np.cumsum(_hazards(found, known))), 0.0))
+
+
+def survival_band(  # noqa: PLR0917
+    share: FloatArray, found: AtRisk, noise: AtRisk, level: float, known: BoolArray, normal: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper ends of the shares that survive, all correct at once with chance `level`: each (cells,).
+
+    The logarithm of a share is off by a sum over cells of the errors of their hazards: by noise to first order, and for
+    the population by sampling, with independent increments of Greenwood's variance (1926). Both are simulated, and the
+    largest studentised deviation is bounded (equal precision: Nair 1984). Where nothing is known the lower end is 0.
+
+    Args:
+        share: From `survival`, (cells,).
+        found: As released, without bias.
+        noise: Simulated, (draws, cells).
+        level: The chance that all ends hold.
+        known: From `known_cells`.
+        normal: Draws of the standard normal law for sampling, (draws, cells); None: for these records.
+    """
+    before = np.concatenate([[1.0], share[:-1]])
+    hazard = np.clip(1 - np.divide(share, before, out=np.ones_like(share), where=before > 0), 0.0, 1.0)
+    records = np.where(known, np.maximum(found.records, LEAST), 1.0)
+    left = np.maximum(1 - hazard, 1 / (records + 1))
+    moved = (noise.events - hazard * noise.records) / records / left
+    if normal is not None:
+        moved = moved + normal * np.sqrt(hazard / (records * left))
+    off = simultaneous_errors(np.cumsum(moved, axis=1)[:, known], level)
+    half = np.full(len(share), np.inf)
+    half[known] = off
+    lower, upper = share * np.exp(-half), np.minimum(share * np.exp(np.where(known, half, 0.0)), 1.0)
+    upper = np.where(known & (share > 0), upper, 1.0)
+    return np.minimum.accumulate(lower), np.minimum.accumulate(np.maximum(upper, share))
+
+
+def _hazards(found: AtRisk, known: BoolArray) -> FloatArray:
+    records = np.where(known, np.maximum(found.records, LEAST), 1.0)
+    return np.where(known, np.minimum(found.events / records, 1.0), 0.0)
