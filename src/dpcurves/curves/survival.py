@@ -18,7 +18,7 @@ from ..data.axis import Category
 from ..display import numeral, span
 from ..postprocess import public_generator
 from ..postprocess.inference.simulation_seed import draws_for
-from ..postprocess.summaries.survival import (
+from ..postprocess.inference.survival import (
     FEW,
     AtRisk,
     at_risk,

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...arrays import BoolArray, FloatArray
-from ..inference.bands import simultaneous_errors
 from ..shape.monotone import non_decreasing
+from .bands import simultaneous_errors
 
 FAR = 4.0
 """Standard deviations of its noise that a number at risk has to exceed, or nothing is said from there on."""
