@@ -121,13 +121,13 @@ def test_beyond_the_budget_nothing_is_asked() -> None:
         (
             {"x": X, "y": WORDS},
             dp.RocQuestion("y", "x"),
-            "^neg_label: 0 is no text, but 'y' holds text; name it",
+            "^pos_label: 1 is no text, but 'y' holds text; name it",
         ),
         ({"x": X, "y": WORDS}, dp.CalibrationQuestion("y", "x", neg_label="no"), "^pos_label: 1 is no text"),
         (
             {"x": X, "y": X > 0.5},
             dp.HosmerLemeshowQuestion("y", "x", pos_label="yes", neg_label="no"),
-            "^neg_label: 'no' is no number, but 'y' holds numbers$",
+            "^pos_label: 'yes' is no number, but 'y' holds numbers$",
         ),
         (
             {"x": X, "y": WORDS},

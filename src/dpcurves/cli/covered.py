@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .output import Covering
 
 MOST_BANDED = 2**16 + 1  # simulations of more take long
+FINEST = 1e-4
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,8 +49,9 @@ def banded(curve: ROC, sure: Covering) -> tuple[str, dict[str, ArrayLike]]:
     }
     columns: dict[str, ArrayLike] = {}
     for name, (fpr_lower, fpr_upper, tpr_lower, tpr_upper) in bands.items():
-        columns[f"{name}: fpr"] = [span(*ends) for ends in zip(fpr_lower.tolist(), fpr_upper.tolist(), strict=True)]
-        columns[f"{name}: tpr"] = [span(*ends) for ends in zip(tpr_lower.tolist(), tpr_upper.tolist(), strict=True)]
+        for rate, lower, upper in (("fpr", fpr_lower, fpr_upper), ("tpr", tpr_lower, tpr_upper)):
+            ends = zip(lower.tolist(), upper.tolist(), strict=True)
+            columns[f"{name}: {rate}"] = [span(low, high, max(high - low, FINEST)) for low, high in ends]
     return _said(curve.privacy, sure, "band, all at once,"), columns
 
 

@@ -242,7 +242,7 @@ def _require_alike(axis: Categories, column: Column) -> None:
     Raises:
         ValueError: a category is of another kind than the column declares.
     """
-    for argument, value in zip(axis.named, axis.values, strict=True):
+    for argument, value in zip(axis.named[::-1], axis.values[::-1], strict=True):  # the positive label first
         if column.kind is Kind.TEXT and not isinstance(value, str):
             raise Refused(argument, f"{shown(value)} is no text, but {axis.column!r} holds text; name it in quotes")
         if column.kind is Kind.NUMBERS and in_numbers(value) is None:
