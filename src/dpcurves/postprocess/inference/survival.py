@@ -80,7 +80,7 @@ def survival_band(  # noqa: PLR0917
     moved = (noise.events - hazard * noise.records) / records / left
     if normal is not None:
         moved = moved + normal * np.sqrt(hazard / (records * left))
-    off = simultaneous_errors(np.cumsum(moved, axis=1)[:, known], level)
+    off = simultaneous_errors([np.cumsum(moved, axis=1)[:, known]], level)
     half = np.full(len(share), np.inf)
     half[known] = off
     lower, upper = share * np.exp(-half), np.minimum(share * np.exp(np.where(known, half, 0.0)), 1.0)
