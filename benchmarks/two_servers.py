@@ -6,7 +6,8 @@ Times are by the clock, and the processors' time of all processes stands beside 
 to look at. With `--check`, upload and first answer are measured for owners who are believed and for owners who are
 checked, and compared. With `--stored`, server 0 alone is measured: what it spends on an owner who sends one report on a
 connection of its own, and on a stranger who asks where the task stands, while so many reports of as many owners are
-stored. Compiled code is loaded before. Nothing is asserted.
+stored. With `--cells`, one server's work for the counts of all of 1,024 cells is measured alone. Compiled code is
+loaded before. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 import dpcurves as dp
-from dpcurves.crypto import PortableEngine
+from dpcurves.crypto import PortableEngine, engine_of_task
 from dpcurves.curves import QuantileQuestion, ThresholdsQuestion
 from dpcurves.data import Axis
 from dpcurves.ledger import Ledger, QuestionBudget
@@ -40,7 +41,7 @@ from dpcurves.privacy import EACH_RECORD
 from dpcurves.queries import PrefixQuery
 from dpcurves.release import ALL, Release, Setting, Step
 from dpcurves.trust import FunctionShares, Owners
-from dpcurves.trust.shared_records import Encoding, Reports
+from dpcurves.trust.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports
 from dpcurves.two_servers import Server, Task
 from dpcurves.two_servers.analyst import Analyst, close
 from dpcurves.two_servers.batch import ID, NAME, Earlier, packed, unpacked
@@ -57,6 +58,7 @@ GRID = dp.Grid(-8, 8, cells=2**32 - 1)  # with the place of missing records, 32 
 ONE = dp.PrivacyLoss.pure(1)
 RUNS, THRESHOLDS = 200, 16
 SINGLE = 300
+CELLS = 1024
 AT_ONCE = 4096
 
 
@@ -65,7 +67,11 @@ def main() -> None:
     parser.add_argument("--reports", type=int, default=100_000)
     parser.add_argument("--check", action="store_true", help="compare checked reports with unchecked ones")
     parser.add_argument("--stored", help="measure single uploads with so many reports stored: numbers with commas")
+    parser.add_argument("--cells", action="store_true", help="measure the counts of all of 1,024 cells at one server")
     arguments = parser.parse_args()
+    if arguments.cells:
+        Console().print(all_cells(arguments.reports))
+        return
     if arguments.stored:
         Console().print(single_uploads([int(number) for number in arguments.stored.split(",")]))
         return
@@ -94,6 +100,29 @@ def compare(reports: int, table: Table, bars: Progress) -> None:
     wall, cpu = spent[1] / spent[0]
     table.add_section()
     table.add_row("upload and first answer, checked by unchecked", "6", f"{wall:.2f} times", f"{cpu:.2f} times")
+
+
+def all_cells(reports: int) -> Table:
+    """One server's shares of all cells, in this process; of checked reports a tenth, for that takes long."""
+    places, at = np.random.default_rng(1).integers(0, CELLS, reports), range(1, CELLS + 1)
+    table = Table("owners", "reports", "processor seconds", title=f"shares of all of {CELLS} cells, one server")
+    engine, noise = engine_of_task(bytes(32)), NoiseKey(bytes(32))
+    plain, checked = Encoding(CELLS, engine), CheckedEncoding(CELLS, engine)
+    for encoding in (plain, checked):
+        encoding.warm()
+    shares = [share for share, _ in plain.shared(places, Randomness.from_seed(1))]
+    held = Reports(plain.keys(0, shares), engine, noise)
+    table.add_row("unchecked", f"{reports}", f"{spent_in(lambda: held.below(at)):.2f}")
+    shares = [share for share, _ in checked.shared(places[: reports // 10], Randomness.from_seed(1))]
+    judged = CheckedReports(checked.checked_keys(0, shares), engine, noise, bytes(32))
+    table.add_row("checked", f"{reports // 10}", f"{spent_in(lambda: judged.look(at)):.2f}")
+    return table
+
+
+def spent_in(work: Callable[[], object]) -> float:
+    begun = process_time()
+    work()
+    return process_time() - begun
 
 
 def single_uploads(stored: list[int]) -> Table:

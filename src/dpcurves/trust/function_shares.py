@@ -31,6 +31,8 @@ RING = 2**64
 LARGEST_SCALE = 2**40
 """The largest scale of noise: beyond it, a sum of noises could wrap around the ring."""
 MOST_CELLS = 2**53
+MOST_SLOTS = 2**16 - 1
+"""How many slots are counted one by one at most: about a minute of a processor for 10**5 reports, unchecked."""
 NAMED = "two servers that do not collude"
 
 
@@ -41,9 +43,9 @@ class Owners(Enum):
     CHECKED = "checked"
 
     @property
-    def most_slots(self) -> int:
-        """How many slots are counted one by one at most: an answer takes about a minute for 10**5 reports."""
-        return 2**16 - 1 if self is Owners.UNCHECKED else 2**12 - 1
+    def few_slots(self) -> int:
+        """How many slots are counted one by one without being asked to; checks take longer for each."""
+        return MOST_SLOTS if self is Owners.UNCHECKED else 2**12 - 1
 
 
 class ShareHolder(Protocol):
@@ -200,11 +202,9 @@ def _plan_of_prefixes(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacenc
 
 
 def _plan_of_cells(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, owners: Owners) -> Plan:
-    if prod(query.shape) > owners.most_slots:
-        raise UnsupportedQuery(
-            "grid", f"two servers count at most {owners.most_slots} slots one by one, owners {owners.value}, got"
-            f" {prod(query.shape)}; take a coarser grid"
-        )  # fmt: skip
+    if prod(query.shape) > MOST_SLOTS:
+        rule = f"two servers count at most {MOST_SLOTS} slots one by one, got {prod(query.shape)}; take a coarser grid"
+        raise UnsupportedQuery("grid", rule)
     made = LINEAR.plan(query, loss, adjacency)
     law = made.law.required(IntervalSums)
     _require_room(max(noise.parameter for noise, _ in law.noises), loss)

@@ -32,7 +32,8 @@ from ..records import Records
 Words = NDArray[np.uint64]
 SEED = 16
 RING = 2**64
-KEYS_AT_ONCE = 1024
+VALUES_AT_ONCE = 2**22
+"""Values of checked reports that are held in memory together: 32 MB."""
 
 
 @dataclass(frozen=True)
@@ -182,8 +183,9 @@ class CheckedReports:
         A few keys at a time: memory does not grow with their number times that of the thresholds.
         """
         totals, digests, asked = [0] * len(at), [], [slots - 1 for slots in at]
-        for start in range(0, len(keys), KEYS_AT_ONCE):
-            found = checked_values(keys[start : start + KEYS_AT_ONCE], asked, self.engine, self.verification)
+        few = max(1, min(1024, VALUES_AT_ONCE // max(len(at), 1)))
+        for start in range(0, len(keys), few):
+            found = checked_values(keys[start : start + few], asked, self.engine, self.verification)
             sums = found.sums(np.ones(len(found.digests), dtype=np.bool_))
             totals = [(total + more) % RING for total, more in zip(totals, sums, strict=True)]
             digests.append(found.digests)

@@ -103,7 +103,7 @@ class Task:
 
     def __post_init__(self) -> None:
         if self.counted is None:
-            few = self.slots <= self.owners.most_slots
+            few = self.slots <= self.owners.few_slots
             object.__setattr__(self, "counted", Counted.CELLS if few else Counted.PREFIXES)
         if self.reports_per_owner < 1:
             raise Refused("reports_per_owner", f"at least 1 is needed, got {self.reports_per_owner}")

@@ -1,0 +1,79 @@
+"""Write ``docs/trust_models.md``: all questions, rehearsed with their defaults under all trust models.
+
+Usage: python docs/trust_models.py
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, Field, fields
+from pathlib import Path
+from typing import Any
+
+import dpcurves as dp
+from dpcurves import curves
+from dpcurves.privacy import EACH_RECORD
+from dpcurves.release import UnsupportedQuery
+from dpcurves.trust import Central, FunctionShares, Owners
+
+PAGE = Path(__file__).parent / "trust_models.md"
+MODELS = {
+    "one curator": Central(), "two servers": FunctionShares(), "two servers that check": FunctionShares(Owners.CHECKED)
+}  # fmt: skip
+ERRORS = dp.BoundsQuestion("r", 0.25, "0.9")
+GIVEN: dict[str, Any] = {
+    "column": "x", "label": "y", "score": "x", "grid": dp.Grid(0, 1, cells=64), "at": (7,), "p": 0.5, "pieces": 4,
+    "unit": 0.25, "coverage": "0.9", "predicted": "x", "residual": "r", "unit_predicted": 0.25, "unit_residual": 0.25,
+    "model": dp.PUBLIC_MODEL, "lower": 0, "upper": 1, "across": dp.BoundsQuestion("x", 0.25, "0.9"), "upwards": ERRORS,
+    "time": "x", "event": "y", "x": "x", "y": "r", "rows": dp.Categories("y", (0, 1)), "columns": dp.Categories("x", (1, 2)),
+    "x_grid": dp.Grid(0, 1, cells=8), "y_grid": dp.Grid(0, 1, cells=8),
+}  # fmt: skip
+OTHERWISE: dict[str, dict[str, Any]] = {"QuantilesQuestion": {"at": (0.5,)}}
+HEAD = """# Which questions are answered under which trust model
+
+Made by `python docs/trust_models.py`, which rehearses each question with its defaults, on a grid of 64 cells where it
+has no other, under replace-one for 10,000 records at epsilon 1, and writes down in how many turns it is answered;
+or the refusal, which comes before anything is charged. A question is the same class under all of
+them, and so is its result. [Two servers](two_servers.md) answer from one paid count of all cells of a task's grid, or
+from counts below thresholds where a task counts those; the noise of both makes errors larger by the root of 2.
+
+"""
+
+
+def questions() -> dict[str, Any]:
+    """One of each kind, with defaults where there are any."""
+    kinds = {name: getattr(curves, name) for name in curves.__all__ if name.endswith("Question")}
+    made = {name: _made(name, kind) for name, kind in kinds.items() if hasattr(kind, "__dataclass_fields__")}
+    return {name: question for name, question in sorted(made.items()) if question is not None}
+
+
+def _made(name: str, kind: Any) -> Any:
+    needed = {field.name for field in fields(kind) if _is_needed(field)}
+    given = {**GIVEN, **OTHERWISE.get(name, {})}
+    return kind(**{each: given[each] for each in needed}) if needed <= given.keys() else None
+
+
+def _is_needed(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def answered(question: Any, model: Any) -> str:
+    """Whether it is, and how; or why not."""
+    adjacency = dp.REPLACE_ONE.among(EACH_RECORD, 10_000)
+    try:
+        plans = dp.rehearse(question, dp.PrivacyLoss.pure(1), adjacency, model)
+    except UnsupportedQuery as refusal:
+        return f"no: {refusal.rule}"
+    return "yes, in one turn" if len(plans) == 1 else f"yes, in {len(plans)} turns"
+
+
+def page() -> str:
+    """The page with the table of today's code."""
+    rows = [
+        f"| `{name}` | " + " | ".join(answered(question, model) for model in MODELS.values()) + " |"
+        for name, question in questions().items()
+    ]
+    return HEAD + f"| question | {' | '.join(MODELS)} |\n|{'---|' * (len(MODELS) + 1)}\n" + "\n".join(rows) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
