@@ -43,6 +43,7 @@ def test_the_page_names_the_options_that_there_are(run: Run) -> None:
     commands = (
         "cdf",
         "quantiles",
+        "scores",
         "roc",
         "calibration",
         "binned-residuals",

@@ -21,6 +21,7 @@ KINDS = (
     "thresholds",
     "quantile",
     "summary",
+    "scores",
     "roc",
     "calibration",
     "hosmer-lemeshow",

@@ -121,3 +121,33 @@ def test_scores_outside_are_in_no_group_and_nothing_else_can_be_asked_of_them(ru
 def test_the_origin_of_the_model_may_be_stated(run: Run, parquet: Path) -> None:
     result = run("roc", parquet, *ASKED, "--epsilon", "1", "--model", "fitted on 2012")
     assert "fitted on 2012" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "show", ["numbers", "roc", "precision-recall", "gain", "calibration", "decision-curve", "confusion"]
+)
+def test_one_release_of_scores_is_shown_in_many_ways_for_nothing(
+    run: Run, csv: Path, ledger: str, tmp_path: Path, show: str
+) -> None:
+    file = tmp_path / "a.svg"
+    asked = ("scores", csv, "--label", "late", "--score", "score", "--epsilon", "2", "--ledger", ledger)
+    first = run(*asked, "--request-id", "once")
+    again = run(*asked, "--request-id", "once", "--show", show, "--plot", file)
+    assert (first.exit_code, again.exit_code) == (0, 0), again.output
+    assert "average-precision" in again.stdout
+    assert file.stat().st_size > 1000
+
+
+def test_scores_of_categories_are_shown_beside_each_other(run: Run, csv: Path) -> None:
+    asked = ("scores", csv, *ASKED, "--epsilon", "1", "--by", "carrier", "--categories", "UA,AA")
+    shown = run(*asked, "--show", "confusion", "--threshold", "0.25")
+    assert shown.exit_code == 0, shown.output
+    assert "carrier UA: confusion" in shown.stdout
+    assert json.loads(run(*asked, "--json", "-").stdout)["kind"] == "curves"
+
+
+def test_what_cannot_be_shown_is_refused_before_anything_is_spent(run: Run, csv: Path) -> None:
+    asked = ("scores", csv, *ASKED, "--epsilon", "1", "--grid", "-8:8:64")
+    assert run(*asked, "--show", "calibration").stderr.startswith("dpcurves: show: calibration is of probabilities")
+    assert run(*asked, "--show", "everything").stderr.startswith("dpcurves: show: numbers or roc or ")
+    assert run(*asked, "--threshold", "1,2").stderr.startswith("dpcurves: threshold: one number is needed")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from by_hand import answer, both
 from sklearn import metrics
+from sklearn.calibration import calibration_curve
 
 import dpcurves as dp
 from dpcurves.curves import Confusion, PrecisionRecall, Reading, Scores, ScoresQuestion
@@ -167,3 +168,50 @@ def test_a_record_is_in_one_cell_so_categories_and_classes_cost_what_a_grid_cost
         (alone,), (split,) = (dp.rehearse(question, PrivacyLoss.pure(1), adjacency) for question in (QUESTION, BY))
         assert alone.loss == split.loss == PrivacyLoss.pure(1)
         assert split.error < 1.2 * alone.error
+
+
+def test_at_a_huge_epsilon_the_calibration_curve_is_that_of_scikit_learn(exact: Scores) -> None:
+    found = exact.calibration(at=np.linspace(0, 1, 11).tolist())
+    true, predicted = calibration_curve(LABELS, MIDDLES, n_bins=10)
+    filled = found.count > 0.5
+    assert found.prob_true[filled] == pytest.approx(true, abs=1e-9)
+    assert found.prob_pred[filled] == pytest.approx(predicted, abs=1e-9)
+    assert found.intervals(0.95)[filled, 0] == pytest.approx(true, abs=1e-6)
+    groups = exact.calibration()
+    error = np.sum(groups.count * np.abs(groups.prob_true - groups.prob_pred)) / groups.count.sum()
+    assert exact.value("ece") == pytest.approx(error, abs=1e-9)
+    assert len(groups.count) == 10
+    assert groups.count.max() < 2 * groups.count.min()
+
+
+def test_at_a_huge_epsilon_gain_and_net_benefit_are_those_of_the_records(exact: Scores) -> None:
+    gain, decision = exact.cumulative_gain(), exact.decision_curve()
+    for point in (20, 50, 80):
+        above = gain.thresholds[point] <= SCORES
+        assert gain.flagged[point] == pytest.approx(above.mean(), abs=1e-9)
+        assert gain.gain[point] == pytest.approx(above[LABELS == 1].mean(), abs=1e-9)
+        assert gain.lift[point] == pytest.approx(LABELS[above].mean() / LABELS.mean(), abs=1e-9)
+        at = decision.threshold[point]
+        acted = at <= SCORES
+        net = np.sum(acted & (LABELS == 1)) - at / (1 - at) * np.sum(acted & (LABELS == 0))
+        assert decision.benefit[point] == pytest.approx(net / len(SCORES), abs=1e-9)
+        everybody = LABELS.mean() - at / (1 - at) * (1 - LABELS.mean())
+        assert decision.all_benefit[point] == pytest.approx(everybody, abs=1e-9)
+    lower, upper = decision.band(0.95)
+    assert lower == pytest.approx(decision.benefit, abs=1e-6)
+    assert upper == pytest.approx(decision.benefit, abs=1e-6)
+
+
+def test_curves_are_written_and_read_again_with_their_bands() -> None:
+    scores = answer(QUESTION, TABLE, PrivacyLoss.pure(1), both(2000)[1], seed=3)
+    for curve in (scores.cumulative_gain(), scores.decision_curve(), scores.calibration(4)):
+        again = type(curve).from_json(curve.to_json())
+        assert again.to_json() == curve.to_json()
+        assert np.array_equal(again.to_frame(level=0.9), curve.to_frame(level=0.9), equal_nan=True)
+
+
+def test_scores_that_are_no_probabilities_have_no_decision_curve() -> None:
+    scores = answer(ScoresQuestion("y", "s", Grid(0, 2, cells=8)), TABLE, HUGE, both(2000)[1], seed=1)
+    for ask in (scores.decision_curve, scores.calibration):
+        with pytest.raises(ValueError, match=r"^grid: "):
+            ask()

@@ -123,6 +123,18 @@ def quantile(cells: Cells, share: Share, price: Price, promise: Promise, units: 
     _rehearse(QuantileQuestion("value", cells.declared(), share.exact), price, promise, units)
 
 
+def scores(cells: Cells, split: Split, price: Price, promise: Promise, units: Units) -> None:
+    """The error behind all that is read from scores.
+
+    Example: dpcurves plan scores --units 100000 --epsilon 1 --adjacency replace-one
+    """
+    from ..curves import ScoresQuestion
+    from ..curves.scores import HUNDREDTHS
+
+    question = ScoresQuestion("label", "score", cells.declared_or(HUNDREDTHS), split.declared())
+    _rehearse(question, price, promise, units)
+
+
 def roc(cells: Cells, thresholded: Thresholded, price: Price, promise: Promise, units: Units) -> None:
     """The error behind a ROC curve.
 
@@ -200,7 +212,7 @@ def bounds(covered: Covered, price: Price, promise: Promise, units: Units) -> No
 PLAN_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
     {
         "cdf": cdf, "quantiles": quantiles, "histogram": histogram, "thresholds": thresholds, "quantile": quantile,
-        "roc": roc, "calibration": calibration, "hosmer-lemeshow": hosmer_lemeshow,
+        "scores": scores, "roc": roc, "calibration": calibration, "hosmer-lemeshow": hosmer_lemeshow,
         "binned-residuals": binned_residuals, "residuals": residuals, "bounds": bounds, "summary": summary,
     }
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Questions about the scores of a model: ROC curve, calibration curve, Hosmer-Lemeshow test, binned residuals."""
+"""Questions about the scores of a model: all at once, ROC and calibration curve, Hosmer-Lemeshow test, residuals."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from .ask_file import Terms, answer
 from .output import Output
+from .score_views import GroupedScoresView, Showing
 from .table_options import Cells, GroupedCells, Groups, Judged, MostBins, Scored, TestedGroups, Thresholded
 from .views import BinnedResidualsView, CalibrationView, HosmerLemeshowView, RocView
 
@@ -86,9 +87,27 @@ def binned_residuals(judged: Judged, bins: MostBins, cells: GroupedCells, terms:
     answer(question, BinnedResidualsView(level), terms, output)
 
 
+def scores(scored: Scored, cells: Cells, showing: Showing, terms: Terms, output: Output) -> None:
+    """All that scores tell of two classes, paid for once.
+
+    ROC and precision-recall curve, gain, confusion matrix, decision curve, calibration and more are read from one
+    release: --show says which, and others are free under the same --request-id.
+
+    Example: dpcurves scores scored.parquet --label late --score p_late --show precision-recall --epsilon 1
+    --adjacency replace-one
+    """
+    from ..curves import ScoresQuestion
+    from ..curves.scores import HUNDREDTHS
+
+    by, grid = showing.split.declared(), cells.declared_or(HUNDREDTHS)
+    view = showing.view(output.covering(), grid)
+    question = ScoresQuestion(scored.label, scored.score, grid, by, scored.positive, scored.negative, scored.model)
+    answer(question, GroupedScoresView(view) if by else view, terms, output)
+
+
 SCORE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
     {
-        "roc": roc, "calibration": calibration, "hosmer-lemeshow": hosmer_lemeshow,
+        "scores": scores, "roc": roc, "calibration": calibration, "hosmer-lemeshow": hosmer_lemeshow,
         "binned-residuals": binned_residuals,
     }
 )  # fmt: skip

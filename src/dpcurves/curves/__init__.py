@@ -9,6 +9,8 @@ from .calibration import Calibration, CalibrationQuestion
 from .cdf import CDF, CdfQuestion
 from .confusion import Confusion
 from .contingency import Contingency, ContingencyQuestion
+from .cumulative_gain import CumulativeGain
+from .decision_curve import DecisionCurve
 from .distances import energy_distance, ks_distance, wasserstein_distance
 from .histogram import Histogram, HistogramQuestion
 from .histogram_2d import Histogram2D, Histogram2DQuestion
@@ -22,6 +24,7 @@ from .question import Continued, Question
 from .residual_plot import ResidualPlot, ResidualPlotQuestion
 from .roc import ROC, RocQuestion
 from .roc_thresholds import RocThresholds, RocThresholdsQuestion
+from .score_calibration import ScoreCalibration
 from .score_readings import Reading
 from .scores import Scores, ScoresByCategory, ScoresQuestion
 from .smooth_auc import SmoothAuc, SmoothAucQuestion
@@ -47,8 +50,10 @@ __all__ = [
     "Contingency",
     "ContingencyQuestion",
     "Continued",
+    "CumulativeGain",
     "CurveWarning",
     "Cuts",
+    "DecisionCurve",
     "GrownPartition",
     "Histogram",
     "Histogram2D",
@@ -71,6 +76,7 @@ __all__ = [
     "RocQuestion",
     "RocThresholds",
     "RocThresholdsQuestion",
+    "ScoreCalibration",
     "Scores",
     "ScoresByCategory",
     "ScoresQuestion",

@@ -54,6 +54,14 @@ class ClassTable:
         edge = int(self.grid.nearest_edge(np.array([threshold]))[0])
         return self.grid.slots - edge - int(self.grid.outside is Outside.APART)
 
+    def require_independent(self) -> None:
+        """Refuse to speak of a population that units of several records were drawn from.
+
+        Raises:
+            ValueError: they have several.
+        """
+        require_independent(self.privacy)
+
     def errors(self, *, population: bool, generator: np.random.Generator | None = None) -> FloatArray:
         """Simulated errors of the counts, (draws, 2, slots).
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..display import Shade
     from ..release import PrivacyStatement
 
-BAND = "band, at all thresholds at once,"
+BAND = "band, all at once,"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

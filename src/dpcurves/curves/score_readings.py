@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from math import isfinite
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,11 @@ from numpy.typing import NDArray
 from ..arguments import chance
 from ..arrays import FloatArray
 from ..postprocess import auc_ends, auc_of_counts, upper_quantile
+from ..postprocess.inference.count_bands import ABOVE, BELOW, share_ends
+from ..postprocess.inference.count_bands import NEGATIVE as NEGATIVES
+from ..postprocess.inference.count_bands import POSITIVE as POSITIVES
 from ..postprocess.inference.largest import absolute_sum_interval, largest_interval
+from ..postprocess.inference.swept import swept
 from ..postprocess.summaries.calibration import brier_score, calibration_gaps, even_groups
 from ..postprocess.summaries.class_distance import class_gaps, largest_gap_of_classes
 from ..postprocess.summaries.precision_recall import average_precision
@@ -25,6 +30,14 @@ GROUPS = 10
 SURE = 0.95
 NEGATIVE, POSITIVE, EITHER = (0,), (1,), (0, 1)
 Ends = tuple[float, float]
+
+
+class Sure(NamedTuple):
+    """How sure an interval is, whether it speaks of the population, and what simulates it."""
+
+    level: float
+    population: bool
+    generator: np.random.Generator | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +58,9 @@ class Number(ABC):
     def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
         """The number that counts (..., 2, slots) have, of shape (...)."""
 
-    def interval(self, table: ClassTable, errors: FloatArray, level: float) -> Ends:
+    def interval(self, table: ClassTable, errors: FloatArray, sure: Sure) -> Ends:
         """Two ends that have it between them; noise, and the bias that it gives, are simulated."""
-        return table.counts.interval(lambda cells: self.of_counts(table, cells), errors, level)
+        return table.counts.interval(lambda cells: self.of_counts(table, cells), errors, sure.level)
 
     def is_known(self, counted: FloatArray, least: FloatArray) -> bool:
         """Whether of these counts of both classes those that matter are at least so many."""
@@ -65,9 +78,9 @@ class Area(Number):
         """Ties count one half."""
         return auc_of_counts(positive=cells[..., 1, :], negative=cells[..., 0, :])
 
-    def interval(self, table: ClassTable, errors: FloatArray, level: float) -> Ends:
+    def interval(self, table: ClassTable, errors: FloatArray, sure: Sure) -> Ends:
         """Each end takes the order of the scores within cells that is the worst for it."""
-        least, most = (table.counts.interval(partial(_end_of_area, end), errors, level) for end in (0, 1))
+        least, most = (table.counts.interval(partial(_end_of_area, end), errors, sure.level) for end in (0, 1))
         return least[0], most[1]
 
 
@@ -80,6 +93,13 @@ class MeanPrecision(Number):
         """Ties have one threshold."""
         return average_precision(cells)
 
+    def interval(self, table: ClassTable, errors: FloatArray, sure: Sure) -> Ends:
+        """The areas below the lower and the upper end of all curves of precision against recall in their band."""
+        found = table.bands(sure.level, population=sure.population, generator=sure.generator)
+        recall = share_ends(found.of(ABOVE, POSITIVES), found.of(BELOW, POSITIVES))
+        lower, upper = swept(recall, share_ends(found.of(ABOVE, POSITIVES), found.of(ABOVE, NEGATIVES)))
+        return float(lower.mean()), float(upper.mean())
+
 
 class LargestGap(Number):
     """The Kolmogorov-Smirnov statistic."""
@@ -90,13 +110,13 @@ class LargestGap(Number):
         """At the edges of the grid."""
         return largest_gap_of_classes(cells)
 
-    def interval(self, table: ClassTable, errors: FloatArray, level: float) -> Ends:
+    def interval(self, table: ClassTable, errors: FloatArray, sure: Sure) -> Ends:
         """Noise makes a largest gap larger: the interval takes that back."""
         if table.grid.slots == 1:
             return 0.0, 1.0
         likely = table.counts.likely
         moved = class_gaps(likely + errors) - class_gaps(likely)
-        return largest_interval(class_gaps(table.counts.unbiased), moved, level)
+        return largest_interval(class_gaps(table.counts.unbiased), moved, sure.level)
 
 
 class SquaredError(Number):
@@ -118,11 +138,11 @@ class CalibrationError(Number):
         """Over groups that seem to be of equal size."""
         return np.asarray(np.abs(self._gaps(table, cells)).sum(axis=-1))
 
-    def interval(self, table: ClassTable, errors: FloatArray, level: float) -> Ends:
+    def interval(self, table: ClassTable, errors: FloatArray, sure: Sure) -> Ends:
         """Noise makes absolute values larger: the interval takes that back."""
         likely = table.counts.likely
         moved = self._gaps(table, likely + errors) - self._gaps(table, likely)
-        return absolute_sum_interval(self._gaps(table, table.counts.unbiased), moved, level)
+        return absolute_sum_interval(self._gaps(table, table.counts.unbiased), moved, sure.level)
 
     def _gaps(self, table: ClassTable, cells: FloatArray) -> FloatArray:
         return calibration_gaps(table.inside(cells), table.middles, groups_of_cells(table, GROUPS))
@@ -133,7 +153,8 @@ class Reading(Enum):
 
     - `AUC`: area under the ROC curve. The interval holds the area of the exact scores: each end takes the order within
       cells that is the worst for it.
-    - `AVERAGE_PRECISION`: mean precision at the scores of the positives; ties have one threshold.
+    - `AVERAGE_PRECISION`: mean precision at the scores of the positives; ties have one threshold. Its interval is what
+      the band of the precision-recall curve leaves open, so it is wider than one number alone would need.
     - `KS`: the Kolmogorov-Smirnov statistic, the largest difference of the distribution functions of both classes.
     - `BRIER`: the Brier score, the mean squared difference of label and score (Brier 1950).
     - `ECE`: the expected calibration error, the mean distance of share of positives and mean score, over ten groups of
@@ -196,7 +217,7 @@ def interval_of(
     errors = table.errors(population=population, generator=generator)
     if not _is_held(table, reading, errors, level):
         return 0.0, 1.0
-    low, high = reading.value.interval(table, errors, level)
+    low, high = reading.value.interval(table, errors, Sure(level, population, generator))
     value = estimate_of(table, reading)
     if isfinite(value):
         low, high = min(low, value), max(high, value)

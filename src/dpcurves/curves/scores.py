@@ -22,13 +22,17 @@ from .by_category import ByCategory, rows_of
 from .class_table import ClassTable, TableReading
 from .confusion import Confusion
 from .covering import EACH
+from .cumulative_gain import CumulativeGain
+from .decision_curve import DecisionCurve
 from .notes import notes_on_outside
 from .precision_recall import PrecisionRecall
 from .question import statement_of
 from .roc import ROC
+from .score_calibration import ScoreCalibration
 from .score_readings import Reading, estimate_of, interval_of, notes_on_classes, readings_of
 from .turns.labels import labels
 from .turns.one_table import CATEGORIES
+from .turns.score_groups import groups_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,6 +80,33 @@ class Scores(TableReading):
     def precision_recall(self) -> PrecisionRecall:
         """The precision-recall curve, and the average precision."""
         return PrecisionRecall.read(self.table)
+
+    def cumulative_gain(self) -> CumulativeGain:
+        """What share of the positives lies among the highest scores, and the lift."""
+        return CumulativeGain.read(self.table)
+
+    def decision_curve(self) -> DecisionCurve:
+        """The net benefit of acting by the scores, by threshold probability.
+
+        Raises:
+            ValueError: the scores are no probabilities.
+        """
+        return DecisionCurve.read(self.table)
+
+    def calibration(self, groups: int = 10, *, at: Sequence[float] | None = None) -> ScoreCalibration:
+        """The calibration curve, in at most so many groups that seem to be of equal size, by the released counts.
+
+        Args:
+            groups: How many, at least 2.
+            at: Where groups begin and end instead, between the ends of the grid; each at the nearest edge.
+
+        Raises:
+            ValueError: the scores are no probabilities, or there are fewer than two groups.
+        """
+        if at is None:
+            return ScoreCalibration.of_groups(self.table, groups_of(groups, self.table.grid))
+        edges = self.table.grid.nearest_edge(np.asarray(at, dtype=np.float64))
+        return ScoreCalibration.beginning(self.table, np.unique([0, *edges[edges < self.table.grid.cells]]))
 
     def confusion(self, threshold: float) -> Confusion:
         """The confusion matrix, and rates, at the edge of the grid that is nearest to `threshold`.
@@ -130,8 +161,7 @@ class Scores(TableReading):
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> FloatArray:
         """Lower and upper ends of all `readings`, in their order, of shape ``(readings, 2)``: as `interval` says."""
-        draw = public_generator(generator)
-        ends = [self.interval(each, level, population=population, generator=draw) for each in self.readings]
+        ends = [self.interval(each, level, population=population, generator=generator) for each in self.readings]
         return np.array(ends)
 
     def _covers(self) -> str:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 THIN, THICK, WITHIN = 1.1, 5.0, 0.4
 """Widths of the bars of intervals for the population and for these records, and how pale the latter are."""
 APART = 0.2
-ROOM = 1.6
-"""Rows that are left free above all numbers, for the legend."""
+ROOM = 0.36
+"""What part of the rows is left free above all numbers, for the legend."""
 
 
 def draw_numbers(
@@ -60,7 +60,7 @@ def draw_numbers(
 
 def _draw_frame(ax: Axes, names: Sequence[str], rows: FloatArray) -> None:
     ax.set_yticks(rows, list(names))
-    ax.set_ylim(-1.0, len(names) - 1 + ROOM)
+    ax.set_ylim(-1.0, len(names) - 1 + ROOM * len(names))
     ax.set_xlim(-0.02, 1.02)
     ax.grid(axis="x", alpha=0.3, linewidth=0.6)
 

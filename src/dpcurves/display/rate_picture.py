@@ -60,7 +60,7 @@ def draw_rates(
     title = words if name is None else f"{legend_lettering(name)}: {words}"
     ax.plot(across[seen], upwards[seen], color=ink.color, linestyle=ink.dash, linewidth=1.6, label=title)
     write_plainly(ax)
-    explain(ax, place)
+    explain(ax, place, size=8)
     sign(ax, privacy, name)
     return ax
 

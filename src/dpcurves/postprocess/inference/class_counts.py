@@ -12,7 +12,7 @@ from ...arrays import FloatArray
 from ...laws import NoisySums
 from ..estimation.reconstruction import unbiased
 from ..estimation.two_classes import two_classes
-from ..summaries.roc import LEAST_MASS
+from ..summaries.roc import LEAST_MASS, from_the_top
 from .bands import interval, upper_quantile
 from .simulation_seed import draws_for, public_generator
 
@@ -42,17 +42,31 @@ class ClassCounts:
     @cached_property
     def likely(self) -> FloatArray:
         """Counts that are not below 0, less rough than noise makes them: (2, cells). Curves are drawn from these."""
-        return np.maximum(two_classes(self.law, self.values, self.total), 0.0)
+        read = two_classes(self.law, self.values, self.total)
+        return np.stack([np.diff(from_the_top(row))[::-1] for row in read])
 
     def errors(self, *, population: bool, generator: np.random.Generator | None) -> FloatArray:
         """Simulated errors of the unbiased counts, (draws, 2, cells): noise, and for the population sampling, too.
 
         A sample is drawn from the likely counts (a multinomial law), and what it has more than they have is its error.
         """
-        chance = public_generator(generator)
+        if generator is None:
+            return self._noise_and_sampling if population else self._noise
+        noise = self._drawn(generator)
+        return noise + self._sampled(len(noise), generator) if population else noise
+
+    @cached_property
+    def _noise(self) -> FloatArray:
+        """The draws of the usual generator, which are the same whenever anybody asks."""
+        return self._drawn(public_generator(None))
+
+    @cached_property
+    def _noise_and_sampling(self) -> FloatArray:
+        return self.errors(population=True, generator=public_generator(None))
+
+    def _drawn(self, chance: np.random.Generator) -> FloatArray:
         drawn = self.law.simulate(self.total, draws_for(self.law.cells), chance)
-        noise = np.concatenate([cells for cells, _ in drawn])
-        return noise + self._sampled(len(noise), chance) if population else noise
+        return np.concatenate([cells for cells, _ in drawn])
 
     def _sampled(self, draws: int, chance: np.random.Generator) -> FloatArray:
         size = max(round(float(self.likely.sum())), 1)

@@ -31,7 +31,7 @@ def roc_points(positive: FloatArray, negative: FloatArray) -> tuple[FloatArray, 
     >>> roc_points(np.array([0.0, 1.0, 3.0]), np.array([2.0, 0.0, 2.0]))
     (array([0. , 0.5, 0.5, 1. ]), array([0.  , 0.75, 1.  , 1.  ]))
     """
-    true, false = _from_the_top(positive), _from_the_top(negative)
+    true, false = from_the_top(positive), from_the_top(negative)
     if min(true[-1], false[-1]) < LEAST_MASS:
         diagonal = np.linspace(0, 1, len(true))
         return diagonal, diagonal.copy()
@@ -77,7 +77,8 @@ def auc_ends(positive: FloatArray, negative: FloatArray) -> tuple[FloatArray, Fl
     return area - tied, area + tied
 
 
-def _from_the_top(cells: FloatArray) -> FloatArray:
+def from_the_top(cells: FloatArray) -> FloatArray:
+    """Counts above each threshold, (cells + 1,), made non-decreasing and clipped at 0."""
     cumulated = counts_to_prefixes(cells[::-1])
     cumulated[1:] = non_decreasing(cumulated[1:])
     return np.maximum(cumulated, 0)

@@ -1,0 +1,111 @@
+"""What acting on predicted probabilities is worth: net benefit by threshold probability, from released counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from .. import display
+from ..arrays import FloatArray
+from ..data import Outside
+from ..postprocess import Band
+from ..postprocess.inference.count_bands import ABOVE, NEGATIVE, POSITIVE, cumulated
+from ..postprocess.summaries.net_benefit import net_benefit, odds
+from .class_table import ClassTable, TableReading
+from .precision_recall import BAND
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..display import Shade
+    from ..release import PrivacyStatement
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DecisionCurve(TableReading):
+    """The net benefit of acting where a probability is at or above a threshold (Vickers and Elkin 2006).
+
+    It is the share of true positives less that of false ones, times the odds of the threshold: who acts at a
+    probability t or above takes a false positive to cost t / (1 - t) times what a true one gains.
+
+    Attributes:
+        threshold: Rising probabilities, the inner edges of the grid, of shape ``(points,)``.
+        benefit: Net benefit of acting by the scores, per record, of the same shape.
+        all_benefit: That of acting on everybody. Acting on nobody has 0.
+        table: What the curve was read from.
+    """
+
+    KIND: ClassVar[str] = "decision-curve"
+
+    threshold: FloatArray
+    benefit: FloatArray
+    all_benefit: FloatArray
+    table: ClassTable
+
+    @classmethod
+    def read(cls, table: ClassTable) -> DecisionCurve:
+        """From released counts, for nothing.
+
+        Raises:
+            ValueError: the scores are no probabilities.
+        """
+        table.require_probabilities("a decision curve")
+        at, points = table.grid.edges[1:-1], _points(table)
+        above = cumulated(table.counts.likely)[ABOVE]
+        size = float(above[:2, -1].sum())
+        by_scores = net_benefit(above[POSITIVE, points], above[NEGATIVE, points], size, at)
+        everybody = net_benefit(above[POSITIVE, -1:], above[NEGATIVE, -1:], size, at)
+        return cls(at, by_scores, everybody, table)
+
+    def band(self, level: float, *, population: bool = False, generator: np.random.Generator | None = None) -> Band:
+        """Lower and upper ends of `benefit`, at all thresholds at once with chance `level`.
+
+        They hold the net benefit of these records; with `population`, that of all that the records were drawn from,
+        which needs independent units of one record each.
+
+        Args:
+            level: The chance that nothing leaves its ends.
+            population: Whether they cover what holds for the population.
+            generator: For the simulation.
+
+        Raises:
+            ValueError: `level` is no chance; or for the population, units have several records.
+        """
+        found = self.table.bands(level, population=population, generator=generator)
+        points, weight, (least, most) = _points(self.table), odds(self.threshold), found.total
+        true, false = (tuple(ends[points] for ends in found.of(ABOVE, row)) for row in (POSITIVE, NEGATIVE))
+        least, most = max(least, 1.0), max(most, 1.0)
+        lower = np.maximum(true[0] / most, 0.0) - weight * np.minimum(false[1] / least, 1.0)
+        return lower, np.minimum(true[1] / least, 1.0) - weight * np.maximum(false[0] / most, 0.0)
+
+    def _ends(self, level: float, /, *, population: bool) -> Band:
+        return self.band(level, population=population)
+
+    def _covers(self) -> str:
+        return BAND
+
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        return display.draw_decision(
+            self.threshold, self.benefit, self.all_benefit, privacy, shades=shaded, ax=ax, name=name
+        )
+
+    def _columns(self) -> dict[str, FloatArray]:
+        return {"threshold": self.threshold, "benefit": self.benefit, "all_benefit": self.all_benefit}
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (f"{len(self.threshold)} thresholds",)
+
+    def _title(self) -> str:
+        return "Decision curve"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [("thresholds", str(len(self.threshold)))]
+
+
+def _points(table: ClassTable) -> np.ndarray:
+    """How many of the highest slots lie above each inner edge of the grid."""
+    apart = int(table.grid.outside is Outside.APART)
+    return table.grid.slots - apart - np.arange(1, table.grid.cells)
