@@ -24,7 +24,8 @@ GIVEN: dict[str, Any] = {
     "column": "x", "label": "y", "score": "x", "grid": dp.Grid(0, 1, cells=64), "at": (7,), "p": 0.5, "pieces": 4,
     "unit": 0.25, "coverage": "0.9", "predicted": "x", "residual": "r", "unit_predicted": 0.25, "unit_residual": 0.25,
     "model": dp.PUBLIC_MODEL, "lower": 0, "upper": 1, "across": dp.BoundsQuestion("x", 0.25, "0.9"), "upwards": ERRORS,
-    "time": "x", "event": "y", "x": "x", "y": "r", "rows": dp.Categories("y", (0, 1)), "columns": dp.Categories("x", (1, 2)),
+    "time": "x", "event": "y", "x": "x", "y": "r",
+    "rows": dp.Categories("y", (0, 1)), "columns": dp.Categories("x", (1, 2)),
     "x_grid": dp.Grid(0, 1, cells=8), "y_grid": dp.Grid(0, 1, cells=8),
 }  # fmt: skip
 OTHERWISE: dict[str, dict[str, Any]] = {"QuantilesQuestion": {"at": (0.5,)}}
