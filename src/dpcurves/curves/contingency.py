@@ -182,12 +182,12 @@ class Contingency(Covered):
         return {"count": self.count.tolist(), "statistic": self.statistic, "p_value": self.p_value}
 
     def _question(self) -> dict[str, object]:
-        parts = {"rows": self.rows, "columns": self.columns}
+        parts = {"row_axis": self.rows, "column_axis": self.columns}
         return {name: {"column": each.column, "categories": list(each.values)} for name, each in parts.items()}
 
     @classmethod
     def _opened(cls, opened: Opened) -> Contingency:
-        parts = (opened.evidence["question"][name] for name in ("rows", "columns"))
+        parts = (opened.evidence["question"][name] for name in ("row_axis", "column_axis"))
         rows, columns = (Categories(part["column"], tuple(part["categories"])) for part in parts)
         return cls.read(Evidence.from_json(opened.evidence["releases"][0]), rows, columns, opened.privacy)
 
