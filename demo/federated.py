@@ -32,6 +32,7 @@ from dpcurves.two_servers.identity import Identity
 from dpcurves.two_servers.new_task import found
 from dpcurves.two_servers.owner import Contribution, bearer_of, read_places
 from dpcurves.two_servers.statement import statement
+from dpcurves.two_servers.task import Counted
 from dpcurves.two_servers.ticket import Role, Ticket
 
 OUT = Path(__file__).parent / "out" / "federated"
@@ -79,8 +80,8 @@ def found_tasks() -> tuple[Task, Task]:
     both = first.public, second.public
     late = labels("late", 1, 0)
     drafts = (
-        Task("delays", "arr_delay", DELAYS, None, ONE, FLIGHTS, both, {}, "minutes"),
-        Task("scores", "score", SCORES, late, ONE, JUDGED, both, {}),
+        Task("delays", "arr_delay", DELAYS, None, ONE, FLIGHTS, both, {}, "minutes", counted=Counted.PREFIXES),
+        Task("scores", "score", SCORES, late, ONE, JUDGED, both, {}, counted=Counted.PREFIXES),
     )
     one, other = (found(draft, PEOPLE, document(draft), tickets(draft)) for draft in drafts)
     return one, other
