@@ -96,10 +96,10 @@ def held(scores: Scores, fine: FloatArray, level: float, population: bool) -> It
     counts = np.pad(fine.reshape(2, CELLS, -1).sum(axis=-1), ((0, 0), (1, 1)))
     above = cumulated(counts)[ABOVE]
     true, flagged = above[POSITIVE], above[POSITIVE] + above[NEGATIVE]
-    (low, high), (least, most) = scores.precision_recall().band(level, population=population)
+    (bottom, top), (least, most) = scores.precision_recall().band(level, population=population)
     precision = np.divide(true, flagged, out=np.ones_like(true), where=flagged > 0)
     recall = true / true[-1]
-    yield "band", inside(precision, low, high) and inside(recall, least, most)
+    yield "band", inside(precision, bottom, top) and inside(recall, least, most)
     point = scores.table.point_at(THRESHOLD)
     ends = scores.confusion(THRESHOLD).intervals(level, population=population).tolist()
     found = dict(zip(RATES, ends, strict=True))

@@ -25,7 +25,8 @@ BY = ScoresQuestion("y", "s", by=Categories("w", ("a", "b", "c")))
 
 @pytest.fixture(scope="module", params=[0, 1], ids=["add-remove", "replace-one"])
 def exact(request: pytest.FixtureRequest) -> Scores:
-    return answer(QUESTION, TABLE, HUGE, both(2000)[request.param], seed=1)
+    found: Scores = answer(QUESTION, TABLE, HUGE, both(2000)[request.param], seed=1)
+    return found
 
 
 def test_at_a_huge_epsilon_numbers_are_those_of_scikit_learn_on_the_same_cells(exact: Scores) -> None:
