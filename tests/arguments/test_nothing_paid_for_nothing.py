@@ -129,12 +129,24 @@ def declared(value: Any) -> list[Any]:
         return []
 
 
+def fits(column: str, value: object) -> bool:
+    """Whether the type of the column can hold the value; what it cannot hold is refused before the charge."""
+    try:
+        opened().ask(dp.HistogramQuestion("x", SLOTS, dp.Categories(column, (value,))), ONE)  # type: ignore[arg-type]
+    except ValueError as refusal:
+        if not str(refusal).startswith("categories: "):
+            raise
+        return False
+    return True
+
+
 @pytest.mark.parametrize("column", ["t", "l", "x", "y"])
-def test_whatever_may_be_declared_a_category_is_counted_in_any_column(column: str, charges: list[str]) -> None:
+def test_whatever_may_be_declared_a_category_and_fits_the_column_is_counted(column: str, charges: list[str]) -> None:
     known = {str(each): each for value in ODD for each in declared(value) if not isinstance(each, bool)}
-    by = dp.Categories(column, tuple({each: None for each in known.values()}))
+    by = dp.Categories(column, tuple({each: None for each in known.values() if fits(column, each)}))
+    charges.clear()
     curve = opened().ask(dp.HistogramQuestion("x", SLOTS, by), ONE)
-    assert len(curve) == by.slots > 30
+    assert len(curve) == by.slots > 5
     assert len(charges) == 1
     curve.to_json()
 

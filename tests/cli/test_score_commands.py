@@ -134,7 +134,7 @@ def test_one_release_of_scores_is_shown_in_many_ways_for_nothing(
     first = run(*asked, "--request-id", "once")
     again = run(*asked, "--request-id", "once", "--show", show, "--plot", file)
     assert (first.exit_code, again.exit_code) == (0, 0), again.output
-    assert "average-precision" in again.stdout
+    assert "brier" in again.stdout  # a longer name may be broken where the table is wide
     assert file.stat().st_size > 1000
 
 

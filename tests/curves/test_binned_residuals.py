@@ -57,7 +57,9 @@ def test_without_noise_means_are_those_of_the_bins(loss: PrivacyLoss, adjacency:
     assert found.count == pytest.approx(count)
     assert found.prob_pred == pytest.approx(np.bincount(bins, SCORES) / count, abs=1e-8)
     assert found.residual == pytest.approx(np.bincount(bins, LABELS - SCORES) / count, abs=1e-8)
-    assert found.envelope == pytest.approx(1.96 * np.sqrt(found.prob_pred * (1 - found.prob_pred) / count), rel=0.06)
+    assert found.envelope == pytest.approx(
+        1.96 * np.sqrt(found.prob_pred * (1 - found.prob_pred) / count), rel=0.08
+    )  # simulated, on the safe side
 
 
 @pytest.mark.parametrize("epsilon", ["0.2", "1"])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpcurves.postprocess import RocBand, population_roc_band, roc_band
 
 CHANCE = np.random.default_rng(8)
-RELEASES, DRAWS, LEVEL = 500, 200, 0.9
+RELEASES, DRAWS, LEVEL = 500, 1000, 0.9
 SIZES = {"even": (400, 600), "few positives": (900, 100)}
 
 

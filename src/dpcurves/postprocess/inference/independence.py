@@ -35,6 +35,10 @@ def chi_squared(cells: FloatArray, variance: FloatArray) -> FloatArray:
     return np.asarray(((cells - expected) ** 2 / scatter).sum(axis=(-2, -1)))
 
 
+MOST_RECORDS = 2.0**53
+"""The most that are drawn: what noise may claim beyond is no number of records."""
+
+
 def independence_p_value(cells: FloatArray, noise: FloatArray, generator: np.random.Generator) -> float:
     """How often a table of independent rows and columns shows at least this statistic, under the same noise.
 
@@ -50,6 +54,8 @@ def independence_p_value(cells: FloatArray, noise: FloatArray, generator: np.ran
     expected, variance = expected_counts(cells), noise.var(axis=0)
     total = expected.sum()
     chances = (expected / total if total > 0 else np.full(expected.shape, 1 / expected.size)).ravel()
-    drawn = generator.multinomial(round(total), chances / chances.sum(), size=len(noise)).reshape(noise.shape)
+    drawn = generator.multinomial(round(min(total, MOST_RECORDS)), chances / chances.sum(), size=len(noise)).reshape(
+        noise.shape
+    )
     shown = chi_squared(drawn + noise, variance)
     return float((1 + np.count_nonzero(shown >= chi_squared(cells, variance))) / (1 + len(noise)))
