@@ -60,8 +60,8 @@ def test_rows_that_are_all_null_are_opened_counted_and_ranked(declared: pa.DataT
             assert records.counts([Axis("n", Grid(0, 1, cells=2))]).tolist() == [0, used, 0]
             kind = column_of("x", declared).kind
             if kind not in {Kind.TIMES, Kind.OTHER}:
-                fitting = {Kind.TEXT: ("b", "a"), Kind.NUMBERS: (1, 2)}.get(kind, (1, "a"))
-                assert records.counts([Categories("x", fitting)]).tolist() == [0, 0, used]
+                fitting: dict[Kind, tuple[int | str, int | str]] = {Kind.TEXT: ("b", "a"), Kind.NUMBERS: (1, 2)}
+                assert records.counts([Categories("x", fitting.get(kind, (1, "a")))]).tolist() == [0, 0, used]
 
 
 def test_nulls_without_a_type_are_missing_numbers_and_missing_text() -> None:
