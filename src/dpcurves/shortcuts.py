@@ -6,10 +6,9 @@ the same records lose the sum of their losses, and only you know. For more than 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Sequence
 
-from .arguments import Exact, Refused, require_kind
+from .arguments import Exact
 from .curves import (
     CDF,
     ROC,
@@ -27,7 +26,6 @@ from .curves import (
     HosmerLemeshowQuestion,
     Quantiles,
     QuantilesQuestion,
-    Question,
     ResidualPlot,
     ResidualPlotQuestion,
     RocQuestion,
@@ -40,20 +38,15 @@ from .curves.scores import HUNDREDTHS
 from .curves.turns.score_groups import SCORES
 from .data import Grid
 from .data.axis import Category
-from .ledger import Currency
 from .noise.randomness import Randomness
-from .privacy import Model, Neighbours, PrivacyLoss
+from .one_call import Values, asked, loss_of, named, pair
+from .privacy import Model, Neighbours
 from .queries import Hint
-from .session import Session
 
 __all__ = [
     "binned_residuals", "bounds", "calibration_curve", "cdf", "histogram", "hosmer_lemeshow", "quantiles",
     "residual_plot", "roc_curve", "scores",
 ]  # fmt: skip
-
-Curve = TypeVar("Curve")
-Values: TypeAlias = Any
-"""Values of one dimension: a list, a NumPy or Arrow array, or a series of pandas or Polars."""
 
 
 def cdf(
@@ -89,7 +82,7 @@ def cdf(
     True
     """
     question = CdfQuestion(label, grid, hint=hint)
-    curve: CDF = _ask(_named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
+    curve: CDF = asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
     return curve
 
 
@@ -116,7 +109,7 @@ def quantiles(
     True
     """
     question = QuantilesQuestion(label, grid, shares("p", p), hint=hint)
-    return _ask(_named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
+    return asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
 
 
 def histogram(
@@ -139,7 +132,7 @@ def histogram(
     True
     """
     question = HistogramQuestion(label, grid)
-    bars: Histogram = _ask(_named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
+    bars: Histogram = asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
     return bars
 
 
@@ -179,7 +172,7 @@ def roc_curve(
     True
     """
     question = RocQuestion("y_true", "y_score", grid, pos_label, neg_label, cuts=cuts)
-    return _ask(_pair(y_true, y_score, "y_score"), question, loss_of(epsilon, rho), adjacency, randomness)
+    return asked(pair(y_true, y_score, ("y_true", "y_score")), question, loss_of(epsilon, rho), adjacency, randomness)
 
 
 def scores(
@@ -205,7 +198,9 @@ def scores(
     (True, True)
     """
     question = ScoresQuestion("y_true", "y_score", grid, None, pos_label, neg_label)
-    found: Scores = _ask(_pair(y_true, y_score, "y_score"), question, loss_of(epsilon, rho), adjacency, randomness)
+    found: Scores = asked(
+        pair(y_true, y_score, ("y_true", "y_score")), question, loss_of(epsilon, rho), adjacency, randomness
+    )
     return found
 
 
@@ -233,7 +228,7 @@ def calibration_curve(
     True
     """
     question = CalibrationQuestion("y_true", "y_prob", groups, grid, pos_label, neg_label)
-    return _ask(_pair(y_true, y_prob, "y_prob"), question, loss_of(epsilon, rho), adjacency, randomness)
+    return asked(pair(y_true, y_prob, ("y_true", "y_prob")), question, loss_of(epsilon, rho), adjacency, randomness)
 
 
 def hosmer_lemeshow(
@@ -261,7 +256,7 @@ def hosmer_lemeshow(
     True
     """
     question = HosmerLemeshowQuestion("y_true", "y_prob", groups, grid, pos_label, neg_label)
-    return _ask(_pair(y_true, y_prob, "y_prob"), question, loss_of(epsilon, rho), adjacency, randomness)
+    return asked(pair(y_true, y_prob, ("y_true", "y_prob")), question, loss_of(epsilon, rho), adjacency, randomness)
 
 
 def binned_residuals(
@@ -293,7 +288,7 @@ def binned_residuals(
     question = BinnedResidualsQuestion(
         "y_true", "y_score", model, bins, grid=grid, pos_label=pos_label, neg_label=neg_label
     )
-    return _ask(_pair(y_true, y_score, "y_score"), question, loss_of(epsilon, rho), adjacency, randomness)
+    return asked(pair(y_true, y_score, ("y_true", "y_score")), question, loss_of(epsilon, rho), adjacency, randomness)
 
 
 def residual_plot(
@@ -324,11 +319,9 @@ def residual_plot(
     >>> found.outside < 0.05
     True
     """
-    columns = {"predicted": _column(predicted, "predicted"), "residual": _column(residual, "residual")}
-    if len(columns["predicted"]) != len(columns["residual"]):
-        raise Refused("predicted, residual", "the same number of records is needed")
+    columns = pair(predicted, residual, ("predicted", "residual"))
     question = ResidualPlotQuestion("predicted", "residual", unit_predicted, unit_residual, coverage, model, cells)
-    return _ask(columns, question, loss_of(epsilon, rho), adjacency, randomness)
+    return asked(columns, question, loss_of(epsilon, rho), adjacency, randomness)
 
 
 def bounds(
@@ -353,48 +346,4 @@ def bounds(
     (-8.0, 8.0)
     """
     question = BoundsQuestion(label, unit, coverage)
-    return _ask(_named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
-
-
-def loss_of(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:
-    """The one that is given.
-
-    Raises:
-        ValueError: both are given, or neither: there is no default. Or it is not from 1e-9 to 1e9.
-    """
-    if (epsilon is None) == (rho is None):
-        raise Refused("epsilon", "give either epsilon (pure) or rho (zCDP); there is no default")
-    if epsilon is not None:
-        return Currency.require_countable(PrivacyLoss.pure(epsilon), epsilon)
-    return Currency.require_countable(PrivacyLoss.zcdp(rho if rho is not None else 0), rho)
-
-
-def _ask(
-    table: Mapping[str, Any],
-    question: Question[Curve],
-    loss: PrivacyLoss,
-    adjacency: Neighbours,
-    randomness: Randomness | None,
-) -> Curve:
-    budget = Currency.of(loss).budget(loss)
-    with Session(table, budget=budget, adjacency=adjacency, randomness=randomness) as session:
-        return session.ask(question, loss)
-
-
-def _column(values: Any, name: str) -> Any:
-    """Pass on a column as it is: a list is not made an array, for its rows would then decide which type it has."""
-    if not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1 or isinstance(values, str | bytes):
-        raise Refused(name, "a list, a series or an array of one dimension is needed")
-    return values
-
-
-def _named(label: str, values: Any) -> dict[str, Any]:
-    require_kind("label", label, str, "a text")
-    return {label: _column(values, "values")}
-
-
-def _pair(labels: Any, scores: Any, name: str) -> dict[str, Any]:
-    table = {"y_true": _column(labels, "y_true"), name: _column(scores, name)}
-    if len(table["y_true"]) != len(table[name]):
-        raise Refused(f"y_true, {name}", "the same number of records is needed")
-    return table
+    return asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)

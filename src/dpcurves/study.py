@@ -13,10 +13,10 @@ from typing import Any
 from .arguments import Exact, Refused, exact, shown
 from .curves import Question
 from .curves.question_json import question_from_json, question_to_json
+from .one_call import loss_of
 from .privacy import Adjacency, PrivacyLoss
 from .release import Plan
 from .session import Session, rehearse
-from .shortcuts import loss_of
 from .trust import TrustModel
 
 ALL = Fraction(1)

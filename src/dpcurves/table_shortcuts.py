@@ -10,8 +10,8 @@ from .curves import Contingency, ContingencyQuestion, Summary, SummaryQuestion, 
 from .data import Categories, Grid
 from .data.axis import Category
 from .noise.randomness import Randomness
+from .one_call import Values, asked, loss_of, named, pair
 from .privacy import Neighbours, PrivacyLoss
-from .shortcuts import Values, _ask, _column, _named, loss_of
 
 __all__ = ["contingency", "mean", "summary", "survival"]
 
@@ -43,11 +43,9 @@ def contingency(
     names = several("labels", labels, "a pair of texts")
     if len(names) != 2 or names[0] == names[1]:
         raise Refused("labels", "two different texts are needed")
-    table = {names[0]: _column(rows, "rows"), names[1]: _column(columns, "columns")}
-    if len(table[names[0]]) != len(table[names[1]]):
-        raise Refused("rows, columns", "the same number of records is needed")
+    table = pair(rows, columns, ("rows", "columns"), (names[0], names[1]))
     declared = Categories(names[0], tuple(row_categories)), Categories(names[1], tuple(column_categories))
-    return _ask(table, ContingencyQuestion(*declared), loss_of(epsilon, rho), adjacency, randomness)
+    return asked(table, ContingencyQuestion(*declared), loss_of(epsilon, rho), adjacency, randomness)
 
 
 def summary(
@@ -118,11 +116,9 @@ def survival(
     >>> bool(abs(curve.y[3] - 0.5) < 0.05)
     True
     """
-    table = {"time": _column(time, "time"), "event": _column(event, "event")}
-    if len(table["time"]) != len(table["event"]):
-        raise Refused("time, event", "the same number of records is needed")
+    table = pair(time, event, ("time", "event"))
     question = SurvivalQuestion("time", "event", grid, came=came, censored=censored)
-    found: Survival = _ask(table, question, loss_of(epsilon, rho), adjacency, randomness)
+    found: Survival = asked(table, question, loss_of(epsilon, rho), adjacency, randomness)
     return found
 
 
@@ -139,5 +135,5 @@ def _summarised(  # noqa: PLR0917
     if len(ends) != 2:
         raise Refused("bounds", f"two numbers are needed, the lower one first, got {len(ends)}")
     question = SummaryQuestion(label, *ends, moments=moments)
-    found: Summary = _ask(_named(label, values), question, loss, adjacency, randomness)
+    found: Summary = asked(named(label, values), question, loss, adjacency, randomness)
     return found
