@@ -6,11 +6,12 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import display
 from ..arguments import Refused, chance
 from ..arrays import FloatArray
 from ..data import Grid, Outside
@@ -23,6 +24,10 @@ from .roc import lower_ends
 
 if TYPE_CHECKING:
     from ..display import Opened
+    from ..postprocess import Band
+
+
+BAND = "band, all at once,"
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,3 +158,32 @@ class TableReading(Covered):
     @classmethod
     def _opened(cls, opened: Opened) -> Self:
         return cls.read(ClassTable.from_evidence(opened.evidence, opened.privacy))
+
+
+class BandedReading(TableReading):
+    """A curve of several rates by threshold, with a band of each, all at once.
+
+    Attributes:
+        BANDED: The columns that `band` gives the ends of, in its order.
+    """
+
+    BANDED: ClassVar[tuple[str, ...]]
+
+    if TYPE_CHECKING:
+
+        def band(self, level: float, *, population: bool = False) -> tuple[Band, ...]: ...
+
+    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
+        """The columns; with a `level`, also the lower and upper ends of each rate, as ``precision_lower``.
+
+        The ends are for these records, or for the `population`.
+        """
+        columns = dict(self._columns())
+        for name, ends in zip(
+            self.BANDED, () if level is None else self.band(level, population=population), strict=False
+        ):
+            columns |= dict(zip((f"{name}_lower", f"{name}_upper"), ends, strict=True))
+        return display.to_frame(columns)
+
+    def _covers(self) -> str:
+        return BAND

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from ..postprocess import Band
 from ..postprocess.inference.count_bands import ABOVE, BELOW, BOTH, NEGATIVE, POSITIVE, CountBands, share_ends
 from ..postprocess.inference.swept import EDGES, swept
 from ..postprocess.summaries.roc import LEAST_MASS
-from .class_table import ClassTable, TableReading
-from .precision_recall import BAND
+from .class_table import BandedReading, ClassTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CumulativeGain(TableReading):
+class CumulativeGain(BandedReading):
     """What share of the positives lies among the records with the highest scores, by threshold.
 
     Attributes:
@@ -38,6 +37,7 @@ class CumulativeGain(TableReading):
 
     KIND: ClassVar[str] = "cumulative-gain"
     SIZE: ClassVar[tuple[float, float]] = display.SQUARE
+    BANDED: ClassVar[tuple[str, ...]] = ("flagged", "gain", "lift")
 
     flagged: FloatArray
     gain: FloatArray
@@ -80,18 +80,6 @@ class CumulativeGain(TableReading):
     def _ends(self, level: float, /, *, population: bool) -> Band:
         flagged, gain, _ = self.band(level, population=population)
         return swept(flagged, gain)
-
-    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
-        """Columns ``threshold``, ``flagged``, ``gain`` and ``lift``; with a `level`, also the ends of these three."""
-        columns = dict(self._columns())
-        if level is not None:
-            ends = self.band(level, population=population)
-            for name, (lower, upper) in zip(("flagged", "gain", "lift"), ends, strict=True):
-                columns |= {f"{name}_lower": lower, f"{name}_upper": upper}
-        return display.to_frame(columns)
-
-    def _covers(self) -> str:
-        return BAND
 
     def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
         return display.draw_gain(self.flagged, self.gain, privacy, edges=EDGES, shades=shaded, ax=ax, name=name)

@@ -14,8 +14,7 @@ from ..data import Outside
 from ..postprocess import Band
 from ..postprocess.inference.count_bands import ABOVE, NEGATIVE, POSITIVE, cumulated
 from ..postprocess.summaries.net_benefit import net_benefit, odds
-from .class_table import ClassTable, TableReading
-from .precision_recall import BAND
+from .class_table import BAND, ClassTable, TableReading
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..postprocess import Band
 from ..postprocess.inference.count_bands import ABOVE, BELOW, NEGATIVE, POSITIVE, share_ends
 from ..postprocess.inference.swept import EDGES, swept
 from ..postprocess.summaries.precision_recall import average_precision, precision_and_recall
-from .class_table import ClassTable, TableReading
+from .class_table import BandedReading, ClassTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,12 +22,10 @@ if TYPE_CHECKING:
     from ..display import Shade
     from ..release import PrivacyStatement
 
-BAND = "band, all at once,"
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PrecisionRecall(TableReading):
-    """Of those above a threshold, how many are positive; of the positive ones, how many are above. By threshold.
+class PrecisionRecall(BandedReading):
+    """The share of positives above each threshold (precision), and of those above it among all positives (recall).
 
     Attributes:
         precision: Share of positives among the records above each threshold; 1 where none is. Shape ``(points,)``.
@@ -39,6 +37,7 @@ class PrecisionRecall(TableReading):
 
     KIND: ClassVar[str] = "precision-recall"
     SIZE: ClassVar[tuple[float, float]] = display.SQUARE
+    BANDED: ClassVar[tuple[str, ...]] = ("precision", "recall")
 
     precision: FloatArray
     recall: FloatArray
@@ -78,21 +77,9 @@ class PrecisionRecall(TableReading):
         recall[1][0] = 0.0  # above all thresholds there is nobody
         return share_ends(above, found.of(ABOVE, NEGATIVE)), recall
 
-    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
-        """Columns ``threshold``, ``precision`` and ``recall``; with a `level`, also lower and upper ends of both."""
-        columns = dict(self._columns())
-        if level is not None:
-            ends = self.band(level, population=population)
-            for name, (lower, upper) in zip(("precision", "recall"), ends, strict=True):
-                columns |= {f"{name}_lower": lower, f"{name}_upper": upper}
-        return display.to_frame(columns)
-
     def _ends(self, level: float, /, *, population: bool) -> Band:
         precision, recall = self.band(level, population=population)
         return swept(recall, precision)
-
-    def _covers(self) -> str:
-        return BAND
 
     def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
         return display.draw_precision_recall(
