@@ -11,7 +11,7 @@ import numpy as np
 from .. import display
 from ..arguments import Refused, WrongKind, require_kind, shown
 from ..arrays import FloatArray
-from ..data import Axis, Grid
+from ..data import Axis, Grid, Outside
 from ..histograms import CellEstimator, EstimatedTable, PrivTreeEstimator, TableEstimator
 from ..release import ALL, Evidence, PrivacyStatement, Release, Setting, Step
 from .question import statement_of
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..display import Opened, Shade
 
 JOINED = "counts are estimates that join cells of like counts: they have a bias that nobody knows, and no intervals"
+CLAMPED = "cells at the ends of a grid also hold all values beyond it"
 MOST_CELLS = 2**20
 GRID = "a Grid, as in Grid(0, 100, cells=64),"
 
@@ -153,8 +154,9 @@ class Histogram2DQuestion:
         estimator = usual if self.estimator is None else self.estimator
         estimated = yield from estimator.counts(axes, setting, ALL)
         privacy = statement_of(estimated.releases)
-        told = privacy if isinstance(estimator, CellEstimator) else privacy.noted(JOINED)
-        return Histogram2D.read(estimated, axes, told)
+        joined = () if isinstance(estimator, CellEstimator) else (JOINED,)
+        clamped = (CLAMPED,) if any(axis.grid.outside is Outside.CLAMPED for axis in axes) else ()
+        return Histogram2D.read(estimated, axes, privacy.noted(*joined, *clamped))
 
     def __str__(self) -> str:
         return f"counts of {self.x} and {self.y}"
