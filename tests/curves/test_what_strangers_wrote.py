@@ -39,7 +39,7 @@ def reader(curve: Any) -> Callable[[str], Any]:
 
 
 def places(document: Any, here: Place = ()) -> Iterator[Place]:
-    """Of all that stands in a document; of a long list, of the first two and the last."""
+    """Paths to all that stands in a document; in a long list, to the first two and the last."""
     if here:
         yield here
     if isinstance(document, dict):

@@ -126,7 +126,7 @@ def test_the_rank_is_the_least_of_which_few_simulations_hold_less_than_the_level
 
 
 def test_few_simulations_miss_a_level_by_more_than_a_fifth_of_a_point_and_none_is_far_above_it() -> None:
-    """Of 2,000 simulations (4 sigma of the share that may be unlucky), where the level that each holds is exact."""
+    """Takes 2,000 simulations (4 sigma of the share that may be unlucky), where the level that each holds is exact."""
     rank, chance = safe_rank(draws_for(100), 0.95), np.random.default_rng(6)
     held = chance.beta(rank, draws_for(100) + 1 - rank, 2000)
     assert np.mean(held < 0.95 - SLACK) <= RISK + 4 * sqrt(RISK / 2000)

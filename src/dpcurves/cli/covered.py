@@ -39,7 +39,7 @@ def covered(privacy: PrivacyStatement, sure: Covering, what: str, ends: Ends) ->
 
 
 def banded(curve: ROC, sure: Covering) -> tuple[str, dict[str, ArrayLike]]:
-    """The same of a ROC curve, whose bands bound both rates of a threshold: a column for each rate."""
+    """Show the bands of a ROC curve, which bound both rates of a threshold: two columns for each rate."""
     from ..curves.covering import scopes
     from ..display import span
 

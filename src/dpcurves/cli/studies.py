@@ -64,7 +64,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Table:
-    """Of which table a study is asked, and what is promised to whom."""
+    """The table that a study is asked of, and what is promised to whom."""
 
     source: Source
     promise: Promise

@@ -66,7 +66,7 @@ class PlainCounting:
             return Halves(half, own.answer(coming.result(), "peer"), 0)
 
     def _half(self, plan: Plan) -> tuple[int, ...]:
-        """Of thresholds worked out at once; of all cells once, whoever asks meanwhile waits."""
+        """Work out thresholds at once, and all cells one time: whoever asks meanwhile waits."""
         if isinstance(plan.query, PrefixQuery):
             return masked(plan, self.reports, self.allotment)
         with self._lock:
@@ -158,7 +158,7 @@ class CheckedCounting:
         return asked.answered(found.half, self.standing.named, dropped=found.dropped)
 
     def _half(self, plan: Plan, look: Look, dropped: NDArray[np.bool_]) -> Own:
-        """Of all cells the first one stays."""
+        """Keep the first look at all cells."""
         found = Own(masked(plan, look.among(~dropped), self.allotment), int(dropped.sum()))
         if isinstance(plan.query, PrefixQuery):
             return found

@@ -16,11 +16,11 @@ _COEFFICIENTS = (
     -0.009746580495721479, 0.028362276745721345, -0.05869339849573224, 0.09230432122781818, -0.10880393014607208,
     0.08227673848703723, 0.0035854154855230586, -0.14024059858550464, 1.2375126308378275,
 )  # fmt: skip
-"""Of a polynomial in (x - _TURN) / (x + _TURN), highest first, which is (1 + 2x) exp(x**2) erfc(x) for x from 0 on."""
+"""Coefficients, highest first, in (x - _TURN) / (x + _TURN), of (1 + 2x) exp(x**2) erfc(x) for x from 0 on."""
 
 
 class NormalTail(NamedTuple):
-    """Of standard Gaussian draws, at each point.
+    """The tail of the standard Gaussian law, at each point.
 
     Attributes:
         log_chance: Logarithm of the chance to be below.

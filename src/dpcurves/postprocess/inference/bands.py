@@ -136,7 +136,7 @@ def upper_quantile(sample: FloatArray, level: float) -> float:
 
 
 def upper_quantiles(samples: FloatArray, level: float) -> FloatArray:
-    """The same of each column, (draws, columns) to (columns,).
+    """The `upper_quantile` of each column, (draws, columns) to (columns,).
 
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.

@@ -76,7 +76,7 @@ class ClassCounts:
         return (sampled - size * shares[:-1]).reshape(draws, *self.likely.shape)
 
     def may_lack(self, errors: FloatArray, level: float) -> tuple[bool, bool]:
-        """Of each class, whether its noise, with chance ``(1 - level) / 2``, is all that was counted but a half."""
+        """Tell of each class whether its noise, with chance ``(1 - level) / 2``, is all that was counted but a half."""
         counted, each = self.unbiased.sum(axis=1), (1 + level) / 2
         noises = errors.sum(axis=-1).T
         negative, positive = (

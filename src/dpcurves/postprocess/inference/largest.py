@@ -22,7 +22,8 @@ def largest_interval(found: FloatArray, errors: FloatArray, level: float) -> tup
         errors: Simulated, (draws, numbers).
         level: The chance.
 
-    >>> chance = np.random.default_rng(1)
+    >>> from dpcurves.postprocess import public_generator
+    >>> chance = public_generator(None)
     >>> low, high = largest_interval(np.array([5.0, 0.1, -0.2]), chance.normal(size=(999, 3)), 0.95)
     >>> bool(2 < low < 3), bool(6.5 < high < 7.5)
     (True, True)
