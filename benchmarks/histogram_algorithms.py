@@ -23,6 +23,7 @@ from rich.progress import track
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))
 
+from baselines import NoisyBuckets, UniformEstimator
 from regression_diagnostics.as_printed import estimate_not_private
 
 from dpcurves.data import Axis, Grid
@@ -37,11 +38,10 @@ from dpcurves.histograms import (
     PriveletEstimator,
     PrivTreeEstimator,
     TableEstimator,
-    UniformEstimator,
     UniformGridEstimator,
 )
 from dpcurves.laws import NoisySums
-from dpcurves.mechanisms import AUTO, ExponentialPartition, Haar, Mechanism, NoisyBuckets, Tree
+from dpcurves.mechanisms import AUTO, ExponentialPartition, Haar, Mechanism, Tree
 from dpcurves.mechanisms.selection.deviation import window_deviations
 from dpcurves.noise.randomness import Randomness
 from dpcurves.postprocess import unbiased

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))
+
+from baselines import shrunken
+
 from dpcurves.laws import Family, IntervalSums, Level, Noise, least_squares
-from dpcurves.postprocess import monotone_prefixes, shrunken
+from dpcurves.postprocess import monotone_prefixes
 
 Counts = NDArray[np.int64]
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from time import process_time
 from typing import Any, NamedTuple
 
@@ -21,7 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_matrix, hstack, identity
 
-from dpcurves.postprocess import AtMost, NoiseGraph, path_graph, regular_bounds, smooth_absolute, smooth_squares
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))
+
+from baselines import path_graph, regular_bounds
+
+from dpcurves.postprocess import AtMost, NoiseGraph, smooth_absolute, smooth_squares
 from dpcurves.postprocess.smoothing.increments import steps_to
 from dpcurves.postprocess.smoothing.smoothing_absolute import least_absolute_change
 from dpcurves.postprocess.smoothing.smoothing_squares import least_squares_change

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))
+
+from baselines import KAry, subtraction_variances
+
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.laws import IntervalSums, NoisySums
-from dpcurves.mechanisms import Flat, Haar, KAry, Linear, SquareRoot, Tree
+from dpcurves.mechanisms import Flat, Haar, Linear, SquareRoot, Tree
 from dpcurves.noise.randomness import Randomness
-from dpcurves.postprocess import subtraction_variances, unbiased
+from dpcurves.postprocess import unbiased
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, Read
 

@@ -18,6 +18,7 @@ from accuracy.errors import errors_of
 from accuracy.measuring import Size, jobs_of
 from accuracy.methods import Job, ours
 from accuracy.one_turn import counted, least_squares
+from baselines import path_graph, regular_bounds
 from matplotlib.figure import Figure
 from rich.console import Console
 from rich.progress import track
@@ -27,7 +28,7 @@ from dpcurves.curves import CdfQuestion, GrownPartition, QuantileCuts
 from dpcurves.data import Grid
 from dpcurves.mechanisms import Flat, Linear, SquareRoot, Tree
 from dpcurves.noise import Randomness, discrete_laplace
-from dpcurves.postprocess import Exactly, non_decreasing, path_graph, regular_bounds, smooth_squares
+from dpcurves.postprocess import Exactly, non_decreasing, smooth_squares
 from dpcurves.privacy import PrivacyLoss, rho_for
 
 Way = Callable[[Job], FloatArray]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from baselines import shrunken as shrunken_counts
 
 from dpcurves.data import Axis
 from dpcurves.mechanisms import Linear
 from dpcurves.noise.randomness import Randomness
 from dpcurves.postprocess import monotone_prefixes, non_decreasing, unbiased
-from dpcurves.postprocess import shrunken as shrunken_counts
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, Read
 from dpcurves.release import Evidence, Release

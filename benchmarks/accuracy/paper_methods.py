@@ -11,12 +11,13 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+from baselines import path_graph, regular_bounds
 
 from dpcurves.curves import CDF, Bisection, CdfQuestion, QuantileCuts
 from dpcurves.mechanisms import Flat
 from dpcurves.noise import discrete_gaussian, discrete_laplace
 from dpcurves.noise.randomness import Randomness
-from dpcurves.postprocess import AtMost, NoiseGraph, path_graph, regular_bounds, smooth_squares
+from dpcurves.postprocess import AtMost, NoiseGraph, smooth_squares
 from dpcurves.privacy import PrivacyLoss
 
 from .answering import COLUMN, answer

@@ -7,11 +7,10 @@ the interval, and that is a path between the ends of the interval along blocks. 
 from __future__ import annotations
 
 import numpy as np
+from baselines import regular_bounds
 from numpy.typing import NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import shortest_path
-
-from dpcurves.postprocess import regular_bounds
 
 
 def distances(points: int, arity: int) -> NDArray[np.int64]:

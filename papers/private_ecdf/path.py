@@ -7,10 +7,11 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+from baselines import path_graph, regular_bounds
 from numpy.typing import NDArray
 
 from dpcurves.noise import Randomness, discrete_laplace
-from dpcurves.postprocess import NoiseGraph, path_graph, regular_bounds
+from dpcurves.postprocess import NoiseGraph
 
 FloatArray = NDArray[np.float64]
 

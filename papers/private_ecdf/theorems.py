@@ -9,13 +9,14 @@ from math import inf, log2
 import as_printed
 import cost
 import numpy as np
+from baselines import regular_bounds
 from path import Path, crossing
 from reproduction.measured import Findings, Measured
 from scipy.spatial.distance import pdist
 from sizes import Size
 
 from dpcurves.noise import Randomness
-from dpcurves.postprocess import AtMost, regular_bounds, smooth_absolute
+from dpcurves.postprocess import AtMost, smooth_absolute
 
 ARITIES = 2, 3, 4, 5, 6, 8
 CUTS = np.linspace(0, 1, 11)

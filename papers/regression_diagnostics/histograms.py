@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 import numpy as np
+from baselines import NoisyBuckets, UniformEstimator
 from numpy.typing import NDArray
 
 from dpcurves.data import Axis, Grid
@@ -18,10 +19,9 @@ from dpcurves.histograms import (
     MwemEstimator,
     PrivTreeEstimator,
     TableEstimator,
-    UniformEstimator,
 )
 from dpcurves.laws import NoisySums
-from dpcurves.mechanisms import AUTO, Haar, Mechanism, NoisyBuckets, Tree
+from dpcurves.mechanisms import AUTO, Haar, Mechanism, Tree
 from dpcurves.noise.randomness import Randomness
 from dpcurves.postprocess import shrunken_estimate, unbiased
 from dpcurves.privacy import Adjacency, PrivacyLoss

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from baselines import UniformEstimator
 from histograms import AllNoisy
 from plane import Density, Floats, Records, replaced
 from prirp import Method, estimated, prirp_not_private
@@ -24,7 +25,6 @@ from dpcurves.histograms import (
     PriveletEstimator,
     PrivTreeEstimator,
     TableEstimator,
-    UniformEstimator,
     UniformGridEstimator,
 )
 from dpcurves.mechanisms import AUTO, Mechanism

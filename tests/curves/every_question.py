@@ -7,13 +7,14 @@ import sys
 from collections.abc import Callable
 
 import numpy as np
+from baselines import NoisyBuckets, path_graph, regular_bounds
 
 import dpcurves as dp
 from dpcurves.curves import Question
 from dpcurves.data import Axis
 from dpcurves.histograms import AhpEstimator, DawaEstimator
-from dpcurves.mechanisms import AUTO, Mechanism, NoisyBuckets
-from dpcurves.postprocess import AtMost, path_graph, regular_bounds, smooth_absolute, smooth_squares
+from dpcurves.mechanisms import AUTO, Mechanism
+from dpcurves.postprocess import AtMost, smooth_absolute, smooth_squares
 from dpcurves.privacy import EACH_RECORD, AddRemove
 from dpcurves.queries import IntervalPartitionQuery
 from dpcurves.release import ALL, Release, Setting

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from baselines import UniformEstimator
 from by_hand import answer, both
 
 from dpcurves.curves import ROC, Cuts, ResidualPlotQuestion, RocQuestion, SmoothAucQuestion
@@ -18,7 +19,6 @@ from dpcurves.histograms import (
     PriveletEstimator,
     PrivTreeEstimator,
     TableEstimator,
-    UniformEstimator,
     UniformGridEstimator,
 )
 from dpcurves.privacy import DISJOINT_RECORDS, PrivacyLoss

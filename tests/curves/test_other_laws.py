@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from baselines import KAry
 from numpy.typing import NDArray
 
 import dpcurves as dp
 from dpcurves.curves import CDF, ROC, ByCategory
-from dpcurves.mechanisms import Haar, KAry, Mechanism, SquareRoot
+from dpcurves.mechanisms import Haar, Mechanism, SquareRoot
 from dpcurves.trust import Central
 
 GRID = dp.Grid(0, 100, cells=64)

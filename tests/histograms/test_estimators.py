@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from baselines import UniformEstimator
 from numpy.typing import NDArray
 
 from dpcurves.data import Axis, Categories, Grid, Outside
@@ -23,7 +24,6 @@ from dpcurves.histograms import (
     PriveletEstimator,
     PrivTreeEstimator,
     TableEstimator,
-    UniformEstimator,
     UniformGridEstimator,
 )
 from dpcurves.mechanisms import AUTO

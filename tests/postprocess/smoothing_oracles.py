@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 import clarabel
 import numpy as np
+from baselines import path_graph, regular_bounds
+from baselines import subtraction_graph as subtraction
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csc_matrix, csr_matrix, diags, hstack, identity
 
-from dpcurves.postprocess import AtMost, Exactly, NoiseGraph, noise_graph, path_graph, prefix_graph, regular_bounds
-from dpcurves.postprocess import subtraction_graph as subtraction
+from dpcurves.postprocess import AtMost, Exactly, NoiseGraph, noise_graph, prefix_graph
 from dpcurves.postprocess.smoothing.increments import Ceiling, steps_to
 
 FloatArray = NDArray[np.float64]

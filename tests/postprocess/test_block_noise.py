@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from baselines import path_graph, regular_bounds, subtraction_graph, subtraction_variances
 from test_noise_graph import FloatArray, covariance_of_points
 
 from dpcurves.laws import Family, IntervalSums, Level, Noise
-from dpcurves.postprocess import path_graph, prefix_graph, regular_bounds, subtraction_graph
-from dpcurves.postprocess.estimation.k_ary import subtraction_variances
+from dpcurves.postprocess import prefix_graph
 
 LEVELS = [3.0, 5.0, 0.5, 2.0, 7.0, 1.5, 4.0]
 

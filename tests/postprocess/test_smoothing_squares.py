@@ -4,12 +4,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from baselines import path_graph, regular_bounds
 from hypothesis import given
 from hypothesis.strategies import integers
 from smoothing_oracles import FloatArray, Task, clarabel_least_squares, hard_task, incidence
 from test_noise_graph import covariance_of_points
 
-from dpcurves.postprocess import AtMost, Ceiling, Exactly, noise_graph, path_graph, regular_bounds, smooth_squares
+from dpcurves.postprocess import AtMost, Ceiling, Exactly, noise_graph, smooth_squares
 from dpcurves.postprocess.smoothing.smoothing_squares import least_squares_change
 
 SEEDS = integers(0, 10**6)

@@ -1,6 +1,5 @@
 """Shares, comparison functions and what expands their seeds. Randomness is an argument; no statistics here."""
 
-from .additive import AdditiveShare, SeededShare, WordShare, share_indicators, share_vectors
 from .checked import CheckedValues, SharedChecked, checked_values, share_checked_cells
 from .checked_keys import CheckedKeys, CheckedShare, checked_record_words
 from .comparison import Shared, prefix_sums, share_cells, values
@@ -13,8 +12,29 @@ from .ring import Z64, Z128, Ring
 from .server_keys import Octets, SeedShare
 
 __all__ = [
-    "Z64", "Z128", "AdditiveShare", "CheckedKeys", "CheckedShare", "CheckedValues", "ComparisonKeys", "Domain",
-    "Engine", "FastEngine", "Octets", "PortableEngine", "PublicShare", "Ring", "SeedShare", "SeededShare", "Shared",
-    "SharedChecked", "TaskKeys", "WordShare", "checked_record_words", "checked_values", "engine_of_task", "lanes_here",
-    "prefix_sums", "share_cells", "share_checked_cells", "share_indicators", "share_vectors", "values",
+    "Z64",
+    "Z128",
+    "CheckedKeys",
+    "CheckedShare",
+    "CheckedValues",
+    "ComparisonKeys",
+    "Domain",
+    "Engine",
+    "FastEngine",
+    "Octets",
+    "PortableEngine",
+    "PublicShare",
+    "Ring",
+    "SeedShare",
+    "Shared",
+    "SharedChecked",
+    "TaskKeys",
+    "checked_record_words",
+    "checked_values",
+    "engine_of_task",
+    "lanes_here",
+    "prefix_sums",
+    "share_cells",
+    "share_checked_cells",
+    "values",
 ]  # fmt: skip

@@ -9,11 +9,10 @@ from .mwem import MwemEstimator
 from .privelet import PriveletEstimator
 from .privtree import PrivTreeEstimator
 from .table_estimator import Axes, EstimatedTable, TableEstimator
-from .uniform import UniformEstimator
 from .uniform_grid import UniformGridEstimator
 
 __all__ = [
     "AdaptiveGridEstimator", "AhpEstimator", "Axes", "CellEstimator", "DawaEstimator", "EstimatedTable",
     "HierarchyEstimator", "MwemEstimator", "PrivTreeEstimator", "PriveletEstimator", "TableEstimator",
-    "UniformEstimator", "UniformGridEstimator",
+    "UniformGridEstimator",
 ]  # fmt: skip

@@ -7,11 +7,9 @@ from .selection.exponential_partition import ExponentialPartition
 from .selection.exponential_quantiles import ExponentialQuantiles
 from .selection.exponential_worst_box import ExponentialWorstBox
 from .selection.noisy_auc import NoisyAuc
-from .selection.noisy_buckets import NoisyBuckets
 from .selection.noisy_medians import NoisyMedians
 from .sums.flat import Flat
 from .sums.haar import Haar
-from .sums.k_ary import KAry
 from .sums.linear import Linear
 from .sums.privelet import Privelet
 from .sums.regions import Regions
@@ -23,7 +21,6 @@ from .thresholds.sparse_vector import SparseVector
 
 __all__ = [
     "AUTO", "LINEAR", "Choice", "Counter", "ExactTable", "ExponentialPartition", "ExponentialQuantiles",
-    "ExponentialWorstBox", "Flat", "Haar", "KAry", "Lazy", "LazyTree", "Linear", "LinearChoice", "Mechanism",
-    "MergedCells", "NoisyAuc", "NoisyBuckets", "NoisyMedians", "PrivTree", "Privelet", "Regions", "SparseVector",
-    "SquareRoot", "Tree",
+    "ExponentialWorstBox", "Flat", "Haar", "Lazy", "LazyTree", "Linear", "LinearChoice", "Mechanism", "MergedCells",
+    "NoisyAuc", "NoisyMedians", "PrivTree", "Privelet", "Regions", "SparseVector", "SquareRoot", "Tree",
 ]  # fmt: skip

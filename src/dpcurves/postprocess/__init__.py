@@ -1,9 +1,6 @@
 """Public numbers in, better public numbers out. Costs no privacy; covariance is born here."""
 
-from .estimation.k_ary import subtracted_prefixes, subtraction_variances
 from .estimation.reconstruction import shrunken_estimate, smoothed, unbiased
-from .estimation.shrinkage import shrunken
-from .estimation.weighted_isotonic import weighted_isotonic
 from .inference.bands import (
     Band,
     dvoretzky,
@@ -28,7 +25,7 @@ from .inference.simulation_seed import DRAWS, public_generator
 from .inference.tail_bound import Weighed, tail_bound
 from .shape.interpolate import inverse_at, value_at
 from .shape.monotone import counts_to_prefixes, monotone_prefixes, non_decreasing
-from .smoothing.block_noise import path_graph, prefix_graph, regular_bounds, subtraction_graph
+from .smoothing.block_noise import prefix_graph
 from .smoothing.increments import AtMost, Ceiling, Exactly
 from .smoothing.nested_prefixes import nested_prefixes
 from .smoothing.noise_graph import NoiseGraph, noise_graph
@@ -44,9 +41,8 @@ __all__ = [
     "binormal_tpr", "bisected", "cell_at", "counts_to_prefixes", "crowded_ends", "dvoretzky", "ends_at",
     "energy_between", "hosmer_lemeshow", "inside", "interval", "inverse_at", "largest_gap", "mean_counts",
     "mean_residuals", "monotone_hull", "monotone_prefixes", "nested_prefixes", "noise_graph", "non_decreasing",
-    "path_graph", "population_band", "population_roc_band", "positive_intervals", "prefix_graph", "public_generator",
-    "regular_bounds", "residual_envelope", "roc_band", "roc_points", "share_intervals", "shrunken", "shrunken_estimate",
-    "simulated_p_value", "simultaneous_band", "simultaneous_errors", "smooth_absolute", "smooth_squares", "smoothed",
-    "subtracted_prefixes", "subtraction_graph", "subtraction_variances", "tail_bound", "unbiased",
-    "upper_quantile", "upper_quantiles", "value_at", "weighted_isotonic",
+    "population_band", "population_roc_band", "positive_intervals", "prefix_graph", "public_generator",
+    "residual_envelope", "roc_band", "roc_points", "share_intervals", "shrunken_estimate", "simulated_p_value",
+    "simultaneous_band", "simultaneous_errors", "smooth_absolute", "smooth_squares", "smoothed", "tail_bound",
+    "unbiased", "upper_quantile", "upper_quantiles", "value_at",
 ]  # fmt: skip

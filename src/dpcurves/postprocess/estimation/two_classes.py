@@ -18,8 +18,8 @@ from ...laws.gls_weights import Layer
 from ...laws.least_squares import Reading, ascend, least_squares, over_cells, pinned, read
 from ...laws.shrinkage import remaining
 from ..shape.monotone import non_decreasing
+from .finer_levels import refined
 from .reconstruction import shrunken_estimate
-from .shrinkage import refined
 
 LEAST = 0.5  # records that a class is taken to have, so that its share has odds
 EXACT = 1e-6  # variance of a count that the fit takes as without noise

@@ -4,13 +4,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from baselines import weighted_isotonic
 from dense_least_squares import FloatArray, laws, totals, value_variances
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from dpcurves.laws import Family, IntervalSums, Level, Noise, least_squares
-from dpcurves.postprocess import weighted_isotonic
 
 
 def noise(scale: int) -> Noise:

@@ -8,18 +8,18 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arguments import Refused, WrongKind
-from ...compiled import compiled
-from ...laws import Selection
-from ...noise import discrete_laplace
-from ...noise.randomness import Randomness
-from ...privacy import Adjacency, PrivacyLoss
-from ...queries import IntervalPartitionQuery, Query
-from ...queries.region import laid_out
-from ...release import Plan, UnsupportedQuery
-from ..base import ExactTable
-from .bounded_range import pure_epsilon
-from .deviation import window_deviations
+from dpcurves.arguments import Refused, WrongKind
+from dpcurves.compiled import compiled
+from dpcurves.laws import Selection
+from dpcurves.mechanisms.base import ExactTable
+from dpcurves.mechanisms.selection.bounded_range import pure_epsilon
+from dpcurves.mechanisms.selection.deviation import window_deviations
+from dpcurves.noise import discrete_laplace
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import Adjacency, PrivacyLoss
+from dpcurves.queries import IntervalPartitionQuery, Query
+from dpcurves.queries.region import laid_out
+from dpcurves.release import Plan, UnsupportedQuery
 
 LARGEST_TOLL = 2**30
 LARGEST_SUM = 2**54

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import FloatArray
-from ...laws import IntervalSums
-from ...laws.least_squares import Reading, ascend, over_cells, pinned, read
-from ...laws.shrinkage import remaining
-
-FAN = 4  # no interval is compared with more siblings at once than 3: small shifts over long stretches must be seen
+from dpcurves.arrays import FloatArray
+from dpcurves.laws import IntervalSums
+from dpcurves.laws.least_squares import ascend, over_cells, pinned, read
+from dpcurves.laws.shrinkage import remaining
+from dpcurves.postprocess.estimation.finer_levels import refined
 
 
 def shrunken(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> FloatArray:
@@ -46,27 +45,3 @@ def shrunken(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total
         squares = layer.sum(deviation**2 / layer.variance)
         counts = even + layer.spread(remaining(squares, layer.children - 1)) * deviation
     return over_cells(counts, ascent.layers[-1].width)
-
-
-def refined(readings: Sequence[Reading]) -> Iterator[Reading]:
-    """Put unmeasured levels between readings where a parent has more than `FAN` children."""
-    parent = readings[0].bounds[[0, -1]]
-    for reading in readings:
-        yield from _between(parent, reading)
-        yield reading
-        parent = reading.bounds
-
-
-def _between(parent: NDArray[np.int64], reading: Reading) -> Iterator[Reading]:
-    """Levels whose intervals join 4, 16, 64, ... siblings, from coarse to fine."""
-    first = np.searchsorted(reading.bounds, parent)
-    children = np.diff(first)
-    place = np.arange(len(reading.bounds) - 1) - np.repeat(first[:-1], children)  # of each child in its family
-    joined = FAN
-    steps = []
-    while joined < children.max():
-        steps.append(joined)
-        joined *= FAN
-    for step in reversed(steps):
-        bounds = reading.bounds[np.append(place % step == 0, True)]
-        yield Reading(bounds, np.inf, np.zeros((*reading.values.shape[:-1], len(bounds) - 1)))

@@ -6,11 +6,11 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from baselines import AdditiveShare, SeededShare, WordShare, share_indicators, share_vectors
 from engines import ENGINES, PORTABLE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcurves.crypto import AdditiveShare, SeededShare, WordShare, share_indicators, share_vectors
 from dpcurves.crypto.ring import Words
 from dpcurves.noise import Randomness
 

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from baselines import subtracted_prefixes, subtraction_variances
 
 from dpcurves.laws import Family, IntervalSums, Level, Noise
-from dpcurves.postprocess.estimation.k_ary import subtracted_prefixes, subtraction_variances
 
 NOISE = Noise(Family.LAPLACE, Fraction(3))
 OTHER = Noise(Family.LAPLACE, Fraction(5))

@@ -9,12 +9,12 @@ from math import exp
 
 import numpy as np
 import pytest
+from baselines import NoisyBuckets
+from baselines.noisy_buckets import scale_of
 from numpy.typing import NDArray
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
-from dpcurves.mechanisms import NoisyBuckets
 from dpcurves.mechanisms.selection.deviation import window_deviations
-from dpcurves.mechanisms.selection.noisy_buckets import scale_of
 from dpcurves.noise import discrete_laplace
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss

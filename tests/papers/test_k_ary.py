@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
+from baselines import KAry, subtraction_variances
+from baselines.k_ary import best_radix
 from exact_loss import worst_loss
 from tiny_tables import ADJACENCIES, counts, sums
 
 from dpcurves.laws import IntervalSums
-from dpcurves.mechanisms import KAry, Tree
-from dpcurves.mechanisms.sums.k_ary import best_radix
-from dpcurves.postprocess.estimation.k_ary import subtraction_variances
+from dpcurves.mechanisms import Tree
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Read
 from dpcurves.release import Plan, UnsupportedQuery

@@ -5,12 +5,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from baselines import shrunken
 from dense_least_squares import laws, totals
 from hypothesis import given
 from numpy.typing import NDArray
 
 from dpcurves.laws import Family, IntervalSums, Level, Noise, least_squares
-from dpcurves.postprocess import monotone_prefixes, shrunken
+from dpcurves.postprocess import monotone_prefixes
 
 CELLS = 1024
 FloatArray = NDArray[np.float64]

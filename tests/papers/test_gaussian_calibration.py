@@ -8,9 +8,10 @@ from math import exp, fsum
 
 import numpy as np
 import pytest
+from baselines import delta_of_gaussian, gaussian_variance
 from dp_accounting.pld import privacy_loss_distribution
 
-from dpcurves.privacy import delta_of_gaussian, gaussian_variance, rho_for
+from dpcurves.privacy import rho_for
 
 
 def law(variance: float, reach: int) -> dict[int, float]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arguments import Refused
-from ...arrays import FloatArray
-from ...laws import IntervalSums
-from ...laws.blocks import in_parts
+from dpcurves.arguments import Refused
+from dpcurves.arrays import FloatArray
+from dpcurves.laws import IntervalSums
+from dpcurves.laws.blocks import in_parts
+from dpcurves.postprocess import NoiseGraph, noise_graph
 
 
 def subtracted_prefixes(law: IntervalSums, values: Sequence[int] | NDArray[np.int64]) -> FloatArray:
@@ -70,3 +72,35 @@ def _widths(law: IntervalSums) -> list[int]:
     if len(widths) < len(starts) or widths[-1] != 1 or any(rest or ratio % 2 == 0 for ratio, rest in ratios):
         raise Refused("law", "regular levels are needed, whose widths are odd multiples of the next, down to 1")
     return widths
+
+
+def subtraction_graph(cells: int, widths: Sequence[int], variances: Sequence[float]) -> NoiseGraph:
+    """The point that ends cell i has the noise of blocks that are added and subtracted.
+
+    With t = i + 1, the multiples of each width that are nearest to t, from coarse to fine, are reached from 0 by adding
+    or subtracting blocks of this width (Andersson, Pagh, Steiner and Torkamani 2025). So a block lends its noise, with
+    one sign or the other, to the points between its own turn and its parent's: its turn is the first t that is rounded
+    to its end. Blocks beyond the last cell have no noise.
+
+    Args:
+        cells: How many there are.
+        widths: Of the blocks of each level, from coarse to fine: each an odd multiple of the next, the last one 1.
+        variances: One per level. Blocks of the first level are only added.
+
+    Raises:
+        ValueError: the widths are others, or there are not as many variances.
+    """
+    if len(widths) != len(variances):
+        raise Refused("variances", f"one for each of {len(widths)} levels is needed, got {len(variances)}")
+    ratios = [divmod(coarse, fine) for coarse, fine in pairwise([*widths, 1])]
+    if not widths or widths[-1] != 1 or any(rest or ratio % 2 == 0 for ratio, rest in ratios):
+        raise Refused("widths", f"odd multiples of the next are needed, the last one 1, got {list(widths)}")
+    turns = [np.arange(0, cells, width) + (width + 1) // 2 for width in widths]
+    parents = [np.full(len(turns[0]), cells + 1)]
+    for coarse, fine, turn in zip(widths, widths[1:], turns, strict=False):
+        parents.append(np.repeat(turn, coarse // fine)[: -(-cells // fine)])
+    own, parent = np.concatenate(turns), np.concatenate(parents)
+    first, last = np.minimum(own, parent) - 1, np.minimum(np.maximum(own, parent), cells + 1) - 1
+    used = first < last
+    each = np.repeat(np.asarray(variances, dtype=np.float64), [len(turn) for turn in turns])
+    return noise_graph(cells, first[used], last[used], each[used])

@@ -8,12 +8,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...arguments import Refused
-from ...privacy import Adjacency, PrivacyLoss
-from ...queries import CountQuery, Query, Read
-from ...release import Plan, UnsupportedQuery
-from .linear import Linear, plan_of_sums
-from .tree_strategy import Shape
+from dpcurves.arguments import Refused
+from dpcurves.mechanisms.sums.linear import Linear, plan_of_sums
+from dpcurves.mechanisms.sums.tree_strategy import Shape
+from dpcurves.privacy import Adjacency, PrivacyLoss
+from dpcurves.queries import CountQuery, Query, Read
+from dpcurves.release import Plan, UnsupportedQuery
 
 WIDEST = 129
 

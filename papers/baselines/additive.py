@@ -7,11 +7,11 @@ from typing import Protocol
 
 import numpy as np
 
-from ..arguments import Refused
-from .engine import Engine, chunks
-from .ring import Words
-from .server_keys import Octets
-from .wire import Frame
+from dpcurves.arguments import Refused
+from dpcurves.crypto.engine import Engine, chunks
+from dpcurves.crypto.ring import Words
+from dpcurves.crypto.server_keys import Octets
+from dpcurves.crypto.wire import Frame
 
 _SEEDS, _REST = Frame("seeds of additive shares", 4, 0, 1), Frame("additive shares", 5, 0, 1)
 _MOST_BLOCKS = 8192

@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..queries import Read
-from ..release import Setting
-from .extent import Extent
-from .region_counts import counted
-from .table_estimator import Axes, Conversation
+from dpcurves.histograms.extent import Extent
+from dpcurves.histograms.region_counts import counted
+from dpcurves.histograms.table_estimator import Axes, Conversation
+from dpcurves.queries import Read
+from dpcurves.release import Setting
 
 
 @dataclass(frozen=True, slots=True)

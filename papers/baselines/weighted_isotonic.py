@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arguments import Refused
-from ...arrays import FloatArray
-from ...laws import IntervalSums
-from ...laws.gls_weights import Layer, grow
-from ...laws.least_squares import Estimate, Reading, over_cells, read
-from ...laws.noise import LEAST_VARIANCE
+from dpcurves.arguments import Refused
+from dpcurves.arrays import FloatArray
+from dpcurves.laws import IntervalSums
+from dpcurves.laws.gls_weights import Layer, grow
+from dpcurves.laws.least_squares import Estimate, Reading, over_cells, read
+from dpcurves.laws.noise import LEAST_VARIANCE
 
 ROUNDING = 1e-12  # of the largest count: less than nothing by so much is nothing
 
