@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
-from math import ceil, isfinite, log, sqrt
+from math import ceil, isfinite, log, log1p, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,15 +161,26 @@ def safe_rank(draws: int, level: float) -> int:
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
     """
-    from scipy.special import betainc
-
     # 1e-9: 1000 * 0.95 is 950, whatever doubles make of it
     least = ceil((draws + 1) * chance("level", level) - 1e-9)
     if least > draws:
         raise Refused("level", f"{level} needs more than {draws} draws")
-    ranks = np.arange(least, draws)
-    unlucky = betainc(ranks, draws - ranks + 1, max(level - SLACK, 0.0))  # so many draws or more below that quantile
+    unlucky = _so_many_or_more(draws, max(level - SLACK, 0.0))[least:draws]  # draws below that quantile
     return least + int(np.count_nonzero(unlucky > RISK))
+
+
+def _so_many_or_more(draws: int, share: float) -> FloatArray:
+    """The chances that 0, 1, ... or more of so many draws fall where one falls with chance `share`, below 1.
+
+    Sums of the binomial law. (SciPy's would take longer to import than a small curve takes.)
+    """
+    if share == 0:
+        return np.append(1.0, np.zeros(draws))
+    factorials = np.append(0.0, np.cumsum(np.log(np.arange(1, draws + 1))))
+    number = np.arange(draws + 1)
+    choices = factorials[-1] - factorials - factorials[::-1]
+    law = np.exp(choices + number * log(share) + (draws - number) * log1p(-share))
+    return np.asarray(np.cumsum(law[::-1])[::-1])
 
 
 def dvoretzky(units: float, level: float) -> float:
