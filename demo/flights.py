@@ -28,6 +28,7 @@ NUMBERS = ["distance", "hour"]
 CATEGORIES = ["carrier", "origin", "month"]
 COVERS = "covers the evaluation records only; the model is taken as public"
 DELAYS = dp.Grid(-100, 1300, cells=4096)
+SCORES = dp.Grid(0, 1, cells=1024)
 DATASETS = ("flights", "flights-evaluation")  # the second: flights of the aircraft that the model has not seen
 
 
@@ -44,17 +45,28 @@ def main() -> None:
     show(console, curves, ledger, refused)
 
 
+DELAY_QUESTIONS: dict[str, Any] = {
+    "cdf": dp.CdfQuestion("arr_delay", DELAYS, measured_in="minutes"),
+    "quantiles": dp.QuantilesQuestion("arr_delay", DELAYS, (0.25, 0.5, 0.75), measured_in="minutes"),
+}
+MODEL_QUESTIONS: dict[str, Any] = {
+    "roc": dp.RocQuestion("late", "score", grid=SCORES, model=COVERS),
+    "calibration": dp.CalibrationQuestion("late", "score", grid=SCORES, model=COVERS),
+    "hosmer-lemeshow": dp.HosmerLemeshowQuestion("late", "score", grid=SCORES, model=COVERS),
+}
+"""What is asked of the flights, and of a model: here by one curator, in `federated.py` of two servers."""
+
+
 def delays(ledger: dp.Ledger) -> tuple[dict[str, Any], list[display.Refusal]]:
     """The distribution function and the quartiles of the arrival delay; and one question too many."""
     with session(flights, "flights", dp.PrivacyLoss.pure(2), ledger) as flown:
-        cdf = flown.ask(dp.CdfQuestion("arr_delay", DELAYS, measured_in="minutes"), pure(1.2), "delays-cdf")
-        quartiles = dp.QuantilesQuestion("arr_delay", DELAYS, (0.25, 0.5, 0.75), measured_in="minutes")
-        found = flown.ask(quartiles, pure(0.6), "delays-quartiles")
+        losses = {"cdf": pure(1.2), "quantiles": pure(0.6)}
+        found = {name: flown.ask(each, losses[name], f"delays-{name}") for name, each in DELAY_QUESTIONS.items()}
         too_much = dp.HistogramQuestion("dep_delay", DELAYS, measured_in="minutes")
         try:
             flown.ask(too_much, pure(0.5), "too-much")
         except dp.BudgetExceeded as refusal:
-            return {"cdf": cdf, "quantiles": found}, [display.Refusal(str(too_much), str(refusal))]
+            return found, [display.Refusal(str(too_much), str(refusal))]
     raise RuntimeError("the budget did not hold")
 
 
@@ -64,12 +76,7 @@ def model_curves(ledger: dp.Ledger) -> dict[str, Any]:
     model = trained(flights[~evaluated])
     table = scored(model, flights[evaluated])
     with session(table, "flights-evaluation", dp.PrivacyLoss.pure(3), ledger) as judged:
-        names = {"label": "late", "score": "score", "model": COVERS}
-        return {
-            "roc": judged.ask(dp.RocQuestion(**names), pure(1), "model-roc"),
-            "calibration": judged.ask(dp.CalibrationQuestion(**names), pure(1), "model-calibration"),
-            "hosmer-lemeshow": judged.ask(dp.HosmerLemeshowQuestion(**names), pure(1), "model-hosmer-lemeshow"),
-        }
+        return {name: judged.ask(each, pure(1), f"model-{name}") for name, each in MODEL_QUESTIONS.items()}
 
 
 def session(table: pd.DataFrame, dataset: str, budget: dp.PrivacyLoss, ledger: dp.Ledger) -> dp.Session:
@@ -112,16 +119,16 @@ def write(curves: dict[str, Any], ledger: dp.Ledger, refused: list[display.Refus
     cards = [curve._repr_html_() for curve in curves.values()]
     page = display.report("Flights from New York, 2013", introduction(), cards, balances(ledger), refused)
     (OUT / "report.html").write_text(page, encoding="utf-8")
-    draw(curves)
+    draw(curves, OUT / "flights.png")
 
 
-def draw(curves: dict[str, Any]) -> None:
-    """The picture of the README."""
+def draw(curves: dict[str, Any], file: Path) -> None:
+    """A distribution function beside a ROC curve: the picture of the README."""
     figure = Figure(figsize=(11.5, 5.6), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(6, 5))
     curves["cdf"].plot(left).set_xlim(-75, 200)
     curves["roc"].plot(right)
-    display.save_figure(left, OUT / "flights.png")
+    display.save_figure(left, file)
 
 
 def introduction() -> str:
@@ -141,6 +148,14 @@ def show(console: Console, curves: dict[str, Any], ledger: dp.Ledger, refused: l
     """What was released at which price, what is left, and what was refused."""
     for balance in balances(ledger):
         console.print(display.ledger_table(balance))
+    tell(console, curves)
+    for refusal in refused:
+        console.print(f"[bold]Refused:[/bold] {refusal.reason}", highlight=False)
+    console.print(f"Report: {OUT.relative_to(Path.cwd()) if OUT.is_relative_to(Path.cwd()) else OUT}/report.html")
+
+
+def tell(console: Console, curves: dict[str, Any]) -> None:
+    """What the curves say, in three lines."""
     cdf, roc, test = curves["cdf"], curves["roc"], curves["hosmer-lemeshow"]
     low, high = roc.auc_interval(0.95)
     quartiles = ", ".join(f"{x:.0f}" for x in curves["quantiles"].x)
@@ -149,9 +164,6 @@ def show(console: Console, curves: dict[str, Any], ledger: dp.Ledger, refused: l
     )
     console.print(f"AUC {roc.auc:.3f}, 95% interval for these records: {display.span(low, high, high - low)}")
     console.print(f"Hosmer-Lemeshow p-value {test.p_value:.3f}; {COVERS}")
-    for refusal in refused:
-        console.print(f"[bold]Refused:[/bold] {refusal.reason}", highlight=False)
-    console.print(f"Report: {OUT.relative_to(Path.cwd()) if OUT.is_relative_to(Path.cwd()) else OUT}/report.html")
 
 
 if __name__ == "__main__":

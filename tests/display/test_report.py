@@ -95,6 +95,10 @@ def test_without_refusals_there_is_no_box() -> None:
     assert "Refused" not in report("a", "", [], [BALANCE])
 
 
+def test_without_accounts_there_is_no_list_of_prices() -> None:
+    assert "Privacy budget" not in report("Curves", "Read from two servers.", [], [])
+
+
 def test_the_page_can_be_listened_to() -> None:
     page = Page(whole())
     assert page.values("lang") == ["en"]

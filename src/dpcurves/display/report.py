@@ -58,7 +58,7 @@ def report(
         title: Of the page.
         introduction: Text; an empty line begins a paragraph.
         cards: From `card`.
-        balances: One per account of the ledger.
+        balances: One per account of the ledger; none, where another page tells the price.
         refusals: Questions that were not answered.
     """
     name = escape(lettering(title, 160))
@@ -83,6 +83,8 @@ def _paragraphs(text: str) -> str:
 
 
 def _accounts(balances: Sequence[Balance]) -> str:
+    if not balances:
+        return ""
     accounts = "\n".join(_account(balance) for balance in balances)
     return f'<section aria-label="Privacy budget"><h2>What was released, and its price</h2>\n{accounts}\n</section>'
 
