@@ -74,6 +74,23 @@ def test_intervals_are_drawn_and_say_their_level_and_of_whom_they_speak() -> Non
         )
 
 
+def test_a_group_of_which_nothing_is_known_is_hollow_and_off_the_line() -> None:
+    wide = Shade([0.1, 0.0, 0.7], [0.3, 1.0, 0.9], SHADES[1].words)
+    ax = draw_calibration(PREDICTED, OBSERVED, COUNT, FACE, shades=[wide], ax=headless_axes())
+    (hollow,) = (line for line in ax.lines if line.get_label() == "anything from 0 to 1")
+    assert hollow.get_xdata().tolist() == [0.5]  # type: ignore[union-attr]
+    assert hollow.get_markerfacecolor() == "white"
+    assert any(np.array_equal(line.get_xdata(), [0.1, 0.9]) for line in ax.lines)
+
+
+def test_the_legend_hides_no_point() -> None:
+    ax = draw_calibration(PREDICTED, OBSERVED, COUNT, FACE, shades=SHADES, ax=headless_axes())
+    ax.figure.canvas.figure.draw_without_rendering()
+    legend = ax.get_legend()
+    assert legend is not None
+    assert legend.get_window_extent().y0 >= ax.get_window_extent().y1
+
+
 def test_groups_without_a_single_number_are_no_error() -> None:
     nothing = np.full(2, np.nan)
     ax = draw_calibration(nothing, nothing, nothing, FACE, ax=headless_axes())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays import FloatArray
+from ..arrays import BoolArray, FloatArray
 from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, SQUARE, canvas
 from .finish import leave_room
@@ -20,6 +20,7 @@ from .shade import POPULATION, Shade, once
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+UNKNOWN = "anything from 0 to 1"
 FLOOR = -0.16
 TALLEST = 0.12
 FEW = 12
@@ -41,6 +42,8 @@ def draw_calibration(
 ) -> Axes:
     """Draw observed against predicted shares of positives, the diagonal of honest scores, and group sizes as bars.
 
+    A group of which an interval says nothing, for it reaches from 0 to 1, is a hollow point beside the line.
+
     Args:
         prob_pred: Mean score of each group.
         prob_true: Share of positives in each group.
@@ -57,12 +60,23 @@ def draw_calibration(
     if is_blank(ax):
         _draw_frame(ax)
     predicted, observed = np.asarray(prob_pred, dtype=float), np.asarray(prob_true, dtype=float)
-    ax.plot(predicted, observed, color=ink.color, linestyle=ink.dash, linewidth=1.4)
+    known = _known(shades, len(observed))
+    ax.plot(predicted[known], observed[known], color=ink.color, linestyle=ink.dash, linewidth=1.4)
     _draw_observed(ax, predicted, observed, ink, shades=shades, name=name)
+    if not known.all():
+        (hollow,) = ax.plot(predicted[~known], observed[~known], "o", color=ink.color, markersize=4.5, zorder=4)
+        hollow.set(markerfacecolor="white", label=once(ax, UNKNOWN))
     _draw_sizes(ax, predicted, np.asarray(count, dtype=float), ink)
-    explain(ax, "best")
+    explain(ax, "above")
     sign(ax, privacy, name)
     return ax
+
+
+def _known(shades: Sequence[Shade], groups: int) -> BoolArray:
+    known = np.ones(groups, dtype=bool)
+    for shade in shades:
+        known &= (np.asarray(shade.lower) > 0) | (np.asarray(shade.upper) < 1)
+    return known
 
 
 def _draw_frame(ax: Axes) -> None:

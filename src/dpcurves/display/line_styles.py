@@ -12,7 +12,7 @@ PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6
 """Okabe and Ito 2008, without the yellow, which is too pale for lines."""
 DASHES = ("-", "--", "-.", ":")
 CROWD = 8
-Place = Literal["best", "lower right", "upper center", "upper right"]
+Place = Literal["above", "best", "lower right", "upper center", "upper right"]
 
 
 class Ink(NamedTuple):
@@ -39,13 +39,19 @@ def is_blank(ax: Axes) -> bool:
 
 
 def explain(ax: Axes, place: Place, size: float = 9) -> None:
-    """A legend of all that has a label, at `place`; beside the picture where there are too many."""
+    """A legend of all that has a label, at `place`; beside the picture where there are too many.
+
+    Above the picture it hides nothing, if the figure has a layout that makes room for it; else it is set at best.
+    """
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
     if len(handles) > CROWD:
         legend = ax.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=8)
+    elif place == "above" and ax.figure.get_layout_engine() is not None:
+        legend = ax.legend(handles, labels, loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize=size)
     else:
-        legend = ax.legend(handles, labels, loc=place, fontsize=size, framealpha=0.85, edgecolor="none")
+        inside = "best" if place == "above" else place
+        legend = ax.legend(handles, labels, loc=inside, fontsize=size, framealpha=0.85, edgecolor="none")
     for text in legend.get_texts():
         text.set_parse_math(False)
