@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,45 +9,24 @@ import numpy as np
 from ..arguments import Refused
 from .domain import MOST_BITS, Domain
 from .ring import Words
-from .rows import Part, as_rows, by_level
-from .server_keys import ServerKeys
+from .rows import as_rows, by_level
+from .server_keys import Corrections, ServerKeys
 from .wire import Frame
 
 _KIND = 0  # of server 0; that of server 1 is one more
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class PublicShare:
+class PublicShare(Corrections):
     """Correction words of some keys: what both servers get. It has no repr, for one seed more would open it.
 
     Attributes:
-        domain: Where the keys live.
-        seeds: ``(levels, keys, 2)``; the top bit corrects the control bit of left children.
-        values: ``(levels, keys, words)``.
-        turns: ``(keys,)``; bit i says whether level i corrects control bits of right children otherwise.
         leaf: ``(keys, 2)``: for the comparison.
         point: ``(keys, 2)``: for the point function; ``(keys, 0)`` if the domain is not enumerable.
     """
 
-    domain: Domain
-    seeds: Words
-    values: Words
-    turns: Words
     leaf: Words
     point: Words
-
-    def __len__(self) -> int:
-        return len(self.turns)
-
-    def __getitem__(self, part: Part) -> PublicShare:
-        return PublicShare(
-            self.domain,
-            self.seeds[:, part],
-            self.values[:, part],
-            self.turns[part],
-            self.leaf[part],
-            self.point[part],
-        )
 
     @classmethod
     def blank(cls, domain: Domain, count: int) -> PublicShare:
@@ -79,24 +57,6 @@ class PublicShare:
             raise Refused("comparison keys", f"bits of turns past level {domain.levels} must be 0")
         seeds, values = by_level(seeds, domain.levels, 2), by_level(values, domain.levels, domain.ring.words)
         return cls(domain, seeds, values, turns[:, 0].copy(), leaf.copy(), point.copy())
-
-    @classmethod
-    def joined(cls, parts: Sequence[PublicShare]) -> PublicShare:
-        """The keys of all parts, one after the other.
-
-        Raises:
-            ValueError: there are no parts, or they have several domains.
-        """
-        if len({part.domain for part in parts}) != 1:
-            raise Refused("parts", "keys of one domain are needed")
-        return cls(
-            parts[0].domain,
-            np.concatenate([part.seeds for part in parts], axis=1),
-            np.concatenate([part.values for part in parts], axis=1),
-            np.concatenate([part.turns for part in parts]),
-            np.concatenate([part.leaf for part in parts]),
-            np.concatenate([part.point for part in parts]),
-        )
 
 
 class ComparisonKeys(ServerKeys[PublicShare]):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Generic, Protocol, Self, TypeVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -65,24 +65,55 @@ class SeedShare:
         return cls(parts[0].party, np.concatenate([part.words for part in parts]))
 
 
-class Corrections(Protocol):
-    """Correction words of some keys, whatever these say."""
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Corrections(ABC):
+    """Correction words of some keys: arrays ``(levels, keys, words)`` or ``(keys, ...)``. It has no repr.
 
-    @property
-    def domain(self) -> Domain: ...
+    Attributes:
+        domain: Where the keys live.
+        seeds: ``(levels, keys, 2)``; the top bit corrects the control bit of left children.
+        values: ``(levels, keys, words)``.
+        turns: ``(keys,)``; bit i says whether level i corrects control bits of right children otherwise.
+    """
 
-    def __len__(self) -> int: ...
+    domain: Domain
+    seeds: Words
+    values: Words
+    turns: Words
 
-    def __getitem__(self, part: Part) -> Self: ...
+    def __len__(self) -> int:
+        return len(self.turns)
 
+    def __getitem__(self, part: Part) -> Self:
+        chosen: dict[str, Any] = {
+            name: words[:, part] if words.ndim == 3 else words[part] for name, words in self._arrays().items()
+        }
+        return replace(self, **chosen)
+
+    @abstractmethod
     def records(self) -> Words:
-        """One row for each key."""
-        ...
+        """One row for each key: equal rows are equal correction words."""
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """The keys of all parts, one after the other."""
-        ...
+        """The keys of all parts, one after the other.
+
+        Raises:
+            ValueError: there are no parts, or they have several domains.
+        """
+        if len({part.domain for part in parts}) != 1:
+            raise Refused("parts", "keys of one domain are needed")
+        arrays = [part._arrays() for part in parts]
+        joined: dict[str, Any] = {
+            name: np.concatenate([each[name] for each in arrays], axis=max(words.ndim - 2, 0))
+            for name, words in arrays[0].items()
+        }
+        return replace(parts[0], **joined)
+
+    def _arrays(self) -> dict[str, Words]:
+        return {
+            field.name: getattr(self, field.name) for field in fields(self) if field.init and field.name != "domain"
+        }
 
 
 Public = TypeVar("Public", bound=Corrections)
