@@ -9,11 +9,11 @@ from functools import lru_cache
 import numpy as np
 
 from dpcurves.arguments import Refused
-from dpcurves.mechanisms.sums.linear import Linear, plan_of_sums
+from dpcurves.mechanisms.sums.linear import Linear, plan_of_sums, prefixes_only
 from dpcurves.mechanisms.sums.tree_strategy import Shape
 from dpcurves.privacy import Adjacency, PrivacyLoss
-from dpcurves.queries import CountQuery, Query, Read
-from dpcurves.release import Plan, UnsupportedQuery
+from dpcurves.queries import Query
+from dpcurves.release import Plan
 
 WIDEST = 129
 
@@ -38,10 +38,7 @@ class KAry(Linear):
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What would be done. Raises `UnsupportedQuery`; touches no data."""
-        if not isinstance(query, CountQuery) or query.read is not Read.PREFIXES:
-            raise UnsupportedQuery(
-                "question", "a tree of intervals answers counts that are read as prefixes, and nothing else"
-            )
+        query = prefixes_only(query, "a tree of intervals")
         radix = self.radix or best_radix(query.cells, 2 if loss.is_pure else 1)
         widths = _widths(query.cells, radix)
         shape = Shape(widths, (Fraction(1, len(widths)),) * len(widths))

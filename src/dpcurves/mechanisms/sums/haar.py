@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from ...arguments import Refused
 from ...laws import Family, HaarSums
 from ...privacy import Adjacency, PrivacyLoss, ReplaceOne
-from ...queries import CountQuery, Query, Read
-from ...release import Plan, UnsupportedQuery
+from ...queries import CountQuery, Query
+from ...release import Plan
 from .column_norms import noise_for, prices
-from .linear import Linear, counted_as, plan_of_prefixes
+from .linear import Spaced, plan_of_prefixes, prefixes_only
 
 TOP_WEIGHT = 1 / 3
 """Mean square of the factors with which the total of a row reaches prefixes, t / p for the t-th of p."""
@@ -21,28 +20,17 @@ _PARTS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Haar(Linear):
+class Haar(Spaced):
     """Contrasts of all nodes of a binary tree (Xiao, Wang and Gehrke 2010: Privelet), with near-equal prices.
 
     Formal guarantees: pure or zero-concentrated as the loss is; see `column_norms.prices` and `_Path`. The sum of the
     prices of one path is shared so that the mean variance of a prefix is least.
-
-    Attributes:
-        width: How many cells an interval has; between its ends, prefixes are interpolated.
     """
 
-    width: int = 1
-
-    def __post_init__(self) -> None:
-        if self.width < 1:
-            raise Refused("width", f"at least 1 cell is counted at a time, got {self.width}")
-
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What would be done. Raises `UnsupportedQuery`; touches no data."""
-        if not isinstance(query, CountQuery) or query.read is not Read.PREFIXES:
-            raise UnsupportedQuery("question", "wavelets answer counts that are read as prefixes, and nothing else")
+        query = prefixes_only(query, "a wavelet")
         law = _law(query, self.width, loss, adjacency)
-        name = counted_as(f"Haar wavelet of depth {len(law.levels)}", self.width)
+        name = self.counted_as(f"Haar wavelet of depth {len(law.levels)}")
         return plan_of_prefixes(name, query, law, loss, adjacency)
 
 

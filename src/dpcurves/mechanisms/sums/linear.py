@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import sqrt
 from operator import add
 from typing import Protocol
@@ -9,13 +10,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import Refused
 from ...laws import Family, Noise, NoisySums
 from ...noise import discrete_gaussian, discrete_laplace
 from ...noise.randomness import Randomness
 from ...privacy import Adjacency, PrivacyLoss
 from ...queries import CountQuery, Query, Read, RegionQuery, SumQuery
 from ...queries.region import laid_out
-from ...release import Plan
+from ...release import Plan, UnsupportedQuery
 from ..base import ExactTable, Mechanism
 from .calibration import law_of
 from .tree_strategy import Shape
@@ -39,6 +41,39 @@ class Linear(Mechanism, Protocol):
         return tuple(noisy)
 
 
+@dataclass(frozen=True, slots=True)
+class Spaced(Linear):
+    """A linear mechanism that counts in intervals of `width` cells.
+
+    Attributes:
+        width: How many cells an interval has; between its ends, prefixes are interpolated.
+
+    Raises:
+        ValueError: the width is below 1.
+    """
+
+    width: int = 1
+
+    def __post_init__(self) -> None:
+        if self.width < 1:
+            raise Refused("width", f"at least 1 cell is counted at a time, got {self.width}")
+
+    def counted_as(self, name: str) -> str:
+        """The name of the mechanism, with the width of the intervals that it counts."""
+        return name if self.width == 1 else f"{name}, {self.width} cells wide"
+
+
+def prefixes_only(query: Query, name: str) -> CountQuery:
+    """The query, if it is of counts that are read as prefixes.
+
+    Raises:
+        UnsupportedQuery: it is another one.
+    """
+    if not isinstance(query, CountQuery) or query.read is not Read.PREFIXES:
+        raise UnsupportedQuery("question", f"{name} answers counts that are read as prefixes, and nothing else")
+    return query
+
+
 def plan_of_sums(
     name: str, query: CountQuery | SumQuery, shape: Shape, loss: PrivacyLoss, adjacency: Adjacency
 ) -> Plan:
@@ -53,11 +88,6 @@ def plan_of_prefixes(name: str, query: CountQuery, law: NoisySums, loss: Privacy
     """What would be done, and with what error of a prefix, estimated as well as the noise allows."""
     variance = law.mean_prefix_variance(total_is_public=adjacency.total is not None)
     return Plan(query, loss, adjacency, name, law, printed(sqrt(variance)))
-
-
-def counted_as(name: str, width: int) -> str:
-    """The name of a mechanism, with the width of the intervals that it counts."""
-    return name if width == 1 else f"{name}, {width} cells wide"
 
 
 def printed(error: float) -> float:

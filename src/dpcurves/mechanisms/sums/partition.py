@@ -22,7 +22,6 @@ class Partition(Linear):
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, PartitionQuery):
             raise UnsupportedQuery("question", "a partition answers a query that names its intervals, and nothing else")
         depth = len(query.tilings)

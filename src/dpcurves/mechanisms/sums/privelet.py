@@ -39,7 +39,6 @@ class Privelet:
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, WaveletQuery):
             raise UnsupportedQuery("question", f"wavelets of a table cannot answer {type(query).__name__}")
         law = _law(query, loss, adjacency)

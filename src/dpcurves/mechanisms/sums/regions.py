@@ -27,7 +27,6 @@ class Regions(Linear):
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, RegionQuery):
             raise UnsupportedQuery(
                 "question", "counts of regions answer a query that names its regions, and nothing else"

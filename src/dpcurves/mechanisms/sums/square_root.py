@@ -6,21 +6,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from ...arguments import Refused
 from ...laws import ToeplitzSums
 from ...laws.convolution import causal_convolution
 from ...laws.toeplitz_sums import root_weights
 from ...privacy import Adjacency, PrivacyLoss
-from ...queries import CountQuery, Query, Read
+from ...queries import Query
 from ...release import Plan, UnsupportedQuery
 from .column_norms import noise_for, prices
-from .linear import Linear, counted_as, plan_of_prefixes
+from .linear import Spaced, plan_of_prefixes, prefixes_only
 
 BITS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class SquareRoot(Linear):
+class SquareRoot(Spaced):
     """Prefix sums as twice the same convolution (Henzinger, Upadhyay and Upadhyay 2023; Fichtenberger et al. 2023).
 
     Released is the first convolution, with weights rounded to multiples of ``2**-20``, worked out in integers, plus
@@ -34,23 +33,10 @@ class SquareRoot(Linear):
     distance ``S(d) + sum((w[m + d] - w[m])**2 for m < p - i - d)``: largest at i = 0, where it is
     ``S(p) + S(p - d) - 2 * sum(w[m] * w[m + d] for m < p - d)``. All of this is worked out exactly. Columns of two rows
     have no value in common.
-
-    Attributes:
-        width: How many cells an interval has; between its ends, prefixes are interpolated.
     """
 
-    width: int = 1
-
-    def __post_init__(self) -> None:
-        if self.width < 1:
-            raise Refused("width", f"at least 1 cell is counted at a time, got {self.width}")
-
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What would be done. Raises `UnsupportedQuery`; touches no data."""
-        if not isinstance(query, CountQuery) or query.read is not Read.PREFIXES:
-            raise UnsupportedQuery(
-                "question", "square roots of prefix sums answer counts that are read as prefixes, and nothing else"
-            )
+        query = prefixes_only(query, "a square root of prefix sums")
         if loss.is_pure:
             raise UnsupportedQuery("epsilon", "a square root of prefix sums has Gaussian noise; give rho")
         alone, moved = squared_lengths(-(-query.cells // self.width), BITS)
@@ -58,7 +44,7 @@ class SquareRoot(Linear):
         law = ToeplitzSums(
             query.rows, query.cells, self.width, BITS, noise_for(unit, loss), missing=noise_for(missing, loss)
         )
-        name = counted_as("square root of prefix sums", self.width)
+        name = self.counted_as("square root of prefix sums")
         return plan_of_prefixes(name, query, law, loss, adjacency)
 
 
