@@ -39,6 +39,6 @@ __all__ = [
     "draw_confusion", "draw_contingency", "draw_counts", "draw_decision", "draw_gain", "draw_histogram",
     "draw_hosmer_lemeshow", "draw_means", "draw_numbers", "draw_plane", "draw_plane_bounds", "draw_precision_recall",
     "draw_quantiles", "draw_residual_density", "draw_residual_points", "draw_roc", "draw_small", "draw_survival",
-    "envelope", "footer", "headless_axes", "ledger_table", "numeral", "numerals", "opened", "privacy_object",
-    "report", "save_figure", "span", "standing", "svg_text", "to_frame",
+    "envelope", "footer", "headless_axes", "ledger_table", "numeral", "numerals", "opened", "privacy_object", "report",
+    "save_figure", "span", "standing", "svg_text", "to_frame",
 ]  # fmt: skip

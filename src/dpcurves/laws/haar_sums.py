@@ -122,7 +122,6 @@ class HaarSums(EvenSums):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The law of what `to_json` wrote."""
         levels = tuple(Noise.from_json(noise) for noise in stored["contrasts"])
         top, missing = optional_from_json(stored["top"]), optional_from_json(stored["missing"])
         return cls(int(stored["rows"]), int(stored["cells"]), int(stored["width"]), top, levels, missing)

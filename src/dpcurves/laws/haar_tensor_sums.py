@@ -59,7 +59,6 @@ class HaarTensorSums(CountLaw):
 
     @property
     def size(self) -> int:
-        """How many values there are."""
         return self.cells + (self.apart is not None) + 1
 
     @property
@@ -85,7 +84,6 @@ class HaarTensorSums(CountLaw):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The law of what `to_json` wrote."""
         noises = tuple(Noise.from_json(noise) for noise in stored["wavelets"])
         sides = tuple(int(side) for side in stored["sides"])
         law = cls(sides, noises, optional_from_json(stored["apart"]), Noise.from_json(stored["missing"]))

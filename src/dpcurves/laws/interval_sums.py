@@ -83,6 +83,5 @@ class IntervalSums(NestedSums):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The law of what `to_json` wrote."""
         levels = tuple(Level.from_json(level) for level in stored["levels"])
         return cls(int(stored["rows"]), int(stored["cells"]), levels, optional_from_json(stored["missing"]))

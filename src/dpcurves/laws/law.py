@@ -96,7 +96,6 @@ class CountLaw(Law):
         """How many values there are."""
 
     def blank(self) -> tuple[int, ...]:
-        """Values that tell nothing."""
         return (0,) * self.size
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
@@ -109,7 +108,6 @@ class CountLaw(Law):
         """What is to be said beside rows, cells and the missing cell, under `KEY` among others."""
 
     def counted(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:
-        """How many records have no value, and how many have one; None where the release does not tell."""
         if self.missing is None:
             return None
         missing = float(values[-1])
@@ -191,7 +189,6 @@ class NoisySums(CountLaw):
 
     @property
     def size(self) -> int:
-        """How many values there are."""
         return self.rows * sum(part.length for part in self.parts) + (self.missing is not None)
 
     @property

@@ -51,7 +51,6 @@ class PathSums(CountLaw):
 
     @property
     def size(self) -> int:
-        """How many values there are."""
         return len(self.at) + (self.missing is not None)
 
     def by(self, parties: int) -> PathSums:
@@ -110,7 +109,6 @@ class PathSums(CountLaw):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The law of what `to_json` wrote."""
         if stored["rows"] != 1:
             raise Refused("evidence", "counts of prefixes have one row")
         at = tuple(int(threshold) for threshold in stored["at"])

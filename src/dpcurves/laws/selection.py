@@ -24,7 +24,6 @@ class Choices(Law):
         return None
 
     def blank(self) -> tuple[int, ...]:
-        """Values that tell nothing."""
         return self.example
 
     @classmethod
@@ -67,5 +66,4 @@ class PartitionDecisions(Choices):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The law of what `to_json` wrote."""
         return cls(tuple(int(value) for value in stored[cls.KEY]))

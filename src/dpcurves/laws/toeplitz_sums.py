@@ -98,7 +98,6 @@ class ToeplitzSums(EvenSums):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The law of what `to_json` wrote."""
         rows, cells, width, bits = (int(stored[name]) for name in ("rows", "cells", "width", "bits"))
         return cls(
             rows, cells, width, bits, Noise.from_json(stored["convolved"]), optional_from_json(stored["missing"])

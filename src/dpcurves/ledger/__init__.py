@@ -20,18 +20,8 @@ _WITH_DATABASES = {
 }  # fmt: skip
 
 __all__ = [
-    "Account",
-    "Allotment",
-    "Amount",
-    "Balance",
-    "BudgetExceeded",
-    "Currency",
-    "Grant",
-    "Ledger",
-    "Line",
-    "QuestionBudget",
-    "Statement",
-    "Verified",
+    "Account", "Allotment", "Amount", "Balance", "BudgetExceeded", "Currency", "Grant", "Ledger", "Line",
+    "QuestionBudget", "Statement", "Verified",
 ]  # fmt: skip
 
 

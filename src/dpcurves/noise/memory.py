@@ -35,7 +35,6 @@ class FleetingMemory:
         self._notes: dict[str, int] = {}
 
     def recall(self, names: Sequence[str]) -> dict[str, int]:
-        """What is noted under these names. A name without a note is left out."""
         return {name: self._notes[name] for name in names if name in self._notes}
 
     def keep(self, notes: Mapping[str, int]) -> dict[str, int]:

@@ -112,7 +112,6 @@ class SquareQuery(SumQuery):
 
     @property
     def per_record_sensitivity(self) -> int:
-        """How much one record can add to its cell, at most."""
         return self.half**2
 
 

@@ -169,7 +169,6 @@ class Records:
         return self._hidden(lambda: tables.places(self._engine.connection, self._rows(axes), self._bound(axes)))
 
     def units(self) -> int:
-        """How many units there are; the records without a unit are one together."""
         if self._counted_units is None:
             self._counted_units = self._hidden(self._count_units)
         return self._counted_units

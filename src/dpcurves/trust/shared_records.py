@@ -104,7 +104,6 @@ class CheckedEncoding(Encoding):
 
     @property
     def public_size(self) -> int:
-        """Bytes of the half of a report that both servers get."""
         return 8 * checked_record_words(self.domain)
 
     def shared(self, places: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
@@ -128,7 +127,6 @@ class CheckedEncoding(Encoding):
         )
 
     def warm(self) -> None:
-        """Let the engine compile what it needs, so that the first answer does not wait for it."""
         (share, _), *_ = self.shared(np.zeros(1, dtype=np.int64), Randomness.system())
         checked_values(self.checked_keys(0, [share]), [0, self.slots], self.engine, bytes(32))
 

@@ -44,7 +44,6 @@ class Guest(H11Protocol):
             self._door.forget(self)
 
     def leave(self) -> None:
-        """End it at once."""
         if self.transport is not None:
             self.transport.abort()
         elif self._coming is not None:

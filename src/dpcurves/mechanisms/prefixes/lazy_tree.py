@@ -39,7 +39,6 @@ class LazyTree:
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, PrefixQuery):
             raise UnsupportedQuery(
                 "question", f"a path of noises counts prefixes; it cannot answer {type(query).__name__}"

@@ -38,7 +38,6 @@ class ExponentialPartition:
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, IntervalPartitionQuery):
             raise UnsupportedQuery("question", f"a choice of buckets cannot answer {type(query).__name__}")
         if rate_of(query, loss, adjacency) <= 0:

@@ -48,7 +48,6 @@ class ExponentialQuantiles:
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, QuantileCutsQuery):
             raise UnsupportedQuery("question", f"recursive cuts cannot answer {type(query).__name__}")
         if query.pieces < 2:

@@ -33,7 +33,6 @@ class ExponentialWorstBox:
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, WorstBoxQuery):
             raise UnsupportedQuery("question", f"a choice of a box cannot answer {type(query).__name__}")
         if rate_of(loss, adjacency) == 0:

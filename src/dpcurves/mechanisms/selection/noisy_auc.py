@@ -36,7 +36,6 @@ class NoisyAuc:
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, AucQuery):
             raise UnsupportedQuery("question", f"a noisy area cannot answer {type(query).__name__}")
         rule_for(loss, adjacency, parts=1)

@@ -41,7 +41,6 @@ class NoisyMedians:
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, MedianQuery):
             raise UnsupportedQuery("question", f"noisy medians cannot answer {type(query).__name__}")
         rule_for(loss, adjacency, query.levels)

@@ -39,7 +39,6 @@ class MergedCells:
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, MergePartitionQuery):
             raise UnsupportedQuery("question", f"merged cells cannot answer {type(query).__name__}")
         noise_of(loss, adjacency)

@@ -65,7 +65,6 @@ class PrivTree:
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, TreePartitionQuery):
             raise UnsupportedQuery(
                 "question", f"a partition is grown for a query that asks for one, not {type(query).__name__}"

@@ -61,7 +61,6 @@ class SparseVector:
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What would be done. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(query, ThresholdQuery | CoverageQuery):
             raise UnsupportedQuery("question", f"the sparse vector technique cannot answer {type(query).__name__}")
         compared = comparisons_of(query)
