@@ -12,7 +12,7 @@ from .arguments import Refused, WrongKind, require_kind, shown
 from .curves import Continued, Question
 from .curves.notes import warn_of
 from .ledger import Account, Allotment, Currency, Grant, QuestionBudget
-from .ledger.amount import MOST
+from .ledger.amount import LARGEST_AMOUNT
 from .ledger.receipt import charged_under
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
@@ -323,7 +323,7 @@ def _require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
     if isinstance(question, type) or not hasattr(question, "steps"):
         raise WrongKind("question", f"a question, as CdfQuestion(column, grid), is needed, got {shown(question)}")
     require_kind("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
-    if Currency.of(loss).limit(loss).billionths > MOST:
+    if Currency.of(loss).limit(loss).billionths > LARGEST_AMOUNT:
         raise Refused("loss", "no budget is above 1e9, and this is")
     return loss
 

@@ -18,7 +18,7 @@ from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.mechanisms import NoisyAuc, NoisyMedians
 from dpcurves.mechanisms.selection import noisy_auc
 from dpcurves.mechanisms.selection.admissible_cauchy import CauchyRule, cauchy_rule, rule_for
-from dpcurves.mechanisms.selection.noisy_medians import LEAST, median, smooth_sensitivity
+from dpcurves.mechanisms.selection.noisy_medians import LEAST_SENSITIVITY, median, smooth_sensitivity
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves.queries import AucQuery, MedianQuery
@@ -108,7 +108,7 @@ def test_the_sensitivity_of_a_median_of_many_records_is_found_and_never_rounded_
         tables.extend(generator.poisson(scale * generator.random(), 60) for _ in range(10))
         tables.extend(generator.integers(0, scale, 40) * (generator.random(40) < 0.2) for _ in range(10))
     for cells in (table for table in tables if table.sum()):
-        exact = max(log_sensitivity(cells, beta), log(LEAST))
+        exact = max(log_sensitivity(cells, beta), log(LEAST_SENSITIVITY))
         assert log(smooth_sensitivity(cells, beta)) == pytest.approx(exact, abs=2e-12)
 
 

@@ -10,7 +10,7 @@ from math import comb, exp, fsum, prod
 import pytest
 from dp_accounting.pld import privacy_loss_distribution
 
-from dpcurves.privacy.composition import STEPS, composed_epsilon
+from dpcurves.privacy.composition import MOST_STEPS, composed_epsilon
 from dpcurves.privacy.conversion import epsilon_of_zcdp
 
 NONE = Fraction(0)
@@ -54,7 +54,7 @@ def test_steps_that_would_be_too_many_are_rounded_up() -> None:
     losses = [Fraction(1, 3), Fraction(1, 1009), Fraction(1, 10007), Fraction(10**9 + 7, 10**9 + 9)]
     total = composed_epsilon(losses, NONE, 1e-4)
     assert delta_by_enumeration(losses, total) <= 1e-4
-    assert delta_by_enumeration(losses, total - 8 * float(sum(losses)) / STEPS) > 1e-4
+    assert delta_by_enumeration(losses, total - 8 * float(sum(losses)) / MOST_STEPS) > 1e-4
 
 
 @pytest.mark.parametrize("rho", ["0.01", "0.2"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .output import Covering
 
 MOST_BANDED = 2**16 + 1  # simulations of more take long
-FINEST = 1e-4
+FINEST_SPAN = 1e-4
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +51,7 @@ def banded(curve: ROC, sure: Covering) -> tuple[str, dict[str, ArrayLike]]:
     for name, (fpr_lower, fpr_upper, tpr_lower, tpr_upper) in bands.items():
         for rate, lower, upper in (("fpr", fpr_lower, fpr_upper), ("tpr", tpr_lower, tpr_upper)):
             ends = zip(lower.tolist(), upper.tolist(), strict=True)
-            columns[f"{name}: {rate}"] = [span(low, high, max(high - low, FINEST)) for low, high in ends]
+            columns[f"{name}: {rate}"] = [span(low, high, max(high - low, FINEST_SPAN)) for low, high in ends]
     return _said(curve.privacy, sure, "band, all at once,"), columns
 
 

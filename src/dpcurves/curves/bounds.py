@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..display import Opened, Shade
 
 
-SURE = 0.95
+PROMISED = 0.95
 CAPPED = "no interval seemed wide enough: this is the widest that was tried"
 
 
@@ -161,7 +161,7 @@ def promised(coverage: float, alpha: float) -> str:
     if isnan(alpha):
         return f"perhaps less than {share}, {display.RECORDS}"
     fewer = display.numeral(ceil(alpha))
-    return f"{share}, or up to {fewer} records fewer, with chance {SURE:g}, {display.RECORDS}"
+    return f"{share}, or up to {fewer} records fewer, with chance {PROMISED:g}, {display.RECORDS}"
 
 
 def bound_query(
@@ -185,7 +185,7 @@ def bounded(query: CoverageQuery, share: Fraction) -> Generator[Step, Release, t
     law, middle = release.plan.law, query.grid.cells // 2
     bounds = Bounds(
         bound=-float(query.grid.edge(np.array(middle - doublings))), capped=doublings == middle,
-        alpha=law.alpha(1 - SURE) + query.spare,
+        alpha=law.alpha(1 - PROMISED) + query.spare,
         coverage=float(query.coverage), label=query.axes[0].column, privacy=statement_of([release]),
         evidence=Evidence.of(release),
     )  # fmt: skip

@@ -22,8 +22,7 @@ from ..privacy import Model, declared
 from ..queries import CoverageQuery
 from ..queries.query import LARGEST_LEAST
 from ..release import Evidence, PrivacyStatement, Release, Setting, Step
-from .bounds import SURE as PROMISED
-from .bounds import bound_query, bounded, promised
+from .bounds import PROMISED, bound_query, bounded, promised
 from .question import statement_of
 from .result import Released
 from .turns.bounds_of_residuals import bound_part, coverage_of_each, records_to_spare
@@ -38,7 +37,7 @@ GROWING, SEEN = Fraction(1, 4), 3
 MOST_POINTS = 5000
 LEFT_OUT = 0.005
 """The share of the records within the bounds that pictures may leave out, along each axis."""
-FINEST = 256
+MOST_CELLS_OF_AXIS = 256
 DOUBTFUL = 0.1
 """The share of the records which the bounds may leave out, and from which on a note says so."""
 
@@ -273,8 +272,8 @@ class ResidualPlotQuestion:
         if self.predicted == self.residual:
             raise Refused("residual", f"another column than that of predictions is needed, got {self.residual!r}")
         make_whole(self, cells="cells")
-        if not 1 <= self.cells <= FINEST:
-            raise Refused("cells", f"a whole number from 1 to {FINEST} is needed, got {self.cells}")
+        if not 1 <= self.cells <= MOST_CELLS_OF_AXIS:
+            raise Refused("cells", f"a whole number from 1 to {MOST_CELLS_OF_AXIS} is needed, got {self.cells}")
         self._bounds(spare=0)
 
     def steps(self, setting: Setting) -> Generator[Step, Release, ResidualPlot]:

@@ -27,7 +27,7 @@ from ..postprocess.summaries.roc import LEAST_MASS
 from .class_table import ClassTable
 
 GROUPS = 10
-SURE = 0.95
+NOTED_WITH_CHANCE = 0.95
 NEGATIVE, POSITIVE, EITHER = (0,), (1,), (0, 1)
 Ends = tuple[float, float]
 
@@ -227,7 +227,7 @@ def interval_of(
 def notes_on_classes(table: ClassTable) -> tuple[str, ...]:
     """One line for a class of which noise alone may have made all that was counted."""
     errors = table.errors(population=False)
-    found = table.counts.may_lack(errors, SURE)
+    found = table.counts.may_lack(errors, NOTED_WITH_CHANCE)
     words = [name for name, lacks in zip(("negatives", "positives"), found, strict=True) if lacks]
     if not words:
         return ()

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 HALF = 2**18
 """Steps from the middle of the bounds to an end: values are rounded to the nearest step before they are added up."""
 DRAWS = 5000
-LARGEST = 1e100
+LARGEST_BOUND = 1e100
 """The largest bound: squares of it, and sums of these, are doubles."""
 MEAN = 2
 """Which of the statistics is the mean."""
@@ -247,8 +247,8 @@ class SummaryQuestion:
         if self.by is not None:
             require_kind("by", self.by, Categories, CATEGORIES)
         axis_label(self.column, self.measured_in)
-        if max(-bounds.lower, bounds.upper) > LARGEST:
-            raise Refused("grid", f"bounds up to {LARGEST:g} are needed, so that squares can be told")
+        if max(-bounds.lower, bounds.upper) > LARGEST_BOUND:
+            raise Refused("grid", f"bounds up to {LARGEST_BOUND:g} are needed, so that squares can be told")
         if moments not in SHARES:
             raise Refused("moments", f"1, for the mean, or 2, for the variance too, is needed, got {moments}")
         for name, value in (("lower", bounds.lower), ("upper", bounds.upper), ("moments", moments)):

@@ -19,7 +19,7 @@ from ..display import numeral, span
 from ..postprocess import public_generator
 from ..postprocess.inference.simulation_seed import draws_for
 from ..postprocess.inference.survival import (
-    FEW,
+    FEWEST_AT_RISK,
     AtRisk,
     at_risk,
     cumulative_hazard,
@@ -116,7 +116,7 @@ class Survival(Covered):
             require_independent(self.privacy)
         noise, draw = self._noise, public_generator(None)
         normal = draw.standard_normal(noise.events.shape) if population else None
-        known = self._known & (self._found.records > FEW) if population else self._known
+        known = self._known & (self._found.records > FEWEST_AT_RISK) if population else self._known
         known = np.logical_and.accumulate(known)
         lower, upper = survival_band(self.y[1:], self._found, noise, chance("level", level), known, normal)
         return np.append(1.0, lower), np.append(1.0, upper)

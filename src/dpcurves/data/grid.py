@@ -18,7 +18,7 @@ from .spacing import Outside, Spacing
 MOST_LAID_OUT = 2**20
 """The most edges of a grid with a formula that are kept in memory at a time."""
 
-FEW = 1000
+EDGES_TRIED = 1000
 WIDTH = "width="
 FORMS = "lower:upper:cells, as in 0:100:1024, or lower:upper:width=W, as in 0:120:width=5"
 
@@ -188,8 +188,8 @@ class Grid:
             return bool(np.all(np.diff(self.edges) > 0))
         if self.spacing is Spacing.LINEAR:
             return self._is_wider_than_rounding()
-        tried = np.arange(FEW)
-        starts = (0, self.cells // 2, self.cells + 1 - FEW)
+        tried = np.arange(EDGES_TRIED)
+        starts = (0, self.cells // 2, self.cells + 1 - EDGES_TRIED)
         return all(bool(np.all(np.diff(self.edge(tried + start)) > 0)) for start in starts)
 
     def _is_wider_than_rounding(self) -> bool:

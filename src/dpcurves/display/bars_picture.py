@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ..arrays import FloatArray
 from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
-from .decimation import FINEST
+from .decimation import BLOCKS
 from .finish import finish, leave_room
 from .line_styles import Ink, is_blank, next_ink
 from .safe_text import legend_lettering, lettering
@@ -112,7 +112,7 @@ def _is_uneven(bounds: FloatArray) -> bool:
 
 
 def _draw_stairs(ax: Axes, bounds: FloatArray, heights: FloatArray, ink: Ink, title: str | None) -> None:
-    if len(heights) > 2 * FINEST:
+    if len(heights) > 2 * BLOCKS:
         return draw_between(ax, bounds, heights, heights, color=ink.color, alpha=0.9, title=title)
     if is_blank(ax) and len(heights) <= FILLED:
         # In grey, so that it is not taken for a part of the shaded errors, and below them.

@@ -18,7 +18,7 @@ from .shade import Shade
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SMALLEST, LARGEST = 10.0, 90.0
+SMALLEST_MARK, LARGEST_MARK = 10.0, 90.0
 
 
 def draw_binned_residuals(
@@ -53,7 +53,8 @@ def draw_binned_residuals(
     title = "" if name is None else f"{legend_lettering(name)}: "
     for shade in shades:
         _draw_envelope(ax, across, shade, ink, title)
-    areas = SMALLEST + (LARGEST - SMALLEST) * np.clip(sizes, 0, None) / np.fmax.reduce(sizes, initial=1.0)
+    parts = np.clip(sizes, 0, None) / np.fmax.reduce(sizes, initial=1.0)
+    areas = SMALLEST_MARK + (LARGEST_MARK - SMALLEST_MARK) * parts
     words = f"{title}mean residual of a bin"
     ax.scatter(across, upwards, s=areas, color=ink.color, label=words, zorder=3)
     write_plainly(ax)

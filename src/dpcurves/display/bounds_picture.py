@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MARGIN, ROOM = 1.3, 2.8
-LONGEST, WIDTH = 120, 48
+LONGEST_LINE, LINE_WIDTH = 120, 48
 NEXT = "the next wider one; in white the ends of the next narrower one"
 WIDEST = "the widest tried"
 
@@ -60,7 +60,7 @@ def draw_bounds(
     if wider is not None:
         ends, beside = [-wider, wider], once(ax, NEXT)
         ax.plot(ends, [height] * 2, color=ink.color, linewidth=1, alpha=0.45, marker="|", label=beside)
-    said = "\n".join((title, *wrap(f"covers {covers}", WIDTH)))
+    said = "\n".join((title, *wrap(f"covers {covers}", LINE_WIDTH)))
     ax.plot([-bound, bound], [height] * 2, color=ink.color, linewidth=5, solid_capstyle="butt", label=said)
     ax.plot([-narrower, narrower], [height] * 2, color="white", linewidth=0, marker="|", markersize=5)
     ax.set_ylim(-1, height + 2)
@@ -109,7 +109,7 @@ def draw_plane_bounds(
     title = words if name is None else f"{legend_lettering(name)}: {words}"
     corners = [-across, across, across, -across, -across], [-upwards, -upwards, upwards, upwards, -upwards]
     ax.fill(*corners, color=ink.color, alpha=0.12, linewidth=0)
-    said = "\n".join((title, *(part for line in covers for part in wrap(lettering(line, LONGEST), WIDTH))))
+    said = "\n".join((title, *(part for line in covers for part in wrap(lettering(line, LONGEST_LINE), LINE_WIDTH))))
     ax.plot(*corners, color=ink.color, linestyle=ink.dash, label=said)
     write_plainly(ax)
     explain(ax, "best")

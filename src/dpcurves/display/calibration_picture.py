@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 UNKNOWN = "anything from 0 to 1"
 FLOOR = -0.16
 TALLEST = 0.12
-FEW = 12
+MOST_TICKS = 12
 TICK = 8.5
 ROOM = 0.6
 THIN, THICK, WITHIN = 1.1, 5.0, 0.4
@@ -165,7 +165,7 @@ def _draw_expected(ax: Axes, middles: FloatArray, groups: Sequence[Mapping[str, 
 
 def _mark_groups(ax: Axes, groups: Sequence[Mapping[str, float]]) -> None:
     cuts = [group["lower"] for group in groups] + [group["upper"] for group in groups[-1:]]
-    every = max(1, -(-len(cuts) // FEW))
+    every = max(1, -(-len(cuts) // MOST_TICKS))
     ax.set_xticks(range(0, len(cuts), every), [f"{cut:.2g}" for cut in cuts[::every]], fontsize=TICK)
     ax.set_xlim(-0.1, len(groups) + 0.1)
     ax.set_xlabel("score, cut into groups")

@@ -10,15 +10,13 @@ from numpy.typing import ArrayLike
 
 from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
-from .numerals import numeral
+from .numerals import MOST_LABELLED, numeral
 from .safe_text import lettering
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_WRITTEN = 12
-"""Rows, or columns, up to which numbers are written into cells."""
-LONGEST = 18
+LONGEST_NAME = 18
 DARK = 0.55
 """The part of the darkest cell from which on a cell is so dark that white is read better on it."""
 
@@ -54,15 +52,15 @@ def draw_contingency(
     drawn = ax.imshow(shares, cmap="Blues", vmin=0, vmax=darkest, aspect="auto")
     bar = ax.figure.colorbar(drawn, ax=ax, label="share of the row")
     bar.ax.tick_params(labelsize=8)
-    if max(counts.shape) <= MOST_WRITTEN:
+    if max(counts.shape) <= MOST_LABELLED:
         off = None if error is None else np.asarray(error, dtype=float)
         for row, column in np.ndindex(counts.shape):
             words = numeral(round(float(counts[row, column])))
             words += "" if off is None else f"\n± {numeral(round(float(off[row, column])))}"
             ink = "white" if shares[row, column] > DARK * darkest else "black"
             ax.text(column, row, words, ha="center", va="center", fontsize=8, color=ink)
-    ax.set_yticks(range(len(names[0])), [lettering(name, LONGEST) for name in names[0]], parse_math=False)
-    ax.set_xticks(range(len(names[1])), [lettering(name, LONGEST) for name in names[1]], parse_math=False)
+    ax.set_yticks(range(len(names[0])), [lettering(name, LONGEST_NAME) for name in names[0]], parse_math=False)
+    ax.set_xticks(range(len(names[1])), [lettering(name, LONGEST_NAME) for name in names[1]], parse_math=False)
     ax.set_ylabel(lettering(labels[0], 60), parse_math=False)
     ax.set_xlabel(lettering(labels[1], 60), parse_math=False)
     ax.set_title(title, fontsize=9, parse_math=False)

@@ -12,7 +12,7 @@ from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
 from .finish import finish
 from .line_styles import is_blank, next_ink
-from .numerals import numeral
+from .numerals import MOST_LABELLED, numeral
 from .safe_text import legend_lettering
 from .shade import Shade, once
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BELOW = "records below"
-FEW = 12
 
 
 def draw_counts(
@@ -58,7 +57,7 @@ def draw_counts(
     if is_blank(ax):
         ax.axhline(0, color="0.4", linewidth=0.6)
         ax.margins(x=0.12, y=0.12)
-    if len(values) <= FEW:
+    if len(values) <= MOST_LABELLED:
         for value, height, top in zip(values, heights, tops, strict=True):
             ax.annotate(
                 numeral(round(height)), (value, top), (0, 4), textcoords="offset points", ha="center", fontsize=8

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from ..arrays import FloatArray
 
-FINEST = 1000
+BLOCKS = 1000
 
 
-def visible(x: FloatArray, y: FloatArray, finest: int = FINEST) -> NDArray[np.int64]:
+def visible(x: FloatArray, y: FloatArray, finest: int = BLOCKS) -> NDArray[np.int64]:
     """Numbers of the points to draw: all, or those that move by a thousandth of the picture, and their neighbours.
 
     A monotone curve keeps at most ``6 * finest`` points, and moves by less than ``1 / finest`` of its height.
@@ -32,7 +32,7 @@ def _pixels(values: FloatArray, finest: int) -> FloatArray:
 
 
 def hull_in_blocks(
-    edges: FloatArray, low: FloatArray, high: FloatArray, finest: int = FINEST
+    edges: FloatArray, low: FloatArray, high: FloatArray, finest: int = BLOCKS
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Edges and ends of a band over cells; beyond ``2 * finest`` cells, the hull of neighbouring ones.
 

@@ -22,7 +22,7 @@ SIZE = 7.0
 GAP = 4.0
 LINE = 1.25 * SIZE
 LETTER = 0.5 * SIZE
-LONGEST = 300
+LONGEST_NOTE = 300
 GREY = "#6b6b6b"
 WARNING = "#b3261e"
 
@@ -59,7 +59,7 @@ class Footnote(Annotation):
         own = [] if name is None else [lettering(name)]
         self.claims.setdefault(footer(privacy), []).extend(own)
         for note in privacy.notes:
-            self.notes.setdefault(f"Note: {lettering(note, LONGEST)}", []).extend(own)
+            self.notes.setdefault(f"Note: {lettering(note, LONGEST_NOTE)}", []).extend(own)
         if privacy.seeded:
             self.set_color(WARNING)
         self.set_text("\n".join(self._lines()))

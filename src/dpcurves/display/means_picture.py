@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
 from .line_styles import explain, next_ink
-from .numerals import standing
+from .numerals import MOST_LABELLED, standing
 from .safe_text import lettering
 from .shade import Shade, once
 
@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 
 ROW = 0.32
 """Inches that each group needs."""
-FEW = 12
 LEGEND = 0.2
 """The part of the height that is left to the legend."""
-LONGEST = 30
+LONGEST_NAME = 30
 
 
 def draw_means(
@@ -57,10 +56,11 @@ def draw_means(
         ax.hlines(rows, low, high, color=ink.color, alpha=shade.depth, linewidth=thick, label=once(ax, shade.words))
         width = high - low
     ax.plot(values, rows, "o", color=ink.color, markersize=5)
-    for value, row, known in zip(values.tolist(), rows, width.tolist(), strict=True) if len(rows) <= FEW else ():
+    labelled = zip(values.tolist(), rows, width.tolist(), strict=True) if len(rows) <= MOST_LABELLED else ()
+    for value, row, known in labelled:
         words = standing(value, value, value, known_to=known)
         ax.annotate(words, (value, row), (0, 6), textcoords="offset points", ha="center", fontsize=8)
-    ax.set_yticks(rows, [lettering(name, LONGEST) for name in names], parse_math=False)
+    ax.set_yticks(rows, [lettering(name, LONGEST_NAME) for name in names], parse_math=False)
     ax.set_ylim(len(rows) - 0.4, -0.9 - LEGEND * (len(rows) + 1))
     ax.margins(x=0.12)
     ax.set_xlabel(lettering(label), parse_math=False)

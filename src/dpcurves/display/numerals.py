@@ -9,11 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from .safe_text import lettering
 
-LARGE = 1e15
-SMALL = 1e-5
+LARGEST_PLAIN = 1e15
+SMALLEST_PLAIN = 1e-5
 FIGURES = 4
 MOST_FIGURES = 7
-FINEST = 12
+MOST_DECIMALS = 12
+MOST_LABELLED = 12
+"""Points, or rows, of a picture beside which their numbers are written, at most."""
 ROUNDING = 1e-6
 ENDLESS = "no end"
 
@@ -30,7 +32,7 @@ def numeral(value: float, width: float = 0.0) -> str:
         return "unknown" if isnan(value) else ENDLESS
     if width > 0:
         return _placed(value, floor(log10(width) + 1e-9) - 1)
-    if value and not SMALL <= abs(value) < LARGE:
+    if value and not SMALLEST_PLAIN <= abs(value) < LARGEST_PLAIN:
         return f"{value:.{FIGURES}g}"
     place = floor(log10(abs(value)) + 1e-12) - FIGURES + 1 if value else 0
     text = _placed(value, min(place, 0))
@@ -76,7 +78,7 @@ def span(lower: float, upper: float, known_to: float = 0.0) -> str:
 
 def _placed(value: float, place: int) -> str:
     """Rounded to a power of ten."""
-    if place < -FINEST or abs(value) >= LARGE:
+    if place < -MOST_DECIMALS or abs(value) >= LARGEST_PLAIN:
         return f"{value:.{FIGURES}g}"
     rounded = round(value, -place) + 0.0  # no minus before a zero
     return f"{rounded:,.{max(-place, 0)}f}"
@@ -101,7 +103,7 @@ def numerals(values: ArrayLike) -> list[str]:
         return [lettering(value) for value in array.tolist()]
     finite = array[np.isfinite(array)].astype(np.float64)
     largest = float(np.abs(finite).max(initial=0.0))
-    if largest >= LARGE or 0 < largest < SMALL:
+    if largest >= LARGEST_PLAIN or 0 < largest < SMALLEST_PLAIN:
         return [f"{value:.{FIGURES}g}" if isfinite(value) else numeral(value) for value in array.tolist()]
     place = -_decimals(finite, largest)
     return [_placed(value, place) if isfinite(value) else numeral(value) for value in array.tolist()]

@@ -13,14 +13,13 @@ from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
 from .distribution_picture import SHARE
 from .line_styles import explain, is_blank, next_ink
-from .numerals import standing
+from .numerals import MOST_LABELLED, standing
 from .safe_text import legend_lettering, lettering
 from .shade import Shade, once
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FEW = 12
 ROOM = -0.03, 1.09
 """From below a share of 0 to above a share of 1, with what is written above it."""
 BEYOND = 0.12
@@ -66,7 +65,7 @@ def draw_quantiles(
     ax.plot(points[~known], shares[~known], "o", color=ink.color, markersize=6, markerfacecolor="white")
     if is_blank(ax):
         _mark_shares(ax, shares)
-    if len(points) <= FEW:
+    if len(points) <= MOST_LABELLED:
         known_to = _widths(shades[-1]) if shades else np.zeros(len(points))
         _write_beside(ax, points, shares, np.column_stack([within, known_to]))
     ax.set_xlabel(lettering(label), parse_math=False)
@@ -96,7 +95,7 @@ def _draw_bars_across(
 def _mark_shares(ax: Axes, shares: FloatArray) -> None:
     ax.set_ylim(*ROOM)
     ax.margins(x=0.12)
-    if len(shares) <= FEW and (len(shares) < 2 or np.diff(np.sort(shares)).min() >= 0.04):
+    if len(shares) <= MOST_LABELLED and (len(shares) < 2 or np.diff(np.sort(shares)).min() >= 0.04):
         ax.set_yticks(shares, [f"{share:g}" for share in shares])
     ax.grid(axis="y", alpha=0.25, linewidth=0.6)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-MOST = 60
+LONGEST_LABEL = 60
 
 
-def lettering(text: object, most: int = MOST) -> str:
+def lettering(text: object, most: int = LONGEST_LABEL) -> str:
     """`text` on one line, without control characters, and no longer than `most`.
 
     >>> lettering("fare\\n\\x1b[31m($)")

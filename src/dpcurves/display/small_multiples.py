@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MOST_TOGETHER = 4
 """So many curves with their bands can be told apart on one picture."""
 EACH = (2.1, 1.6)
-LEAST = (5.6, 4.0)
+LEAST_SIZE = (5.6, 4.0)
 TITLE, TICK = 8, 7
 
 
@@ -38,7 +38,7 @@ def draw_small(
 
     across = ceil(sqrt(len(draw)))
     down = ceil(len(draw) / across)
-    size = max(LEAST[0], across * EACH[0]), max(LEAST[1], down * EACH[1] + 1.0)
+    size = max(LEAST_SIZE[0], across * EACH[0]), max(LEAST_SIZE[1], down * EACH[1] + 1.0)
     whole = canvas(ax, size)
     if len(whole.figure.axes) == 1:
         whole.figure.set_size_inches(*size)  # type: ignore[union-attr]

@@ -15,7 +15,7 @@ from .region_counts import counted
 from .table_estimator import Axes, Conversation, EstimatedTable
 
 GROUP = 32
-FEW = 200
+MOST_IN_ONE_LEVEL = 200
 """In a plane so few intervals, or less, are counted one by one; more of them also in groups."""
 
 
@@ -50,7 +50,7 @@ class DawaEstimator:
         chosen = yield Step(query, share * choice)
         label = np.empty(extent.cells, dtype=np.int64)
         label[order] = np.cumsum(np.asarray(chosen.values) == 1)
-        labels = [label] if in_line or int(label.max()) < FEW else [label // GROUP, label]
+        labels = [label] if in_line or int(label.max()) < MOST_IN_ONE_LEVEL else [label // GROUP, label]
         read = Read.PREFIXES if in_line else Read.CELLS
         found = yield from counted(axes, extent, labels, read, share * (1 - choice))
         return EstimatedTable(found.cells, found.outside, found.missing, (chosen, *found.releases))

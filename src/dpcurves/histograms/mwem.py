@@ -23,9 +23,9 @@ from .table_estimator import Axes, Conversation, EstimatedTable
 
 SWEEPS = 100
 MOST_BOXES = 4096
-LEAST = 1e-9
+LEAST_EXPECTED = 1e-9
 """So large a part of all records, at least, is expected in a box that was counted, and beside it."""
-MOST = 1e18
+MOST_EXPECTED = 1e18
 
 
 class Look(NamedTuple):
@@ -65,7 +65,7 @@ class MwemEstimator:
         rounds = min(self.rounds, len(boxes))
         estimate, looks, found = np.full(extent.shape, max(total, 1.0) / extent.cells), list[Look](), None
         for turn in range(rounds):
-            expected = tuple(round(min(float(estimate[inside(box)].sum()), MOST)) for box in boxes)
+            expected = tuple(round(min(float(estimate[inside(box)].sum()), MOST_EXPECTED)) for box in boxes)
             shifted = tuple(_in_table(box, axes) for box in boxes)
             chosen = yield Step(WorstBoxQuery(axes, shifted, expected), left / rounds / 2)
             box = boxes.pop(chosen.values[0])
@@ -102,7 +102,7 @@ def fitted(estimate: FloatArray, looks: Sequence[Look]) -> FloatArray:
     depend on how many records there are. Of the box a count in it and what is left beside it are averaged.
     """
     total = max(float(np.mean([look.within + look.beside for look in looks])), 1.0)
-    least = LEAST * total
+    least = LEAST_EXPECTED * total
     for _ in range(SWEEPS):
         for look in looks:
             aim = min(max((look.within + total - look.beside) / 2, least), total - least)

@@ -14,7 +14,7 @@ from ..arguments import Refused
 Integers = NDArray[np.int64] | NDArray[np.object_]
 Residues = NDArray[np.uint64]
 
-LONGEST = 2**23
+MOST_VALUES = 2**23
 """The most values for which the primes still have a transform of twice the length."""
 
 HEAVIEST = 2**36
@@ -50,7 +50,7 @@ def causal_convolution(signal: Integers, weights: NDArray[np.int64]) -> NDArray[
     array([[1, 8, 83]], dtype=object)
     """
     length = len(weights)
-    if length > LONGEST or weights.min() < 0 or weights.max() > HEAVIEST:
+    if length > MOST_VALUES or weights.min() < 0 or weights.max() > HEAVIEST:
         raise Refused("weights", "at most 2**23 numbers between 0 and 2**36 can be convolved")
     if signal.dtype == np.object_:
         exact = weights.astype(np.object_)

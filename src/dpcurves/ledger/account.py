@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..arguments import Named, Refused
 from ..privacy import Neighbours, PrivacyLoss, Unit
-from .amount import MOST, Amount, Currency
+from .amount import LARGEST_AMOUNT, Amount, Currency
 from .stored_text import require_name
 
 
@@ -42,9 +42,9 @@ class Account:
         require_name("dataset", self.dataset)
         if self.unit.column:
             require_name("unit", self.unit.column)
-        if self.unit.records > MOST:
-            raise Refused("rows_per_unit", f"at most {MOST:.0e} records of a unit are counted")
-        if not 1 <= self.limit.billionths <= MOST:
+        if self.unit.records > LARGEST_AMOUNT:
+            raise Refused("rows_per_unit", f"at most {LARGEST_AMOUNT:.0e} records of a unit are counted")
+        if not 1 <= self.limit.billionths <= LARGEST_AMOUNT:
             raise Refused("budget", f"a cap from 1e-9 to 1e9 is needed, got {self.cap}")
 
     @property
@@ -76,8 +76,10 @@ class Account:
         if not self.neighbours.knows_units:
             if units is not None:
                 raise Refused("units", "the number of units is private under add-remove; leave it out")
-        elif units is None or not 1 <= units <= MOST:
-            raise Refused("units", f"replace-one needs the public number of units, from 1 to {MOST:.0e}, got {units}")
+        elif units is None or not 1 <= units <= LARGEST_AMOUNT:
+            raise Refused(
+                "units", f"replace-one needs the public number of units, from 1 to {LARGEST_AMOUNT:.0e}, got {units}"
+            )
 
     def _facts(self) -> dict[str, str]:
         return {

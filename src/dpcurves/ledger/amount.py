@@ -12,7 +12,7 @@ from ..arguments import Refused
 from ..privacy import PrivacyLoss
 
 BILLION = 10**9
-MOST = BILLION * BILLION  # fits a signed integer of 64 bits, with room for one more of the same size
+LARGEST_AMOUNT = BILLION * BILLION  # fits a signed integer of 64 bits, with room for one more of the same size
 
 
 class Currency(Enum):
@@ -71,7 +71,7 @@ class Currency(Enum):
             ValueError: it is below 1e-9 or above 1e9.
         """
         currency = cls.of(loss)
-        if currency.limit(loss).billionths < 1 or currency.price(loss).billionths > MOST:
+        if currency.limit(loss).billionths < 1 or currency.price(loss).billionths > LARGEST_AMOUNT:
             raise Refused(currency.value, f"a number from 1e-9 to 1e9 is needed, got {given}")
         return loss
 

@@ -54,7 +54,7 @@ DENSE = 1.5
 """Records of a cell, in units of the variance of its noise, from which on there is little to smooth."""
 MOST_CONVOLVED = 2**16
 """Cells up to which a square root is worked out quickly."""
-DOUBT = 4.0
+UNEVEN = 4.0
 """How many times more than by chance alone spread records may be uneven, in squared records."""
 
 
@@ -159,7 +159,7 @@ def resolution_error(query: CountQuery, adjacency: ReplaceOne, width: int) -> fl
     """Mean squared error of prefixes inside intervals of `width` cells where records are spread, from their number.
 
     Say that m records of an interval lie in it by chance, evenly. A prefix that is read from the straight line between
-    its ends is off by a variance that is m / 6 on average. Records are less even than that: `DOUBT` times. Of all
+    its ends is off by a variance that is m / 6 on average. Records are less even than that: `UNEVEN` times. Of all
     records an interval has its share on average; rows share them.
 
     >>> from dpcurves.data import Axis, Grid
@@ -171,7 +171,7 @@ def resolution_error(query: CountQuery, adjacency: ReplaceOne, width: int) -> fl
     if width == 1:
         return 0.0
     share = adjacency.units * adjacency.unit.records * width / query.cells
-    return DOUBT * share / 6 / query.rows
+    return UNEVEN * share / 6 / query.rows
 
 
 @lru_cache(maxsize=1024)

@@ -18,8 +18,8 @@ from .parameter import counted, positive
 from .randomness import Randomness
 
 LARGEST_VARIANCE = 2**110
-FINEST = 64
-LARGEST = 2**63 - 1
+DEVIATION_STEPS = 64
+LARGEST_INTEGER = 2**63 - 1
 CERTAIN = 1 << 16
 
 
@@ -113,7 +113,7 @@ class Stairs:
         """Integers, and whether each is kept."""
         bits, outcomes = self._steps.bits, self._table.draw(size, randomness)
         kept = np.ones(size, dtype=np.bool_)
-        magnitude = np.minimum(outcomes >> 1, LARGEST >> bits) << bits
+        magnitude = np.minimum(outcomes >> 1, LARGEST_INTEGER >> bits) << bits
         if bits:
             low = _low_places(size, bits, randomness)
             magnitude |= low
@@ -158,5 +158,5 @@ def _keeps(excess: Fraction, doubt: int, randomness: Randomness) -> bool:
 
 @lru_cache(maxsize=64)  # a pure function of a public number
 def _stairs(variance: Fraction) -> Stairs:
-    bits = max(0, (int(variance / FINEST**2).bit_length() - 1) // 2)
+    bits = max(0, (int(variance / DEVIATION_STEPS**2).bit_length() - 1) // 2)
     return Stairs(Steps(1 / (2 * variance), bits))

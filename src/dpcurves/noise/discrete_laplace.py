@@ -17,9 +17,9 @@ from .parameter import counted, positive
 from .randomness import Randomness
 
 LARGEST_SCALE = 2**55
-FINEST = 8
+SCALE_STEPS = 8
 DIGIT = 8
-LARGEST = 2**63 - 1
+LARGEST_INTEGER = 2**63 - 1
 
 
 def sample(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
@@ -41,7 +41,7 @@ def sample(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int
     """
     tables = _tables(positive(scale, LARGEST_SCALE, "scale"))
     signed = tables.last.draw(counted(size), randomness)
-    magnitude: NDArray[np.int64] = np.minimum(signed >> 1, LARGEST >> tables.bits)
+    magnitude: NDArray[np.int64] = np.minimum(signed >> 1, LARGEST_INTEGER >> tables.bits)
     for width, table in tables.digits:
         magnitude = magnitude << width | table.draw(size, randomness)
     return magnitude ^ -(signed & 1)  # -1 - m is the complement of m
@@ -68,7 +68,7 @@ class Tables:
 
 @lru_cache(maxsize=64)  # a pure function of a public number
 def _tables(scale: Fraction) -> Tables:
-    bits = max(0, int(scale / FINEST).bit_length() - 1)
+    bits = max(0, int(scale / SCALE_STEPS).bit_length() - 1)
     ends = [*range(bits, 0, -DIGIT), 0]
     digits = ((high - low, Table(Digit(2**low / scale, 2 ** (high - low)))) for high, low in pairwise(ends))
     return Tables(Table(SignedDigit(2**bits / scale, 1 / scale)), tuple(digits), bits)

@@ -13,7 +13,7 @@ from typing import Any
 from ..arguments import NotInstalled
 from .conversion import epsilon_of_zcdp
 
-STEPS = 2**17  # of a loss distribution, at most
+MOST_STEPS = 2**17  # of a loss distribution, at most
 
 
 def composed_epsilon(pure: Sequence[Fraction], rho: Fraction, delta: float) -> float:
@@ -64,7 +64,7 @@ def _step(losses: Counter[Fraction]) -> Fraction:
     """
     whole = lcm(*(epsilon.denominator for epsilon in losses))
     common = Fraction(gcd(*(int(epsilon * whole) for epsilon in losses)), whole)
-    return max(common, sum(losses.elements(), Fraction(0)) / STEPS)
+    return max(common, sum(losses.elements(), Fraction(0)) / MOST_STEPS)
 
 
 def _library() -> ModuleType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .column import LONGEST, NUMBER, NUMBER_IN_TEXT, Column, Kind, wide_numbers
+from .column import LONGEST_TEXT, NUMBER, NUMBER_IN_TEXT, Column, Kind, wide_numbers
 from .python_values import texts
 
 
@@ -53,7 +53,7 @@ def _plain_values(array: pa.Array) -> pa.Array:
     if types.is_decimal(held):
         array = array.cast(pa.string())
     text = (array if _is_text(array.type) else texts(array)).cast(pa.large_binary())
-    return pc.if_else(pc.greater(pc.binary_length(text), LONGEST), None, text)
+    return pc.if_else(pc.greater(pc.binary_length(text), LONGEST_TEXT), None, text)
 
 
 def _held(declared: pa.DataType) -> pa.DataType:

@@ -11,7 +11,7 @@ from ..arguments import Refused
 MOST_NAMED = 40
 DELIMITERS = ",;\t|"
 
-LONGEST = 2**20
+LONGEST_TEXT = 2**20
 """Text of more bytes is missing, and so is a line of CSV that has more: else one of them could exhaust an engine."""
 
 NUMBER = "CAST({0} AS DOUBLE)"

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from ..arguments import Refused
 from ..arrays import IntArray
 from .arrow import register
-from .column import LONGEST, NUMBER_IN_TEXT, Column, Kind, called
+from .column import LONGEST_TEXT, NUMBER_IN_TEXT, Column, Kind, called
 from .hiding import hidden
 
 Bytes = NDArray[np.uint8]
@@ -80,7 +80,7 @@ def source_of_csv(path: Path, delimiter: str) -> CsvSource:
         (names,) = csv.reader([header.decode("utf-8-sig").rstrip("\r\n")], delimiter=delimiter, strict=True)
     except (ValueError, csv.Error):
         names = []
-    if not names or len(header) == LONGEST:
+    if not names or len(header) == LONGEST_TEXT:
         raise Refused("data", f"the first line of {path.name!r} must be a header, the names of the columns in UTF-8")
     return CsvSource(path, delimiter, tuple(Column(name, Kind.UNTYPED, NUMBER_IN_TEXT) for name in names))
 
@@ -92,11 +92,11 @@ def _first_line(path: Path) -> bytes:
 
 def header_of(file: BinaryIO) -> bytes:
     """The first line, as far as a line may reach."""
-    return file.readline(LONGEST)
+    return file.readline(LONGEST_TEXT)
 
 
 def whole_lines(file: BinaryIO) -> Iterator[Bytes]:
-    """What is left of the file, in blocks of whole lines. Of a line that is too long, more than `LONGEST` is kept."""
+    """What is left of the file, in blocks of whole lines; of a line that is too long more than `LONGEST_TEXT`."""
     rest = b""
     while read := file.read(READ_AT_ONCE):
         head, feed, tail = read.rpartition(b"\n")
@@ -104,7 +104,7 @@ def whole_lines(file: BinaryIO) -> Iterator[Bytes]:
             yield np.frombuffer(rest + head + feed, dtype=np.uint8)
             rest = tail
         else:
-            rest = (rest + tail)[: LONGEST + 1]
+            rest = (rest + tail)[: LONGEST_TEXT + 1]
     if rest:
         yield np.frombuffer(rest + b"\n", dtype=np.uint8)
 
@@ -136,14 +136,14 @@ class Lines:
         separates = (odd == 0) & (marks != QUOTE)
         starts = np.concatenate([[0], places[feeds] + 1])
         found = np.add.reduceat(separates, np.concatenate([[0], feeds[:-1] + 1]), dtype=np.int64)
-        formed = separates[feeds] & (found == fields) & (np.diff(starts) <= LONGEST)
+        formed = separates[feeds] & (found == fields) & (np.diff(starts) <= LONGEST_TEXT)
         ends = places[separates & np.repeat(formed, per_line)].reshape(-1, fields)
         ends[:, -1] -= block[ends[:, -1] - 1] == CARRIAGE_RETURN
         return cls(block, starts, formed, ends)
 
     def texts(self) -> pa.Array:
         """Each line as it stands; null where it is too long: how much of that is here depends on other lines."""
-        return _binary(self.starts, self.block, np.diff(self.starts) <= LONGEST)
+        return _binary(self.starts, self.block, np.diff(self.starts) <= LONGEST_TEXT)
 
     def field(self, number: int) -> pa.Array:
         """The field of each line; null where it is empty or the line is malformed."""

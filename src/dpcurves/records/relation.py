@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from .arrow import BATCH, ArrowSource
 from .arrow_types import column_of
-from .column import LONGEST, Column, Kind, wide_numbers
+from .column import LONGEST_TEXT, Column, Kind, wide_numbers
 
 WIDE = {"hugeint", "uhugeint", "bignum", "varint"}
 TAKEN = {
@@ -41,7 +41,7 @@ def _taken(place: int, kind: str) -> str:
     value = f"#{place + 1}"
     if kind not in TAKEN:
         text = f"CAST({value} AS VARCHAR)"
-        value = f"CASE WHEN strlen({text}) <= {LONGEST} THEN {value if kind == 'blob' else text} END"
+        value = f"CASE WHEN strlen({text}) <= {LONGEST_TEXT} THEN {value if kind == 'blob' else text} END"
     return f"{value} AS c{place}"
 
 

@@ -16,7 +16,7 @@ from .task import Server
 
 PATIENCE = 60.0
 """Seconds that an answer may take."""
-LARGEST = 2**30
+LARGEST_MESSAGE = 2**30
 EXPIRED = 10
 """What OpenSSL calls a certificate that was valid once."""
 
@@ -104,7 +104,7 @@ class Channel:
             self._connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._connection.request(method, path, body, dict(headers))
         response = self._connection.getresponse()
-        message = response.read(LARGEST)
+        message = response.read(LARGEST_MESSAGE)
         if response.length:  # what is read up to a limit may end early without a word
             raise IncompleteRead(b"", response.length)
         return response.status, message

@@ -8,9 +8,9 @@ from math import ceil, sqrt
 from ...queries.query import FINEST_SHARE, LARGEST_LEAST
 from ...release import Setting
 
-LEAST, USUAL, MOST = Fraction(1, 20), Fraction(1, 10), Fraction(1, 5)
+LEAST_SHARE, USUAL_SHARE, MOST_SHARE = Fraction(1, 20), Fraction(1, 10), Fraction(1, 5)
 """Parts of the budget that each bound may get; the usual one where the number of records is private."""
-SURE = 60
+ENOUGH_RECORDS = 60
 """Records times epsilon from which on a bound is hardly ever missed."""
 HIDDEN = 6
 """Three times the scale of each noise of a bound, times epsilon: so many records are spared."""
@@ -36,12 +36,12 @@ def bound_part(setting: Setting) -> Fraction:
     """
     loss, records = setting.loss, setting.adjacency.total
     if records is None:
-        return USUAL
+        return USUAL_SHARE
     if loss.epsilon is not None:
-        needed = Fraction(SURE) / max(records * loss.epsilon, Fraction(SURE))
+        needed = Fraction(ENOUGH_RECORDS) / max(records * loss.epsilon, Fraction(ENOUGH_RECORDS))
     else:
-        needed = Fraction(SURE**2) / max(2 * records**2 * loss.rho, Fraction(SURE**2))
-    return min(max(Fraction(ceil(100 * needed), 100), LEAST), MOST)
+        needed = Fraction(ENOUGH_RECORDS**2) / max(2 * records**2 * loss.rho, Fraction(ENOUGH_RECORDS**2))
+    return min(max(Fraction(ceil(100 * needed), 100), LEAST_SHARE), MOST_SHARE)
 
 
 def records_to_spare(setting: Setting, part: Fraction) -> int:

@@ -53,7 +53,7 @@ SPANNED = {
 numbers the first with which there are not too many intervals."""
 STRAIGHT = ((30.0,), (20.0, 40.0), (20.0, 40.0), (20.0, 40.0))
 """`SPANNED` where records seem to lie evenly: the estimate then wants few intervals."""
-FEW = 250  # records, in units of the deviation of a count in a single tiling
+ENOUGH_RECORDS = 250  # records, in units of the deviation of a count in a single tiling
 CLEAR = 0.5  # chance that records lie evenly, from which on this is taken to be so
 OVERVIEW = 1.6  # so many times more intervals than equal steps give does a coarser interval hold
 DENSE = 5.5  # records in a cell, in units of the noise of a split in a look of three tilings
@@ -164,7 +164,7 @@ def _tolerance(splits: Splits, alone: Noise) -> tuple[float, ...]:
     """What a split may keep in a look of 1, 2, ... tilings, from released and public numbers."""
     if splits.even > CLEAR:
         return UNHURRIED
-    return TOLERANCE if splits.counts[WHOLE] > FEW * sqrt(alone.variance) else CAUTIOUS
+    return TOLERANCE if splits.counts[WHOLE] > ENOUGH_RECORDS * sqrt(alone.variance) else CAUTIOUS
 
 
 def _spanned(splits: Splits, family: Family) -> tuple[tuple[float, ...], ...]:

@@ -31,7 +31,7 @@ from ..question import require_independent
 HALF = 2**39  # a group's width is 2**40 steps of its lattice
 SCORES = Grid(0, 1, cells=4096)
 MOST_GROUPS = 1000
-CERTAIN = 5
+DEVIATIONS = 5
 """Standard deviations of its noise that a number of scores outside the grid has to have, or nothing is said of it."""
 
 
@@ -77,7 +77,7 @@ class ScoreGroups(ABC):
     def notes(self) -> tuple[str, ...]:
         """One line if there are more scores outside of the grid than noise may have made."""
         below, above = self.outside
-        if below + above < CERTAIN * sqrt(2) * self.noise_of_a_count:
+        if below + above < DEVIATIONS * sqrt(2) * self.noise_of_a_count:
             return ()
         share = (below + above) / max(below + above + float(self.released.count.sum()), 1.0)
         ends = f"{self.grid.lower:g} to {self.grid.upper:g}"

@@ -11,8 +11,8 @@ from ...compiled import compiled
 Places = NDArray[np.int32]
 Penalties = NDArray[np.uint32]
 
-LARGEST = 2**63 - 1
-MOST = 2**32 - 1
+LARGEST_INTEGER = 2**63 - 1
+LARGEST_DEVIATION = 2**32 - 1
 
 
 def window_deviations(counts: IntArray) -> Penalties:
@@ -42,7 +42,7 @@ def window_deviations(counts: IntArray) -> Penalties:
         padded[: len(counts)] = counts
         order = _merged(padded, order, length)
         lower = _lower_halves(*_taken_out(padded, order, length), power, len(counts))[length:]
-        deviations[power, length:] = np.minimum(below[length:] - below[:-length] - 2 * lower, MOST)
+        deviations[power, length:] = np.minimum(below[length:] - below[:-length] - 2 * lower, LARGEST_DEVIATION)
     return deviations
 
 
@@ -77,7 +77,7 @@ def _taken_out(padded: IntArray, order: Places, length: int) -> tuple[IntArray, 
     after, before = np.empty((2, blocks, length + 1), dtype=np.int32)
     for block in range(blocks):
         first, last = block * length, length
-        values[block, :length], values[block, length] = padded[first : first + length], LARGEST
+        values[block, :length], values[block, length] = padded[first : first + length], LARGEST_INTEGER
         for cell in order[first : first + length]:
             after[block, last], before[block, cell] = cell, last
             last = cell

@@ -16,7 +16,7 @@ from ...release import Plan, UnsupportedQuery
 from ..base import ExactTable
 from .admissible_cauchy import rule_for
 
-STEPS = 2**20
+AREA_STEPS = 2**20
 HALF = Fraction(1, 2)
 
 
@@ -39,7 +39,7 @@ class NoisyAuc:
         if not isinstance(query, AucQuery):
             raise UnsupportedQuery("question", f"a noisy area cannot answer {type(query).__name__}")
         rule_for(loss, adjacency, parts=1)
-        return Plan(query, loss, adjacency, "area by smooth sensitivity", Selection((STEPS // 2,)), error=0.0)
+        return Plan(query, loss, adjacency, "area by smooth sensitivity", Selection((AREA_STEPS // 2,)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """The area in steps."""
@@ -49,8 +49,10 @@ class NoisyAuc:
         negative, positive = counts[: plan.query.cells], counts[plan.query.cells :]
         rule = rule_for(plan.loss, plan.adjacency, parts=1)
         sensitivity = smooth_sensitivity(min(sum(negative), sum(positive)), rule.beta)
-        step = whole_below(STEPS * area(negative, positive) + HALF, STEPS * rule.scale(sensitivity), randomness)
-        return (min(max(step, 0), STEPS),)
+        step = whole_below(
+            AREA_STEPS * area(negative, positive) + HALF, AREA_STEPS * rule.scale(sensitivity), randomness
+        )
+        return (min(max(step, 0), AREA_STEPS),)
 
 
 def area(negative: list[int], positive: list[int]) -> Fraction:

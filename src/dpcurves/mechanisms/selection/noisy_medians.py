@@ -21,7 +21,7 @@ from ..base import ExactTable
 from .admissible_cauchy import CauchyRule, rule_for
 
 HALF = Fraction(1, 2)
-LEAST = 2.0**-500
+LEAST_SENSITIVITY = 2.0**-500
 """A sensitivity, in half cells, that is above 0; far above where floating point loses digits."""
 
 
@@ -110,8 +110,8 @@ def smooth_sensitivity(counts: IntArray, beta: float) -> float:
       median has moved past it; in all t grows by at most 1, and the distance does not fall.
 
     Where the piece has no record, the median is its middle, and this is its width: no distance is larger, and with one
-    record the ends of the piece are a pair with t = 1. It is `LEAST` at least: what is rounded to 0 would have no noise
-    at all, and a constant floor takes neither property away.
+    record the ends of the piece are a pair with t = 1. It is `LEAST_SENSITIVITY` at least: what is rounded to 0 would
+    have no noise at all, and a constant floor takes neither property away.
 
     >>> round(smooth_sensitivity(np.array([0, 5, 0, 0]), beta=1.0), 4)  # two before the end
     0.6767
@@ -132,7 +132,7 @@ def smooth_sensitivity(counts: IntArray, beta: float) -> float:
         np.concatenate(([0], places[left])), np.exp(-beta * (rank - inward)),
         np.concatenate((places[right], [width])), np.exp(-beta * (outward - rank - 1)),
     )  # fmt: skip
-    return max(float(found), LEAST)
+    return max(float(found), LEAST_SENSITIVITY)
 
 
 @compiled

@@ -19,7 +19,7 @@ SMOOTH = len(ROUGHNESS)
 KINDS = SMOOTH + 2
 
 PSEUDO = 1.0  # splits that the prior of the weights weighs as much as
-STEPS = 12
+ROUNDS = 12
 _AT_ONCE = 2**13  # rows: what is worked on fits in the cache
 _LEAST_EXCESS = 1e-6
 
@@ -131,7 +131,7 @@ def weights_of_others(likelihood: FloatArray, weights: FloatArray, prior: FloatA
 def mixture_weights(likelihood: FloatArray, prior: FloatArray) -> FloatArray:
     """Weights of the kinds, (kinds,), by expectation and maximisation; `prior` weighs as much as one split."""
     weights = prior
-    for _ in range(STEPS):
+    for _ in range(ROUNDS):
         each = weights * (likelihood.T @ (1 / (likelihood @ weights)))  # the chances of the kinds, over all splits
         weights = (each + PSEUDO * prior) / (len(likelihood) + PSEUDO)
     return weights

@@ -21,7 +21,7 @@ from ..shape.monotone import non_decreasing
 from .finer_levels import refined
 from .reconstruction import shrunken_estimate
 
-LEAST = 0.5  # records that a class is taken to have, so that its share has odds
+LEAST_RECORDS = 0.5  # records that a class is taken to have, so that its share has odds
 EXACT = 1e-6  # variance of a count that the fit takes as without noise
 STEEPEST = 30.0  # log-odds, beyond which doubles would say that a class is empty
 
@@ -81,7 +81,7 @@ def fitted(law: IntervalSums, values: FloatArray, counts: FloatArray) -> FloatAr
     from scipy.special import expit, logit, ndtri
 
     both = _rising(counts.sum(axis=0))
-    size = max(both.sum(), LEAST)
+    size = max(both.sum(), LEAST_RECORDS)
     score = ndtri(np.clip((np.cumsum(both) - both / 2) / size, EXACT, 1 - EXACT))
     readings, _ = read(law, values)
 

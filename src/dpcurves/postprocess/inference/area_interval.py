@@ -12,7 +12,7 @@ from ..summaries.roc import LEAST_MASS
 from .bands import upper_quantile, upper_quantiles
 
 TRIED = 65
-STEPS = 26
+HALVINGS = 26
 LEAST_CLASS = 2.0  # records that a class is taken to have where sampling is told from its counts
 ROUNDING = 1e-9  # of all pairs, by which doubles may miss a tie of both sides
 SMALLEST = 1e-6  # product of an area and its rest, below which its spread cannot be told from counts
@@ -178,7 +178,7 @@ def _furthest(found: WonOfAll, moved: WonOfAll, spread: Spread | None, each: flo
     tried = np.linspace(0.0, 1.0, TRIED).tolist()
     best = max((number for number, area in enumerate(tried) if stands(area)), default=0)
     near, far = tried[best], tried[min(best + 1, TRIED - 1)]
-    for _ in range(STEPS):
+    for _ in range(HALVINGS):
         middle = (near + far) / 2
         near, far = (middle, far) if stands(middle) else (near, middle)
     return float(far)

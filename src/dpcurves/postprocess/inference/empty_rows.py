@@ -8,7 +8,7 @@ from ...release import Evidence
 from ..estimation.reconstruction import unbiased
 from ..summaries.roc import LEAST_MASS
 
-SURE = 3
+DEVIATIONS = 3
 """So many standard deviations of its noise a row has to count, or it cannot be told from one without a record."""
 
 
@@ -24,4 +24,4 @@ def empty_rows(evidence: Evidence) -> tuple[bool, ...]:
     law = evidence.sums
     counts = unbiased(law, evidence.values, evidence.total).cells.sum(axis=1)
     noise = np.sqrt(law.prefix_variances(evidence.total is not None)[:, -1])
-    return tuple((counts < LEAST_MASS + SURE * noise).tolist())
+    return tuple((counts < LEAST_MASS + DEVIATIONS * noise).tolist())

@@ -6,11 +6,11 @@ import numpy as np
 
 from ...arrays import FloatArray
 
-SURE = 8.0
+DEVIATIONS = 8.0
 """So many standard deviations of its noise an end cell has to stand out by."""
 TIMES = 3.0
 """So many times as much as its neighbours let expect an end cell has to hold."""
-LEAST = 0.01
+LEAST_SHARE = 0.01
 """A smaller share of the records is not spoken of."""
 NEAR = 4
 CLEAR = 4.0
@@ -39,7 +39,7 @@ def crowded_ends(edges: FloatArray, below: FloatArray, noise: tuple[float, float
     if len(edges) < 4 or total <= 0:
         return 0.0, 0.0
     first, last = _excess(edges, below, noise[0]), _excess(-edges[::-1], -below[::-1], noise[1])
-    return first / total if first >= LEAST * total else 0.0, last / total if last >= LEAST * total else 0.0
+    return first / total if first >= LEAST_SHARE * total else 0.0, last / total if last >= LEAST_SHARE * total else 0.0
 
 
 def _excess(edges: FloatArray, below: FloatArray, noise: float) -> float:
@@ -49,4 +49,4 @@ def _excess(edges: FloatArray, below: FloatArray, noise: float) -> float:
     expected = max(float(inner.max()), 0.0) * width[0]
     least = max(float(inner[-1 if len(inner) < 2 else 1]), CLEAR * noise / width[1], LITTLE)
     expected *= max(inner[0] / least, 1.0)
-    return float(count[0]) if count[0] > TIMES * expected + SURE * noise else 0.0
+    return float(count[0]) if count[0] > TIMES * expected + DEVIATIONS * noise else 0.0

@@ -7,7 +7,7 @@ import numpy as np
 from ...arrays import FloatArray
 from .bands import upper_quantile, upper_quantiles
 
-SURE = 4.0
+DEVIATIONS = 4.0
 """So many standard deviations from 0 the sign of a number is known, but for a chance of 1 in 15,000."""
 
 
@@ -47,7 +47,7 @@ def absolute_sum_interval(found: FloatArray, errors: FloatArray, level: float) -
     """
     each, sum_found = (1 + level) / 2, float(np.abs(found).sum())
     signed = errors * np.where(found < 0, -1.0, 1.0)
-    known = np.abs(found) > SURE * errors.std(axis=0)
+    known = np.abs(found) > DEVIATIONS * errors.std(axis=0)
     over = upper_quantile(np.where(known, signed, np.abs(errors)).sum(axis=1), each)
     together = signed.sum(axis=1)
     worst = np.sqrt(np.abs(np.cov(errors, rowvar=False)).sum())

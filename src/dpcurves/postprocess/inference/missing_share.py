@@ -6,7 +6,7 @@ from math import sqrt
 
 from ...release import Evidence
 
-SURE = 8
+DEVIATIONS = 8
 """So many standard deviations of its noise a count of missing records has to have, or nothing is said of it."""
 
 
@@ -21,7 +21,7 @@ def missing_share(evidence: Evidence) -> float:
     [0.97, 0.0]
     """
     counted, noise = evidence.law.counted(evidence.values, evidence.total), evidence.law.missing
-    if counted is None or noise is None or counted[0] <= max(SURE * sqrt(noise.variance), 0.5):
+    if counted is None or noise is None or counted[0] <= max(DEVIATIONS * sqrt(noise.variance), 0.5):
         return 0.0
     missing, present = counted
     return missing / (missing + max(present, 0.0))

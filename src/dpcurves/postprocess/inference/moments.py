@@ -16,7 +16,7 @@ Ends = tuple[float, float]
 
 SPENT = 1 / 10
 """The part of the error chance of a mean, or a sum, that goes to the bound of its variance."""
-LARGEST = 2.0
+LARGEST_VARIANCE = 2.0
 """The largest variance, with divisor n - 1, of values between -1 and 1: that of both ends."""
 
 
@@ -39,7 +39,7 @@ def mean_of(found: Moments) -> FloatArray:
 
 def variance_of(found: Moments) -> FloatArray:
     """The variance, with divisor n - 1, of at least 2 records; not below 0. NaN where squares were not released."""
-    return np.asarray(np.clip(_unbounded_variance(found), 0.0, LARGEST))
+    return np.asarray(np.clip(_unbounded_variance(found), 0.0, LARGEST_VARIANCE))
 
 
 def count_ends(found: Moments, noise: Moments, level: float, total: float, *, population: bool) -> Ends:
@@ -133,11 +133,11 @@ def variance_ends(found: Moments, noise: Moments, level: float, normal: FloatArr
         normal: Draws of the standard normal law for sampling, (draws,); None: for these records.
     """
     if not _is_there(found, noise, level):
-        return 0.0, LARGEST
+        return 0.0, LARGEST_VARIANCE
     left = _unbounded_variance(_less(found, noise))
     each = (1 + level) / 2
     if normal is None:
-        low, high = np.clip([-upper_quantile(-left, each), upper_quantile(left, each)], 0.0, LARGEST).tolist()
+        low, high = np.clip([-upper_quantile(-left, each), upper_quantile(left, each)], 0.0, LARGEST_VARIANCE).tolist()
         return low, high
     released, count, furthest = _unbounded_variance(found), float(found.records), 1 + float(np.abs(mean_of(found)))
 
@@ -145,7 +145,9 @@ def variance_ends(found: Moments, noise: Moments, level: float, normal: FloatArr
         scatter = np.maximum(variance * (furthest**2 - variance), 0.0) / count
         return np.abs(released - variance) - upper_quantile(np.abs(released - left + normal * np.sqrt(scatter)), level)
 
-    low, high = accepted(excess, np.clip(released, 0.0, LARGEST), np.array(0.0), np.array(LARGEST)).tolist()
+    low, high = accepted(
+        excess, np.clip(released, 0.0, LARGEST_VARIANCE), np.array(0.0), np.array(LARGEST_VARIANCE)
+    ).tolist()
     return low, high
 
 

@@ -8,7 +8,7 @@ from ...release import Evidence
 from ..estimation.reconstruction import unbiased
 from .simulation_seed import public_generator
 
-SURE = 5
+DEVIATIONS = 5
 """So many standard deviations of its noise a count of records outside has to have, or nothing is said of it."""
 DRAWS = 200
 
@@ -27,6 +27,6 @@ def outside_share(evidence: Evidence) -> float:
     noise = np.concatenate([cells[..., [0, -1]].sum(axis=(-2, -1)) for cells, _ in chunks])
     cells = unbiased(law, evidence.values, evidence.total).cells
     outside = float(cells[:, [0, -1]].sum())
-    if outside <= SURE * float(np.sqrt(np.mean(noise**2))):
+    if outside <= DEVIATIONS * float(np.sqrt(np.mean(noise**2))):
         return 0.0
     return min(outside / max(float(cells.sum()), 1.0), 1.0)

@@ -9,7 +9,7 @@ import numpy as np
 from ...arrays import FloatArray
 
 Excess = Callable[[FloatArray], FloatArray]
-STEPS = 24
+HALVINGS = 24
 
 
 def accepted(excess: Excess, inside: FloatArray, least: FloatArray, most: FloatArray) -> FloatArray:
@@ -20,7 +20,7 @@ def accepted(excess: Excess, inside: FloatArray, least: FloatArray, most: FloatA
 def _end(excess: Excess, inside: FloatArray, end: FloatArray) -> FloatArray:
     """Where, between a point that is inside and an end, the excess rises above 0; the end if it does not there."""
     near, far = inside, end
-    for _ in range(STEPS):
+    for _ in range(HALVINGS):
         middle = (near + far) / 2
         holds = excess(middle) <= 0
         near, far = np.where(holds, middle, near), np.where(holds, far, middle)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 DRAWS = 1000
-MOST = 5000
+MOST_DRAWS = 5000
 AT_EASE, VALUES = 2**20, 2**25
 """Numbers that are drawn without hesitation, and with some."""
 
@@ -16,7 +16,7 @@ def draws_for(cells: int) -> int:
     >>> [draws_for(cells) for cells in (100, 1024, 10_000, 2**20)]
     [5000, 1024, 1000, 400]
     """
-    return max(400, min(MOST, AT_EASE // cells), min(DRAWS, VALUES // cells))
+    return max(400, min(MOST_DRAWS, AT_EASE // cells), min(DRAWS, VALUES // cells))
 
 
 def public_generator(generator: np.random.Generator | None) -> np.random.Generator:

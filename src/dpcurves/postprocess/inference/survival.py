@@ -10,10 +10,10 @@ from ...arrays import BoolArray, FloatArray
 from ..shape.monotone import non_decreasing
 from .bands import simultaneous_errors
 
-FAR = 4.0
+DEVIATIONS = 4.0
 """Standard deviations of its noise that a number at risk has to exceed, or nothing is said from there on."""
-LEAST = 0.5
-FEW = 20.0
+LEAST_AT_RISK = 0.5
+FEWEST_AT_RISK = 20.0
 """At fewer records at risk nothing is said of the population: there the law of the curve is far from normal."""
 
 
@@ -36,9 +36,9 @@ def at_risk(events: FloatArray, censored: FloatArray) -> AtRisk:
     return AtRisk(inside, np.cumsum(all_[..., ::-1], axis=-1)[..., ::-1][..., :-1])
 
 
-def known_cells(found: AtRisk, noise: AtRisk, least: float = LEAST) -> BoolArray:
+def known_cells(found: AtRisk, noise: AtRisk, least: float = LEAST_AT_RISK) -> BoolArray:
     """The first cells, up to the one in which noise, or a small number, hides how many are at risk."""
-    enough = found.records > np.maximum(least, FAR * np.sqrt(np.mean(noise.records**2, axis=0)))
+    enough = found.records > np.maximum(least, DEVIATIONS * np.sqrt(np.mean(noise.records**2, axis=0)))
     return np.logical_and.accumulate(enough)
 
 
@@ -75,7 +75,7 @@ def survival_band(  # noqa: PLR0917
     """
     before = np.concatenate([[1.0], share[:-1]])
     hazard = np.clip(1 - np.divide(share, before, out=np.ones_like(share), where=before > 0), 0.0, 1.0)
-    records = np.where(known, np.maximum(found.records, LEAST), 1.0)
+    records = np.where(known, np.maximum(found.records, LEAST_AT_RISK), 1.0)
     left = np.maximum(1 - hazard, 1 / (records + 1))
     moved = (noise.events - hazard * noise.records) / records / left
     if normal is not None:
@@ -89,5 +89,5 @@ def survival_band(  # noqa: PLR0917
 
 
 def _hazards(found: AtRisk, known: BoolArray) -> FloatArray:
-    records = np.where(known, np.maximum(found.records, LEAST), 1.0)
+    records = np.where(known, np.maximum(found.records, LEAST_AT_RISK), 1.0)
     return np.where(known, np.minimum(found.events / records, 1.0), 0.0)

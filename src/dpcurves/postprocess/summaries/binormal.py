@@ -8,12 +8,12 @@ import numpy as np
 
 from ...arrays import FloatArray
 
-STEPS = 2**20
+AREA_STEPS = 2**20
 
 
 def auc_of_steps(steps: int) -> float:
     """An area that was released in steps of ``2**-20``, within [0, 1]."""
-    return min(max(steps / STEPS, 0.0), 1.0)
+    return min(max(steps / AREA_STEPS, 0.0), 1.0)
 
 
 def binormal_tpr(fpr: FloatArray, auc: float) -> FloatArray:
