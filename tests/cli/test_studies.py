@@ -59,6 +59,14 @@ def test_a_study_is_paid_once_and_the_same_when_it_is_run_again(
     assert json.loads((tmp_path / "two" / "delays.json").read_text())["privacy"]["epsilon"] == 0.5
 
 
+def test_without_a_ledger_a_study_says_that_nothing_remembers_it(
+    run: Run, study: Path, table: Path, tmp_path: Path
+) -> None:
+    done = run("study", study, table, "--adjacency", "replace-one", "--out", tmp_path / "out")
+    assert done.exit_code == 0
+    assert "nothing remembers this loss" in done.stderr
+
+
 def test_a_dry_run_opens_nothing(run: Run, study: Path, tmp_path: Path) -> None:
     done = run("study", study, "no such file", "--dry-run", "--adjacency", "replace-one", "--units", "2000")
     assert done.exit_code == 0

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from .ask_file import Terms, opened_session, quietly, told_after_charge
+from .ask_file import FORGETFUL, Terms, opened_session, quietly, told_after_charge
 from .output import Output
 from .plans import rehearsed
 from .promise_options import Payer, Price, Promise, Units
 from .refusal import Misuse
+from .streams import tell
 from .table_options import Source
 from .terminal import say, terminal
 from .waiting import filling
@@ -103,6 +104,8 @@ def study(file: StudyFile, table: Table, folder: Folder) -> None:
         cards = _answered(asked, session, outputs)
         _write_page(Path(folder.out), cards, session)
     say(terminal(), f"written: {len(asked.asked)} curves, their pictures and index.html in {folder.out!r}")
+    if table.account.ledger is None:
+        tell(FORGETFUL)
 
 
 def _dry_run(asked: Study, promise: Promise, units: Units) -> None:
