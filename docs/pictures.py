@@ -28,6 +28,9 @@ AGES = np.floor(np.clip(CHANCE.gamma(9, 5, RECORDS), 0, 119))
 SCORES = CHANCE.beta(2, 3, RECORDS)
 LABELS = (CHANCE.random(RECORDS) < SCORES).astype(int)
 ERRORS = CHANCE.standard_t(3, RECORDS)
+UNTIL_EVENT, UNTIL_LEFT = CHANCE.exponential(60, RECORDS), CHANCE.uniform(0, 150, RECORDS)
+TIMES, EVENTS = np.floor(np.minimum(UNTIL_EVENT, UNTIL_LEFT)), (UNTIL_EVENT <= UNTIL_LEFT).astype(int)
+OLD, STATES = ("up to 34", "35 to 49", "50 and more"), ("ill", "well")
 TERMS: dict[str, Any] = {"epsilon": "0.5", "adjacency": dp.REPLACE_ONE}
 
 
@@ -85,6 +88,28 @@ def envelope() -> Any:
     return dp.binned_residuals(LABELS, SCORES, model=dp.PUBLIC_MODEL, bins=8, **seeded()).plot()
 
 
+def precision() -> Any:
+    """Draw a precision-recall curve in its bands, read from what was paid for once."""
+    return dp.scores(LABELS, SCORES, **seeded()).precision_recall().plot()
+
+
+def survival() -> Any:
+    """Draw a Kaplan-Meier curve in its bands."""
+    return dp.survival(TIMES, EVENTS, grid=dp.Grid(0, 100, cells=50), **seeded()).plot()
+
+
+def table() -> Any:
+    """Draw counts of two columns with intervals."""
+    rows, columns = np.array(OLD)[np.digitize(AGES, [35, 50])], np.array(STATES)[1 - LABELS]
+    words = {"row_categories": OLD, "column_categories": STATES, "labels": ("age", "state")}
+    return dp.contingency(rows, columns, **words, **seeded()).plot()
+
+
+def mean() -> Any:
+    """Draw intervals of a mean."""
+    return dp.summary(AGES, bounds=(0, 120), label="age in years", **seeded()).plot()
+
+
 def bounds() -> Any:
     """Draw intervals of a share that is covered."""
     return dp.bounds(ERRORS, unit=0.25, coverage="0.95", label="residual", **seeded()).plot()
@@ -95,6 +120,7 @@ NUMBERS: MappingProxyType[str, Callable[[], Any]] = MappingProxyType(
         "band": band, "quantiles": quantiles, "clamped": clamped, "histogram": histogram,
         "area_of_records": area_of_records, "area": area,
         "calibration": calibration, "groups": groups, "envelope": envelope, "bounds": bounds,
+        "precision": precision, "survival": survival, "table": table, "mean": mean,
     }
 )  # fmt: skip
 
