@@ -43,8 +43,8 @@ def build() -> typer.Typer:
         **STUDY_COMMANDS,
     }
     app = _group({**questions, **SERVER_COMMANDS}, epilog=EXIT_STATUS)
-    app.add_typer(_group(PLAN_COMMANDS), name="plan", help="What a curve is worth; opens no data.")
-    app.add_typer(_group(LEDGER_COMMANDS), name="ledger", help="Budgets and what was spent.")
+    app.add_typer(_group(PLAN_COMMANDS), name="plan", help="The errors a question would have; opens no data.")
+    app.add_typer(_group(LEDGER_COMMANDS), name="ledger", help="Privacy budgets, and what was spent of them.")
     app.add_typer(
         _group(TASK_COMMANDS),
         name="task",

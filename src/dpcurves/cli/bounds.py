@@ -32,10 +32,12 @@ class Sizes:
 
     column: Annotated[str, Option(help="A column of numbers.", metavar="NAME")]
     smallest: Annotated[
-        str, Option(help="The smallest bound, about the size of values that matter: it is doubled.", metavar="U")
+        str, Option(help="The smallest bound tried, about the size of typical values; it is doubled.", metavar="U")
     ]
-    and_column: Annotated[str | None, Option(help="A second column: half of the loss for each.", metavar="NAME")] = None
-    and_smallest: Annotated[str | None, Option(help="The smallest bound of the second column.", metavar="U")] = None
+    and_column: Annotated[str | None, Option(help="A second column; each has half of the loss.", metavar="NAME")] = None
+    and_smallest: Annotated[
+        str | None, Option(help="The smallest bound of the second column that is tried.", metavar="U")
+    ] = None
 
     def question(self, coverage: str) -> BoundsQuestion | PlaneBoundsQuestion:
         """What is asked: bounds that cover this share.

@@ -39,7 +39,7 @@ def cdf(column: SmoothColumn, cells: HintedCells, split: Split, terms: Terms, ou
 def quantiles(column: Column, cells: HintedCells, shares: Shares, terms: Terms, output: Output) -> None:
     """Quantiles of a column.
 
-    However many: they are read off one distribution function, and cost no more.
+    All are read off one distribution function, so more of them cost no more.
 
     Example: dpcurves quantiles flights.csv --column arr_delay --grid -100:1300:4096 --at 0.5,0.9 --epsilon 1
     --adjacency replace-one
@@ -65,7 +65,7 @@ def histogram(column: Column, cells: Cells, split: Split, terms: Terms, output: 
 def thresholds(column: Column, cells: Cells, values: Values, terms: Terms, output: Output) -> None:
     """Counts of records below a few values.
 
-    The grid may be as fine as doubles are. Other values, and quantiles, are free under the same --request-id.
+    Grids of 2^32 cells need no memory. Other values, and quantiles, are free under the same --request-id.
 
     Example: dpcurves thresholds flights.csv --column arr_delay --grid -100:1300:2^32 --at 0,15,60 --epsilon 1
     --adjacency replace-one
@@ -80,7 +80,7 @@ def thresholds(column: Column, cells: Cells, values: Values, terms: Terms, outpu
 def quantile(column: Column, cells: Cells, share: Share, terms: Terms, output: Output) -> None:
     """One quantile, by bisection along a grid.
 
-    The grid may be as fine as doubles are. Others, and thresholds, are free under the same --request-id.
+    Grids of 2^32 cells need no memory. Other quantiles, and thresholds, are free under the same --request-id.
 
     Example: dpcurves quantile flights.csv --column arr_delay --grid -100:1300:2^32 --at 0.9 --epsilon 1
     --adjacency replace-one

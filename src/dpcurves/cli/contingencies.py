@@ -30,11 +30,11 @@ class Crossed:
 
     rows: Annotated[str, typer.Option(help="A column of categories: one row for each.", metavar="NAME")]
     row_categories: Annotated[
-        str, typer.Option(help="Its categories, declared in public; others are missing.", metavar="A,B,C")
+        str, typer.Option(help="Its categories, declared in public; other values count as missing.", metavar="A,B,C")
     ]
     columns: Annotated[str, typer.Option(help="Another column of categories: one column for each.", metavar="NAME")]
     column_categories: Annotated[
-        str, typer.Option(help="Its categories, declared in public; others are missing.", metavar="A,B,C")
+        str, typer.Option(help="Its categories, declared in public; other values count as missing.", metavar="A,B,C")
     ]
 
     def asked(self) -> ContingencyQuestion:

@@ -30,7 +30,7 @@ class Place:
 class NewAccount:
     """The name of a new account."""
 
-    dataset: Annotated[str, Option(help="The name of the dataset, one for the same records.", metavar="NAME")]
+    dataset: Annotated[str, Option(help="A name for the dataset; the same records keep the same name.", metavar="NAME")]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class KeptHead:
     """An earlier end of the chain."""
 
     head: Annotated[
-        str | None, Option(help="What `dpcurves ledger head` once printed: finds an older copy too.", metavar="HEAD")
+        str | None, Option(help="What `dpcurves ledger head` printed before: finds an older copy.", metavar="HEAD")
     ] = None
 
 
@@ -79,7 +79,7 @@ def show(place: Place, account: OneAccount) -> None:
 
 
 def verify(place: Place, kept: KeptHead) -> None:
-    """Find any edit made without the key.
+    """Check that nothing was changed without the key.
 
     Example: dpcurves ledger verify sqlite:///budget.db
     """

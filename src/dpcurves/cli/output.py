@@ -52,11 +52,11 @@ class Output:
         str | None,
         Option(help="Draw the curve: a file that ends in .svg, .png or .pdf.", metavar="FILE"),
     ] = None
-    level: Annotated[str, Option(help="Chance that a band or an interval covers.", metavar="P")] = "0.95"
+    level: Annotated[str, Option(help="The confidence level of bands and intervals.", metavar="P")] = "0.95"
 
     population: Annotated[
         bool,
-        Option(help="Show intervals for the population, too, from which the records were drawn, not for them alone."),
+        Option(help="Show intervals for the population the records were drawn from, too."),
     ] = True
 
     def certainty(self) -> float:

@@ -39,7 +39,7 @@ class Pair:
     estimator: Annotated[
         str | None,
         Option(
-            help="privtree (unless said), dawa, ahp, mwem, hierarchy, privelet, uniform-grid, adaptive-grid or cells.",
+            help="privtree (the default), dawa, ahp, mwem, hierarchy, privelet, uniform-grid, adaptive-grid or cells.",
             metavar="WORD",
         ),
     ] = None

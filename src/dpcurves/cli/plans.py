@@ -114,7 +114,7 @@ def thresholds(cells: Cells, values: Values, price: Price, promise: Promise, uni
 
 
 def quantile(cells: Cells, share: Share, price: Price, promise: Promise, units: Units) -> None:
-    """The error of each count that a search for one quantile looks at.
+    """The error of each count that the bisection for one quantile asks.
 
     Example: dpcurves plan quantile --units 100000 --grid 0:100:2^32 --at 0.5 --epsilon 1 --adjacency replace-one
     """

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class Price:
     """A privacy loss. There is no default."""
 
-    epsilon: Annotated[str | None, Option(help="The loss, pure: a number above zero.", metavar="E")] = None
-    rho: Annotated[str | None, Option(help="The loss, zCDP, instead of --epsilon.", metavar="R")] = None
+    epsilon: Annotated[str | None, Option(help="The privacy loss, pure: a number above zero.", metavar="E")] = None
+    rho: Annotated[str | None, Option(help="The privacy loss, zCDP, instead of --epsilon.", metavar="R")] = None
 
     def loss(self) -> PrivacyLoss:
         """The one that was given.
@@ -54,14 +54,14 @@ class Promise:
     unit: Annotated[
         str | None,
         Option(
-            help="The column that says whose record it is; left out: each record.",
+            help="The column that says whose record it is; without it each record is protected on its own.",
             metavar="NAME",
         ),
     ] = None
     rows_per_unit: Annotated[
         str | None,
         Option(
-            help="How many records of one unit are used at most; needed with --unit.",
+            help="The most records of one unit that are used; needed with --unit.",
             metavar="K",
         ),
     ] = None
@@ -124,7 +124,7 @@ class Payer:
     ledger: Annotated[
         str | None,
         Option(
-            help="The ledger that pays, as in sqlite:///budget.db; it fixes the promise.",
+            help="The ledger that is charged, as in sqlite:///budget.db; it sets adjacency and unit.",
             metavar="URL",
         ),
     ] = None
@@ -134,5 +134,5 @@ class Payer:
     ] = None
     request_id: Annotated[
         str | None,
-        Option(help="Asked again under the same id, the same curve comes for nothing.", metavar="ID"),
+        Option(help="A name for this request: asked again under it, the same curve costs nothing.", metavar="ID"),
     ] = None

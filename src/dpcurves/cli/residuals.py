@@ -33,15 +33,15 @@ class Plane:
     predicted: Annotated[str, Option(help="The column of predictions.", metavar="NAME")]
     residual: Annotated[str, Option(help="The column of residuals.", metavar="NAME")]
     unit_predicted: Annotated[
-        str, Option(help="About the size of predictions that matter: bounds are this, doubled.", metavar="U")
+        str, Option(help="The smallest bound of predictions tried, about their size; it is doubled.", metavar="U")
     ]
     unit_residual: Annotated[
-        str, Option(help="About the size of residuals that matter: bounds are this, doubled.", metavar="U")
+        str, Option(help="The smallest bound of residuals tried, about their size; it is doubled.", metavar="U")
     ]
     model: Annotated[
         str,
         Option(
-            help="Where the model comes from: it is public, was trained on disjoint records, or in private.",
+            help="How the model was made: it is public, was trained on disjoint records, or is itself private.",
             metavar="public|disjoint|private",
         ),
     ]

@@ -47,11 +47,11 @@ class Showing:
     show: Annotated[
         str,
         Option(
-            help="What is shown and drawn beside the numbers; others of the same --request-id are free.",
+            help="The curve that is shown and drawn; others are free under the same --request-id.",
             metavar="|".join(READ),
         ),
     ] = NUMBERS
-    threshold: Annotated[str, Option(help="A score at or above it is called positive (confusion).", metavar="S")] = (
+    threshold: Annotated[str, Option(help="Confusion matrix: scores from it on are called positive.", metavar="S")] = (
         "0.5"
     )
 

@@ -53,7 +53,7 @@ def calibration(scored: Scored, groups: Groups, cells: GroupedCells, terms: Term
 def hosmer_lemeshow(scored: Scored, groups: TestedGroups, cells: GroupedCells, terms: Terms, output: Output) -> None:
     """The Hosmer-Lemeshow test of a score.
 
-    Do predicted probabilities agree with the labels? The p-value knows noise and chance.
+    Do predicted probabilities agree with the labels? The p-value includes noise and sampling.
 
     Example: dpcurves hosmer-lemeshow scored.parquet --label late --score p_late --epsilon 1 --adjacency replace-one
     """

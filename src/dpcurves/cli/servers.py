@@ -42,11 +42,9 @@ class Running:
     ] = ""
     patience: Annotated[str, Option(help="How long the other server may take to answer.", metavar="SECONDS")] = "60"
     connections: Annotated[
-        str, Option(help="How many are kept open at a time, beside those of the other server.", metavar="N")
+        str, Option(help="How many connections are kept open at a time, beside those of the other server.", metavar="N")
     ] = "512"
-    deadline: Annotated[str, Option(help="How long a connection may be silent before it asks.", metavar="SECONDS")] = (
-        "10"
-    )
+    deadline: Annotated[str, Option(help="How long a connection may be silent at first.", metavar="SECONDS")] = "10"
 
     def number(self) -> int:
         """0 or 1."""
@@ -60,10 +58,10 @@ class Renamed:
     """What the owner's table calls the columns of the task."""
 
     column: Annotated[
-        str | None, Option(help="What DATA calls the task's column, if something else.", metavar="NAME")
+        str | None, Option(help="The name of the task's column in DATA, where it is another.", metavar="NAME")
     ] = None
     label: Annotated[
-        str | None, Option(help="What DATA calls the task's column of labels, if something else.", metavar="NAME")
+        str | None, Option(help="The name of the task's column of labels in DATA, where it is another.", metavar="NAME")
     ] = None
 
     def axes(self, task: Task) -> tuple[Axis | Categories, ...]:

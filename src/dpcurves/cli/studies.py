@@ -56,7 +56,7 @@ class Account:
     """From which budget a study is paid."""
 
     ledger: Annotated[
-        str | None, Option(help="The ledger that pays; with one, a study that is run again is free.", metavar="URL")
+        str | None, Option(help="The ledger that is charged; with one, a second run is free.", metavar="URL")
     ] = None
     dataset: Annotated[
         str | None, Option(help="The account in the ledger; needed if there are several.", metavar="NAME")

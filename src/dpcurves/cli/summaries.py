@@ -29,11 +29,9 @@ if TYPE_CHECKING:
 class Bounded:
     """Public bounds, and how much is asked."""
 
-    bounds: Annotated[
-        str, Option(help="Public bounds; values outside count as the bound that is nearer.", metavar="L:U")
-    ]
+    bounds: Annotated[str, Option(help="Public bounds; values outside are clamped to them.", metavar="L:U")]
     moments: Annotated[
-        str, Option(help="2: the variance too; 1: count, sum and mean alone, with less noise.", metavar="N")
+        str, Option(help="2: count, sum, mean and variance; 1: no variance, and less noise.", metavar="N")
     ] = "2"
 
     def ends(self) -> tuple[float, float]:

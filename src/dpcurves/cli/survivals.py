@@ -29,14 +29,14 @@ class Observed:
 
     time: Annotated[
         str,
-        typer.Option(help="When the event came, or until when there was none: a column of numbers.", metavar="NAME"),
+        typer.Option(help="A column of times: of the event, or of the end of observation without one.", metavar="NAME"),
     ]
-    event: Annotated[str, typer.Option(help="A column that says whether it came.", metavar="NAME")]
-    came: Annotated[str, typer.Option(help="What stands there if it came.", metavar="LABEL")] = "1"
+    event: Annotated[str, typer.Option(help="A column that says whether the event was observed.", metavar="NAME")]
+    came: Annotated[str, typer.Option(help="Its value where the event was observed.", metavar="LABEL")] = "1"
     censored: Annotated[
         str | None,
         typer.Option(
-            help="What stands there if not; not needed where the other is 1, 0, -1, true or false.", metavar="LABEL"
+            help="Its value where not; not needed where the other is 1, 0, -1, true or false.", metavar="LABEL"
         ),
     ] = None
     measured_in: Annotated[str, typer.Option(help="The measuring unit, for the picture.", metavar="UNIT")] = ""
@@ -89,7 +89,7 @@ def _median(curve: Survival, level: float) -> str:
 
 
 def survival(observed: Observed, cells: Cells, split: Split, terms: Terms, output: Output) -> None:
-    """How long until an event, where some records are observed for a while only.
+    """The time until an event, with censored records.
 
     Example: dpcurves survival patients.csv --time months --event died --grid 0:60:60 --epsilon 1
     --adjacency replace-one

@@ -55,7 +55,7 @@ class Cells:
     ] = None
     outside: Annotated[
         str | None,
-        Option(help="Values outside: clamped into the end cells (unless said), or counted apart.", metavar="WHERE"),
+        Option(help="Values outside: clamped into the end cells (the default), or counted apart.", metavar="WHERE"),
     ] = None
 
     def declared(self) -> Grid:
@@ -97,7 +97,7 @@ class GroupedCells(Cells):
 
     outside: Annotated[
         str | None,
-        Option(help="Scores outside: they are counted apart, and lie in no group; nothing else is allowed.",
+        Option(help="Scores outside the grid lie in no group and are counted apart; no other word is allowed.",
                metavar="apart"),
     ] = None  # fmt: skip
 
@@ -138,7 +138,7 @@ class Smooth:
 
     smooth: Annotated[
         str | None,
-        Option(help="Smooth by the least change of noises: 1 (absolute values) or 2 (squares).", metavar="P"),
+        Option(help="Monotone by the least change of noise, in absolute values (1) or squares (2).", metavar="P"),
     ] = None
 
     def power(self) -> int | None:
@@ -164,7 +164,7 @@ class Split:
     by: Annotated[str | None, Option(help="A column of categories: one curve for each.", metavar="NAME")] = None
     categories: Annotated[
         str | None,
-        Option(help="The categories, declared in public; others are missing.", metavar="A,B,C"),
+        Option(help="The categories, declared in public; other values count as missing.", metavar="A,B,C"),
     ] = None
 
     def declared(self) -> Categories | None:
@@ -196,7 +196,7 @@ class TwoClasses:
     label: Annotated[str, Option(help="The column of true labels.", metavar="NAME")]
     score: Annotated[str, Option(help="The column of scores; high scores are positive.", metavar="NAME")]
 
-    pos_label: Annotated[str, Option(help="The positive label; others are missing.", metavar="LABEL")] = "1"
+    pos_label: Annotated[str, Option(help="The positive label; other labels are missing.", metavar="LABEL")] = "1"
     neg_label: Annotated[
         str | None,
         Option(
@@ -220,7 +220,7 @@ class TwoClasses:
 class Scored(TwoClasses):
     """Labels of two classes, and the scores that a model gave."""
 
-    model: Annotated[str, Option(help="What is said about the model on the curve's face.", metavar="TEXT")] = (
+    model: Annotated[str, Option(help="What pictures and JSON say about the model.", metavar="TEXT")] = (
         "the model is taken as public"
     )
 
@@ -232,7 +232,7 @@ class Judged(TwoClasses):
     model: Annotated[
         str,
         Option(
-            help="Where the model comes from: it is public, was trained on disjoint records, or in private.",
+            help="How the model was made: it is public, was trained on disjoint records, or is itself private.",
             metavar="public|disjoint|private",
         ),
     ]
@@ -273,7 +273,7 @@ class MostBins:
 
     bins: Annotated[
         str,
-        Option(help="Bins at most: at least 2. They are cut in private, and joined where they are small.", metavar="N"),
+        Option(help="Bins at most: at least 2. They are cut at private quantiles; small ones are joined.", metavar="N"),
     ] = "16"
 
     @property
@@ -288,7 +288,7 @@ class Covered:
 
     coverage: Annotated[
         str,
-        Option(help="The share of the records to be covered: of a plot of residuals, by the rectangle.", metavar="P"),
+        Option(help="The share of records to be covered; in residual plots, by both bounds.", metavar="P"),
     ]
 
     @property
@@ -313,7 +313,7 @@ class PlaneCells:
 class Groups:
     """Groups of like scores."""
 
-    groups: Annotated[str, Option(help="Groups of about equal size, cut in private: at least 2.", metavar="N")] = "10"
+    groups: Annotated[str, Option(help="Groups cut at private quantiles: at least 2.", metavar="N")] = "10"
 
     @property
     def number(self) -> int:
@@ -328,7 +328,7 @@ class TestedGroups:
     groups: Annotated[
         str | None,
         Option(
-            help="Groups of about equal size, cut in private: at least 2. Left out: 4, 5 or 10, by records and loss.",
+            help="Groups cut at private quantiles: at least 2. Left out: 4, 5 or 10, by records and loss.",
             metavar="N",
         ),
     ] = None
@@ -343,7 +343,7 @@ class TestedGroups:
 class Values:
     """Below which values records are counted."""
 
-    at: Annotated[str, Option(help="Values; for each, the edge of the grid that is nearest to it.", metavar="X,X,X")]
+    at: Annotated[str, Option(help="Values; each is moved to the nearest edge of the grid.", metavar="X,X,X")]
 
     def edges(self, grid: Grid) -> tuple[int, ...]:
         """Numbers of the nearest edges.

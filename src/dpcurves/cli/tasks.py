@@ -38,8 +38,8 @@ class Place:
 class Classes(Split):
     """Labels of two classes, for curves of a score, or categories."""
 
-    label: Annotated[str | None, Option(help="A column of true labels: the column is a score.", metavar="NAME")] = None
-    pos_label: Annotated[str, Option(help="The positive label; others are missing.", metavar="LABEL")] = "1"
+    label: Annotated[str | None, Option(help="The column of true labels of the scores.", metavar="NAME")] = None
+    pos_label: Annotated[str, Option(help="The positive label; other labels are missing.", metavar="LABEL")] = "1"
     neg_label: Annotated[
         str | None,
         Option(
@@ -69,13 +69,13 @@ class Classes(Split):
 class Parties:
     """Who takes part, and where the documents go."""
 
-    servers: Annotated[str, Option(help="What both servers made known: party 0, party 1.", metavar="FILE,FILE")]
+    servers: Annotated[str, Option(help="Files server.json of party 0, party 1.", metavar="FILE,FILE")]
     reports_per_owner: Annotated[str, Option(help="How many reports one owner may send at most.", metavar="K")]
     out: Annotated[str, Option(help="The task document: a new file.", metavar="FILE")]
     tickets: Annotated[str, Option(help="A folder for the tickets of all who take part.", metavar="FOLDER")]
     owners: Annotated[str, Option(help="How many owners there are.", metavar="N")]
     analysts: Annotated[str, Option(help="How many analysts there are.", metavar="N")] = "1"
-    name: Annotated[str, Option(help="What people call the task.", metavar="NAME")] = "task"
+    name: Annotated[str, Option(help="A name for people to read.", metavar="NAME")] = "task"
     check: Annotated[
         str,
         Option(
