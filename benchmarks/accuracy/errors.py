@@ -18,7 +18,7 @@ class Measured(NamedTuple):
 
     Attributes:
         errors: Kolmogorov-Smirnov, Wasserstein, and root mean square over prefixes: (releases, 3).
-        seconds: Of the processor, for one release.
+        seconds: Processor time of one release.
     """
 
     errors: FloatArray

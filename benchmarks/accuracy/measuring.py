@@ -22,9 +22,9 @@ class Size:
     """How much is done.
 
     Attributes:
-        draws: Of the data, where it is drawn.
+        draws: How often the data is drawn, where it is.
         releases: In all, in equal numbers of each draw.
-        epsilons: Of the table of regrets.
+        epsilons: The epsilons of the table of regrets.
         cells: The number of cells of each speed.
     """
 

@@ -20,8 +20,8 @@ class Seconds(NamedTuple):
     """Seconds of the processor, for one release.
 
     Attributes:
-        ours: Of the product's default, all turns.
-        tree: Of one turn of a tree, planned before.
+        ours: The default of this package, all turns.
+        tree: One turn of a tree, planned before.
     """
 
     cells: int

@@ -29,8 +29,8 @@ def shrunken(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total
 
     Args:
         law: How the values scatter.
-        values: As released, in the order of the law.
-        total: As for `least_squares`.
+        values: The released values, in the order of the law.
+        total: See `least_squares`.
 
     Raises:
         ValueError: the values do not fit the law, or its levels are not nested.

@@ -84,7 +84,7 @@ def subtraction_graph(cells: int, widths: Sequence[int], variances: Sequence[flo
 
     Args:
         cells: How many there are.
-        widths: Of the blocks of each level, from coarse to fine: each an odd multiple of the next, the last one 1.
+        widths: Block widths of each level, from coarse to fine: each an odd multiple of the next, the last one 1.
         variances: One per level. Blocks of the first level are only added.
 
     Raises:

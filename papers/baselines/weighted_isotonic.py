@@ -38,8 +38,8 @@ def weighted_isotonic(law: IntervalSums, values: Sequence[int] | NDArray[np.int6
 
     Args:
         law: How the values scatter.
-        values: As released, in the order of the law.
-        total: As for `least_squares`; not negative.
+        values: The released values, in the order of the law.
+        total: See `least_squares`; not negative.
 
     Formal guarantees: post-processing. It costs nothing.
 

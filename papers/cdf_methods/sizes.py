@@ -10,7 +10,7 @@ class Size:
     """One way to run the experiments.
 
     Attributes:
-        records: Of a sample.
+        records: Records of each sample.
         runs: Releases that are averaged, each of a sample of its own.
         epsilons: At which methods are compared; 1 is among them.
         deviations: Standard deviations of the samples; 1 is among them.

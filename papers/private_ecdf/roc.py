@@ -44,7 +44,7 @@ class Shown:
     """What a figure shows, and how far the curves are from the true one on average over runs.
 
     Attributes:
-        truth: Of the records.
+        truth: The curve of the records.
         example: One run.
         apart: Mean distance at the same threshold, of the raw and of the smoothed curve.
         between: Mean area between, of the smoothed curve and of that of dpcurves.

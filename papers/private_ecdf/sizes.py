@@ -15,8 +15,8 @@ class Size:
         record_runs: Releases of real data that are averaged; 100 in the paper.
         cost_levels: Largest depth at which all pairs of neighbours are searched.
         solver_levels: Depths at which solvers are timed.
-        epsilons: Of the synthetic experiments.
-        record_epsilons: Of the experiments with real data.
+        epsilons: Those of the synthetic experiments.
+        record_epsilons: Those of the experiments with real data.
         rates: Records of each point in the mean.
     """
 

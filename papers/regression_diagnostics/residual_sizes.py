@@ -10,10 +10,10 @@ class ResidualSize:
     """One way to run the experiments on residual plots.
 
     Attributes:
-        records: Of each made-up data set.
+        records: Records of each made-up data set.
         products: Records times epsilon at which plots are told apart.
         plots: Plots of each model, by each method.
-        table_records: Of the plots of the table.
+        table_records: Records of each plot of the table.
         table_sets: Confidential plots of the table, for each strength.
         table_plots: Private plots of the table, for each strength.
         regret_epsilons: At which histogram algorithms are compared.

@@ -17,12 +17,12 @@ class RocSize:
         ratios: Shares of the budget for thresholds.
         splits: Releases of each text data set, for each of these.
         split_epsilons: At which epsilons.
-        records: Of a synthetic ROC curve.
+        records: Records of a synthetic ROC curve.
         repetitions: Releases of each, of which a t-test is made.
         told: Records times epsilon at which synthetic curves are told apart, and how often this is done: as printed.
-        told_right: The same with PriROC put right.
-        told_package: The same with dpcurves.
-        told_finely: The same for areas that are 0.01 apart, as printed, and with dpcurves.
+        told_right: How often, with PriROC put right.
+        told_package: How often, with dpcurves.
+        told_finely: How often, for areas that are 0.01 apart, as printed, and with dpcurves.
     """
 
     runs: int
@@ -45,13 +45,13 @@ class BinnedSize:
     """One way to run the experiments on binned residuals.
 
     Attributes:
-        records: Of a plot.
+        records: Records of a plot.
         plots: Releases of each model, by each method.
         products: Records times epsilon at which models are told apart, as printed.
-        products_package: The same with dpcurves.
+        products_package: Those with dpcurves.
         open: Records of plots without noise.
         open_plots: How many of each.
-        split_records: Of a plot where budgets are compared.
+        split_records: Records of a plot where budgets are compared.
         splits: Releases of each model, for each share.
         ratios: Shares of the budget for bins; as much, or in dpcurves two thirds of it, is for joining them.
         split_epsilons: At which epsilons.

@@ -22,9 +22,9 @@ class Size:
     """One way to run the experiments.
 
     Attributes:
-        roc: Of ROC curves.
-        binned: Of binned residuals.
-        residual: Of residual plots.
+        roc: Sizes of the experiments on ROC curves.
+        binned: Sizes of those on binned residuals.
+        residual: Sizes of those on residual plots.
     """
 
     roc: RocSize

@@ -13,7 +13,7 @@ class Measured:
 
     Attributes:
         printed: From what the paper prints.
-        corrected: The same with the paper's slip put right; None where it has none.
+        corrected: The number with the paper's slip put right; None where it has none.
         package: From what dpcurves does instead; None where there is nothing to set beside it.
     """
 

@@ -21,8 +21,8 @@ class Rates:
     """Shares of cells whose count was found, one for each run.
 
     Attributes:
-        everywhere: Of all cells: Table 3.2.
-        small: Of cells with up to 5 records: Table 3.3.
+        everywhere: The share among all cells: Table 3.2.
+        small: The share among cells with up to 5 records: Table 3.3.
         threshold: The noisy thresholds.
     """
 

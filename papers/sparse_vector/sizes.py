@@ -10,7 +10,7 @@ class Size:
     """Attributes:
     copies: t of Theorem 4.
     pushing: Queries below the threshold, of Theorem 2.
-    runs: Of each attack.
+    runs: How often each attack is run.
     """  # fmt: skip
 
     copies: tuple[int, ...]

@@ -22,7 +22,7 @@ def covered(privacy: PrivacyStatement, sure: Covering, what: str, ends: Ends) ->
     """What is said above a table, and the columns of lower and upper ends: for these records, and for the population.
 
     Args:
-        privacy: Of the curve: where a unit may have several records nothing is said of the population.
+        privacy: What the curve says of it: where a unit may have several records nothing is said of the population.
         sure: The level, and whether the population is spoken of.
         what: The kind, as ``band``.
         ends: Lower and upper ends.

@@ -140,7 +140,7 @@ class BinnedResidualsQuestion:
     Attributes:
         label: The column of true labels.
         score: The column of predicted probabilities.
-        model: Where the model comes from; it has no default, and stands on the face.
+        model: Where the model comes from; it has no default, and is written on the result.
         bins: How many bins at most. Where the number of units is public, no more are cut than it can fill twice over.
         least: How many records a bin should hold; None: so many that noise moves its mean residual by about 0.05.
         grid: Public cells that edges of bins are chosen from, between 0 and 1; predictions outside are counted

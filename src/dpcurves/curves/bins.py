@@ -42,7 +42,7 @@ class Bins(Covered):
 
     Attributes:
         x: Edges, of shape ``(bins + 1,)``: edges of the grid, for inside its cells nothing was counted.
-        share: Of the records that have a value, of shape ``(bins,)``.
+        share: The share of the records that have a value, of shape ``(bins,)``.
         total: How many records have a value: estimated unless public.
         label: What the x axis shows.
         privacy: What stands on every picture.

@@ -33,8 +33,8 @@ class PlaneBounds(Released):
     """Two intervals, one for each column.
 
     Attributes:
-        across: Of the first column.
-        upwards: Of the second column.
+        across: The bounds of the first column.
+        upwards: The bounds of the second column.
         privacy: What stands on every picture: of both together.
 
     As a data frame of two rows: columns ``column``, ``lower`` and ``upper``. In JSON both stand under their columns.

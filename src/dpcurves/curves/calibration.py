@@ -112,7 +112,7 @@ class CalibrationQuestion:
         grid: Public cells that group edges are chosen from, between 0 and 1; scores outside are counted apart
             and lie in no group, whatever the grid says of them.
         pos_label, neg_label: The two classes; records with another label are missing.
-        model: What is said about the model that made the scores: stands on the face.
+        model: What is said about the model that made the scores: is written on the result.
     """
 
     label: str

@@ -39,7 +39,7 @@ class Contingency(Covered):
 
     Attributes:
         count: Records of each pair, never below zero, of shape ``(rows, columns)``.
-        unbiased: The same before values below zero were set to zero.
+        unbiased: These counts before values below zero were set to zero.
         statistic: Pearson's chi-squared, with the variance of the noise beside that of chance in each cell.
         p_value: How often independent columns would show at least this statistic, under the same noise. It holds noise
             and sampling, and takes records as independent; a law of chi-squared would find dependence in noise.

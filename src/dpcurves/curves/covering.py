@@ -70,7 +70,7 @@ def shades(whom: Mapping[str, bool], level: float | None, what: str, ends: Ends)
 def pictured(
     privacy: PrivacyStatement, level: float | None, points: int, *, population: bool = True
 ) -> tuple[PrivacyStatement, float | None]:
-    """The face that stands below a picture of so many points, and the level of what is shaded on it.
+    """The statement below a picture of so many points, and the level of what is shaded on it.
 
     A line says so where nothing is shaded, for it would take long to simulate, or where nothing can be said of the
     population.

@@ -22,7 +22,7 @@ def ks_distance(a: Distributed, b: Distributed) -> float:
 
     Args:
         a: A `CDF`, or values of shape ``(n,)``, of which NaN are missing.
-        b: The same.
+        b: What it is compared with, likewise.
 
     Formal guarantees: between two released curves, none is spent. **A distance to a sample is a statistic of the
     sample**: where the sample is secret, so is the distance.

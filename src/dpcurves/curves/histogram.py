@@ -42,7 +42,7 @@ class Histogram(Covered):
     Attributes:
         x: Edges, of shape ``(cells + 1,)``.
         count: Records per cell, never below zero, of shape ``(cells,)``.
-        unbiased: The same before values below zero were set to zero: sums of these have no bias.
+        unbiased: These counts before values below zero were set to zero: sums of these have no bias.
         error: Standard error of the noise of one cell, in records: for these records.
         missing: Records without a value, unbiased.
         label: What the x axis shows.

@@ -121,7 +121,7 @@ class QuantilesQuestion:
             cells, unless they are counted apart: of a quantile there, only one edge is known.
         at: Shares between 0 and 1.
         measured_in: The measuring unit of the column, for the axis.
-        hint: As for `CdfQuestion`.
+        hint: See `CdfQuestion`.
 
     Raises:
         ValueError: a share is not between 0 and 1, or there is none.

@@ -42,7 +42,7 @@ class Continued(Protocol):
 
 
 def statement_of(releases: Sequence[Release], model: str = "") -> PrivacyStatement:
-    """What stands on the face of a curve that was read from these releases.
+    """What is written on a curve that was read from these releases.
 
     Losses of the turns add up; what is said of the mechanism is said turn by turn, once where turns agree.
 

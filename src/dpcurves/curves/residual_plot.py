@@ -47,8 +47,8 @@ class ResidualPlot(Released):
     """Predictions and residuals within private bounds, in cells of a plane.
 
     Attributes:
-        x_edges: Of the cells of predictions, of shape ``(cells + 1,)``.
-        y_edges: Of the cells of residuals, of the same shape.
+        x_edges: The edges of the cells of predictions, of shape ``(cells + 1,)``.
+        y_edges: The edges of the cells of residuals, of the same shape.
         density: Share of the records within the bounds in each cell; not below zero, and 1 together. Of shape
             ``(cells, cells)``, predictions first.
         points: A synthetic scatter, of shape ``(n, 2)``, with about as many points as records, 5000 at most. Not one of
@@ -242,7 +242,7 @@ class ResidualPlotQuestion:
         unit_predicted, unit_residual: What is doubled: public, about the size of values that matter.
         coverage: The share of the records that the rectangle should cover; at most 6 decimals. Each axis leaves out
             half of the others at the most, for these may be different records.
-        model: Where the model comes from; it has no default, and stands on the face.
+        model: Where the model comes from; it has no default, and is written on the result.
         cells: How many cells each axis has: 256 at most.
         estimator: How the plane is counted. None: by PrivTree, which divides no box that seems to hold fewer records
             than three scales of the noise of its counts, so that noise alone makes no dense spots.

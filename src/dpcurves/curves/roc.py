@@ -222,7 +222,7 @@ class RocQuestion:
             are more of these than noise may hide, a note says so.
         pos_label, neg_label: The two classes; records with another label are missing. A negative label is needed
             unless the positive one is 1, 0, -1, True or False.
-        model: What is said about the model that made the scores: stands on the face.
+        model: What is said about the model that made the scores: is written on the result.
         cuts: Where the thresholds lie, or the word for it. `Cuts.FIXED` is meant for coarser grids, and is what is done
             where the trust model can not count on cells that depend on answers, as two servers can not.
 

@@ -179,7 +179,7 @@ class RocThresholdsQuestion:
         score: The column of scores; high scores are positive.
         grid: Public cells of the scores.
         at: Numbers of inner edges, each once.
-        model: What is said about the model that made the scores: stands on the face.
+        model: What is said about the model that made the scores: is written on the result.
 
     Raises:
         ValueError: an edge is no inner one, or stands twice.

@@ -206,7 +206,7 @@ class ScoresQuestion:
         by: Categories that were declared in public: one result for each, all for the price of one.
         pos_label, neg_label: The two classes; records with another label are missing. A negative label is needed
             unless the positive one is 1, 0, -1, True or False.
-        model: What is said about the model that made the scores: stands on the face.
+        model: What is said about the model that made the scores: is written on the result.
 
     Raises:
         ValueError: a class is missing or stands twice, or the grid has too many cells.

@@ -97,7 +97,7 @@ class SmoothAucQuestion:
         grid: Public cells of the scores; scores in one cell are tied. Unless said they divide [0, 1], and scores below
             it are one more cell, those above it another.
         pos_label, neg_label: The two classes; records with another label are missing.
-        model: What is said about the model that made the scores: stands on the face.
+        model: What is said about the model that made the scores: is written on the result.
     """
 
     label: str

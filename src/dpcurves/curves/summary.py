@@ -61,7 +61,7 @@ class Summary(Covered):
 
     Attributes:
         count: Records with a value, never below zero.
-        sum: Of their values, without bias.
+        sum: The sum of their values, without bias.
         mean: Between the bounds.
         variance: With divisor n - 1, as in pandas. NaN where one moment was asked for.
         lower, upper: The declared bounds.

@@ -41,7 +41,7 @@ def draw_histogram(
     """Draw counts as stairs; where cells are of unequal width, records per unit of x, so that areas are records.
 
     Args:
-        edges: Of the cells: one more than there are counts.
+        edges: The edges of the cells: one more than there are counts.
         count: Records in each cell.
         privacy: What is written below the picture.
         label: The column and its measuring unit.
@@ -65,8 +65,8 @@ def draw_bins(
     """Draw shares of the records as stairs; where bins are of unequal width, shares per unit of x.
 
     Args:
-        edges: Of the bins: one more than there are shares.
-        share: Of the records, in each bin.
+        edges: The edges of the bins: one more than there are shares.
+        share: The share of the records, in each bin.
         privacy: What is written below the picture.
         label: The column and its measuring unit.
         shades: Intervals, by the lower and upper ends of each share.

@@ -130,9 +130,9 @@ def draw_hosmer_lemeshow(
     """Draw observed and expected positives, group by group.
 
     Args:
-        groups: Of each: ``lower`` and ``upper`` score, ``count``, ``positives`` and ``expected`` positives.
-        statistic: Of the test.
-        p_value: Of the test.
+        groups: What each has: ``lower`` and ``upper`` score, ``count``, ``positives`` and ``expected`` positives.
+        statistic: The statistic of the test.
+        p_value: The p-value of the test.
         privacy: What is written below the picture.
         shades: Intervals, by the lower and upper end of each group, the wider ones first.
         ax: Where to draw; None: in a new figure.

@@ -36,8 +36,8 @@ def draw_contingency(
 
     Args:
         count: Records, of shape ``(rows, columns)``.
-        share: Of the records of its row, of the same shape.
-        names: Of the rows, and of the columns.
+        share: The share of the records of its row, of the same shape.
+        names: The names of the rows, and of the columns.
         labels: What is counted in rows, and in columns.
         privacy: What is written below the picture.
         title: What stands above it.

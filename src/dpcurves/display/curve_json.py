@@ -25,9 +25,9 @@ class Opened:
     """A curve that was read from JSON.
 
     Attributes:
-        kind: Of the curve.
+        kind: The kind of the curve.
         arrays: Lists of numbers as NumPy arrays (null as NaN), single numbers as floats, all else as it stands.
-        privacy: What stands on its face.
+        privacy: What is written on it.
         evidence: The question and the releases, as plain objects.
     """
 
@@ -43,7 +43,7 @@ def envelope(kind: str, arrays: Mapping[str, object], privacy: PrivacyStatement,
     Args:
         kind: The name of one of the files in ``kinds``, or ``curves``.
         arrays: By name: arrays, numbers, or nested objects of them. What is not finite is written as null.
-        privacy: What stands on the curve's face.
+        privacy: What is written on the curve.
         evidence: ``question`` and ``releases``.
 
     Raises:
@@ -64,7 +64,7 @@ def bundle(curves: Mapping[str, str], privacy: PrivacyStatement, evidence: Mappi
 
     Args:
         curves: Their texts, by name.
-        privacy: What stands on the face of all.
+        privacy: What is written on all of them.
         evidence: ``question``, and no ``releases``: each curve has its own.
     """
     facts = {"kind": "curves", "schema": SCHEMA, "privacy": privacy_object(privacy), "evidence": _plain(evidence)}

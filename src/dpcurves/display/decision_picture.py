@@ -36,8 +36,8 @@ def draw_decision(
 
     Args:
         threshold: Rising probabilities.
-        benefit: Of acting by the scores.
-        all_benefit: Of acting on everybody.
+        benefit: The net benefit of acting by the scores.
+        all_benefit: The net benefit of acting on everybody.
         privacy: What is written below the picture.
         shades: Bands of `benefit`, by their ends at each threshold, the wider ones first.
         ax: Where to draw; None: in a new figure.

@@ -37,8 +37,8 @@ def draw_means(
     """Draw one dot for each group, the first at the top.
 
     Args:
-        names: Of the groups.
-        means: Of the groups.
+        names: The names of the groups.
+        means: The means of the groups.
         privacy: What is written below the picture.
         label: What the x axis shows.
         shades: Intervals, by the lower and upper ends of each mean.

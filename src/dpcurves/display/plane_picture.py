@@ -32,7 +32,7 @@ def draw_plane(
 
     Args:
         count: Records in each cell, of shape ``(columns, rows)``.
-        edges: Of the cells, along either axis.
+        edges: The edges of the cells, along either axis.
         labels: What the axes show.
         privacy: What is written below the picture.
         ax: Where to draw; None: in a new figure.

@@ -43,8 +43,8 @@ def draw_rates(
         shades: Bands, by their lower and upper ends between the edges, the wider ones first.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the curve.
-        size: Of a new figure.
-        place: Of the legend.
+        size: The size of a new figure.
+        place: The place of the legend.
     """
     from .figure_note import sign
     from .ticks import write_plainly

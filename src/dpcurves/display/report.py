@@ -55,7 +55,7 @@ def report(
     It makes no request, runs no script, and can be printed.
 
     Args:
-        title: Of the page.
+        title: The title of the page.
         introduction: Text; an empty line begins a paragraph.
         cards: From `card`.
         balances: One per account of the ledger; none, where another page tells the price.

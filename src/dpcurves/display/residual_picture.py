@@ -33,7 +33,7 @@ def draw_residual_points(
     """Draw a synthetic scatter of residuals against predictions.
 
     Args:
-        points: Of shape ``(n, 2)``: a prediction and a residual each.
+        points: An array ``(n, 2)``: a prediction and a residual each.
         window: Edges of the cells that are shown, along either axis.
         labels: What the axes show.
         privacy: What is written below the picture.
@@ -70,7 +70,7 @@ def draw_residual_density(
 
     Args:
         density: Share of the records in each cell, of shape ``(cells along x, cells along y)``.
-        edges: Of the cells, along either axis.
+        edges: The edges of the cells, along either axis.
         labels: What the axes show.
         privacy: What is written below the picture.
         window: Edges of the cells that are shown.

@@ -17,7 +17,7 @@ def clusters(rising: FloatArray, variance: float) -> NDArray[np.int64]:
 
     Args:
         rising: Numbers that do not fall, of shape ``(n,)``.
-        variance: Of the noise of one count.
+        variance: The variance of the noise of one count.
 
     >>> clusters(np.array([0.0, 0.1, 9.0, 9.2, 9.3]), 2.0).tolist()
     [0, 0, 1, 1, 1]

@@ -30,12 +30,12 @@ def counted(
     """Count regions, from coarse to fine: cells with the same label are one region, what lies outside is another.
 
     Args:
-        axes: Of the table.
+        axes: The axes of the table.
         extent: Its cells.
-        labels: Of each cell inside, for each tiling; each one's regions are divided by the next.
-        read: As for `RegionQuery`.
-        share: Of the budget.
-        turn: As for `RegionQuery`: an estimator that counts several times gives each time a number of its own.
+        labels: The region of each cell inside, for each tiling; each one's regions are divided by the next.
+        read: See `RegionQuery`.
+        share: The share of the budget.
+        turn: See `RegionQuery`: an estimator that counts several times gives each time a number of its own.
     """
     query = regions(axes, extent, labels, read, turn=turn)
     release = yield Step(query, share)

@@ -21,8 +21,8 @@ class EstimatedTable:
     """Estimated counts: no whole numbers, and some may be below zero.
 
     Attributes:
-        cells: Of the cells of the grids, of shape ``(cells of the first axis, ...)``.
-        outside: Of all cells for values outside of a grid together; 0 where there are none.
+        cells: The counts of the cells of the grids, of shape ``(cells of the first axis, ...)``.
+        outside: The count of all cells for values outside of a grid together; 0 where there are none.
         missing: How many records are missing on some axis.
         releases: What they were read from.
     """

@@ -22,7 +22,7 @@ class Layer:
         first: Number of the first child of each parent.
         children: How many children each parent has.
         trust: Weight of an interval's own value against the sum of its children, by inverse variance.
-        variance: Of the two together.
+        variance: The variance of the two together.
         parent_variance: Sum of `variance` over the children of each parent.
     """
 

@@ -28,7 +28,7 @@ class HaarTensorSums(CountLaw):
 
     Attributes:
         sides: How many cells the table has along each axis.
-        noises: Of the values of each combination of bands, that of the last axis fastest.
+        noises: The noises of the values of each combination of bands, that of the last axis fastest.
         apart: Noise of the count of records that lie in cells beyond the table. None: there are no such cells.
         missing: Noise of the count of records that are missing.
 
@@ -133,7 +133,7 @@ class TableEstimate:
     """Unbiased counts; some may be negative.
 
     Attributes:
-        cells: Of the table, of shape ``law.sides``.
+        cells: The cells of the table, of shape ``law.sides``.
         apart: How many records lie in cells beyond the table; 0 if there are no such cells.
         missing: How many records are missing.
     """

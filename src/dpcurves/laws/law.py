@@ -158,7 +158,7 @@ class NoisySums(CountLaw):
         """The best linear unbiased cells (..., rows, cells) and missing counts (...) of releases (..., size).
 
         Args:
-            values: As released, in the order of the law.
+            values: The released values, in the order of the law.
             total: How many records all rows and the missing cell have together, where that is public. If the missing
                 cell was not asked, all rows: give None if records may be missing, or if the values are sums.
 
@@ -227,7 +227,7 @@ class NoisySums(CountLaw):
         estimate minus the truth has the law of what is drawn here, covariances included.
 
         Args:
-            total: As given to `reconstruct`; it matters only whether it is known.
+            total: What was given to `reconstruct`; it matters only whether it is known.
             draws: How many, over all chunks.
             generator: For simulation over public numbers alone. No noise that protects anybody is drawn from it.
 
@@ -246,9 +246,9 @@ class NoisySums(CountLaw):
         small, as there are few of them, however many cells there are.
 
         Args:
-            total: As given to `reconstruct`; it matters only whether it is known.
+            total: What was given to `reconstruct`; it matters only whether it is known.
             draws: How many, over all chunks.
-            generator: As for `simulate`.
+            generator: See `simulate`.
 
         Yields:
             Errors of the sums, (chunk, intervals + 1).
@@ -271,7 +271,7 @@ class NoisySums(CountLaw):
         of its squared entries here.
 
         Args:
-            total: As given to `reconstruct`; it matters only whether it is known.
+            total: What was given to `reconstruct`; it matters only whether it is known.
 
         Returns:
             Of shape (size, rows, cells).

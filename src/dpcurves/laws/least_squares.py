@@ -20,7 +20,7 @@ class Estimate:
     """Unbiased counts; some may be negative.
 
     Attributes:
-        cells: Of shape (rows, cells). Within an interval of the finest level, all cells have the same count.
+        cells: An array (rows, cells). Within an interval of the finest level, all cells have the same count.
         missing: How many records are missing; 0 if it was not asked.
     """
 
@@ -33,7 +33,7 @@ class Reading(NamedTuple):
 
     Attributes:
         bounds: The ends of its intervals: one more than there are intervals.
-        variance: Of each value.
+        variance: The variance of each value.
         values: (..., rows, intervals).
     """
 
@@ -65,7 +65,7 @@ def least_squares(law: NestedSums, values: Sequence[int] | NDArray[np.int64], to
 
     Args:
         law: How the values scatter.
-        values: As released, in the order of the law.
+        values: The released values, in the order of the law.
         total: How many records all rows and the missing cell have together, where that is public. If the missing
             cell was not asked, all rows: give None if records may be missing, or if the values are sums of something.
 

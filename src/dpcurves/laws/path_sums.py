@@ -32,7 +32,7 @@ class PathSums(CountLaw):
         cells: How many cells the grid has; nothing is laid out.
         at: Which counts were asked for, in any order.
         levels: How many noises a count has.
-        noise: Of each block.
+        noise: The noise of each block.
         missing: Noise of the count of records that are missing. None: it was not asked for.
     """
 

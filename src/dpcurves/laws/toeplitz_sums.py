@@ -35,7 +35,7 @@ class ToeplitzSums(EvenSums):
         cells: How many cells the last axis has.
         width: How many cells an interval has; the last one may be cut off.
         bits: The lattice of the weights.
-        noise: Of each value, on the lattice.
+        noise: The noise of each value, on the lattice.
         missing: Noise of the count of records that are missing. None: it was not asked for.
     """
 

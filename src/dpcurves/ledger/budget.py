@@ -53,12 +53,12 @@ class QuestionBudget:
 
     @classmethod
     def rehearsing(cls, loss: PrivacyLoss) -> QuestionBudget:
-        """A purse that nobody charged: to learn what a conversation would cost. No ledger knows its grant."""
+        """A budget that nobody charged: to learn what a conversation would cost. No ledger knows its grant."""
         return cls(Grant("rehearsal", loss, "rehearsal", 0))
 
     @classmethod
     def told(cls, request: str, loss: PrivacyLoss) -> QuestionBudget:
-        """A purse of what others have charged, in ledgers of their own: for who reads answers, and holds no data."""
+        """A budget of what others have charged, in ledgers of their own: for who reads answers, and holds no data."""
         return cls(Grant(request, loss, "elsewhere", 0))
 
     def pay(self, thing: Hashable, share: Fraction) -> Allotment:

@@ -17,7 +17,7 @@ class Book:
     """One row, under a seal of its own.
 
     Attributes:
-        version: Of the schema.
+        version: The version of the schema.
         name: What tells this ledger from others under the same key.
         key: What tells the ledger's key from other keys.
         entries: How many entries there are.

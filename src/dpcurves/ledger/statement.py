@@ -24,7 +24,7 @@ class Line:
         request: The id under which the question was asked.
         purpose: The question in words.
         loss: What was charged, exactly.
-        price: The same in the account's currency, rounded up to a whole billionth.
+        price: The loss in the account's currency, rounded up to a whole billionth.
         units: The number of units, where it is public.
         when: The time of the charge, in UTC and ISO 8601.
     """

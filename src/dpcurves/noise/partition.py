@@ -81,9 +81,9 @@ class Sums(NamedTuple):
     """SECRET. The weights of all partitions of the first i places add up to ``parts[i] * 2.0**scales[i]``.
 
     Attributes:
-        penalties: As for `choose_partition`.
-        weights: Of each digit of a penalty, ``weights * 2.0**powers``.
-        powers: Of two.
+        penalties: See `choose_partition`.
+        weights: The weights of each digit of a penalty, ``weights * 2.0**powers``.
+        powers: The exponents of two.
         prior: The weight of an interval without a penalty.
         parts: From 1/2 to 1.
         scales: Powers of two.

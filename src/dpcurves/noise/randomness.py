@@ -24,7 +24,7 @@ class Randomness:
     is only as secret as its seed, and a copy of it, also one made by a fork, repeats its bits.
 
     Attributes:
-        octets: As many uniform bytes as asked for.
+        octets: A number of uniform bytes, as many as asked for.
         seeded: Whether somebody knows a seed, so that nothing drawn from here protects anybody.
     """
 

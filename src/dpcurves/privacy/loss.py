@@ -21,8 +21,8 @@ class PrivacyLoss:
     ``+`` in either currency (basic composition; Bun and Steinke 2016, Lemma 2.3). Pure converts to rho, never back.
 
     Attributes:
-        epsilon: Of pure differential privacy; None where there is none.
-        rho: Of zero-concentrated differential privacy.
+        epsilon: The loss under pure differential privacy; None where there is none.
+        rho: The loss under zero-concentrated differential privacy.
         parts: The losses that this one was added up from, for accountants that can do better than a sum. They count
             neither in comparisons nor in print. Empty: it is one of a piece.
 

@@ -11,7 +11,7 @@ class Model(Enum):
     """Where the model comes from. Residuals and scores of a model that was fitted to the judged records leak them all.
 
     If a model was fitted, without privacy, to the records that judge it, one changed record moves every residual; then
-    no diagnostic is private, whatever its noise. So one of three things has to be true, and is said on the face:
+    no diagnostic is private, whatever its noise. So one of three things has to be true, and is written on the result:
 
     - `PUBLIC`: the model was fixed before these records were seen.
     - `DISJOINT`: it was trained on other records, and the promise covers the judged records only.

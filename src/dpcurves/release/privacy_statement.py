@@ -1,4 +1,4 @@
-"""What stands on the face of every curve: who is protected, how much was lost, and who made it."""
+"""What is written on every curve: who is protected, how much was lost, and who made it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class PrivacyStatement:
     """Public facts about how a curve was made.
 
     Attributes:
-        epsilon: Of the whole question; None under zero-concentrated privacy alone.
-        rho: Of the whole question.
+        epsilon: The loss of the whole question; None under zero-concentrated privacy alone.
+        rho: The loss of the whole question, zero-concentrated.
         adjacency: ``add-remove`` or ``replace-one``.
         unit: The column that says who is protected; empty: each record.
         rows_per_unit: How many records of one unit are used at most.
@@ -53,7 +53,7 @@ class PrivacyStatement:
         grant: str,
         model: str,
     ) -> PrivacyStatement:
-        """The face of a curve that was asked under `loss` and `adjacency`."""
+        """The statement of a curve that was asked under `loss` and `adjacency`."""
         unit = adjacency.unit
         return cls(
             epsilon=None if loss.epsilon is None else float(loss.epsilon), rho=float(loss.rho),
@@ -63,7 +63,7 @@ class PrivacyStatement:
         )  # fmt: skip
 
     def noted(self, *notes: str) -> PrivacyStatement:
-        """Return this face with these notes on it, each once."""
+        """Return this statement with these notes in it, each once."""
         return replace(self, notes=tuple(dict.fromkeys((*self.notes, *notes))))
 
     @property

@@ -175,7 +175,7 @@ class _Way(NamedTuple):
 
     Attributes:
         plan: What would be done.
-        thresholds: Of which counts servers have to have shares.
+        thresholds: Where servers have to have shares of the counts.
         masked: SECRET: a server's half.
         opened: The values of the law, from the sum of both halves.
     """

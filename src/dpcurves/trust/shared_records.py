@@ -140,7 +140,7 @@ class Reports:
     """SECRET. A `ShareHolder`: one server's shares of a set of reports that never changes. It has no repr.
 
     Attributes:
-        keys: Of all reports.
+        keys: The keys of all reports.
         engine: What expands their seeds.
         noise: The key of this server's noise, for this set alone.
     """
@@ -159,7 +159,7 @@ class CheckedReports:
     """SECRET. One server's shares of a set of checked reports that never changes. It has no repr.
 
     Attributes:
-        keys: Of all reports.
+        keys: The keys of all reports.
         engine: What expands their seeds.
         noise: The key of this server's noise, for this set alone.
         verification: 32 bytes that both servers have, and no owner.

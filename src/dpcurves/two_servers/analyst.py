@@ -147,7 +147,7 @@ class Closed(NamedTuple):
     Attributes:
         set: The hash of their set.
         reports: How many they are.
-        owners: Of how many owners.
+        owners: How many owners there are.
     """
 
     set: str

@@ -25,7 +25,7 @@ class Asked:
         at: How many slots each count takes.
         nonce: New with each message: an answer with another one is an old one.
         numbers: How many numbers answer it.
-        version: Of the protocol.
+        version: The version of the protocol.
     """
 
     task: str

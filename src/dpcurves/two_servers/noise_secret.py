@@ -26,7 +26,7 @@ class NoiseSecret:
     shows the same commitment draws the same noise for the same set of reports.
 
     Attributes:
-        secret: Of the server, its ledger and the task.
+        secret: The server's key and that of the dataset in its ledger, joined.
         party: 0 or 1.
         drawn_as: What the same noises from the same key are called.
     """

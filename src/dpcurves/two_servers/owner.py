@@ -85,7 +85,7 @@ class Contribution:
 
     Attributes:
         task: What they are for.
-        places: Of the records.
+        places: The places of the records.
         secret: 32 bytes that this owner alone has; never sent.
         earlier: What becomes of another contribution under the same ticket.
     """

@@ -22,7 +22,7 @@ class ReportSet(NamedTuple):
     """What both servers agree on.
 
     Attributes:
-        ids: Of the reports that count, rising.
+        ids: The names of the reports that count, rising.
         name: The hash of the task, and of the ids and digests.
     """
 

@@ -62,7 +62,7 @@ class Standing(NamedTuple):
         state: Open for reports; frozen: none come until an attempt to close ends; closed: it is decided which count.
         reports: How many count, once closed; how many there are, before.
         set: The hash of the reports that count, once closed.
-        commitments: Of both servers to their noise, once closed.
+        commitments: The commitments of both servers to their noise, once closed.
         attempt: To close the task, that may still end in a decision.
     """
 

@@ -78,12 +78,12 @@ class Task:
         column: What the owners' values are: of a labelled task, the score.
         grid: Public cells.
         label: Declared categories: two classes, negative first, where the column is a score; None: values have none.
-        loss: Of all answers together, for each report.
+        loss: The loss of all answers together, for each report.
         reports_per_owner: How many reports one owner may send: an owner loses at most so many times `loss`.
         servers: Party 0 and party 1.
         tokens: Hashes of the tokens of each role. Their order numbers owners and analysts.
         measured_in: The measuring unit of the column.
-        version: Of the protocol.
+        version: The version of the protocol.
         owners: Whether the servers check reports. Checked ones are larger, and answers take longer.
         counted: What is paid for; left out: all cells, where they are few enough to be laid out.
     """

@@ -21,7 +21,7 @@ def leaf_tilings(starts: Sequence[int], family: Family, *, pinned: bool) -> tupl
 
     Args:
         starts: The first cells of the leaves, rising from 0.
-        family: Of the noise: h tilings need noise of h times the scale (Laplace) or variance (Gaussian).
+        family: The family of the noise: h tilings need noise of h times the scale (Laplace) or variance (Gaussian).
         pinned: Whether the number of all records is public.
 
     >>> leaf_tilings(range(0, 40, 2), Family.GAUSSIAN, pinned=True)

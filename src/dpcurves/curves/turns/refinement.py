@@ -87,7 +87,7 @@ def parts(cells: int, total: float | None, alone: Noise) -> tuple[Fraction, Frac
     Args:
         cells: How many there are.
         total: The public number of records; None where it is private.
-        alone: As for `is_dense`.
+        alone: See `is_dense`.
 
     >>> parts(100, 1000, Noise(Family.LAPLACE, Fraction(2)))
     (Fraction(3, 20), Fraction(1, 10), Fraction(3, 4))
@@ -154,7 +154,7 @@ def is_glance(tilings: Tilings, instead: Tilings, splits: Splits, family: Family
         tilings: What it would count.
         instead: What the last look would count, if it came at once.
         splits: What is known before.
-        family: Of the noise.
+        family: The family of the noise.
     """
     anyhow = family is Family.LAPLACE and len(instead[-1]) > ANYHOW
     return len(tilings[-1]) <= GLANCE and splits.even <= CLEAR and not anyhow

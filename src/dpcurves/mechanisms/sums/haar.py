@@ -51,8 +51,8 @@ class _Path(NamedTuple):
     """Relative prices of the values that one record changes by 1: the total of its row, and a contrast of each level.
 
     Attributes:
-        top: Of the total; 0 if it is not released.
-        levels: Of the contrasts, from coarse to fine.
+        top: The price of the total; 0 if it is not released.
+        levels: The prices of the contrasts, from coarse to fine.
     """
 
     top: Fraction

@@ -83,7 +83,7 @@ class Comparisons(NamedTuple):
     """Weighted sums of cells, less thresholds, each compared with 0.
 
     Attributes:
-        weights: Of shape ``(comparisons, cells)``.
+        weights: An array ``(comparisons, cells)``.
         thresholds: One for each comparison.
         most: How many may reach theirs.
         step: By how much one record counts, where sums are read in records.

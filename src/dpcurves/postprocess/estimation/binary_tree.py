@@ -114,7 +114,7 @@ class _Growing:
 
     Attributes:
         begin, end: The cells of all nodes, in the parts that were added.
-        halvings: As in `Layout`.
+        halvings: See `Layout`.
         finest: Nodes that were not halved, and where they begin and end.
     """
 

@@ -55,8 +55,8 @@ class Splits:
 
     Attributes:
         layout: Which intervals the nodes are.
-        counts: Of each node, not negative. Halves add up to their parent.
-        variance: Of the split of each node between its halves, given all that was measured.
+        counts: The count of each node, not negative. Halves add up to their parent.
+        variance: The variance of the split of each node between its halves, given all that was measured.
         even: The chance that records lie evenly all over the grid: that all splits are binomial.
     """
 
@@ -83,8 +83,8 @@ class Descent(NamedTuple):
     """What is estimated on the way down. Arrays are over nodes, and filled level by level.
 
     Attributes:
-        counts: As in `Splits`.
-        variance: As in `Splits`.
+        counts: See `Splits`.
+        variance: See `Splits`.
         doubt: Variance of the count of each node.
         rough: 1 where the split of the parent is rough: the class of the node.
     """
@@ -113,7 +113,7 @@ class Weights(NamedTuple):
     """How much each kind of split weighs.
 
     Attributes:
-        all: Of the level, (2, kinds): of splits whose parent is not rough, and of those where it is.
+        all: The chances at the level, (2, kinds): of splits whose parent is not rough, and of those where it is.
         each: For each telling split, as the others make them, (telling, kinds).
     """
 
@@ -127,8 +127,8 @@ class Judged(NamedTuple):
     Attributes:
         splits: All of them.
         telling: The numbers of those that tell something.
-        others: Of those that do not.
-        posterior: Of the telling ones.
+        others: The chances of those that do not.
+        posterior: The chances of the telling ones.
     """
 
     splits: NoisySplits
@@ -202,7 +202,7 @@ def reestimate(known: Measurements, total: float, before: Splits) -> Splits:
 
     Args:
         known: What was measured.
-        total: As for `estimate`.
+        total: See `estimate`.
         before: What `estimate` made of it.
     """
 

@@ -29,10 +29,10 @@ class NoisySplits:
     """Deviations of left halves from an even split, with noise. All arrays are of shape (splits,).
 
     Attributes:
-        deviation: Of the noisy count of the left half, from the even split.
-        variance: Of its noise.
+        deviation: How far the noisy count of the left half is from the even split.
+        variance: The variance of its noise.
         excess: Fourth cumulant of its noise, in squared variances: from 0, Gaussian, to 3, Laplace.
-        count: Of the parent, as estimated.
+        count: The count of the parent, as estimated.
         share: What part of the parent's cells the left half has; the even split gives it this part of the count.
     """
 
@@ -53,8 +53,8 @@ class KindwisePosterior:
     """What each kind makes of the splits. All arrays are of shape (splits, kinds).
 
     Attributes:
-        likelihood: Of the noisy split; of each split, that of the likeliest kind is 1.
-        mean: Of the true deviation.
+        likelihood: The likelihood of the noisy split; of each split, that of the likeliest kind is 1.
+        mean: The mean of the true deviation.
         second: Its second moment.
     """
 

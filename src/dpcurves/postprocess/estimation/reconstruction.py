@@ -20,8 +20,8 @@ def unbiased(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: i
 
     Args:
         law: How the values scatter.
-        values: As released, in the order of the law.
-        total: As for `NoisySums.reconstruct`.
+        values: The released values, in the order of the law.
+        total: See `NoisySums.reconstruct`.
 
     Raises:
         ValueError: the values do not fit the law.
@@ -38,8 +38,8 @@ def smoothed(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total
 
     Args:
         law: How the values scatter.
-        values: As released, in the order of the law.
-        total: As for `least_squares`.
+        values: The released values, in the order of the law.
+        total: See `least_squares`.
 
     Raises:
         ValueError: the values do not fit the law, or its levels are not nested.

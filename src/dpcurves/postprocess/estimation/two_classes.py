@@ -30,7 +30,7 @@ class Departures(NamedTuple):
     """How far the counts are from the fit.
 
     Attributes:
-        cells: As far as it is believed: (2, cells).
+        cells: Departures that are believed: (2, cells).
         squares: Squares of all departures, each in units of its variance, summed.
         freedom: How many squares these are.
     """
@@ -59,8 +59,8 @@ def two_classes(law: NoisySums, values: Sequence[int], total: int | None) -> Flo
 
     Args:
         law: How the values scatter, of two rows: negatives and positives.
-        values: As released, in the order of the law.
-        total: As for `least_squares`.
+        values: The released values, in the order of the law.
+        total: See `least_squares`.
 
     Raises:
         ValueError: the values do not fit the law, or its levels are not nested.

@@ -61,7 +61,7 @@ class CountedAreas(NamedTuple):
     Attributes:
         counts: Unbiased, (2, cells): negatives and positives.
         shares: About the share of each class in each cell, (2, cells), as the curve has them: not negative.
-        noise: Of the counts, drawn afresh, in chunks (draws, 2, cells).
+        noise: The noise of the counts, drawn afresh, in chunks (draws, 2, cells).
     """
 
     counts: FloatArray
@@ -144,7 +144,7 @@ def spread_of(cells: FloatArray, normal: FloatArray) -> Spread:
     the one that is tried: so the interval keeps its level where nearly all pairs are won.
 
     Args:
-        cells: Of negatives and positives.
+        cells: The counts of negatives and positives.
         normal: Draws of the standard normal law, (draws,).
     """
     negative, positive = (np.maximum(row, 0.0) for row in cells)

@@ -26,7 +26,7 @@ class ClassCounts:
 
     Attributes:
         law: How the released values scatter.
-        values: As released.
+        values: The released values.
         total: The public number of all records, as for `NoisySums.reconstruct`.
     """
 

@@ -25,7 +25,7 @@ def crowded_ends(edges: FloatArray, below: FloatArray, noise: tuple[float, float
     if counts fall from the nearest neighbour to the one after it, they may have fallen as steeply before.
 
     Args:
-        edges: Of cells that were counted, (cells + 1,), rising.
+        edges: The edges of cells that were counted, (cells + 1,), rising.
         below: Unbiased counts of records below each edge, (cells + 1,).
         noise: Standard deviations of the noise of the first count, and of the last one.
 

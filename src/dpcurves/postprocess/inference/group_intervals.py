@@ -25,8 +25,8 @@ def share_intervals(groups: Groups, noise: GroupNoise, normal: FloatArray | None
     Counts below zero are taken as zero, which never takes that number further from 0.
 
     Args:
-        groups: As released, (groups,).
-        noise: Of what was released, simulated.
+        groups: The released groups, (groups,).
+        noise: Simulated noise of what was released.
         normal: Draws of the standard normal law for sampling, (draws, groups); None: for these records.
         level: The chance of each group.
 
@@ -70,9 +70,9 @@ def positive_intervals(groups: Groups, noise: GroupNoise, normal: FloatArray | N
     Of the population, those that are to be expected among as many records.
 
     Args:
-        groups: As released, (groups,).
-        noise: Of what was released, simulated.
-        normal: As for `share_intervals`.
+        groups: The released groups, (groups,).
+        noise: Simulated noise of what was released.
+        normal: See `share_intervals`.
         level: The chance of each group.
 
     Raises:
@@ -96,8 +96,8 @@ def residual_envelope(groups: Groups, noise: GroupNoise, normal: FloatArray, lev
     mean prediction, for ``p * (1 - p)`` is concave. The noise of the sum of residuals adds to it.
 
     Args:
-        groups: As released, (groups,).
-        noise: Of what was released, simulated.
+        groups: The released groups, (groups,).
+        noise: Simulated noise of what was released.
         normal: Draws of the standard normal law for sampling, (draws, groups).
         level: The chance of each group.
     """

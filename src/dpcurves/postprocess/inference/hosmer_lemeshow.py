@@ -83,8 +83,8 @@ def hosmer_lemeshow(groups: Groups, noise_variance: FloatArray) -> FloatArray:
     its variance in the denominator gives each group the weight that it can bear. Compare with `simulated_p_value`.
 
     Args:
-        groups: As released.
-        noise_variance: Of the noise of ``O - E``, (groups,).
+        groups: The released groups.
+        noise_variance: The variance of the noise of ``O - E``, (groups,).
     """
     variance = np.maximum(groups.chance_variance + noise_variance, LEAST_VARIANCE)
     return np.asarray((groups.surplus**2 / variance).sum(axis=-1))
@@ -103,9 +103,9 @@ def simulated_p_value(
     a group, positives vary less than is drawn here: the value is then too large rather than too small.)
 
     Args:
-        groups: As released, (groups,).
-        noise: Of what was released.
-        noise_variance: Of positives less expected ones, (groups,).
+        groups: The released groups, (groups,).
+        noise: The noise of what was released.
+        noise_variance: The variance of the noise of positives less expected ones, (groups,).
         generator: For simulation over public numbers alone.
 
     Returns:

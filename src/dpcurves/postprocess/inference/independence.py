@@ -27,7 +27,7 @@ def chi_squared(cells: FloatArray, variance: FloatArray) -> FloatArray:
     the less is known of it (as in Gaboardi, Lim, Rogers and Vadhan 2016, section 5, where variances add up, too).
 
     Args:
-        cells: As released, without bias, (..., rows, columns).
+        cells: The released counts, without bias, (..., rows, columns).
         variance: That of the noise of each cell, (rows, columns).
     """
     expected = expected_counts(cells)
@@ -47,7 +47,7 @@ def independence_p_value(cells: FloatArray, noise: FloatArray, generator: np.ran
     of draws and one.
 
     Args:
-        cells: As released, without bias, (rows, columns).
+        cells: The released counts, without bias, (rows, columns).
         noise: Simulated, (draws, rows, columns).
         generator: For the records.
     """

@@ -46,7 +46,7 @@ def count_ends(found: Moments, noise: Moments, level: float, total: float, *, po
     """Ends of the number of records, or of its mean over samples of this size; see `mean_counts`.
 
     Args:
-        found: As released, without bias.
+        found: What was released, without bias.
         noise: Simulated.
         level: The chance that they cover.
         total: How many records there are, those without a value among them; infinite: private.
@@ -72,7 +72,7 @@ def mean_ends(found: Moments, noise: Moments, level: float, student: FloatArray 
     and Davis 2000). Sampling is taken as for many records: of few that are very skewed the ends cover less.
 
     Args:
-        found: As released, without bias.
+        found: What was released, without bias.
         noise: Simulated.
         level: The chance that they cover.
         student: Draws of Student's law for sampling, (draws,); None: for these records.
@@ -100,7 +100,7 @@ def sum_ends(  # noqa: PLR0917
     without a value add nothing; or, where that number is private, as many as Poisson's law gives, which scatters most.
 
     Args:
-        found: As released, without bias.
+        found: What was released, without bias.
         noise: Simulated.
         level: The chance that they cover.
         student: Draws of Student's law for sampling, (draws,); None: for these records.
@@ -127,7 +127,7 @@ def variance_ends(found: Moments, noise: Moments, level: float, normal: FloatArr
     most, whatever their law (Bhatia and Davis 2000).
 
     Args:
-        found: As released, without bias, squares among it.
+        found: The released moments, without bias, squares among them.
         noise: Simulated.
         level: The chance that they cover.
         normal: Draws of the standard normal law for sampling, (draws,); None: for these records.

@@ -16,7 +16,7 @@ def cell_at(boundaries: FloatArray, shares: FloatArray, p: ArrayLike) -> FloatAr
 
     Args:
         boundaries: What the cells lie between, (cells + 1,), rising; they may end in infinities.
-        shares: Of the records below each boundary, from 0 to 1, not decreasing.
+        shares: The shares of the records below each boundary, from 0 to 1, not decreasing.
         p: Levels in [0, 1]. Level 0 is that of the least record.
 
     Raises:

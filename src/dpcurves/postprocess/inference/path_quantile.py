@@ -30,7 +30,7 @@ class PathQuantile:
     more than `dvoretzky` says, and the argument is the same, with the crossing of the population's shares for q.
 
     Attributes:
-        law: Of the counts.
+        law: The law of the counts.
         counts: By threshold.
         missing: How many records are missing, where that was asked for.
         total: The public number of records, where missing records were counted; else all are counted by noise.

@@ -67,7 +67,7 @@ def survival_band(  # noqa: PLR0917
 
     Args:
         share: From `survival`, (cells,).
-        found: As released, without bias.
+        found: What was released, without bias.
         noise: Simulated, (draws, cells).
         level: The chance that all ends hold.
         known: From `known_cells`.

@@ -20,8 +20,8 @@ class Elimination:
 
     Attributes:
         graph: What is eliminated.
-        weight: Of each slot, with all that was eliminated inside it.
-        inverse_pivot: Of each step; 0 for steps held at zero.
+        weight: The weight of each slot, with all that was eliminated inside it.
+        inverse_pivot: The inverse pivot of each step; 0 for steps held at zero.
     """
 
     graph: NoiseGraph
@@ -33,10 +33,10 @@ class Elimination:
         """Eliminate every step.
 
         Args:
-            graph: Of the noise.
-            weight: Of each slot, not negative.
-            ground: Of each step, not negative. A step is held at zero where this is infinite; and so is one in each
-                part of the graph that has no ground at all.
+            graph: The graph of the noise.
+            weight: The weight of each slot, not negative.
+            ground: The ground of each step, not negative. A step is held at zero where this is infinite; and so is one
+                in each part of the graph that has no ground at all.
         """
         folded, pivot = weight.copy(), ground.copy()
         _eliminate(graph.slots, folded, pivot)

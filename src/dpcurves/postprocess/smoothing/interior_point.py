@@ -30,14 +30,14 @@ class Programme:
     step, and each variable has a slack: ``c - A'p``. That of a bounded step is its pressure.
 
     Attributes:
-        graph: Of the noises.
+        graph: The graph of the noises.
         slots: Those with noise.
         lower: First step of each of them.
         upper: Last step of each of them.
-        cost: Of a unit of change in each of them.
+        cost: The cost of a unit of change in each of them.
         steps: The noisy steps b, (points + 1,).
         bounded: How many steps must not be negative: all of them, or all but the last.
-        last_ground: Of a last step that is not bounded: 0 if it must be 0, infinite if it is free.
+        last_ground: The ground of a last step that is not bounded: 0 if it must be 0, infinite if it is free.
     """
 
     graph: NoiseGraph
@@ -78,7 +78,7 @@ class Inside(NamedTuple):
 
     Attributes:
         value: x: upwards, downwards, steps.
-        slack: Of each value.
+        slack: The slack of each value.
         pressure: p, (points + 1,).
     """
 

@@ -22,7 +22,7 @@ class Blocks(NamedTuple):
     Attributes:
         first: The first point of each stretch.
         last: One after its last point.
-        variance: Of each noise; of the sum, where several noises have one stretch.
+        variance: The variance of each noise; of the sum, where several noises have one stretch.
         largest: The largest variance among these.
     """
 
@@ -64,7 +64,7 @@ class NoiseGraph:
     Attributes:
         points: How many points the curve has.
         slots: Where edges can be.
-        variance: Of all noises in the slot together; 0 where there is none.
+        variance: The variance of all noises in the slot together; 0 where there is none.
         largest: The largest variance of one noise in the slot.
     """
 
@@ -95,9 +95,9 @@ def noise_graph(points: int, first: ArrayLike, last: ArrayLike, variance: ArrayL
 
     Args:
         points: How many points the curve has.
-        first: Of each noise.
-        last: Of each noise: one after the last point that it is added to.
-        variance: Of each noise, or one for all. Noise of variance 0 is none.
+        first: The first point that each noise is added to.
+        last: One after the last point that each noise is added to.
+        variance: The variance of each noise, or one for all. Noise of variance 0 is none.
 
     Raises:
         ValueError: a stretch is empty or outside of the points, a variance is negative or not finite, or two stretches

@@ -22,7 +22,7 @@ class Change(NamedTuple):
     """How noises are changed.
 
     Attributes:
-        steps: Of the curve after the change, (points + 1,); not negative.
+        steps: The steps of the curve after the change, (points + 1,); not negative.
         noise: What is added to the noises of each slot, all together, (2 * points - 1,).
     """
 

@@ -23,7 +23,7 @@ def roc_points(positive: FloatArray, negative: FloatArray) -> tuple[FloatArray, 
 
     Args:
         positive: Noisy counts of one class, (cells,), scores rising.
-        negative: Of the other class.
+        negative: The counts of the other class.
 
     Returns:
         Two arrays (cells + 1,). Point i counts the i highest cells as positive.
