@@ -13,7 +13,7 @@ import pytest
 from fastapi import FastAPI
 
 from dpcurves.two_servers import app as served
-from dpcurves.two_servers.task_service import Desk
+from dpcurves.two_servers.task_service import TaskService
 
 TASK = "0" * 64
 CERTIFICATE = b"other"
@@ -43,7 +43,7 @@ def test_a_message_that_does_not_come_is_not_waited_for(monkeypatch: pytest.Monk
     monkeypatch.setattr(served, "BEGIN", 0.01)
     monkeypatch.setattr(served, "SLOWEST", 2**40)
     task = SimpleNamespace(servers=(SimpleNamespace(certificate=""),) * 2)
-    app = served.create_app({TASK: cast(Desk, SimpleNamespace(task=task, party=0))})
+    app = served.create_app({TASK: cast(TaskService, SimpleNamespace(task=task, party=0))})
     assert asyncio.run(asked(app, "peer/half", silent)) == b'{"error":"message: it did not come within 0 seconds"}'
 
 
@@ -64,13 +64,13 @@ def test_the_other_server_is_answered_while_all_threads_of_analysts_wait(monkeyp
         return b"half"
 
     monkeypatch.setattr(served, "PEM_cert_to_DER_cert", lambda text: CERTIFICATE)
-    monkeypatch.setattr(served, "_bearer", lambda desk, request, role: 0)
+    monkeypatch.setattr(served, "_bearer", lambda service, request, role: 0)
     task = SimpleNamespace(servers=(SimpleNamespace(certificate=""),) * 2)
-    desk = cast(Desk, SimpleNamespace(task=task, party=0, answer=answer, half=half))
+    service = cast(TaskService, SimpleNamespace(task=task, party=0, answer=answer, half=half))
 
     async def both() -> list[bytes]:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-        app = served.create_app({TASK: desk})
+        app = served.create_app({TASK: service})
         waiting = asyncio.create_task(asked(app, "answers"))
         await asyncio.sleep(0.05)
         return [await asked(app, "peer/half"), await waiting]

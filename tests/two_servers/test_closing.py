@@ -94,7 +94,7 @@ class Two:
         return True
 
     def _add(self, party: int, one: Offer) -> None:
-        """Add an offer as a desk does."""
+        """Add an offer as a service does."""
         try:
             self.stores[party].add(self.task, 100, one)
         except Frozen:

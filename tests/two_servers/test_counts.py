@@ -122,15 +122,15 @@ def test_a_report_that_fails_anywhere_is_dropped_from_all_cells_and_counts_as_mi
 def test_a_half_of_all_cells_is_given_once_whatever_is_claimed_to_have_failed(pair: Federation) -> None:
     """A server that could have an honest report dropped between two halves would see this one's share of it."""
     task = pair.tasks["checked"]
-    desk = Aggregator(0, [task], pair.identities[0], pair.store(0)).desks()[task.hash]
-    named = desk.store.standing(task.hash).named
+    service = Aggregator(0, [task], pair.identities[0], pair.store(0)).services()[task.hash]
+    named = service.store.standing(task.hash).named
     asked = Asked.fresh(task, ())
-    check = json.loads(desk.look(asked.to_json(**named)))["check"]
-    first = json.loads(desk.half(asked.to_json(**named, check=check)))
+    check = json.loads(service.look(asked.to_json(**named)))["check"]
+    first = json.loads(service.half(asked.to_json(**named, check=check)))
     claimed = {**check, "digests": "A" * len(check["digests"])}
     assert len(first["numbers"]) == task.numbers(())
-    assert json.loads(desk.half(asked.to_json(**named, check=claimed))) == first
-    assert json.loads(desk.half(asked.to_json(**named))) == first
+    assert json.loads(service.half(asked.to_json(**named, check=claimed))) == first
+    assert json.loads(service.half(asked.to_json(**named))) == first
     assert all(0 <= number < RING for number in first["numbers"])
 
 

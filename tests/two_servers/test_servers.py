@@ -287,9 +287,9 @@ def test_a_damaged_store_answers_nothing_instead_of_dropping_an_honest_report(
         changed = flipped(share, place)
         target.execute("UPDATE dpcurves_reports SET share = ? WHERE number = ?", (changed, number))
         target.commit()
-    desk = Aggregator(0, [task], pair.identities[0], f"sqlite:///{copy}").desks()[task.hash]
+    service = Aggregator(0, [task], pair.identities[0], f"sqlite:///{copy}").services()[task.hash]
     with pytest.raises(ProtocolAborted, match=r"^store: a share in it was damaged; nothing is answered") as refused:
-        desk.half(Asked.fresh(task, AT).to_json(**of_set(pair, task)))
+        service.half(Asked.fresh(task, AT).to_json(**of_set(pair, task)))
     assert refused.value.status == 500
 
 
@@ -570,7 +570,7 @@ def in_background(work: Callable[[], object]) -> Callable[[], object]:
 
 def test_halves_of_another_set_or_that_are_none_are_refused(pair: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
     task = pair.tasks["counted"]
-    desk = Aggregator(0, [task], pair.identities[0], pair.store(0)).desks()[task.hash]
+    service = Aggregator(0, [task], pair.identities[0], pair.store(0)).services()[task.hash]
 
     def post(changes: dict[str, object]) -> bytes:
         asked = Asked.fresh(task, AT)
@@ -578,8 +578,8 @@ def test_halves_of_another_set_or_that_are_none_are_refused(pair: Federation, mo
         def told(path: str, body: bytes, token: str = "") -> bytes:
             return json.dumps({**json.loads(body), **honest, **changes}).encode()
 
-        monkeypatch.setattr(desk.peer, "post", told)
-        return desk.answer(asked.to_json())
+        monkeypatch.setattr(service.peer, "post", told)
+        return service.answer(asked.to_json())
 
     honest = {**of_set(pair, task), "numbers": [0] * len(AT)}
     assert json.loads(post({}))["reports"] == 200
@@ -625,7 +625,7 @@ def test_a_release_that_draws_other_noise_answers_nothing_more(
     message = Asked.fresh(task, AT).to_json(**of_set(pair, task))
 
     def half() -> list[int]:
-        server = Aggregator(0, [task], pair.identities[0], pair.store(0)).desks()[task.hash]
+        server = Aggregator(0, [task], pair.identities[0], pair.store(0)).services()[task.hash]
         numbers: list[int] = json.loads(server.half(message))["numbers"]
         return numbers
 
@@ -644,4 +644,4 @@ def test_a_release_that_draws_other_noise_answers_nothing_more(
 def test_a_server_refuses_a_task_that_names_another_one(pair: Federation, tmp_path: Path) -> None:
     task = pair.tasks["counted"]
     with pytest.raises(ProtocolAborted, match=r"^identity: task 'counted' names another server as party 1"):
-        Aggregator(1, [task], pair.identities[0], f"sqlite:///{tmp_path}/a.db").desks()
+        Aggregator(1, [task], pair.identities[0], f"sqlite:///{tmp_path}/a.db").services()

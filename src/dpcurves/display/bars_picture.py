@@ -13,7 +13,7 @@ from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
 from .decimation import BLOCKS
 from .finish import finish, leave_room
-from .line_styles import Ink, is_blank, next_ink
+from .line_styles import LineStyle, is_blank, next_style
 from .safe_text import legend_lettering, lettering
 from .shade import Shade, draw_between, once
 
@@ -88,15 +88,15 @@ def _draw_bars(
     name: str | None,
 ) -> Axes:
     ax = canvas(ax, LANDSCAPE)
-    ink = next_ink(ax)
+    style = next_style(ax)
     bounds = np.asarray(edges, dtype=float)
     dense = DENSE in ax.get_ylabel() or _is_uneven(bounds)
     scale = np.diff(bounds) if dense else 1.0
     for shade in shades:
         low, high = (np.asarray(end, dtype=float) / scale for end in shade[:2])
-        draw_between(ax, bounds, low, high, color=ink.color, alpha=shade.depth, title=once(ax, shade.words))
+        draw_between(ax, bounds, low, high, color=style.color, alpha=shade.depth, title=once(ax, shade.words))
     title = None if name is None else legend_lettering(name)
-    _draw_stairs(ax, bounds, np.asarray(heights, dtype=float) / scale, ink, title)
+    _draw_stairs(ax, bounds, np.asarray(heights, dtype=float) / scale, style, title)
     if is_blank(ax):
         ax.axhline(0, color="0.4", linewidth=0.6)
         ax.margins(x=0.01)
@@ -111,10 +111,10 @@ def _is_uneven(bounds: FloatArray) -> bool:
     return bool(np.ptp(widths) > EVEN * widths.max())
 
 
-def _draw_stairs(ax: Axes, bounds: FloatArray, heights: FloatArray, ink: Ink, title: str | None) -> None:
+def _draw_stairs(ax: Axes, bounds: FloatArray, heights: FloatArray, style: LineStyle, title: str | None) -> None:
     if len(heights) > 2 * BLOCKS:
-        return draw_between(ax, bounds, heights, heights, color=ink.color, alpha=0.9, title=title)
+        return draw_between(ax, bounds, heights, heights, color=style.color, alpha=0.9, title=title)
     if is_blank(ax) and len(heights) <= FILLED:
         # In grey, so that it is not taken for a part of the shaded errors, and below them.
         ax.stairs(heights, bounds, fill=True, color=GROUND, linewidth=0, zorder=0.9)
-    ax.stairs(heights, bounds, baseline=None, color=ink.color, linestyle=ink.dash, linewidth=1.4, label=title)
+    ax.stairs(heights, bounds, baseline=None, color=style.color, linestyle=style.dash, linewidth=1.4, label=title)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ..arrays import FloatArray
 from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
-from .line_styles import GREY, Ink, explain, is_blank, next_ink
+from .line_styles import GREY, LineStyle, explain, is_blank, next_style
 from .safe_text import legend_lettering
 from .shade import Shade
 
@@ -46,17 +46,17 @@ def draw_binned_residuals(
     from .ticks import write_plainly
 
     ax = canvas(ax, LANDSCAPE)
-    ink = next_ink(ax)
+    style = next_style(ax)
     if is_blank(ax):
         _draw_frame(ax)
     across, upwards, sizes = (np.asarray(each, dtype=float) for each in (prob_pred, residual, count))
     title = "" if name is None else f"{legend_lettering(name)}: "
     for shade in shades:
-        _draw_envelope(ax, across, shade, ink, title)
+        _draw_envelope(ax, across, shade, style, title)
     parts = np.clip(sizes, 0, None) / np.fmax.reduce(sizes, initial=1.0)
     areas = SMALLEST_MARK + (LARGEST_MARK - SMALLEST_MARK) * parts
     words = f"{title}mean residual of a bin"
-    ax.scatter(across, upwards, s=areas, color=ink.color, label=words, zorder=3)
+    ax.scatter(across, upwards, s=areas, color=style.color, label=words, zorder=3)
     write_plainly(ax)
     explain(ax, "best")
     sign(ax, privacy, name)
@@ -71,7 +71,9 @@ def _draw_frame(ax: Axes) -> None:
     ax.set_ylabel("mean residual: label less prediction")
 
 
-def _draw_envelope(ax: Axes, across: FloatArray, shade: Shade, ink: Ink, title: str) -> None:
+def _draw_envelope(ax: Axes, across: FloatArray, shade: Shade, style: LineStyle, title: str) -> None:
     for bound, label in ((shade.upper, f"{title}{shade.words}"), (shade.lower, "")):
         # A single bin has a line of no length: a mark shows where it would begin.
-        ax.plot(across, bound, color=ink.color, linestyle=ink.dash, linewidth=0.9, marker="_", alpha=0.7, label=label)
+        ax.plot(
+            across, bound, color=style.color, linestyle=style.dash, linewidth=0.9, marker="_", alpha=0.7, label=label
+        )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
-from .line_styles import GREY, explain, is_blank, next_ink
+from .line_styles import GREY, explain, is_blank, next_style
 from .numerals import numeral
 from .safe_text import legend_lettering, lettering
 from .shade import once
@@ -49,7 +49,7 @@ def draw_bounds(
     from .ticks import write_plainly
 
     ax = canvas(ax, LANDSCAPE)
-    ink, note = next_ink(ax), Footnote.of(ax)
+    style, note = next_style(ax), Footnote.of(ax)
     height = 0 if note is None else note.curves
     if is_blank(ax):
         ax.axvline(0, color=GREY, linewidth=0.8)
@@ -59,9 +59,9 @@ def draw_bounds(
     title = words if name is None else f"{legend_lettering(name)}: {words}"
     if wider is not None:
         ends, beside = [-wider, wider], once(ax, NEXT)
-        ax.plot(ends, [height] * 2, color=ink.color, linewidth=1, alpha=0.45, marker="|", label=beside)
+        ax.plot(ends, [height] * 2, color=style.color, linewidth=1, alpha=0.45, marker="|", label=beside)
     said = "\n".join((title, *wrap(f"covers {covers}", LINE_WIDTH)))
-    ax.plot([-bound, bound], [height] * 2, color=ink.color, linewidth=5, solid_capstyle="butt", label=said)
+    ax.plot([-bound, bound], [height] * 2, color=style.color, linewidth=5, solid_capstyle="butt", label=said)
     ax.plot([-narrower, narrower], [height] * 2, color="white", linewidth=0, marker="|", markersize=5)
     ax.set_ylim(-1, height + 2)
     write_plainly(ax)
@@ -95,7 +95,7 @@ def draw_plane_bounds(
     from .ticks import write_plainly
 
     ax = canvas(ax, LANDSCAPE)
-    ink = next_ink(ax)
+    style = next_style(ax)
     across, upwards = bounds
     if is_blank(ax):
         ax.axhline(0, color=GREY, linewidth=0.8)
@@ -108,9 +108,9 @@ def draw_plane_bounds(
     words += "".join(f", {WIDEST} for {lettering(column)}" for column in widest)
     title = words if name is None else f"{legend_lettering(name)}: {words}"
     corners = [-across, across, across, -across, -across], [-upwards, -upwards, upwards, upwards, -upwards]
-    ax.fill(*corners, color=ink.color, alpha=0.12, linewidth=0)
+    ax.fill(*corners, color=style.color, alpha=0.12, linewidth=0)
     said = "\n".join((title, *(part for line in covers for part in wrap(lettering(line, LONGEST_LINE), LINE_WIDTH))))
-    ax.plot(*corners, color=ink.color, linestyle=ink.dash, label=said)
+    ax.plot(*corners, color=style.color, linestyle=style.dash, label=said)
     write_plainly(ax)
     explain(ax, "best")
     sign(ax, privacy, name)

@@ -12,7 +12,7 @@ from ..arrays import BoolArray, FloatArray
 from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, SQUARE, canvas
 from .finish import leave_room
-from .line_styles import GREY, Ink, explain, is_blank, next_ink
+from .line_styles import GREY, LineStyle, explain, is_blank, next_style
 from .numerals import numeral
 from .safe_text import legend_lettering
 from .shade import POPULATION, Shade, once
@@ -56,17 +56,17 @@ def draw_calibration(
     from .figure_note import sign
 
     ax = canvas(ax, SQUARE)
-    ink = next_ink(ax)
+    style = next_style(ax)
     if is_blank(ax):
         _draw_frame(ax)
     predicted, observed = np.asarray(prob_pred, dtype=float), np.asarray(prob_true, dtype=float)
     known = _known(shades, len(observed))
-    ax.plot(predicted[known], observed[known], color=ink.color, linestyle=ink.dash, linewidth=1.4)
-    _draw_observed(ax, predicted, observed, ink, shades=shades, name=name)
+    ax.plot(predicted[known], observed[known], color=style.color, linestyle=style.dash, linewidth=1.4)
+    _draw_observed(ax, predicted, observed, style, shades=shades, name=name)
     if not known.all():
-        (hollow,) = ax.plot(predicted[~known], observed[~known], "o", color=ink.color, markersize=4.5, zorder=4)
+        (hollow,) = ax.plot(predicted[~known], observed[~known], "o", color=style.color, markersize=4.5, zorder=4)
         hollow.set(markerfacecolor="white", label=once(ax, UNKNOWN))
-    _draw_sizes(ax, predicted, np.asarray(count, dtype=float), ink)
+    _draw_sizes(ax, predicted, np.asarray(count, dtype=float), style)
     explain(ax, "above")
     sign(ax, privacy, name)
     return ax
@@ -91,30 +91,30 @@ def _draw_frame(ax: Axes) -> None:
 
 
 def _draw_observed(
-    ax: Axes, x: FloatArray, y: FloatArray, ink: Ink, *, shades: Sequence[Shade], name: str | None
+    ax: Axes, x: FloatArray, y: FloatArray, style: LineStyle, *, shades: Sequence[Shade], name: str | None
 ) -> None:
     for shade in shades:
-        _draw_intervals(ax, x, shade, ink)
+        _draw_intervals(ax, x, shade, style)
     words = "observed" if name is None else f"{legend_lettering(name)}: observed"
-    ax.plot(x, y, "o", color=ink.color, markersize=4.5, label=words, zorder=3)
+    ax.plot(x, y, "o", color=style.color, markersize=4.5, label=words, zorder=3)
 
 
-def _draw_intervals(ax: Axes, x: FloatArray, shade: Shade, ink: Ink) -> None:
+def _draw_intervals(ax: Axes, x: FloatArray, shade: Shade, style: LineStyle) -> None:
     """For the population thin, with caps; for these records thick, and within."""
     ends, title = np.asarray(shade.lower), once(ax, shade.words)
     wide = POPULATION in shade.words
     thickness, alpha = (THIN, 1.0) if wide else (THICK, WITHIN)
-    ax.vlines(x, ends, shade.upper, color=ink.color, linewidth=thickness, alpha=alpha, label=title)
+    ax.vlines(x, ends, shade.upper, color=style.color, linewidth=thickness, alpha=alpha, label=title)
     if wide:
         for end in (shade.lower, shade.upper):
-            ax.plot(x, end, "_", color=ink.color, markersize=6)
+            ax.plot(x, end, "_", color=style.color, markersize=6)
 
 
-def _draw_sizes(ax: Axes, predicted: FloatArray, count: FloatArray, ink: Ink) -> None:
+def _draw_sizes(ax: Axes, predicted: FloatArray, count: FloatArray, style: LineStyle) -> None:
     largest = np.fmax.reduce(count, initial=1.0)
     tops = FLOOR + TALLEST * np.clip(count, 0, None) / largest
     words = f"records per group, up to {largest:,.0f}"
-    ax.vlines(predicted, FLOOR, tops, color=ink.color, alpha=0.35, linewidth=5, label=words)
+    ax.vlines(predicted, FLOOR, tops, color=style.color, alpha=0.35, linewidth=5, label=words)
 
 
 def draw_hosmer_lemeshow(
@@ -142,13 +142,13 @@ def draw_hosmer_lemeshow(
     from .ticks import write_plainly
 
     ax = canvas(ax, LANDSCAPE)
-    ink = next_ink(ax)
+    style = next_style(ax)
     middles = np.arange(0.5, len(groups))
     if is_blank(ax):
         _mark_groups(ax, groups)
     observed = np.array([group["positives"] for group in groups], dtype=float)
-    _draw_observed(ax, middles, observed, ink, shades=shades, name=name)
-    _draw_expected(ax, middles, groups, ink)
+    _draw_observed(ax, middles, observed, style, shades=shades, name=name)
+    _draw_expected(ax, middles, groups, style)
     ax.plot([], [], " ", label=f"Hosmer-Lemeshow {numeral(statistic)}, {_chance(p_value)} {POPULATION}")
     leave_room(ax, ROOM)
     write_plainly(ax)
@@ -157,10 +157,10 @@ def draw_hosmer_lemeshow(
     return ax
 
 
-def _draw_expected(ax: Axes, middles: FloatArray, groups: Sequence[Mapping[str, float]], ink: Ink) -> None:
+def _draw_expected(ax: Axes, middles: FloatArray, groups: Sequence[Mapping[str, float]], style: LineStyle) -> None:
     expected = [group["expected"] for group in groups]
     left, right = middles - 0.35, middles + 0.35
-    ax.hlines(expected, left, right, color=ink.color, linewidth=2.5, alpha=0.45, label="expected by the model")
+    ax.hlines(expected, left, right, color=style.color, linewidth=2.5, alpha=0.45, label="expected by the model")
 
 
 def _mark_groups(ax: Axes, groups: Sequence[Mapping[str, float]]) -> None:

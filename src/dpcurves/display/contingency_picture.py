@@ -57,8 +57,8 @@ def draw_contingency(
         for row, column in np.ndindex(counts.shape):
             words = numeral(round(float(counts[row, column])))
             words += "" if off is None else f"\n± {numeral(round(float(off[row, column])))}"
-            ink = "white" if shares[row, column] > DARK * darkest else "black"
-            ax.text(column, row, words, ha="center", va="center", fontsize=8, color=ink)
+            shown = "white" if shares[row, column] > DARK * darkest else "black"
+            ax.text(column, row, words, ha="center", va="center", fontsize=8, color=shown)
     ax.set_yticks(range(len(names[0])), [lettering(name, LONGEST_NAME) for name in names[0]], parse_math=False)
     ax.set_xticks(range(len(names[1])), [lettering(name, LONGEST_NAME) for name in names[1]], parse_math=False)
     ax.set_ylabel(lettering(labels[0], 60), parse_math=False)

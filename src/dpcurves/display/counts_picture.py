@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
 from .finish import finish
-from .line_styles import is_blank, next_ink
+from .line_styles import is_blank, next_style
 from .numerals import MOST_LABELLED, numeral
 from .safe_text import legend_lettering
 from .shade import Shade, once
@@ -44,16 +44,16 @@ def draw_counts(
         name: What the legend calls the counts.
     """
     ax = canvas(ax, LANDSCAPE)
-    ink = next_ink(ax)
+    style = next_style(ax)
     values, heights = np.asarray(x, dtype=float), np.asarray(count, dtype=float)
     tops = heights
     for number, shade in enumerate(shades, 1):
         low, high = (np.asarray(end, dtype=float) for end in shade[:2])
         width = 7 if number < len(shades) else 4
-        ax.vlines(values, low, high, color=ink.color, alpha=shade.depth, linewidth=width, label=once(ax, shade.words))
+        ax.vlines(values, low, high, color=style.color, alpha=shade.depth, linewidth=width, label=once(ax, shade.words))
         tops = np.maximum(tops, high)
     title = None if name is None else legend_lettering(name)
-    ax.plot(values, heights, "o", color=ink.color, markersize=4, label=title)
+    ax.plot(values, heights, "o", color=style.color, markersize=4, label=title)
     if is_blank(ax):
         ax.axhline(0, color="0.4", linewidth=0.6)
         ax.margins(x=0.12, y=0.12)

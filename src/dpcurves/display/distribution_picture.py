@@ -12,7 +12,7 @@ from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
 from .decimation import visible
 from .finish import finish
-from .line_styles import is_blank, next_ink
+from .line_styles import is_blank, next_style
 from .safe_text import legend_lettering
 from .shade import Shade, draw_between, once
 
@@ -45,14 +45,14 @@ def draw_cdf(
         name: What the legend calls the curve.
     """
     ax = canvas(ax, LANDSCAPE)
-    ink = next_ink(ax)
+    style = next_style(ax)
     edges, shares = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     for shade in shades:
         low, high = np.asarray(shade.lower, dtype=float)[:-1], np.asarray(shade.upper, dtype=float)[1:]
-        draw_between(ax, edges, low, high, color=ink.color, alpha=shade.depth, title=once(ax, shade.words))
+        draw_between(ax, edges, low, high, color=style.color, alpha=shade.depth, title=once(ax, shade.words))
     seen = visible(edges, shares)
     title = None if name is None else legend_lettering(name)
-    ax.plot(edges[seen], shares[seen], color=ink.color, linestyle=ink.dash, linewidth=1.6, label=title)
+    ax.plot(edges[seen], shares[seen], color=style.color, linestyle=style.dash, linewidth=1.6, label=title)
     if is_blank(ax):
         ax.set_ylim(-0.02, 1.02)
         ax.margins(x=0.01)

@@ -15,20 +15,20 @@ CROWD = 8
 Place = Literal["above", "best", "lower right", "upper center", "upper right"]
 
 
-class Ink(NamedTuple):
+class LineStyle(NamedTuple):
     """How one curve is drawn."""
 
     color: str
     dash: str
 
 
-def next_ink(ax: Axes) -> Ink:
+def next_style(ax: Axes) -> LineStyle:
     """For the next curve on `ax`: another than those before."""
     from .figure_note import Footnote
 
     note = Footnote.of(ax)
     drawn = 0 if note is None else note.curves
-    return Ink(PALETTE[drawn % len(PALETTE)], DASHES[drawn % len(DASHES)])
+    return LineStyle(PALETTE[drawn % len(PALETTE)], DASHES[drawn % len(DASHES)])
 
 
 def is_blank(ax: Axes) -> bool:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
-from .line_styles import explain, next_ink
+from .line_styles import explain, next_style
 from .numerals import MOST_LABELLED, standing
 from .safe_text import lettering
 from .shade import Shade, once
@@ -48,14 +48,14 @@ def draw_means(
     from .ticks import write_plainly
 
     ax = canvas(ax, (LANDSCAPE[0], max(LANDSCAPE[1], 1.5 + ROW * len(names))))
-    ink, values, rows = next_ink(ax), np.asarray(means, dtype=float), np.arange(len(names))
+    style, values, rows = next_style(ax), np.asarray(means, dtype=float), np.arange(len(names))
     width = np.zeros(len(names))
     for number, shade in enumerate(shades, 1):
         low, high = (np.asarray(end, dtype=float) for end in shade[:2])
         thick = 7 if number < len(shades) else 4
-        ax.hlines(rows, low, high, color=ink.color, alpha=shade.depth, linewidth=thick, label=once(ax, shade.words))
+        ax.hlines(rows, low, high, color=style.color, alpha=shade.depth, linewidth=thick, label=once(ax, shade.words))
         width = high - low
-    ax.plot(values, rows, "o", color=ink.color, markersize=5)
+    ax.plot(values, rows, "o", color=style.color, markersize=5)
     labelled = zip(values.tolist(), rows, width.tolist(), strict=True) if len(rows) <= MOST_LABELLED else ()
     for value, row, known in labelled:
         words = standing(value, value, value, known_to=known)

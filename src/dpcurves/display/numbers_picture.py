@@ -9,7 +9,7 @@ import numpy as np
 
 from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
-from .line_styles import Ink, explain, is_blank, next_ink
+from .line_styles import LineStyle, explain, is_blank, next_style
 from .safe_text import legend_lettering
 from .shade import POPULATION, Shade, once
 
@@ -45,14 +45,14 @@ def draw_numbers(
     from .figure_note import sign
 
     ax = canvas(ax, LANDSCAPE)
-    ink, rows = next_ink(ax), np.arange(len(values), dtype=np.float64)[::-1]
+    style, rows = next_style(ax), np.arange(len(values), dtype=np.float64)[::-1]
     if is_blank(ax):
         _draw_frame(ax, list(values), rows)
     places = rows - APART * _drawn_before(ax)
     for shade in shades:
-        _draw_ends(ax, places, shade, ink)
+        _draw_ends(ax, places, shade, style)
     title = "as released" if name is None else legend_lettering(name)
-    ax.plot(list(values.values()), places, "o", color=ink.color, markersize=4.5, label=title, zorder=3)
+    ax.plot(list(values.values()), places, "o", color=style.color, markersize=4.5, label=title, zorder=3)
     explain(ax, "upper center")
     sign(ax, privacy, name)
     return ax
@@ -72,8 +72,8 @@ def _drawn_before(ax: Axes) -> int:
     return 0 if note is None else note.curves
 
 
-def _draw_ends(ax: Axes, places: FloatArray, shade: Shade, ink: Ink) -> None:
+def _draw_ends(ax: Axes, places: FloatArray, shade: Shade, style: LineStyle) -> None:
     """For the population thin, for these records thick, and within."""
     thickness, alpha = (THIN, 1.0) if POPULATION in shade.words else (THICK, WITHIN)
     title = once(ax, shade.words)
-    ax.hlines(places, shade.lower, shade.upper, color=ink.color, linewidth=thickness, alpha=alpha, label=title)
+    ax.hlines(places, shade.lower, shade.upper, color=style.color, linewidth=thickness, alpha=alpha, label=title)

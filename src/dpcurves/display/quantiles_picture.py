@@ -12,7 +12,7 @@ from ..arrays import FloatArray
 from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
 from .distribution_picture import SHARE
-from .line_styles import explain, is_blank, next_ink
+from .line_styles import explain, is_blank, next_style
 from .numerals import MOST_LABELLED, standing
 from .safe_text import legend_lettering, lettering
 from .shade import Shade, once
@@ -54,15 +54,15 @@ def draw_quantiles(
     from .ticks import write_plainly
 
     ax = canvas(ax, LANDSCAPE)
-    ink = next_ink(ax)
+    style = next_style(ax)
     shares, points = np.atleast_1d(np.asarray(p, dtype=float)), np.atleast_1d(np.asarray(x, dtype=float))
     within = np.column_stack([points, points]) if cells is None else np.asarray(cells, dtype=float).reshape(-1, 2)
     for number, shade in enumerate(shades, 1):
-        _draw_bars_across(ax, shares, points, shade, color=ink.color, width=7 if number < len(shades) else 4)
+        _draw_bars_across(ax, shares, points, shade, color=style.color, width=7 if number < len(shades) else 4)
     title = None if name is None else legend_lettering(name)
     known = np.isfinite(within).all(axis=1)
-    ax.plot(points[known], shares[known], "o", color=ink.color, markersize=6, label=title)
-    ax.plot(points[~known], shares[~known], "o", color=ink.color, markersize=6, markerfacecolor="white")
+    ax.plot(points[known], shares[known], "o", color=style.color, markersize=6, label=title)
+    ax.plot(points[~known], shares[~known], "o", color=style.color, markersize=6, markerfacecolor="white")
     if is_blank(ax):
         _mark_shares(ax, shares)
     if len(points) <= MOST_LABELLED:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ..release import PrivacyStatement
 from .canvas import SQUARE, canvas
 from .decimation import visible
-from .line_styles import Place, explain, next_ink
+from .line_styles import Place, explain, next_style
 from .safe_text import legend_lettering
 from .shade import Shade, draw_between, once
 
@@ -50,15 +50,15 @@ def draw_rates(
     from .ticks import write_plainly
 
     ax = canvas(ax, size)
-    ink = next_ink(ax)
+    style = next_style(ax)
     between = np.asarray(edges, dtype=float)
     for shade in shades:
         low, high = np.asarray(shade.lower, dtype=float), np.asarray(shade.upper, dtype=float)
-        draw_between(ax, between, low, high, color=ink.color, alpha=shade.depth, title=once(ax, shade.words))
+        draw_between(ax, between, low, high, color=style.color, alpha=shade.depth, title=once(ax, shade.words))
     across, upwards = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     seen = visible(across, upwards)
     title = words if name is None else f"{legend_lettering(name)}: {words}"
-    ax.plot(across[seen], upwards[seen], color=ink.color, linestyle=ink.dash, linewidth=1.6, label=title)
+    ax.plot(across[seen], upwards[seen], color=style.color, linestyle=style.dash, linewidth=1.6, label=title)
     write_plainly(ax)
     explain(ax, place, size=8)
     sign(ax, privacy, name)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ..arrays import FloatArray
 from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
-from .line_styles import GREY, explain, is_blank, next_ink
+from .line_styles import GREY, explain, is_blank, next_style
 from .safe_text import legend_lettering, lettering
 
 if TYPE_CHECKING:
@@ -45,11 +45,11 @@ def draw_residual_points(
     from .ticks import write_plainly
 
     ax = canvas(ax, LANDSCAPE)
-    ink = next_ink(ax)
+    style = next_style(ax)
     _frame(ax, window, labels)
     across, upwards = np.asarray(points, dtype=float).reshape(-1, 2).T
     words = SYNTHETIC if name is None else f"{legend_lettering(name)}: {SYNTHETIC}"
-    ax.scatter(across, upwards, s=5, color=ink.color, alpha=0.5, linewidths=0, label=words)
+    ax.scatter(across, upwards, s=5, color=style.color, alpha=0.5, linewidths=0, label=words)
     _tell(ax, unseen)
     write_plainly(ax)
     sign(ax, privacy, name)

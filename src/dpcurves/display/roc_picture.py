@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ..release import PrivacyStatement
 from .canvas import SQUARE, canvas
 from .decimation import visible
-from .line_styles import GREY, Ink, explain, is_blank, next_ink
+from .line_styles import GREY, LineStyle, explain, is_blank, next_style
 from .numerals import numeral, span
 from .safe_text import legend_lettering, lettering
 from .shade import Shade, draw_between, once
@@ -81,15 +81,15 @@ def draw_roc(
     from .figure_note import sign
 
     ax = canvas(ax, SQUARE)
-    ink = next_ink(ax)
+    style = next_style(ax)
     if is_blank(ax):
         _draw_frame(ax, positive)
     if name is None and not ax.get_title():
         ax.set_title(lettering(title), fontsize=10, parse_math=False)
     for edges, shade in regions:
         sides = (np.asarray(side, dtype=float) for side in (edges, shade.lower, shade.upper))
-        draw_between(ax, *sides, color=ink.color, alpha=shade.depth, title=once(ax, shade.words))
-    _draw_curve(ax, np.asarray(fpr, dtype=float), np.asarray(tpr, dtype=float), ink, _words(name, auc, areas))
+        draw_between(ax, *sides, color=style.color, alpha=shade.depth, title=once(ax, shade.words))
+    _draw_curve(ax, np.asarray(fpr, dtype=float), np.asarray(tpr, dtype=float), style, _words(name, auc, areas))
     explain(ax, "lower right", size=8)
     sign(ax, privacy, name)
     return ax
@@ -111,9 +111,9 @@ def _words(name: str | None, auc: float, areas: Sequence[Area]) -> str:
     return "\n".join([first, *(f"{words}: {ends}" for words, ends in intervals)])
 
 
-def _draw_curve(ax: Axes, across: np.ndarray, upwards: np.ndarray, ink: Ink, words: str) -> None:
+def _draw_curve(ax: Axes, across: np.ndarray, upwards: np.ndarray, style: LineStyle, words: str) -> None:
     seen = visible(across, upwards)
-    ax.plot(across[seen], upwards[seen], color=ink.color, linestyle=ink.dash, linewidth=1.6, label=words)
+    ax.plot(across[seen], upwards[seen], color=style.color, linestyle=style.dash, linewidth=1.6, label=words)
 
 
 def _draw_frame(ax: Axes, positive: str) -> None:

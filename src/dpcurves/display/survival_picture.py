@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
-from .line_styles import explain, next_ink
+from .line_styles import explain, next_style
 from .safe_text import legend_lettering, lettering
 from .shade import Shade, once
 
@@ -43,14 +43,13 @@ def draw_survival(
     from .ticks import write_plainly
 
     ax = canvas(ax, LANDSCAPE)
-    ink, edges = next_ink(ax), np.asarray(x, dtype=float)
+    style, edges = next_style(ax), np.asarray(x, dtype=float)
     for shade in shades:
         low, high = (np.asarray(end, dtype=float) for end in shade[:2])
-        ax.fill_between(
-            edges, low, high, step="post", color=ink.color, alpha=shade.depth, linewidth=0, label=once(ax, shade.words)
-        )
+        filled = ax.fill_between(edges, low, high, step="post", color=style.color, alpha=shade.depth, linewidth=0)
+        filled.set_label(once(ax, shade.words))
     title = None if name is None else legend_lettering(name)
-    ax.step(edges, np.asarray(y), where="post", color=ink.color, linestyle=ink.dash, linewidth=1.4, label=title)
+    ax.step(edges, np.asarray(y), where="post", color=style.color, linestyle=style.dash, linewidth=1.4, label=title)
     ax.set_ylim(-0.02, 1.02)
     ax.margins(x=0.01)
     ax.set_xlabel(lettering(label), parse_math=False)

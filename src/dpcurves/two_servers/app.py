@@ -18,7 +18,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 
 from .errors import ProtocolAborted, Trouble
-from .task_service import Desk
+from .task_service import TaskService
 from .ticket import Role, hash_of
 
 PEER = "dpcurves.peer"
@@ -31,14 +31,14 @@ BEGIN, SLOWEST = 10, 2**16
 """A message has so many seconds, and one for each so many bytes that it may have."""
 FOR_PEER = 8
 """Threads that work for the other server alone."""
-OF_PEER: Mapping[str, tuple[Callable[[Desk, bytes], bytes], int]] = MappingProxyType({
-    "close": (lambda desk, message: desk.closing.lead(), LARGEST_QUESTION),
-    "outcome": (lambda desk, message: desk.closing.outcome(message), LARGEST_QUESTION),
-    "prepare": (lambda desk, message: desk.closing.prepare(message), LARGEST_QUESTION),
-    "commit": (lambda desk, message: desk.closing.commit(message), LARGEST_LISTING),
-    "agree": (lambda desk, message: desk.agree(message), LARGEST_QUESTION),
-    "look": (lambda desk, message: desk.look(message), LARGEST_QUESTION),
-    "half": (lambda desk, message: desk.half(message), LARGEST_LISTING),
+OF_PEER: Mapping[str, tuple[Callable[[TaskService, bytes], bytes], int]] = MappingProxyType({
+    "close": (lambda service, message: service.closing.lead(), LARGEST_QUESTION),
+    "outcome": (lambda service, message: service.closing.outcome(message), LARGEST_QUESTION),
+    "prepare": (lambda service, message: service.closing.prepare(message), LARGEST_QUESTION),
+    "commit": (lambda service, message: service.closing.commit(message), LARGEST_LISTING),
+    "agree": (lambda service, message: service.agree(message), LARGEST_QUESTION),
+    "look": (lambda service, message: service.look(message), LARGEST_QUESTION),
+    "half": (lambda service, message: service.half(message), LARGEST_LISTING),
 })  # fmt: skip
 """What the other server alone may ask, and how many bytes it may say with it."""
 PER_MINUTE = 1200
@@ -67,9 +67,9 @@ class Rate:
             raise ProtocolAborted("question", f"at most {self.most} a minute are answered; ask again in a minute", 429)
 
 
-def create_app(desks: Mapping[str, Desk]) -> FastAPI:
-    """The app of one server, with a desk for each task."""
-    app, front = FastAPI(title="dpcurves aggregator", openapi_url=None, docs_url=None, redoc_url=None), Front(desks)
+def create_app(services: Mapping[str, TaskService]) -> FastAPI:
+    """The app of one server, with a service for each task."""
+    app, front = FastAPI(title="dpcurves aggregator", openapi_url=None, docs_url=None, redoc_url=None), Front(services)
     app.get("/tasks/{task}")(front.standing)
     handlers: Mapping[str, Callable[..., Coroutine[Any, Any, Response]]] = {
         "reports": front.reports, "close": front.close, "answers": front.answers, "peer/{what}": front.of_peer,
@@ -81,51 +81,51 @@ def create_app(desks: Mapping[str, Desk]) -> FastAPI:
 
 
 class Front:
-    """Lets those in who may ask something, each to the desk of the task."""
+    """Lets those in who may ask something, each to the service of the task."""
 
-    def __init__(self, desks: Mapping[str, Desk]) -> None:
-        self._desks, self._rates = desks, {task: Rate() for task in desks}
+    def __init__(self, services: Mapping[str, TaskService]) -> None:
+        self._services, self._rates = services, {task: Rate() for task in services}
         # Answers wait for the other server, so its threads are no analyst's: else both servers could wait for each
         # other.
         self._others = ThreadPoolExecutor(FOR_PEER, "peer")
 
     async def standing(self, task: str) -> Response:
         """Anybody: where the task stands."""
-        return await _told(self._desk(task).standing)
+        return await _told(self._service(task).standing)
 
     async def reports(self, task: str, request: Request) -> Response:
         """An owner sends a batch."""
-        desk = self._desk(task)
-        owner, message = _bearer(desk, request, Role.OWNER), await _body(request, LARGEST_BATCH)
-        return await _told(lambda: desk.receive(owner, message))
+        service = self._service(task)
+        owner, message = _bearer(service, request, Role.OWNER), await _body(request, LARGEST_BATCH)
+        return await _told(lambda: service.receive(owner, message))
 
     async def close(self, task: str, request: Request) -> Response:
         """The coordinator closes the task."""
-        desk = self._desk(task)
-        _bearer(desk, request, Role.COORDINATOR)
-        return await _told(desk.closing.close)
+        service = self._service(task)
+        _bearer(service, request, Role.COORDINATOR)
+        return await _told(service.closing.close)
 
     async def answers(self, task: str, request: Request) -> Response:
         """An analyst asks."""
-        desk = self._desk(task)
-        self._rates[task].count(_bearer(desk, request, Role.ANALYST))
+        service = self._service(task)
+        self._rates[task].count(_bearer(service, request, Role.ANALYST))
         message = await _body(request, LARGEST_QUESTION)
-        return await _told(lambda: desk.answer(message))
+        return await _told(lambda: service.answer(message))
 
     async def of_peer(self, task: str, what: str, request: Request) -> Response:
         """The other server asks."""
-        desk = self._desk(task)
-        _require_peer(desk, request)
+        service = self._service(task)
+        _require_peer(service, request)
         if what not in OF_PEER:
             raise ProtocolAborted("peer", "it asks what this server does not know", 404)
         work, most = OF_PEER[what]
         message = await _body(request, most)
-        return await _told(lambda: work(desk, message), self._others)
+        return await _told(lambda: work(service, message), self._others)
 
-    def _desk(self, task: str) -> Desk:
-        if task not in self._desks:
+    def _service(self, task: str) -> TaskService:
+        if task not in self._services:
             raise ProtocolAborted("task", "this server has another task, not this one", 404)
-        return self._desks[task]
+        return self._services[task]
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -134,7 +134,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _told(work: Callable[[], bytes], threads: ThreadPoolExecutor | None = None) -> Response:
-    """What the desk says, worked out beside the loop. Of what nobody foresaw, only the type and the place are told."""
+    """The answer of a service, worked out beside the loop. Of unforeseen errors only type and place are told."""
     try:
         told = await asyncio.get_running_loop().run_in_executor(threads, work)
         return Response(told, media_type="application/json")
@@ -154,17 +154,17 @@ def _tell_operator(line: str) -> None:
         print(f"dpcurves: {line}", file=sys.stderr, flush=True)
 
 
-def _bearer(desk: Desk, request: Request, role: Role) -> int:
+def _bearer(service: TaskService, request: Request, role: Role) -> int:
     """The number of who holds a ticket of this role."""
     kind, _, token = request.headers.get("authorization", "").partition(" ")
-    number = desk.task.bearers.get((role, hash_of(token)))
+    number = service.task.bearers.get((role, hash_of(token)))
     if kind != "Bearer" or number is None:
         raise ProtocolAborted("ticket", f"that of {role.bearer} of this task is needed", 403)
     return number
 
 
-def _require_peer(desk: Desk, request: Request) -> None:
-    other = PEM_cert_to_DER_cert(desk.task.servers[1 - desk.party].certificate)
+def _require_peer(service: TaskService, request: Request) -> None:
+    other = PEM_cert_to_DER_cert(service.task.servers[1 - service.party].certificate)
     if request.scope.get(PEER) != other:
         raise ProtocolAborted("peer", "the other server of this task alone may ask this", 403)
 

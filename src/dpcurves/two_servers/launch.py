@@ -22,7 +22,7 @@ from .errors import ProtocolAborted
 from .identity import Identity
 from .store import Store
 from .task import Task
-from .task_service import Desk
+from .task_service import TaskService
 
 IDLE = 75
 """Seconds after which a connection of the other server ends."""
@@ -73,8 +73,8 @@ class Aggregator:
     patience: float = PATIENCE
     limits: Limits = USUAL
 
-    def desks(self) -> dict[str, Desk]:
-        """A desk for each task.
+    def services(self) -> dict[str, TaskService]:
+        """A service for each task.
 
         Raises:
             ValueError: a task names another server in this place, or the ledger can not be opened.
@@ -85,27 +85,27 @@ class Aggregator:
         self.identity.require_valid()
         ledger = Ledger.open(self.store)
         store = Store(self.store, f"server {self.party}")
-        return {task.hash: self._desk(task, store, ledger) for task in self.tasks}
+        return {task.hash: self._service(task, store, ledger) for task in self.tasks}
 
-    def _desk(self, task: Task, store: Store, ledger: Ledger) -> Desk:
+    def _service(self, task: Task, store: Store, ledger: Ledger) -> TaskService:
         other = task.servers[1 - self.party]
         context = trusting(other)
         context.load_cert_chain(self.identity.certificate, self.identity.proof)
         peer = Channel(other, context, self.patience, self.peer, "peer")
-        return Desk(task, self.party, self.identity, store, ledger, peer)
+        return TaskService(task, self.party, self.identity, store, ledger, peer)
 
     def serve(self, address: Address, ready: Any) -> None:
         """Until it is told to stop. `ready` is called once it listens.
 
         Raises:
-            ValueError: as `desks`; or the address can not be had.
+            ValueError: as `services`; or the address can not be had.
         """
-        desks = self.desks()
-        for desk in desks.values():
-            desk.encoding.warm()
+        services = self.services()
+        for service in services.values():
+            service.encoding.warm()
         others = [task.servers[1 - self.party] for task in self.tasks]
         config = uvicorn.Config(
-            create_app(desks), host=address.host, port=address.port, ws="none", lifespan="off",
+            create_app(services), host=address.host, port=address.port, ws="none", lifespan="off",
             log_level="critical", access_log=False, timeout_keep_alive=IDLE, server_header=False, date_header=False,
             timeout_graceful_shutdown=2,
         )  # fmt: skip

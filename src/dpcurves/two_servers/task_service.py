@@ -39,7 +39,7 @@ def encoding_of(task: Task) -> Encoding:
 
 
 @dataclass(repr=False)
-class Desk:
+class TaskService:
     """SECRET. What one server does for one task. It has no repr.
 
     Formal guarantees: of the reports nothing leaves but `masked` halves, to the other server, and their sum with its

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpcurves.display import draw_cdf, headless_axes
-from dpcurves.display.line_styles import CROWD, next_ink
+from dpcurves.display.line_styles import CROWD, next_style
 from dpcurves.release import PrivacyStatement
 
 FACE = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
@@ -14,21 +14,21 @@ LINE = np.linspace(0.0, 1.0, 5)
 
 def test_curves_on_one_picture_differ_in_colour_and_dash() -> None:
     ax = headless_axes()
-    inks = []
+    styles = []
     for name in "ABCD":
-        inks.append(next_ink(ax))
+        styles.append(next_style(ax))
         draw_cdf(LINE, LINE, FACE, label="x", ax=ax, name=name)
-    assert len({ink.color for ink in inks}) == len({ink.dash for ink in inks}) == 4
-    assert [line.get_color() for line in ax.lines] == [ink.color for ink in inks]
+    assert len({style.color for style in styles}) == len({style.dash for style in styles}) == 4
+    assert [line.get_color() for line in ax.lines] == [style.color for style in styles]
 
 
 def test_no_two_of_the_first_28_curves_look_the_same() -> None:
     ax = headless_axes()
-    inks = []
+    styles = []
     for _ in range(28):
-        inks.append(next_ink(ax))
+        styles.append(next_style(ax))
         draw_cdf(LINE, LINE, FACE, label="x", ax=ax)
-    assert len(set(inks)) == 28
+    assert len(set(styles)) == 28
 
 
 def test_a_curve_without_a_name_needs_no_legend() -> None:
