@@ -41,6 +41,14 @@ def test_at_a_huge_epsilon_numbers_are_those_of_scikit_learn_on_the_same_cells(e
     assert exact.roc().auc == pytest.approx(expected["auc"], abs=1e-9)
 
 
+def test_scores_and_their_roc_curve_have_one_interval_of_the_area() -> None:
+    for adjacency in both(2000):
+        found = answer(QUESTION, TABLE, PrivacyLoss.pure("0.5"), adjacency, seed=3)
+        for population in (False, True):
+            ends = found.interval("auc", 0.9, population=population)
+            assert ends == pytest.approx(found.roc().auc_interval(0.9, population=population), abs=1e-12)
+
+
 def test_at_a_huge_epsilon_the_precision_recall_curve_is_that_of_scikit_learn(exact: Scores) -> None:
     precision, recall, thresholds = metrics.precision_recall_curve(LABELS, MIDDLES)
     curve = exact.precision_recall()

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpcurves.postprocess import auc, auc_ends, auc_of_counts, roc_points
+from dpcurves.postprocess import auc, auc_of_counts, roc_points
+from dpcurves.postprocess.inference.area_interval import Pairs
 
 
 @st.composite
@@ -74,7 +75,9 @@ def test_areas_are_taken_for_all_draws_at_once() -> None:
 def test_the_ends_of_the_area_are_reached_by_the_worst_and_the_best_order_within_cells(
     table: NDArray[np.float64],
 ) -> None:
-    lowest, highest = auc_ends(*table)
+    positive, negative = table
+    pairs = Pairs.of(negative, positive)
+    lowest, highest = 1 - pairs.lost / pairs.every, pairs.won / pairs.every
     worst, best = np.zeros((2, 2, 2 * table.shape[1]))
     worst[0, ::2], worst[1, 1::2] = table
     best[0, 1::2], best[1, ::2] = table

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 from math import isfinite
 from typing import NamedTuple
 
@@ -14,7 +13,8 @@ from numpy.typing import NDArray
 
 from ..arguments import chance
 from ..arrays import FloatArray
-from ..postprocess import auc_ends, auc_of_counts, upper_quantile
+from ..postprocess import auc_of_counts, public_generator, upper_quantile
+from ..postprocess.inference.area_interval import CountedAreas, area_interval
 from ..postprocess.inference.count_bands import ABOVE, BELOW, share_ends
 from ..postprocess.inference.count_bands import NEGATIVE as NEGATIVES
 from ..postprocess.inference.count_bands import POSITIVE as POSITIVES
@@ -79,9 +79,12 @@ class Area(Number):
         return auc_of_counts(positive=cells[..., 1, :], negative=cells[..., 0, :])
 
     def interval(self, table: ClassTable, errors: FloatArray, sure: Sure) -> Ends:
-        """Each end takes the order of the scores within cells that is the worst for it."""
-        least, most = (table.counts.interval(partial(_end_of_area, end), errors, sure.level) for end in (0, 1))
-        return least[0], most[1]
+        """That of a ROC curve; see `area_interval`."""
+        if not sure.population and sure.generator is None:
+            return area_interval(_areas(table, errors), sure.level)
+        draw = public_generator(sure.generator)  # noise first, so that sampling does not depend on it
+        noise = table.errors(population=False, generator=draw)
+        return area_interval(_areas(table, noise), sure.level, sampling=draw if sure.population else None)
 
 
 class MeanPrecision(Number):
@@ -176,8 +179,10 @@ class Reading(Enum):
         return self.name.lower().replace("_", "-")
 
 
-def _end_of_area(end: int, cells: FloatArray) -> FloatArray:
-    return auc_ends(positive=cells[..., 1, :], negative=cells[..., 0, :])[end]
+def _areas(table: ClassTable, noise: FloatArray) -> CountedAreas:
+    likely = table.counts.likely
+    shares = likely / np.maximum(likely.sum(axis=1, keepdims=True), LEAST_MASS)
+    return CountedAreas(table.counts.unbiased, shares, [noise])
 
 
 def readings_of(table: ClassTable) -> tuple[Reading, ...]:

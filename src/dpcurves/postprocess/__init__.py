@@ -33,11 +33,11 @@ from .smoothing.smoothing_absolute import smooth_absolute
 from .smoothing.smoothing_squares import smooth_squares
 from .summaries.binormal import auc_of_steps, binormal_tpr
 from .summaries.distances import Distribution, area_between, energy_between, largest_gap
-from .summaries.roc import auc, auc_ends, auc_of_counts, roc_points
+from .summaries.roc import auc, auc_of_counts, roc_points
 
 __all__ = [
     "DRAWS", "AtMost", "Band", "Bracket", "Ceiling", "Distribution", "Exactly", "GroupNoise", "Groups", "NoiseGraph",
-    "PathQuantile", "RocBand", "Weighed", "area_between", "auc", "auc_ends", "auc_of_counts", "auc_of_steps",
+    "PathQuantile", "RocBand", "Weighed", "area_between", "auc", "auc_of_counts", "auc_of_steps",
     "binormal_tpr", "bisected", "cell_at", "counts_to_prefixes", "crowded_ends", "dvoretzky", "ends_at",
     "energy_between", "hosmer_lemeshow", "inside", "interval", "inverse_at", "largest_gap", "mean_counts",
     "mean_residuals", "monotone_hull", "monotone_prefixes", "nested_prefixes", "noise_graph", "non_decreasing",

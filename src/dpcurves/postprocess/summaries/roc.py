@@ -59,24 +59,6 @@ def auc_of_counts(positive: FloatArray, negative: FloatArray) -> FloatArray:
     return area
 
 
-def auc_ends(positive: FloatArray, negative: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The least and the largest area that scores can have of which these counts (..., cells) are in these cells.
-
-    Within a cell all positives may score below all negatives, or above: the area of ties is wrong by half of the tied
-    pairs at most, ``sum_c p_c n_c / 2`` of all pairs, and there are scores for which it is.
-
-    >>> lowest, highest = auc_ends(np.array([0.0, 1.0, 3.0]), np.array([2.0, 0.0, 2.0]))
-    >>> float(lowest), float(highest)
-    (0.5, 0.875)
-    """
-    area = auc_of_counts(positive, negative)
-    true, false = positive.sum(axis=-1), negative.sum(axis=-1)
-    tied = np.zeros(area.shape)
-    known = np.minimum(true, false) >= LEAST_MASS
-    np.divide((positive * negative).sum(axis=-1), 2 * np.asarray(true * false), out=tied, where=known)
-    return area - tied, area + tied
-
-
 def from_the_top(cells: FloatArray) -> FloatArray:
     """Counts above each threshold, (cells + 1,), made non-decreasing and clipped at 0."""
     cumulated = counts_to_prefixes(cells[::-1])
