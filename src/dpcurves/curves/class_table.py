@@ -86,7 +86,16 @@ class ClassTable:
         level = chance("level", level)
         if population:
             require_independent(self.privacy)
-        return count_bands(self.counts, level, population=population, generator=generator)
+        if generator is not None:
+            return count_bands(self.counts, level, population=population, generator=generator)
+        if (level, population) not in self._bands:
+            self._bands[level, population] = count_bands(self.counts, level, population=population, generator=None)
+        return self._bands[level, population]
+
+    @cached_property
+    def _bands(self) -> dict[tuple[float, bool], CountBands]:
+        """Those that were asked for: the same draws make the same bands, for all curves that are read from them."""
+        return {}
 
     @property
     def are_probabilities(self) -> bool:

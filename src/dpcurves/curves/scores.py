@@ -14,7 +14,6 @@ from ..arrays import FloatArray
 from ..data import Axis, Categories, Grid, Outside
 from ..data.axis import Category
 from ..display import numeral
-from ..postprocess import public_generator
 from ..postprocess.inference.independent_difference import Measured, difference
 from ..queries import CountQuery, Read
 from ..release import ALL, Evidence, Release, Setting, Step
@@ -280,12 +279,11 @@ class ScoresByCategory(ByCategory[Scores]):
         Raises:
             ValueError: there is no such category or reading, or as for `Scores.interval`.
         """
-        draw = public_generator(generator)
-        measured = [self._measured(name, reading, level, population, draw) for name in (first, second)]
+        measured = [self._measured(name, reading, level, population, generator) for name in (first, second)]
         return difference(*measured)
 
     def _measured(
-        self, name: Category, reading: Reading | str, level: float, population: bool, draw: np.random.Generator
+        self, name: Category, reading: Reading | str, level: float, population: bool, draw: np.random.Generator | None
     ) -> Measured:
         if name not in self:
             raise Refused("category", f"one of {', '.join(map(str, self))} is needed, got {shown(name)}")
