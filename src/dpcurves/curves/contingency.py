@@ -133,7 +133,8 @@ class Contingency(Covered):
     def _share_intervals(self, level: float, axis: int, *, population: bool) -> FloatArray:
         if population:
             require_independent(self.privacy)
-        draw, noise = public_generator(None), self._noise
+        draw = public_generator(None)
+        noise = _noise_of(self.evidence, draw)  # before sampling, of the same stream: one does not depend on the other
         rest = noise.sum(axis=axis + 1, keepdims=True) - noise
         others = self.unbiased.sum(axis=axis, keepdims=True) - self.unbiased
         none = np.zeros(self.count.size)

@@ -114,8 +114,11 @@ class Survival(Covered):
         """
         if population:
             require_independent(self.privacy)
-        noise, draw = self._noise, public_generator(None)
-        normal = draw.standard_normal(noise.events.shape) if population else None
+        noise, normal = self._noise, None
+        if population:  # both of one stream, so that sampling does not depend on the noise
+            draw = public_generator(None)
+            noise = _noise(self.evidence, draw)
+            normal = draw.standard_normal(noise.events.shape)
         known = self._known & (self._found.records > FEWEST_AT_RISK) if population else self._known
         known = np.logical_and.accumulate(known)
         lower, upper = survival_band(self.y[1:], self._found, noise, chance("level", level), known, normal)
