@@ -46,6 +46,14 @@ def test_what_was_written_is_read_again_and_drawn() -> None:
     assert "Binormal ROC curve" in curve._repr_html_()
 
 
+def test_no_interval_can_be_told_and_a_note_says_why() -> None:
+    curve = answer(QUESTION, TABLE, PrivacyLoss.pure(1), AddRemove(EACH_RECORD), seed=2)
+    (note,) = curve.notes
+    assert "no interval: its noise depends on the size of the smaller class" in note
+    assert SmoothAuc.from_json(curve.to_json()).notes == (note,)
+    assert not hasattr(curve, "auc_interval")
+
+
 @pytest.mark.parametrize("table", [{"y": [1], "s": [0.5]}, {"y": [0, 0], "s": [np.nan, 2.0]}, {"y": [], "s": []}])
 def test_empty_classes_are_answered(table: dict[str, list[float]]) -> None:
     columns = {name: np.array(values) for name, values in table.items()}

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 POINTS = 513
 TITLE = "Binormal ROC curve"
+NO_INTERVAL = (
+    "the area has no interval: its noise depends on the size of the smaller class, which was not released; a ROC curve "
+    "has one"
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,7 +42,9 @@ class SmoothAuc(Result):
     Attributes:
         fpr: False positive rates, from 0 to 1, of shape ``(513,)``.
         tpr: True positive rates of the binormal curve, of the same shape.
-        auc: The released area. It has no interval: how much noise it has depends on the records.
+        auc: The released area. It has no interval: its noise has the scale of a Cauchy law, which is about one over
+            ``epsilon`` times the size of the smaller class. That size was not released, and no public fact bounds it
+            from below: of one positive, epsilon 1 leaves an area anywhere between 0 and 1. A note says so.
         steps: The released number, in steps of ``2**-20``.
         privacy: What stands on every picture.
     """
@@ -54,7 +60,7 @@ class SmoothAuc(Result):
         """From the released number."""
         auc = auc_of_steps(steps)
         fpr = np.linspace(0.0, 1.0, POINTS)
-        return cls(fpr, binormal_tpr(fpr, auc), auc, steps, privacy)
+        return cls(fpr, binormal_tpr(fpr, auc), auc, steps, privacy.noted(NO_INTERVAL))
 
     def binormal(self, fpr: ArrayLike) -> FloatArray:
         """True positive rates of the binormal curve at any false positive rates."""
