@@ -9,22 +9,45 @@ model is not fitted to these records). Rates are those of p-values up to 0.05; b
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Callable
+from functools import partial
 from math import sqrt
+from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from fit.answering import LABEL, SCORE, answer
-from fit.scores import CONTINUOUS, KINDS, SPREAD, Drawn, Table, drawn
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table as Printed
+from scipy.special import expit
 from scipy.stats import chi2
 
 from dpcurves.curves import HosmerLemeshowQuestion
-from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
+from dpcurves.privacy import PrivacyLoss
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "curves"))
+
+from by_hand import answer, both
+from kinds import KINDS, labels_of, scores
+
+Drawn = Callable[[int, np.random.Generator], NDArray[np.float64]]
 RELEASES, ALPHA, PEER_GROUPS = 200, 0.05, 10
-QUESTION = HosmerLemeshowQuestion(LABEL, SCORE)
+QUESTION = HosmerLemeshowQuestion("y", "s")
+
+
+def log_odds(middle: float, records: int, chance: np.random.Generator) -> NDArray[np.float64]:
+    """Scores whose log-odds are normal around `middle`, of variance 1."""
+    return np.asarray(expit(chance.normal(middle, 1, records)))
+
+
+SPREAD: MappingProxyType[str, Drawn] = MappingProxyType({
+    "log-odds around 0": partial(log_odds, 0), "log-odds around -1": partial(log_odds, -1),
+    "log-odds around -2": partial(log_odds, -2), "uniform": lambda records, chance: chance.random(records),
+})  # fmt: skip
+OTHERS: MappingProxyType[str, Drawn] = MappingProxyType({kind: partial(scores, kind) for kind in KINDS})
 
 
 class Setting(NamedTuple):
@@ -54,14 +77,9 @@ POWER = [
 ]
 LEVEL = [
     Setting(name, kind, "right", 1.0, 0.0, *size)
-    for name, kind in (SPREAD | KINDS).items()
-    if name != CONTINUOUS  # which is one of the spread ones
+    for name, kind in (SPREAD | OTHERS).items()
     for size in ((1000, "0.1"), (1000, "1"), (2000, "0.3"), (20_000, "0.1"), (100_000, "0.1"), (100_000, "1"))
 ]
-
-
-def adjacencies(records: int) -> tuple[Adjacency, Adjacency]:
-    return ReplaceOne(EACH_RECORD, records), AddRemove(EACH_RECORD)
 
 
 def rates(setting: Setting, releases: int) -> Rates:
@@ -69,16 +87,19 @@ def rates(setting: Setting, releases: int) -> Rates:
     loss = PrivacyLoss.pure(setting.epsilon)
     found = np.zeros(3)
     for seed in range(releases):
-        records = drawn(setting.kind, setting.records, seed, slope=setting.slope, shift=setting.shift)
-        private = [answer(QUESTION, records, loss, each, seed).p_value for each in adjacencies(setting.records)]
+        chance = np.random.default_rng(seed)
+        score = np.sort(setting.kind(setting.records, chance))
+        records = {"s": score, "y": labels_of(score, chance, slope=setting.slope, shift=setting.shift)}
+        added, replaced = (answer(QUESTION, records, loss, each, seed).p_value for each in both(setting.records))
+        private = replaced, added
         found += np.array([*private, classical_p_value(records)]) <= ALPHA
     return Rates(*(found / releases).tolist())
 
 
-def classical_p_value(records: Table) -> float:
-    """Return the p-value of the chi-square test of ten groups of about equal size."""
+def classical_p_value(records: dict[str, NDArray[np.float64]]) -> float:
+    """Return the p-value of the chi-square test of ten groups of about equal size, of records whose scores rise."""
     statistic = 0.0
-    columns = (np.array_split(column, PEER_GROUPS) for column in (records.score, records.label))
+    columns = (np.array_split(column, PEER_GROUPS) for column in (records["s"], records["y"]))
     for score, label in zip(*columns, strict=True):
         expected = score.sum()
         variance = expected * (1 - expected / len(score))

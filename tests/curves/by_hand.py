@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import add
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,12 +13,14 @@ from dpcurves.curves import Question
 from dpcurves.data import Axis, Categories, Outside
 from dpcurves.ledger import Grant, QuestionBudget
 from dpcurves.mechanisms import AUTO
+from dpcurves.mechanisms.auto import LINEAR
 from dpcurves.noise.memory import FleetingMemory
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PrefixQuery, Query, SquareQuery, SumQuery
 from dpcurves.release import Release, Setting, Step
 from dpcurves.session import converse
+from dpcurves.trust import FunctionShares
 
 Curve = TypeVar("Curve")
 Columns = Mapping[str, ArrayLike]
@@ -37,6 +40,29 @@ def answer(question: Question[Curve], columns: Columns, loss: PrivacyLoss, adjac
         return Release(plan, AUTO.run(table_of(columns, step.query), plan, randomness), allotment, seeded=True)
 
     return converse(question.steps(Setting(loss, adjacency, adaptive=True)), reply)
+
+
+def answer_of_two_servers(
+    question: Question[Curve], columns: Columns, loss: PrivacyLoss, units: int, seed: int
+) -> Curve:
+    """What two servers would make of shared records: the exact table, and the noise of each of them."""
+    budget, randomness, adjacency = (
+        QuestionBudget(Grant("by hand", loss, "test", 1)),
+        Randomness.from_seed(seed),
+        both(units)[1],
+    )
+
+    def reply(step: Step) -> Release:
+        allotment = budget.pay(step.query.paid_as, step.share)
+        plan, alone = (
+            FunctionShares().plan(step.query, allotment.loss, adjacency),
+            LINEAR.plan(step.query, allotment.loss, adjacency),
+        )
+        table = table_of(columns, step.query)
+        halves = [LINEAR.run(each, alone, randomness) for each in (table, np.zeros_like(table))]
+        return Release(plan, tuple(map(add, *halves)), allotment, seeded=True)
+
+    return converse(question.steps(Setting(loss, adjacency, adaptive=False)), reply)
 
 
 def _counter(columns: Columns, query: PrefixQuery) -> Callable[[tuple[int, ...]], list[int]]:

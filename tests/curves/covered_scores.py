@@ -1,122 +1,141 @@
-"""How often intervals of what is read from scores hold, for records that are drawn from a known population."""
+"""Whether intervals of what is read from one table of scores held: numbers, bands, rates, groups, differences."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from by_hand import answer, both
-from numpy.typing import NDArray
-from scipy.special import expit
-from scipy.stats import beta
+from kinds import Case, FloatArray, People, people
+from numpy.typing import ArrayLike
 
 from dpcurves.curves import Reading, Scores, ScoresQuestion
 from dpcurves.curves.confusion import RATES
 from dpcurves.curves.score_readings import groups_of_cells
-from dpcurves.data import Grid, Outside
+from dpcurves.data import Categories
 from dpcurves.postprocess import auc_of_counts
 from dpcurves.postprocess.inference.count_bands import ABOVE, NEGATIVE, POSITIVE, cumulated
 from dpcurves.postprocess.summaries.calibration import brier_score, calibration_gaps
 from dpcurves.postprocess.summaries.class_distance import largest_gap_of_classes
+from dpcurves.postprocess.summaries.net_benefit import net_benefit
 from dpcurves.postprocess.summaries.precision_recall import average_precision
 from dpcurves.privacy import PrivacyLoss
 
-FloatArray = NDArray[np.float64]
-FINE = 4000
-CELLS = 100
-POINTS = (np.arange(FINE) + 0.5) / FINE
-GRID = Grid(0, 1, cells=CELLS, outside=Outside.APART)
-THRESHOLD = 0.5
-MANY = 1e6
+THRESHOLD = 0.3
+GROUPS = Categories("g", (0, 1))
+SECOND = 0.3  # of all records: those of the second category
+SHIFTED = -1.0  # the log-odds of its positives
+
+whole = lru_cache(people)
 
 
-class Case(NamedTuple):
-    """One population, and how it is asked."""
+class Sure(NamedTuple):
+    """How sure, of these records or of the population; and of what is told one by one, which."""
 
-    data: str
-    records: int
-    epsilon: float
-    adjacency: int
-
-
-class People(NamedTuple):
-    """Chances, (2, points), of negatives and positives with each score."""
-
-    chances: FloatArray
-
-    def drawn(self, records: int, chance: np.random.Generator) -> dict[str, FloatArray]:
-        place = chance.choice(2 * FINE, records, p=self.chances.ravel())
-        return {"y": (place // FINE).astype(np.float64), "s": POINTS[place % FINE]}
+    level: float
+    population: bool
+    turn: int
 
 
-def people(data: str) -> People:
-    """Scores that are honest, too sure of themselves, or of a rare class."""
-    weights = beta(1, 9).pdf(POINTS) if data == "rare" else beta(2, 3).pdf(POINTS)
-    true = expit(2 * np.log(POINTS / (1 - POINTS))) if data == "skewed" else POINTS
-    chances = np.stack([weights * (1 - true), weights * true])
-    return People(chances / chances.sum())
+def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
+    """Tell it of one release; of the rates, counts and groups of it only of one, by turns."""
+    of, chance = whole(case.data), np.random.default_rng([seed, case.units, case.adjacency])
+    drawn, loss = of.drawn(case.units, chance), PrivacyLoss.pure(case.epsilon)
+    question = ScoresQuestion("y", "s", of.grid)
+    scores = answer(question, of.columns(drawn), loss, both(case.units)[case.adjacency], seed)
+    for whom, counts in (("records", drawn), ("population", case.units * of.weights)):
+        for kind, holds in held(scores, of, counts.astype(np.float64), Sure(level, whom == "population", seed)):
+            yield f"{kind}, {whom}", holds
 
 
-DATA = ("honest", "skewed", "rare")
-CASES = tuple(Case(*each) for each in product(DATA, (500, 5000), (0.3, 1.0, 10.0), (0, 1)))
+def covered_differences(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
+    """Tell it of the differences of two categories: the second is smaller, and its scores are too high."""
+    parts, chance = (whole(case.data), whole(case.data, shift=SHIFTED)), np.random.default_rng([seed, case.units])
+    sizes = chance.multinomial(case.units, (1 - SECOND, SECOND)).tolist()
+    drawn = [of.drawn(size, chance) for of, size in zip(parts, sizes, strict=True)]
+    columns = [of.columns(counts) for of, counts in zip(parts, drawn, strict=True)]
+    table = {name: np.concatenate([each[name] for each in columns]) for name in ("y", "s")} | {
+        "g": np.repeat([0, 1], sizes)
+    }
+    question, loss = ScoresQuestion("y", "s", parts[0].grid, GROUPS), PrivacyLoss.pure(case.epsilon)
+    found = answer(question, table, loss, both(case.units)[case.adjacency], seed)
+    for whom in ("records", "population"):
+        counts = drawn if whom == "records" else [of.weights * 1e6 for of in parts]
+        exact = zip(parts, counts, found.values(), strict=True)
+        first, second = (numbers(of, each.astype(np.float64), scores) for of, each, scores in exact)
+        for reading in first:
+            ends = found.difference(reading, 0, 1, level, population=whom == "population")
+            yield f"{reading.key}, {whom}", within(first[reading] - second[reading], ends.lower, ends.upper)
 
 
-def tabled(columns: dict[str, FloatArray]) -> FloatArray:
-    """Exact counts, (2, points)."""
-    place = np.round(columns["s"] * FINE - 0.5).astype(np.int64) + FINE * columns["y"].astype(np.int64)
-    return np.bincount(place, minlength=2 * FINE).reshape(2, FINE).astype(np.float64)
-
-
-def truths(fine: FloatArray, scores: Scores) -> dict[Reading, float]:
-    """What exact counts give; the groups of the calibration error are those of the release."""
-    cells = fine.reshape(2, CELLS, -1).sum(axis=-1)
-    middles = scores.table.middles
-    gaps = calibration_gaps(cells, middles, groups_of_cells(scores.table, 10))
+def numbers(of: People, counts: FloatArray, scores: Scores) -> dict[Reading, float]:
+    """What exact counts (2, scores) give; the groups of the calibration error are those of the release."""
+    cells, table = of.in_cells(counts), scores.table
+    inside = table.inside(cells)
+    gaps = calibration_gaps(inside, table.middles, groups_of_cells(table, 10))
     return {
-        Reading.AUC: float(auc_of_counts(positive=fine[1], negative=fine[0])),
+        Reading.AUC: float(auc_of_counts(positive=counts[1], negative=counts[0])),
         Reading.AVERAGE_PRECISION: float(average_precision(cells)),
         Reading.KS: float(largest_gap_of_classes(cells)),
-        Reading.BRIER: float(brier_score(cells, middles)),
+        Reading.BRIER: float(brier_score(inside, table.middles)),
         Reading.ECE: float(np.abs(gaps).sum()),
     }
 
 
-def inside(exact: FloatArray, lower: FloatArray, upper: FloatArray) -> bool:
-    """Whether all of a curve lies in its band, but for rounding."""
-    return bool(np.all((lower <= exact + 1e-9) & (exact <= upper + 1e-9)))
-
-
-def held(scores: Scores, fine: FloatArray, level: float, population: bool) -> Iterator[tuple[str, bool]]:
+def held(scores: Scores, of: People, counts: FloatArray, sure: Sure) -> Iterator[tuple[str, bool]]:
     """What holds of one release."""
-    for reading, truth in truths(fine, scores).items():
-        low, high = scores.interval(reading, level, population=population)
-        yield reading.key, low <= truth <= high
-    counts = np.pad(fine.reshape(2, CELLS, -1).sum(axis=-1), ((0, 0), (1, 1)))
-    above = cumulated(counts)[ABOVE]
-    true, flagged = above[POSITIVE], above[POSITIVE] + above[NEGATIVE]
-    (bottom, top), (least, most) = scores.precision_recall().band(level, population=population)
-    precision = np.divide(true, flagged, out=np.ones_like(true), where=flagged > 0)
-    recall = true / true[-1]
-    yield "band", inside(precision, bottom, top) and inside(recall, least, most)
-    point = scores.table.point_at(THRESHOLD)
-    ends = scores.confusion(THRESHOLD).intervals(level, population=population).tolist()
-    found = dict(zip(RATES, ends, strict=True))
-    for name, rate in (("precision", precision[point]), ("recall", recall[point])):
-        yield name, found[name][0] - 1e-9 <= rate <= found[name][1] + 1e-9
+    level, population, turn = sure
+    for reading, truth in numbers(of, counts, scores).items():
+        yield reading.key, within(truth, *scores.interval(reading, level, population=population))
+    cells = of.in_cells(counts)
+    above = cumulated(cells)[ABOVE]
+    true, false = above[POSITIVE], above[NEGATIVE]
+    yield from bands(scores, true, false, sure)
+    yield from one_by_one(scores, true, false, sure)
+    calibration = scores.calibration()
+    inside = np.add.reduceat(scores.table.inside(cells), calibration.starts, axis=1)
+    group = turn % len(calibration.starts)
+    if inside[:, group].sum() > 0:
+        share = inside[1, group] / inside[:, group].sum()
+        yield "calibration", within(share, *calibration.intervals(level, population=population)[group])
 
 
-def coverage(case: Case, level: float, releases: int, seed: int) -> dict[str, int]:
-    """How many releases hold each kind of interval: for these records, and for the population."""
-    chance, of = np.random.default_rng(seed), people(case.data)
-    question, counted = ScoresQuestion("y", "s", GRID), dict[str, int]()
-    for release in range(releases):
-        columns = of.drawn(case.records, chance)
-        loss, adjacency = PrivacyLoss.pure(case.epsilon), both(case.records)[case.adjacency]
-        scores = answer(question, columns, loss, adjacency, seed + release)
-        for population, fine in ((False, tabled(columns)), (True, MANY * of.chances)):
-            for name, holds in held(scores, fine, level, population):
-                key = f"{name}, population" if population else name
-                counted[key] = counted.get(key, 0) + holds
-    return counted
+def bands(scores: Scores, true: FloatArray, false: FloatArray, sure: Sure) -> Iterator[tuple[str, bool]]:
+    """All at once of each curve; where nobody is above a threshold there is no precision, and no lift."""
+    level, population, _ = sure
+    flagged = true + false
+    somebody = flagged > 0
+    precision = np.divide(true, flagged, out=np.ones_like(true), where=somebody)
+    recall, share = true / true[-1], flagged / flagged[-1]
+    of_precision, of_recall = scores.precision_recall().band(level, population=population)
+    yield "precision-recall", within(precision, *of_precision) and within(recall, *of_recall)
+    of_share, of_gain, of_lift = scores.cumulative_gain().band(level, population=population)
+    lift = (precision / precision[-1])[somebody]
+    lifted = within(lift, *(ends[somebody] for ends in of_lift))
+    yield "gain", within(share, *of_share) and within(recall, *of_gain) and lifted
+    decision = scores.decision_curve()
+    points = [scores.table.point_at(threshold) for threshold in decision.threshold]
+    benefit = net_benefit(true[points], false[points], flagged[-1], decision.threshold)
+    yield "decision", within(benefit, *decision.band(level, population=population))
+
+
+def one_by_one(scores: Scores, true: FloatArray, false: FloatArray, sure: Sure) -> Iterator[tuple[str, bool]]:
+    """One count and one rate of the confusion matrix."""
+    level, population, turn = sure
+    point, confusion = scores.table.point_at(THRESHOLD), scores.confusion(THRESHOLD)
+    four = np.array([false[-1] - false[point], false[point], true[-1] - true[point], true[point]])
+    ends = confusion.count_intervals(level, population=population).reshape(4, 2)
+    yield "counts", within(four[turn % 4], *ends[turn % 4])
+    part, rest = list(RATES.values())[turn % len(RATES)]
+    size, mine = four[[*part, *rest]].sum(), four[list(part)].sum()
+    if size > 0:
+        yield "rates", within(mine / size, *confusion.intervals(level, population=population)[turn % len(RATES)])
+
+
+def within(truth: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> bool:
+    """Whether all of it lies between its ends, but for rounding."""
+    exact = np.asarray(truth, dtype=np.float64)
+    rounding = 1e-9 * np.maximum(1.0, np.abs(exact))
+    return bool(np.all((np.asarray(lower) <= exact + rounding) & (exact <= np.asarray(upper) + rounding)))

@@ -6,23 +6,13 @@ Samples are drawn from a long list with replacement, so that records are indepen
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 from by_hand import answer, both
-from covered_distributions import POPULATIONS
+from kinds import POPULATIONS, Case
 
 from dpcurves.curves import SummaryQuestion
 from dpcurves.privacy import PrivacyLoss
-
-
-class Case(NamedTuple):
-    """On what, of how many, at which price, under which adjacency: 0 is add-remove, 1 replace-one."""
-
-    data: str
-    units: int
-    epsilon: str
-    adjacency: int
 
 
 def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:

@@ -13,8 +13,8 @@ from math import sqrt
 import numpy as np
 import pytest
 from by_hand import answer, both
+from kinds import CONTINUOUS, KINDS, labels_of, scores
 from numpy.typing import NDArray
-from scored import CONTINUOUS, KINDS, labels_of, scores
 
 from dpcurves.curves import (
     BinnedResidualsQuestion,

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from by_hand import answer, both
+from kinds import CONTINUOUS, KINDS, FloatArray, labels_of, scores
 from scipy.special import expit, logit
 from scipy.stats import rankdata
-from scored import CONTINUOUS, KINDS, FloatArray, labels_of, scores
 
 from dpcurves.curves import Cuts, RocQuestion, RocThresholdsQuestion
 from dpcurves.data import Grid

@@ -10,8 +10,8 @@ from math import sqrt
 import numpy as np
 import pytest
 from by_hand import answer, both
+from kinds import CONTINUOUS, KINDS, labels_of, scores
 from scipy.stats import kstest
-from scored import CONTINUOUS, KINDS, labels_of, scores
 
 from dpcurves.curves import HosmerLemeshow, HosmerLemeshowQuestion
 from dpcurves.curves.hosmer_lemeshow import COUNTING, groups_for

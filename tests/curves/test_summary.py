@@ -8,8 +8,8 @@ from math import isnan, sqrt
 import numpy as np
 import pytest
 from by_hand import answer, both
-from covered_distributions import POPULATIONS
-from covered_summaries import Case, covered
+from covered_summaries import covered
+from kinds import POPULATIONS, Case
 
 import dpcurves as dp
 from dpcurves.curves import ByCategory, Summary, SummaryByCategory, SummaryQuestion

@@ -1,0 +1,56 @@
+"""Whether the band of a survival curve, and the interval of its median, held: for these records and the population."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from math import inf
+
+import numpy as np
+from by_hand import answer, both
+from kinds import POPULATIONS, SIZE, Case, FloatArray
+
+from dpcurves.curves import SurvivalQuestion
+from dpcurves.data import Grid
+from dpcurves.privacy import PrivacyLoss
+
+
+def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
+    """Tell it of one release."""
+    grid, (time, event) = POPULATIONS[case.data].grid, population(case.data)
+    drawn = np.random.default_rng([seed, case.units, case.adjacency]).integers(SIZE, size=case.units)
+    columns, adjacency = {"t": time[drawn], "e": event[drawn]}, both(case.units)[case.adjacency]
+    found = answer(SurvivalQuestion("t", "e", grid), columns, PrivacyLoss.pure(case.epsilon), adjacency, seed)
+    for whom, curve in (("records", kaplan_meier(time[drawn], event[drawn], grid)), ("population", truth(case.data))):
+        lower, upper = found.band(level, population=whom == "population")
+        yield f"band, {whom}", bool(((lower <= curve + 1e-9) & (curve <= upper + 1e-9)).all())
+        low, high = found.median_interval(level, population=whom == "population")
+        yield f"median, {whom}", low <= median(curve, grid) <= high
+
+
+@lru_cache
+def population(data: str) -> tuple[FloatArray, FloatArray]:
+    """Times, and whether they are those of events: half of the records are observed until some time of another one."""
+    draw, values = np.random.default_rng(43), POPULATIONS[data].values
+    until = np.where(draw.random(SIZE) < 0.5, draw.permutation(values) * 1.3, inf)
+    return np.minimum(values, until), (values <= until).astype(np.float64)
+
+
+@lru_cache
+def truth(data: str) -> FloatArray:
+    return kaplan_meier(*population(data), POPULATIONS[data].grid)
+
+
+def kaplan_meier(time: FloatArray, event: FloatArray, grid: Grid) -> FloatArray:
+    """The share that survives each edge: times below count in the first cell, all in a cell come at its end."""
+    cells = np.clip(np.searchsorted(grid.edges, time, side="right") - 1, 0, grid.cells)
+    cells[time == grid.upper] = grid.cells - 1
+    died = np.bincount(cells[event == 1], minlength=grid.cells + 1)[:-1]
+    at_risk = np.cumsum(np.bincount(cells, minlength=grid.cells + 1)[::-1])[::-1][:-1]
+    return np.append(1.0, np.cumprod(1 - died / np.maximum(at_risk, 1)))
+
+
+def median(curve: FloatArray, grid: Grid) -> float:
+    """The first edge to which at most half survive."""
+    passed = np.flatnonzero(curve <= 0.5)
+    return float(grid.edges[passed[0]]) if len(passed) else inf
