@@ -12,9 +12,8 @@ from dpcurves.display import (
     RECORDS,
     Shade,
     covering,
-    draw_bins,
+    draw_bars,
     draw_cdf,
-    draw_histogram,
     draw_quantiles,
     headless_axes,
 )
@@ -132,7 +131,7 @@ def test_a_histogram_is_drawn_as_stairs() -> None:
     frozen(count)
     ax = headless_axes()
     shade = Shade(count - 2, count + 2, "intervals")
-    assert draw_histogram(even, count, FACE, label="delay", shades=[shade], ax=ax) is ax
+    assert draw_bars(even, count, FACE, upwards="records per cell", label="delay", shades=[shade], ax=ax) is ax
     error, fill, line = stairs(ax)
     assert error == ([7.0, 1.0, 9.0], even.tolist(), [3.0, -3.0, 5.0])
     assert fill[:2] == line[:2] == (count.tolist(), even.tolist())
@@ -141,7 +140,15 @@ def test_a_histogram_is_drawn_as_stairs() -> None:
 
 def test_a_histogram_of_unequal_cells_is_a_density() -> None:
     count = np.array([5.0, 3.0, 10.0])  # of widths 1, 3 and 5
-    ax = draw_histogram(X, count, FACE, label="delay (min)", shades=[Shade(count - 1, count, "x")], ax=headless_axes())
+    ax = draw_bars(
+        X,
+        count,
+        FACE,
+        upwards="records per cell",
+        label="delay (min)",
+        shades=[Shade(count - 1, count, "x")],
+        ax=headless_axes(),
+    )
     error, _, line = stairs(ax)
     assert line[0] == [5.0, 1.0, 2.0]
     assert error[2] == [4.0, 2 / 3, 9 / 5]
@@ -149,13 +156,16 @@ def test_a_histogram_of_unequal_cells_is_a_density() -> None:
     areas = np.array(line[0]) * np.diff(X)
     assert areas.tolist() == count.tolist()
     assert (
-        draw_bins(X, count / 18, FACE, label="x", ax=headless_axes()).get_ylabel() == "share of records per unit of x"
+        draw_bars(X, count / 18, FACE, upwards="share of records", label="x", ax=headless_axes()).get_ylabel()
+        == "share of records per unit of x"
     )
 
 
 def test_what_is_below_a_histogram_is_not_taken_for_its_errors() -> None:
     count = np.array([5.0, 1.0, 7.0])
-    ax = draw_histogram(X, count, FACE, label="delay", shades=[Shade(count, count, "x")], ax=headless_axes())
+    ax = draw_bars(
+        X, count, FACE, upwards="records per cell", label="delay", shades=[Shade(count, count, "x")], ax=headless_axes()
+    )
     error, fill, _ = (patch for patch in ax.patches if isinstance(patch, StepPatch))
     assert fill.get_zorder() < error.get_zorder()
     red, green, blue, _ = np.ravel(fill.get_facecolor())
@@ -171,7 +181,7 @@ def test_what_is_written_above_the_largest_quantile_stays_in_the_frame() -> None
 
 def test_a_histogram_of_very_many_cells_is_drawn_as_its_hull() -> None:
     count = np.tile([0.0, 9.0], 2**15)
-    ax = draw_histogram(np.arange(2**16 + 1.0), count, FACE, label="x", ax=headless_axes())
+    ax = draw_bars(np.arange(2**16 + 1.0), count, FACE, upwards="records per cell", label="x", ax=headless_axes())
     ((values, _, baseline),) = stairs(ax)
     assert len(values) <= 1000
     assert (set(values), set(baseline)) == ({9.0}, {0.0})

@@ -122,7 +122,9 @@ class Bins(Covered):
         return self.prefixes.turns
 
     def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
-        return display.draw_bins(self.x, self.share, privacy, label=self.label, shades=shaded, ax=ax, name=name)
+        return display.draw_bars(
+            self.x, self.share, privacy, upwards="share of records", label=self.label, shades=shaded, ax=ax, name=name
+        )
 
     def _columns(self) -> dict[str, FloatArray]:
         return {"left": self.x[:-1], "right": self.x[1:], "share": self.share, "count": self.count}

@@ -141,7 +141,9 @@ class Histogram(Covered):
         return cells[..., 1:-1] if self.grid.outside is Outside.APART else cells
 
     def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
-        return display.draw_histogram(self.x, self.count, privacy, label=self.label, shades=shaded, ax=ax, name=name)
+        return display.draw_bars(
+            self.x, self.count, privacy, upwards="records per cell", label=self.label, shades=shaded, ax=ax, name=name
+        )
 
     def _columns(self) -> dict[str, FloatArray]:
         return {"left": self.x[:-1], "right": self.x[1:], "count": self.count}

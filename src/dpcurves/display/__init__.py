@@ -1,7 +1,7 @@
 """Arrays as pictures, tables, pages and JSON. Computes no statistics; heavy libraries are imported when used."""
 
 from .balance import Balance, Charge, Refusal
-from .bars_picture import draw_bins, draw_histogram
+from .bars_picture import draw_bars
 from .binned_picture import draw_binned_residuals
 from .bounds_picture import draw_bounds, draw_plane_bounds
 from .calibration_picture import draw_calibration, draw_hosmer_lemeshow
@@ -35,10 +35,10 @@ from .terminal import curve_table, ledger_table
 __all__ = [
     "LANDSCAPE", "MOST_TOGETHER", "POPULATION", "RECORDS", "SEEDED", "SQUARE", "Area", "Balance", "Charge", "Opened",
     "Refusal", "Region", "Shade", "area_rows", "bundle", "card", "check_document", "covering", "curve_schema",
-    "curve_table", "draw_binned_residuals", "draw_bins", "draw_bounds", "draw_calibration", "draw_cdf",
-    "draw_confusion", "draw_contingency", "draw_counts", "draw_decision", "draw_gain", "draw_histogram",
-    "draw_hosmer_lemeshow", "draw_means", "draw_numbers", "draw_plane", "draw_plane_bounds", "draw_precision_recall",
-    "draw_quantiles", "draw_residual_density", "draw_residual_points", "draw_roc", "draw_small", "draw_survival",
-    "envelope", "footer", "headless_axes", "ledger_table", "numeral", "numerals", "opened", "privacy_object", "report",
-    "save_figure", "span", "standing", "svg_text", "to_frame",
+    "curve_table", "draw_bars", "draw_binned_residuals", "draw_bounds", "draw_calibration", "draw_cdf",
+    "draw_confusion", "draw_contingency", "draw_counts", "draw_decision", "draw_gain", "draw_hosmer_lemeshow",
+    "draw_means", "draw_numbers", "draw_plane", "draw_plane_bounds", "draw_precision_recall", "draw_quantiles",
+    "draw_residual_density", "draw_residual_points", "draw_roc", "draw_small", "draw_survival", "envelope", "footer",
+    "headless_axes", "ledger_table", "numeral", "numerals", "opened", "privacy_object", "report", "save_figure", "span",
+    "standing", "svg_text", "to_frame",
 ]  # fmt: skip

@@ -26,67 +26,32 @@ GROUND = "0.92"
 EVEN = 1e-6
 """Widths that differ by less than this part are equal but for rounding."""
 DENSE = " per unit of "
+PER_CELL = " per cell"
 
 
-def draw_histogram(
-    edges: ArrayLike,
-    count: ArrayLike,
-    privacy: PrivacyStatement,
-    *,
-    label: str,
-    shades: Sequence[Shade] = (),
-    ax: Axes | None = None,
-    name: str | None = None,
-) -> Axes:
-    """Draw counts as stairs; where cells are of unequal width, records per unit of x, so that areas are records.
-
-    Args:
-        edges: The edges of the cells: one more than there are counts.
-        count: Records in each cell.
-        privacy: What is written below the picture.
-        label: The column and its measuring unit.
-        shades: Intervals, by the lower and upper ends of each count.
-        ax: Where to draw; None: in a new figure.
-        name: What the legend calls the histogram.
-    """
-    return _draw_bars(edges, count, privacy, shades, of=("records", " per cell"), across=label, ax=ax, name=name)
-
-
-def draw_bins(
-    edges: ArrayLike,
-    share: ArrayLike,
-    privacy: PrivacyStatement,
-    *,
-    label: str,
-    shades: Sequence[Shade] = (),
-    ax: Axes | None = None,
-    name: str | None = None,
-) -> Axes:
-    """Draw shares of the records as stairs; where bins are of unequal width, shares per unit of x.
-
-    Args:
-        edges: The edges of the bins: one more than there are shares.
-        share: The share of the records, in each bin.
-        privacy: What is written below the picture.
-        label: The column and its measuring unit.
-        shades: Intervals, by the lower and upper ends of each share.
-        ax: Where to draw; None: in a new figure.
-        name: What the legend calls the shares.
-    """
-    return _draw_bars(edges, share, privacy, shades, of=("share of records", ""), across=label, ax=ax, name=name)
-
-
-def _draw_bars(
+def draw_bars(
     edges: ArrayLike,
     heights: ArrayLike,
     privacy: PrivacyStatement,
-    shades: Sequence[Shade],
     *,
-    of: tuple[str, str],
-    across: str,
-    ax: Axes | None,
-    name: str | None,
+    upwards: str,
+    label: str,
+    shades: Sequence[Shade] = (),
+    ax: Axes | None = None,
+    name: str | None = None,
 ) -> Axes:
+    """Draw counts or shares as stairs; where cells are of unequal width, per unit of x, so that areas are the numbers.
+
+    Args:
+        edges: The edges of the cells: one more than there are heights.
+        heights: What lies in each cell.
+        privacy: What is written below the picture.
+        upwards: What heights are, as in ``records per cell``.
+        label: The column and its measuring unit.
+        shades: Intervals, by the lower and upper ends of each height.
+        ax: Where to draw; None: in a new figure.
+        name: What the legend calls the heights.
+    """
     ax = canvas(ax, LANDSCAPE)
     style = next_style(ax)
     bounds = np.asarray(edges, dtype=float)
@@ -102,8 +67,8 @@ def _draw_bars(
         ax.margins(x=0.01)
     if shades:
         leave_room(ax, ROOM)
-    upwards = of[0] + (f"{DENSE}{lettering(across)}" if dense else of[1])
-    return finish(ax, privacy, across=across, upwards=upwards, name=name)
+    density = f"{upwards.removesuffix(PER_CELL)}{DENSE}{lettering(label)}"
+    return finish(ax, privacy, across=label, upwards=density if dense else upwards, name=name)
 
 
 def _is_uneven(bounds: FloatArray) -> bool:
