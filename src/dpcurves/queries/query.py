@@ -134,7 +134,7 @@ class QuantileCutsQuery(Table):
 
 @dataclass(frozen=True, slots=True)
 class TreePartitionQuery(Table):
-    """Into which boxes of cells the table is worth being divided: small where records are many, large where few.
+    """Into which boxes of cells the table is divided: small where records are many, large where they are few.
 
     Attributes:
         fans: Into how many parts of about equal length a box is divided along each axis, when it is; 1: never.
