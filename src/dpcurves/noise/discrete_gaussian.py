@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain, islice
-from math import exp, isqrt
+from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,19 +47,6 @@ def sample(variance: Fraction, size: int, randomness: Randomness) -> NDArray[np.
         noise[opened], kept = stairs.propose(opened.size, randomness)
         opened = opened[~kept]
     return noise
-
-
-def variance(variance: Fraction) -> float:
-    """The variance of a draw: less than the parameter, but from 4 on no float tells them apart.
-
-    >>> variance(Fraction(100)), round(variance(Fraction(1, 4)), 4)
-    (100.0, 0.215)
-    """
-    parameter = float(positive(variance, LARGEST_VARIANCE, "variance"))
-    if parameter >= 4:
-        return parameter
-    weights = [exp(-(z**2) / (2 * parameter)) for z in range(1, 100)] if parameter > 1e-4 else [0.0]
-    return 2 * sum(z**2 * weight for z, weight in enumerate(weights, 1)) / (1 + 2 * sum(weights))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain, pairwise
-from math import exp, expm1
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,16 +44,6 @@ def sample(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int
     for width, table in tables.digits:
         magnitude = magnitude << width | table.draw(size, randomness)
     return magnitude ^ -(signed & 1)  # -1 - m is the complement of m
-
-
-def variance(scale: Fraction) -> float:
-    """The variance of a draw: ``2 r / (1 - r)**2`` with ``r = exp(-1 / scale)``.
-
-    >>> round(variance(Fraction(10)), 3)
-    199.833
-    """
-    rate = float(min(1 / positive(scale, LARGEST_SCALE, "scale"), Fraction(1000)))
-    return 2 * exp(-rate) / expm1(-rate) ** 2
 
 
 @dataclass(frozen=True, slots=True)
