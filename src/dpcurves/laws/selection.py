@@ -9,10 +9,9 @@ from typing import Any, ClassVar, Self
 from .law import Law
 
 
+@dataclass(frozen=True, slots=True)
 class Choices(Law):
     """Values are choices. `example` is one that tells nothing."""
-
-    __slots__ = ()
 
     KEY: ClassVar[str] = "chosen"
 
@@ -35,35 +34,27 @@ class Choices(Law):
         """The choices."""
         return {self.KEY: list(values)}
 
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """The law of what `to_json` wrote: of as many choices."""
+        return cls(tuple(int(value) for value in stored[cls.KEY]))
+
 
 @dataclass(frozen=True, slots=True)
 class Selection(Choices):
     """So many choices as `example` has."""
-
-    example: tuple[int, ...]
 
     @property
     def size(self) -> int:
         """How many values there are."""
         return len(self.example)
 
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The law of what `to_json` wrote: as many choices."""
-        return cls(tuple(int(value) for value in stored[cls.KEY]))
-
 
 @dataclass(frozen=True, slots=True)
 class PartitionDecisions(Choices):
     """Decisions of a growing partition: how many there are is known once they are made."""
 
-    example: tuple[int, ...]
-
     @property
     def size(self) -> None:
         """Not known before."""
         return None
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        return cls(tuple(int(value) for value in stored[cls.KEY]))
