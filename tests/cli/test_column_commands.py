@@ -132,6 +132,22 @@ def test_every_declared_category_has_a_curve(run: Run, parquet: Path) -> None:
     assert all(words in shown for words in ("carrier UA", "carrier AA", "carrier XX"))
 
 
+def test_two_columns_of_categories_make_a_curve_for_each_combination(run: Run, parquet: Path) -> None:
+    split = ("--by", "carrier=UA,AA", "--by", "late=0,1")
+    found = document(run, "cdf", parquet, *DELAY, *split, *ONE)
+    curves = found["curves"]
+    assert isinstance(curves, dict)
+    assert list(curves) == ["UA, 0", "UA, 1", "AA, 0", "AA, 1"]
+    shown = run("cdf", parquet, *DELAY, *split, *ONE).stdout
+    assert "carrier" in shown.partition("late")[0]
+    one = run("histogram", parquet, *DELAY, "--by", "carrier=UA,AA", *ONE)
+    assert "carrier AA" in one.stdout
+    assert "combination" not in run("plan", "cdf", "--grid", "0:1:8", *split, *ONE, "--units", "9").stdout
+    wrong = run("cdf", parquet, *DELAY, "--by", "carrier=UA,AA", "--by", "tails=1", *ONE)
+    assert (wrong.exit_code, wrong.stdout) == (4, "")
+    assert wrong.stderr.startswith("dpcurves: by: ")
+
+
 def test_quartiles_of_categories_are_shown_for_these_records_and_for_the_population(run: Run, parquet: Path) -> None:
     asked = ("cdf", parquet, *DELAY, "--by", "carrier", "--categories", "UA,AA", *ONE)
     shown = run(*asked).stdout

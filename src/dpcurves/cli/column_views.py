@@ -153,7 +153,7 @@ class QuartilesView:
         whom = scopes(privacy, population=self.sure.population)
         quartiles = zip(*(_quartiles(curve, self.sure.level, whom) for curve in curves.values()), strict=True)
         columns: dict[str, list[str]] = {
-            curves.column: [str(category) for category in curves],
+            **curves.parts(),
             "records": [numeral(round(curve.count)) for curve in curves.values()],
             **{f"{p:g} quantile": list(column) for p, column in zip(QUARTILES, quartiles, strict=True)},
         }
@@ -178,7 +178,7 @@ class HistogramsView:
         first, *_ = curves.values()
         at = first.groups(MOST_BARS)
         places = {"left": first.x[at[:-1]], "right": first.x[at[1:]]}
-        counts = [(f"{curves.column} {name}", curve.count_between(at)) for name, curve in curves.items()]
+        counts = [(curves.named(name), curve.count_between(at)) for name, curve in curves.items()]
         parts = [counts[start : start + SIDE_BY_SIDE] for start in range(0, len(counts), SIDE_BY_SIDE)]
         return [Shown(f"{_error_of(first)}{_joined(first, at)}", {**places, **dict(part)}, MOST_BARS) for part in parts]
 

@@ -16,7 +16,8 @@ from .column_views import (
     ThresholdsView,
 )
 from .output import Covering, Output
-from .table_options import Cells, Column, HintedCells, Share, Shares, SmoothColumn, Split, Values
+from .split_options import Split
+from .table_options import Cells, Column, HintedCells, Share, Shares, SmoothColumn, Values
 
 if TYPE_CHECKING:
     from .option_groups import Command

@@ -58,10 +58,11 @@ class OneCommand(TyperCommand):
         """What is left of `args`.
 
         Raises:
-            Misuse: an option was given twice.
+            Misuse: an option was given twice that is given once.
         """
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
-        twice = next((each for place, each in enumerate(order) if each in order[:place] and not each.is_eager), None)
+        once = [each for each in order if not each.is_eager and not getattr(each, "multiple", False)]
+        twice = next((each for place, each in enumerate(once) if each in once[:place]), None)
         if twice is not None:
             raise Misuse(str(twice.name).replace("_", "-"), f"{twice.opts[-1]} is given twice; once is enough")
         return super().parse_args(ctx, args)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .bounds import ALPHA
 from .promise_options import Price, Promise, Units
+from .split_options import Split
 from .summaries import Bounded
 from .table_options import (
     Cells,
@@ -19,7 +20,6 @@ from .table_options import (
     PlaneCells,
     Share,
     Shares,
-    Split,
     TestedGroups,
     Thresholded,
     Values,

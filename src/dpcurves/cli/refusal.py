@@ -110,7 +110,13 @@ def _option_of(error: Named, options: Mapping[str, object]) -> str | None:
         return losses[0] if len(losses) == 1 else None
     if error.argument != "column" or error.given is None:
         return None
-    return next((name for name in OF_COLUMNS[1:] if options.get(name) == error.given), None)
+    return next((name for name in OF_COLUMNS[1:] if _gave(options.get(name), error.given)), None)
+
+
+def _gave(option: object, column: object) -> bool:
+    """Whether an option names the column: on its own, or before its categories."""
+    given = option if isinstance(option, list) else [option]
+    return any(each == column or str(each).partition("=")[0] == column for each in given)
 
 
 def refusal_of(error: BaseException) -> Refusal:

@@ -13,7 +13,7 @@ from .covered import drawn
 from .literals import chosen, numbers
 from .output import Covering
 from .refusal import Misuse
-from .table_options import Split
+from .split_options import Split
 from .views import Shown
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class GroupedScoresView:
     def tables(self, curves: ScoresByCategory) -> list[Shown]:
         """A table for each category."""
         found = [(name, shown) for name, scores in curves.items() for shown in self.one.tables(scores)]
-        return [shown._replace(headline=f"{curves.column} {name}: {shown.headline}") for name, shown in found]
+        return [shown._replace(headline=f"{curves.named(name)}: {shown.headline}") for name, shown in found]
 
     def draw(self, curves: ScoresByCategory) -> Axes:
         """The reading of each category."""
@@ -123,4 +123,4 @@ class GroupedScoresView:
 
         found = {name: self.one.read(scores) for name, scores in curves.items()}
         first, *_ = found.values()
-        return drawn(ByCategory(curves.column, found), self.one.sure, getattr(first, "SIZE", SQUARE))
+        return drawn(ByCategory(curves.columns, found), self.one.sure, getattr(first, "SIZE", SQUARE))

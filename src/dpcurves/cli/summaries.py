@@ -13,7 +13,8 @@ from .covered import drawn
 from .literals import numbers, whole
 from .output import Covering, Output
 from .refusal import Misuse
-from .table_options import Column, Split
+from .split_options import Split
+from .table_options import Column
 from .views import Shown
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class SummariesView:
         from ..display import numeral
 
         each = list(curves.values())
-        columns: dict[str, ArrayLike] = {curves.column: [str(name) for name in curves]}
+        columns: dict[str, ArrayLike] = {**curves.parts()}
         for name in each[0].statistics:
             columns[name] = [numeral(one.statistics[name]) for one in each]
         words, ends = _ends(self.sure, each)

@@ -12,7 +12,8 @@ from .ask_file import Terms, answer
 from .covered import covered, drawn
 from .literals import category
 from .output import Covering, Output
-from .table_options import Cells, Split
+from .split_options import Split
+from .table_options import Cells
 from .views import Shown
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class SurvivalsView:
         from ..display import numeral
 
         columns: dict[str, ArrayLike] = {
-            curves.column: [str(name) for name in curves],
+            **curves.parts(),
             "records": [numeral(round(float(curve.at_risk[0]))) for curve in curves.values()],
             "median": [_median(curve, self.sure.level) for curve in curves.values()],
         }

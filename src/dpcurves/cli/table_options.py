@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from .literals import amount, categories, category, chosen, numbers, whole
+from .literals import amount, category, chosen, numbers, whole
 from .refusal import Misuse, named
 
 if TYPE_CHECKING:
     from ..curves import Cuts
-    from ..data import Categories, Grid
+    from ..data import Grid
     from ..data.axis import Category
     from ..privacy import Model
     from ..queries import Hint
@@ -155,38 +155,6 @@ class SmoothColumn(Column):
     """A column of numbers whose curve may be smoothed."""
 
     smoothing: Smooth = Smooth()
-
-
-@dataclass(frozen=True)
-class Split:
-    """One curve for each category."""
-
-    by: Annotated[str | None, Option(help="A column of categories: one curve for each.", metavar="NAME")] = None
-    categories: Annotated[
-        str | None,
-        Option(help="The categories, declared in public; other values count as missing.", metavar="A,B,C"),
-    ] = None
-
-    def declared(self) -> Categories | None:
-        """The column and its categories; None: no split.
-
-        Raises:
-            Misuse: only one of the two is given.
-        """
-        if self.by is None and self.categories is None:
-            return None
-        if self.categories is None:
-            raise Misuse("categories", "declare them with --categories A,B,C; they are never read off data")
-        if self.by is None:
-            raise Misuse("by", "say with --by which column the categories are of")
-        return self._made(self.by, categories("categories", self.categories))
-
-    def _made(self, column: str, values: tuple[Category, ...]) -> Categories:
-        from ..data import Categories
-
-        if len(set(values)) < len(values):
-            raise Misuse("categories", "each is declared once")
-        return Categories(column, values)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from typer import Argument, Option
 from .literals import category, chosen, whole
 from .promise_options import Price
 from .refusal import Misuse
-from .table_options import Cells, Column, Split
+from .split_options import Split
+from .table_options import Cells, Column
 from .terminal import say, terminal
 from .waiting import waiting
 
@@ -56,6 +57,8 @@ class Classes(Split):
         from ..curves.turns.labels import labels
 
         by = super().declared()
+        if isinstance(by, tuple):
+            raise Misuse("by", "a task has one column of categories")
         if self.label is None:
             return by
         if by is not None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .. import display
 from ..arguments import Refused
-from ..data.axis import Category
 from ..release import PrivacyStatement
 from ..release.evidence import Evidence
 from .damage import damage_refused
+from .keys import Key, named
 from .question import card_of
 from .result import Result
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SHARE = re.compile(r"(\d+)%(.*)", re.DOTALL)
 MOST_NAMED = 6
+NOT_SAID = "it does not say of which column these are the categories"
 Read = TypeVar("Read", covariant=True)
 Curve = TypeVar("Curve", bound=Any)  # a curve with `privacy`, `plot`, `to_frame` and `to_json`
 
@@ -37,21 +38,40 @@ class Readable(Protocol[Read]):
         ...
 
 
-class ByCategory(Result, Mapping[Category, Curve]):
+class ByCategory(Result, Mapping[Key, Curve]):
     """A mapping from each category to its curve, in the order that was declared.
+
+    Where records are parted by several columns, a category is a tuple with one of each: ``curves["F", "north"]``.
+
+    Attributes:
+        columns: Whose categories these are.
 
     Formal guarantees: a record lies in one category at most, and each curve was read from its own cells of one
     table, so all curves together lose what that table cost.
     """
 
-    def __init__(self, column: str, curves: Mapping[Category, Curve]) -> None:
-        self.column = column
+    def __init__(self, columns: str | Sequence[str], curves: Mapping[Key, Curve]) -> None:
+        self.columns = (columns,) if isinstance(columns, str) else tuple(columns)
         self._curves = dict(curves)
 
-    def __getitem__(self, category: Category) -> Curve:
+    @property
+    def column(self) -> str:
+        """The name of the column, or of all of them."""
+        return ", ".join(self.columns)
+
+    def named(self, category: Key) -> str:
+        """What a category is called in legends and above tables."""
+        return f"{self.column} {category}" if len(self.columns) == 1 else named(category)
+
+    def parts(self) -> dict[str, list[str]]:
+        """The category of each curve, column by column."""
+        each = [category if isinstance(category, tuple) else (category,) for category in self._curves]
+        return {column: [str(key[place]) for key in each] for place, column in enumerate(self.columns)}
+
+    def __getitem__(self, category: Key) -> Curve:
         return self._curves[category]
 
-    def __iter__(self) -> Iterator[Category]:
+    def __iter__(self) -> Iterator[Key]:
         return iter(self._curves)
 
     def __len__(self) -> int:
@@ -61,7 +81,7 @@ class ByCategory(Result, Mapping[Category, Curve]):
     def privacy(self) -> PrivacyStatement:
         """Return what all curves share; their notes name the category."""
         privacy: PrivacyStatement = next(iter(self._curves.values())).privacy
-        return replace(privacy, notes=together({str(name): curve.notes for name, curve in self._curves.items()}))
+        return replace(privacy, notes=together({named(name): curve.notes for name, curve in self._curves.items()}))
 
     def plot(self, ax: Axes | None = None, *, level: float | None = 0.95, population: bool = True) -> Axes:
         """All curves in one picture, or beside each other where they are many.
@@ -70,7 +90,7 @@ class ByCategory(Result, Mapping[Category, Curve]):
         of the first small picture.
         """
         shaded = {"level": level, "population": population}
-        names = [f"{self.column} {category}" for category in self._curves]
+        names = [self.named(category) for category in self._curves]
         if len(names) > display.MOST_TOGETHER:
             draw = [partial(_drawn, curve, shaded) for curve in self._curves.values()]
             return display.draw_small(names, draw, self.privacy, ax=ax)
@@ -82,8 +102,9 @@ class ByCategory(Result, Mapping[Category, Curve]):
 
     def to_json(self) -> str:
         """The curves under their categories (``kind`` is ``curves``)."""
-        curves = {str(category): curve.to_json() for category, curve in self._curves.items()}
-        question = {"by": self.column, "categories": list(self._curves)}
+        curves = {named(category): curve.to_json() for category, curve in self._curves.items()}
+        by = self.column if len(self.columns) == 1 else list(self.columns)
+        question = {"by": by, "categories": list(self._curves)}
         return display.bundle(curves, self.privacy, {"question": question, "releases": []})
 
     @classmethod
@@ -96,14 +117,17 @@ class ByCategory(Result, Mapping[Category, Curve]):
         opened = display.opened(text, "curves")
         question, curves = opened.evidence["question"], opened.arrays["curves"]
         with damage_refused():
-            categories = question.get("categories", list(curves))
-            if "by" not in question or [str(category) for category in categories] != list(curves):
-                raise Refused("curve.evidence.question", "it does not say of which column these are the categories")
+            categories = [_key(category) for category in question.get("categories", list(curves))]
+            if "by" not in question or not _fits(question["by"], categories):
+                raise Refused("curve.evidence.question", NOT_SAID)
+            if [named(category) for category in categories] != list(curves):
+                raise Refused("curve.evidence.question", NOT_SAID)
             read = (kind.from_json(json.dumps(curve)) for curve in curves.values())
-            return cls(str(question["by"]), dict(zip(categories, read, strict=True)))
+            by = question["by"]
+            return cls(by if isinstance(by, list) else str(by), dict(zip(categories, read, strict=True)))
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
-        """The columns of all curves, one below the other, with their category in the first column.
+        """The columns of all curves, one below the other, with their categories in the first columns.
 
         With a `level`, their bands or intervals have columns, too: for these records, or for the `population`.
         """
@@ -111,17 +135,30 @@ class ByCategory(Result, Mapping[Category, Curve]):
 
         banded = {} if level is None else {"level": level, "population": population}
         frames = [narwhals.from_native(curve.to_frame(**banded)) for curve in self._curves.values()]
-        named = [
-            frame.with_columns(narwhals.lit(str(category)).alias(self.column)).select(self.column, *frame.columns)
-            for category, frame in zip(self._curves, frames, strict=True)
+        parts = [dict(zip(self.columns, names, strict=True)) for names in zip(*self.parts().values(), strict=True)]
+        told = [
+            frame.with_columns(narwhals.lit(name).alias(column) for column, name in part.items()).select(
+                *self.columns, *frame.columns
+            )
+            for part, frame in zip(parts, frames, strict=True)
         ]
-        return narwhals.concat(named).to_native()
+        return narwhals.concat(told).to_native()
 
     def _in_short(self) -> tuple[str, ...]:
         return self.column, f"{len(self)} categories"
 
     def _repr_html_(self) -> str:
         return card_of(f"By {self.column}", self.plot, [("categories", str(len(self)))], self.privacy)
+
+
+def _fits(by: Any, categories: Sequence[Key]) -> bool:
+    """Whether each category has as many parts as there are columns."""
+    parts = len(by) if isinstance(by, list) else 1
+    return all((len(key) if isinstance(key, tuple) else 1) == parts for key in categories)
+
+
+def _key(stored: Any) -> Key:
+    return tuple(stored) if isinstance(stored, list) else stored
 
 
 def _drawn(curve: Any, shaded: Mapping[str, Any], ax: Axes) -> None:

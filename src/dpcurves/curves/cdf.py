@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from .. import display
 from ..arguments import Refused, chance, require_kind, share
 from ..arrays import FloatArray
-from ..data import Axis, Categories, Grid, Outside
+from ..data import Axis, Grid, Outside
 from ..display import RECORDS, span, standing
 from ..postprocess import Band, cell_at, ends_at, inside, inverse_at, population_band, simultaneous_band, value_at
 from ..postprocess.shape.interpolate import numbers
@@ -22,12 +22,13 @@ from ..release import Evidence, PrivacyStatement, Release, Setting, Step
 from .bins import Bins
 from .covering import scopes
 from .end_notes import notes_on_ends
+from .keys import By, keys_of
 from .methods import Bisection, Default, GrownPartition, Method, QuantileCuts
 from .notes import warn_of
 from .question import require_independent, statement_of
 from .result import Covered
 from .turns.monotone_smoothing import Smoothing
-from .turns.one_table import axis_label, hint_of, hinted, in_rows, in_words, require_categories
+from .turns.one_table import axis_label, hint_of, hinted, in_rows, in_words
 from .turns.prefixes import Prefixes
 
 if TYPE_CHECKING:
@@ -262,7 +263,8 @@ class CdfQuestion:
     Attributes:
         column: A column of numbers.
         grid: Public cells. Values outside are clamped into the end cells, unless they are counted apart.
-        by: Categories that were declared in public: one curve for each, all for the price of one.
+        by: Categories that were declared in public: one curve for each, all for the price of one. A tuple of several
+            columns: one for each combination.
         measured_in: The measuring unit of the column, for the axis.
         hint: What is known in public about how the records lie: `SPREAD` over a good part of the grid, so that cells
             may be counted together; `PEAKED` in a small part, so that it has to be looked for; `ATOMS`: single cells
@@ -278,7 +280,7 @@ class CdfQuestion:
 
     column: str
     grid: Grid
-    by: Categories | None = None
+    by: By = None
     measured_in: str = ""
     hint: Hint | None = None
     method: Method | None = None
@@ -295,7 +297,7 @@ class CdfQuestion:
 
     def steps(self, setting: Setting) -> Generator[Step, Release, Any]:
         """Counts of three partitions, or one table of counts, read along the grid."""
-        require_categories(self.by)
+        keys_of(self.by)
         label, axis = axis_label(self.column, self.measured_in), Axis(self.column, self.grid)
         method = Default(self.hint) if self.method is None else self.method
         releases, (*earlier, last) = yield from method.turns(axis, self.by, setting)

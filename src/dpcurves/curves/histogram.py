@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .. import display
 from ..arguments import chance
 from ..arrays import FloatArray
-from ..data import Axis, Categories, Grid, Outside
+from ..data import Axis, Grid, Outside
 from ..display import numeral
 from ..laws import least_squares
 from ..postprocess import mean_counts, public_generator, simultaneous_errors
@@ -23,6 +23,7 @@ from ..postprocess.inference.simulation_seed import draws_for
 from ..queries import Read
 from ..release import Evidence, PrivacyStatement, Release, Setting, Step
 from .end_notes import notes_on_end_cells
+from .keys import By
 from .question import require_independent
 from .result import Covered
 from .turns.one_table import axis_label, counted, in_words
@@ -178,13 +179,14 @@ class HistogramQuestion:
     Attributes:
         column: A column of numbers.
         grid: Public cells. Values outside are clamped into the end cells, unless they are counted apart.
-        by: Categories that were declared in public: one histogram for each, all for the price of one.
+        by: Categories that were declared in public: one histogram for each, all for the price of one. A tuple of
+            several columns: one for each combination.
         measured_in: The measuring unit of the column, for the axis.
     """
 
     column: str
     grid: Grid
-    by: Categories | None = None
+    by: By = None
     measured_in: str = ""
 
     def steps(self, setting: Setting) -> Generator[Step, Release, Any]:

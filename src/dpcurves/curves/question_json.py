@@ -135,7 +135,13 @@ def _grid(name: str, value: Any) -> Grid:
     return Grid.parse(value) if isinstance(value, str) else grid_from_json(_object(name, value))
 
 
-def _categories(name: str, value: Any) -> Categories:
+def _categories(name: str, value: Any) -> Categories | tuple[Categories, ...]:
+    if isinstance(value, list):
+        return tuple(_one_column(name, each) for each in value)
+    return _one_column(name, value)
+
+
+def _one_column(name: str, value: Any) -> Categories:
     found = _object(name, value)
     return Categories(found.get("column"), found.get("categories"))  # type: ignore[arg-type]
 

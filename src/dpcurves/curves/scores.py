@@ -11,7 +11,7 @@ import numpy as np
 from .. import display
 from ..arguments import Refused, chance, chosen, require_kind, shown
 from ..arrays import FloatArray
-from ..data import Axis, Categories, Grid, Outside
+from ..data import Axis, Grid, Outside
 from ..data.axis import Category
 from ..display import numeral
 from ..postprocess.inference.independent_difference import Measured, difference
@@ -23,6 +23,7 @@ from .confusion import Confusion
 from .covering import EACH
 from .cumulative_gain import CumulativeGain
 from .decision_curve import DecisionCurve
+from .keys import By, Key, axes_of, columns_of, combined, keys_of, named
 from .notes import notes_on_outside
 from .precision_recall import PrecisionRecall
 from .question import statement_of
@@ -30,7 +31,7 @@ from .roc import ROC
 from .score_calibration import ScoreCalibration
 from .score_readings import Reading, estimate_of, interval_of, notes_on_classes, readings_of
 from .turns.labels import labels
-from .turns.one_table import CATEGORIES
+from .turns.one_table import by_words
 from .turns.score_groups import groups_of
 
 if TYPE_CHECKING:
@@ -202,7 +203,8 @@ class ScoresQuestion:
         score: The column of scores; high scores are positive.
         grid: Public cells of the scores, 1024 at most. Unless said they are hundredths of [0, 1], and scores outside
             are counted apart: if there are more of these than noise may hide, a note says so.
-        by: Categories that were declared in public: one result for each, all for the price of one.
+        by: Categories that were declared in public: one result for each, all for the price of one. A tuple of several
+            columns: one for each combination.
         pos_label, neg_label: The two classes; records with another label are missing. A negative label is needed
             unless the positive one is 1, 0, -1, True or False.
         model: What is said about the model that made the scores: is written on the result.
@@ -215,15 +217,14 @@ class ScoresQuestion:
     label: str
     score: str
     grid: Grid = HUNDREDTHS
-    by: Categories | None = None
+    by: By = None
     pos_label: Category = 1
     neg_label: Category | None = None
     model: str = "the model is taken as public"
 
     def __post_init__(self) -> None:
         require_kind("grid", self.grid, Grid, "a Grid, as in Grid(0, 1, cells=100),")
-        if self.by is not None:
-            require_kind("by", self.by, Categories, CATEGORIES)
+        keys_of(self.by)
         if self.grid.cells > MOST_CELLS:
             raise Refused("grid", f"at most {MOST_CELLS} cells of scores are counted, got {self.grid.cells}")
         labels(self.label, self.pos_label, self.neg_label)
@@ -232,19 +233,18 @@ class ScoresQuestion:
         """One table: of each category, if there are any, two rows."""
         classes = labels(self.label, self.pos_label, self.neg_label)
         score = Axis(self.score, self.grid)
-        axes = (classes, score) if self.by is None else (self.by, classes, score)
+        axes = axes_of(self.by, classes, score)
         release = yield Step(CountQuery(axes, Read.PREFIXES), ALL)
         privacy = statement_of([release], self.model)
         if self.by is None:
             noted = privacy.noted(*notes_on_outside(release, self.grid))
             return Scores.read(ClassTable(Evidence.of(release), self.grid, noted))
-        pairs = zip(self.by.values, rows_of(Evidence.of(release), 2), strict=True)
+        pairs = zip(combined(keys_of(self.by)), rows_of(Evidence.of(release), 2), strict=True)
         found = {name: Scores.read(ClassTable(pair, self.grid, privacy)) for name, pair in pairs}
-        return ScoresByCategory(self.by.column, found)
+        return ScoresByCategory(columns_of(self.by), found)
 
     def __str__(self) -> str:
-        by = f" by {self.by.column}" if self.by else ""
-        return f"scores {self.score} for {self.label}{by}"
+        return f"scores {self.score} for {self.label}{by_words(self.by)}"
 
 
 class ScoresByCategory(ByCategory[Scores]):
@@ -256,8 +256,8 @@ class ScoresByCategory(ByCategory[Scores]):
     def difference(
         self,
         reading: Reading | str,
-        first: Category,
-        second: Category,
+        first: Key,
+        second: Key,
         level: float,
         *,
         population: bool = False,
@@ -283,10 +283,10 @@ class ScoresByCategory(ByCategory[Scores]):
         return difference(*measured)
 
     def _measured(
-        self, name: Category, reading: Reading | str, level: float, population: bool, draw: np.random.Generator | None
+        self, name: Key, reading: Reading | str, level: float, population: bool, draw: np.random.Generator | None
     ) -> Measured:
         if name not in self:
-            raise Refused("category", f"one of {', '.join(map(str, self))} is needed, got {shown(name)}")
+            raise Refused("category", f"one of {', '.join(map(named, self))} is needed, got {shown(name)}")
         own = self[name]
         return Measured(own.value(reading), *own.interval(reading, level, population=population, generator=draw))
 

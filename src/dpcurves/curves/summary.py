@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import display
-from ..arguments import Refused, chance, require_kind, whole
+from ..arguments import Refused, chance, whole
 from ..arrays import FloatArray
-from ..data import Axis, Categories, Grid
+from ..data import Axis, Grid
 from ..display import numeral
 from ..postprocess import public_generator
 from ..postprocess.inference.moments import (
@@ -30,9 +30,10 @@ from ..queries import CountQuery, Query, Read, SquareQuery, SumQuery
 from ..release import Evidence, PrivacyStatement, Release, Setting, Step
 from .by_category import ByCategory, rows_of
 from .covering import EACH, pictured, scopes, shades
+from .keys import By, axes_of, columns_of, combined, keys_of
 from .question import require_independent, statement_of
 from .result import Covered
-from .turns.one_table import CATEGORIES, axis_label, in_words
+from .turns.one_table import axis_label, in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -213,7 +214,7 @@ class SummaryByCategory(ByCategory[Summary]):
         def ends(level: float, /, *, population: bool) -> FloatArray:
             return np.array([one.mean_interval(level, population=population) for one in each]).T
 
-        names, means = [f"{self.column} {name}" for name in self], [one.mean for one in each]
+        names, means = [self.named(name) for name in self], [one.mean for one in each]
         shaded = shades(whom, level, EACH, ends)
         return display.draw_means(names, means, privacy, label=each[0].clamped, shades=shaded, ax=ax)
 
@@ -225,7 +226,8 @@ class SummaryQuestion:
     Attributes:
         column: A column of numbers.
         lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
-        by: Categories that were declared in public: one summary for each, all for the price of one.
+        by: Categories that were declared in public: one summary for each, all for the price of one. A tuple of
+            several columns: one for each combination.
         measured_in: The measuring unit of the column.
         moments: 2: also the variance. 1: the noise of counts and sums is a quarter less, but nothing but the bounds is
             known of the variance, which makes the mean's interval for the population wide.
@@ -238,14 +240,13 @@ class SummaryQuestion:
     column: str
     lower: float
     upper: float
-    by: Categories | None = None
+    by: By = None
     measured_in: str = ""
     moments: int = 2
 
     def __post_init__(self) -> None:
         bounds, moments = Axis(self.column, Grid(self.lower, self.upper, cells=1)).grid, whole("moments", self.moments)
-        if self.by is not None:
-            require_kind("by", self.by, Categories, CATEGORIES)
+        keys_of(self.by)
         axis_label(self.column, self.measured_in)
         if max(-bounds.lower, bounds.upper) > LARGEST_BOUND:
             raise Refused("grid", f"bounds up to {LARGEST_BOUND:g} are needed, so that squares can be told")
@@ -257,7 +258,7 @@ class SummaryQuestion:
     def steps(self, setting: Setting) -> Generator[Step, Release, Any]:
         """Counts, sums, and maybe sums of squares, each of one cell for each category."""
         axis = Axis(self.column, Grid(self.lower, self.upper, cells=1))
-        axes = (axis,) if self.by is None else (self.by, axis)
+        axes = axes_of(self.by, axis)
         asked: tuple[Query, ...] = CountQuery(axes, Read.CELLS), SumQuery(axes, HALF), SquareQuery(axes, HALF)
         releases = []
         for query, share in zip(asked, SHARES[self.moments], strict=False):
@@ -266,9 +267,9 @@ class SummaryQuestion:
         label, privacy = axis_label(self.column, self.measured_in), statement_of(releases)
         if self.by is None:
             return Summary.read(turns, axis.grid, label, privacy)
-        rows = zip(self.by.values, zip(*(rows_of(turn) for turn in turns), strict=True), strict=True)
+        rows = zip(combined(keys_of(self.by)), zip(*(rows_of(turn) for turn in turns), strict=True), strict=True)
         summaries = {name: Summary.read(row, axis.grid, label, privacy) for name, row in rows}
-        return SummaryByCategory(self.by.column, summaries)
+        return SummaryByCategory(columns_of(self.by), summaries)
 
     def __str__(self) -> str:
         return in_words("summary" if self.moments > 1 else "mean", self.column, self.by)

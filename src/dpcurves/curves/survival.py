@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from .. import display
-from ..arguments import Refused, chance, require_kind
+from ..arguments import Refused, chance
 from ..arrays import BoolArray, FloatArray
-from ..data import Axis, Categories, Grid, Outside
+from ..data import Axis, Grid, Outside
 from ..data.axis import Category
 from ..display import numeral, span
 from ..postprocess import public_generator
@@ -30,10 +30,11 @@ from ..postprocess.inference.survival import (
 from ..queries import CountQuery, Read
 from ..release import ALL, Evidence, PrivacyStatement, Release, Setting, Step
 from .by_category import ByCategory, rows_of
+from .keys import By, axes_of, columns_of, combined, keys_of
 from .question import require_independent, statement_of
 from .result import Covered
 from .turns.labels import labels
-from .turns.one_table import CATEGORIES, axis_label, in_words
+from .turns.one_table import axis_label, in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -187,7 +188,8 @@ class SurvivalQuestion:
         time: A column of numbers: when the event came, or until when there was none.
         event: The column that says whether it came.
         grid: Public cells of time; times outside are counted apart, whatever it says.
-        by: Categories that were declared in public: one curve for each, all for the price of one.
+        by: Categories that were declared in public: one curve for each, all for the price of one. A tuple of several
+            columns: one for each combination.
         came: What stands in `event` if it came.
         censored: What stands there if not; may be left out where it goes without saying.
         measured_in: The measuring unit of time.
@@ -200,7 +202,7 @@ class SurvivalQuestion:
     time: str
     event: str
     grid: Grid
-    by: Categories | None = None
+    by: By = None
     came: Category = 1
     censored: Category | None = None
     measured_in: str = ""
@@ -209,8 +211,7 @@ class SurvivalQuestion:
         grid = Axis(self.time, self.grid).grid
         labels(self.event, self.came, self.censored)
         axis_label(self.time, self.measured_in)
-        if self.by is not None:
-            require_kind("by", self.by, Categories, CATEGORIES)
+        keys_of(self.by)
         if grid.cells > MOST_CELLS:
             raise Refused("grid", f"at most {MOST_CELLS} cells of time are counted, got {grid.cells}")
 
@@ -218,13 +219,13 @@ class SurvivalQuestion:
         """One table: the censored and events, cell by cell, read from the end."""
         axis = Axis(self.time, self.grid.with_outside(Outside.APART))
         axes = (labels(self.event, self.came, self.censored), axis)
-        release = yield Step(CountQuery(axes if self.by is None else (self.by, *axes), Read.PREFIXES), ALL)
+        release = yield Step(CountQuery(axes_of(self.by, *axes), Read.PREFIXES), ALL)
         rows, privacy = rows_of(Evidence.of(release)), statement_of([release])
         label = axis_label(self.time, self.measured_in)
         curves = [Survival.read(pair, axis.grid, label, privacy) for pair in zip(rows[::2], rows[1::2], strict=True)]
-        return (
-            curves[0] if self.by is None else ByCategory(self.by.column, dict(zip(self.by.values, curves, strict=True)))
-        )
+        if self.by is None:
+            return curves[0]
+        return ByCategory(columns_of(self.by), dict(zip(combined(keys_of(self.by)), curves, strict=True)))
 
     def __str__(self) -> str:
         return in_words(f"survival by {self.event}", self.time, self.by)

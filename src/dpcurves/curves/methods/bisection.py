@@ -11,10 +11,11 @@ import numpy as np
 
 from ...arguments import Refused, make_whole
 from ...arrays import FloatArray
-from ...data import Axis, Categories, Outside
+from ...data import Axis, Outside
 from ...laws import IntervalSums, Level, least_squares
 from ...queries import PartitionQuery
 from ...release import ALL, Evidence, Release, Setting, Step
+from ..keys import By
 from .last_turn import counted_between
 from .method import Counted
 
@@ -53,7 +54,7 @@ class Bisection:
         if not 1 <= self.rounds <= MOST_ROUNDS:
             raise Refused("rounds", f"a whole number from 1 to {MOST_ROUNDS} is needed, got {self.rounds}")
 
-    def turns(self, axis: Axis, by: Categories | None, setting: Setting) -> Generator[Step, Release, Counted]:
+    def turns(self, axis: Axis, by: By, setting: Setting) -> Generator[Step, Release, Counted]:
         """Halve, look, halve, look; count."""
         seen = list[Release]()
         starts = [0, 1, axis.slots - 1] if axis.grid.outside is Outside.APART else [0]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from ...data import Axis, Categories
+from ...data import Axis
 from ...queries import CountQuery, Hint, Read
 from ...release import ALL, Evidence, Release, Setting, Step
+from ..keys import By, axes_of
 from ..turns.adaptive_refinement import is_worth_looking, refining
 from .method import Counted
 
@@ -22,10 +23,10 @@ class Default:
 
     hint: Hint | None = None
 
-    def turns(self, axis: Axis, by: Categories | None, setting: Setting) -> Generator[Step, Release, Counted]:
+    def turns(self, axis: Axis, by: By, setting: Setting) -> Generator[Step, Release, Counted]:
         """Three turns that are all read, or one."""
         if by is None and is_worth_looking(axis, self.hint, setting):
             releases = yield from refining(axis, setting)
             return Counted(releases, tuple(Evidence.of(release) for release in releases))
-        axes = (axis,) if by is None else (by, axis)
+        axes = axes_of(by, axis)
         return Counted.last_of(((yield Step(CountQuery(axes, Read.PREFIXES, self.hint), share=ALL)),))

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ...arguments import Refused, make_whole
-from ...data import Axis, Categories, Grid
+from ...data import Axis, Grid
 from ...queries import Splitting, TreePartitionQuery
 from ...release import ALL, Release, Setting, Step
+from ..keys import By
 from .last_turn import counted_between
 from .method import Counted
 
@@ -50,7 +51,7 @@ class GrownPartition:
             raise Refused("fan", f"a whole number from 2 to {MOST_PARTS} is needed, got {self.fan}")
         self._partition(Axis("any", Grid(0, 1, cells=1)))  # refuses what the query refuses
 
-    def turns(self, axis: Axis, by: Categories | None, setting: Setting) -> Generator[Step, Release, Counted]:
+    def turns(self, axis: Axis, by: By, setting: Setting) -> Generator[Step, Release, Counted]:
         """A partition of all records; counts of its leaves."""
         grown = yield Step(self._partition(axis), PARTITION_SHARE)
         leaves = Splitting((axis.slots,), (self.fan,)).leaves(grown.values)

@@ -8,17 +8,18 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Sequence
 from fractions import Fraction
 
-from ...data import Axis, Categories, Outside
+from ...data import Axis, Outside
 from ...laws import Family
 from ...queries import PartitionQuery
 from ...release import Release, Setting, Step
+from ..keys import By, axes_of
 from ..turns.leaf_tilings import Tiling, leaf_tilings
 from .method import Counted
 
 
 def counted_between(
     axis: Axis,
-    by: Categories | None,
+    by: By,
     starts: Iterable[int],
     before: Sequence[Release],
     setting: Setting,
@@ -36,7 +37,7 @@ def counted_between(
         setting: What is public.
         share: What is left of the loss.
     """
-    axes = (axis,) if by is None else (by, axis)
+    axes = axes_of(by, axis)
     counts = yield Step(PartitionQuery(axes, _tilings(axis, starts, setting)), share)
     return Counted.last_of((*before, counts))
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import NamedTuple, Protocol
 
-from ...data import Axis, Categories
+from ...data import Axis
 from ...release import Evidence, Release, Setting, Step
+from ..keys import By
 
 
 class Counted(NamedTuple):
@@ -33,6 +34,6 @@ class Method(Protocol):
     Formal guarantees: `turns` is a pure function of the fields, of public facts and of the releases that it is sent.
     """
 
-    def turns(self, axis: Axis, by: Categories | None, setting: Setting) -> Generator[Step, Release, Counted]:
+    def turns(self, axis: Axis, by: By, setting: Setting) -> Generator[Step, Release, Counted]:
         """Ask; with `by`, for each category on the same cells."""
         ...

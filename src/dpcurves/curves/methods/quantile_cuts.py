@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ...arguments import Refused, make_whole
-from ...data import Axis, Categories, Outside
+from ...data import Axis, Outside
 from ...queries import QuantileCutsQuery
 from ...release import ALL, Release, Setting, Step
+from ..keys import By
 from .last_turn import counted_between
 from .method import Counted
 
@@ -44,7 +45,7 @@ class QuantileCuts:
         if self.pieces < 2:
             raise Refused("pieces", f"at least 2 are needed, got {self.pieces}")
 
-    def turns(self, axis: Axis, by: Categories | None, setting: Setting) -> Generator[Step, Release, Counted]:
+    def turns(self, axis: Axis, by: By, setting: Setting) -> Generator[Step, Release, Counted]:
         """Cuts of all records; counts between them."""
         cuts = yield Step(QuantileCutsQuery((axis,), self.pieces), CUTS_SHARE)
         first = int(axis.grid.outside is Outside.APART)  # the slot of the first cell

@@ -6,19 +6,19 @@ from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 from ...arguments import chosen, require_kind
-from ...data import Axis, Categories, Grid
+from ...data import Axis, Grid
 from ...queries import CountQuery, Hint, Read
 from ...release import ALL, Evidence, PrivacyStatement, Release, Step
 from ..by_category import ByCategory, rows_of
+from ..keys import By, axes_of, columns_of, combined, keys_of
 from ..question import statement_of
 
 Curve = TypeVar("Curve", bound=Any)
-CATEGORIES = 'Categories, as in Categories("ward", ("a", "b")),'
 
 
 def counted(
     axis: Axis,
-    by: Categories | None,
+    by: By,
     read: Read,
     label: str,
     make: Callable[[Evidence, Grid, str, PrivacyStatement], Curve],
@@ -26,30 +26,20 @@ def counted(
     """Ask for one table. `make` reads the curve from it; with `by`, one from each row, as `ByCategory`.
 
     Raises:
-        TypeError: `by` is no `Categories`.
+        TypeError: `by` is no `Categories`, nor a tuple of these.
+        ValueError: or their combinations can not be told apart.
     """
-    require_categories(by)
-    release = yield Step(CountQuery((axis,) if by is None else (by, axis), read), share=ALL)
+    release = yield Step(CountQuery(axes_of(by, axis), read), share=ALL)
     privacy = statement_of([release])
     return in_rows(by, Evidence.of(release), lambda row: make(row, axis.grid, label, privacy))
 
 
-def require_categories(by: object) -> None:
-    """Refuse what are no categories.
-
-    Raises:
-        TypeError: `by` is neither `Categories` nor None.
-    """
-    if by is not None:
-        require_kind("by", by, Categories, CATEGORIES)
-
-
-def in_rows(by: Categories | None, evidence: Evidence, make: Callable[[Evidence], Curve]) -> Any:
+def in_rows(by: By, evidence: Evidence, make: Callable[[Evidence], Curve]) -> Any:
     """Read one curve; with `by`, one from each row, as `ByCategory`."""
     if by is None:
         return make(evidence)
-    rows = zip(by.values, rows_of(evidence), strict=True)
-    return ByCategory(by.column, {category: make(row) for category, row in rows})
+    rows = zip(combined(keys_of(by)), rows_of(evidence), strict=True)
+    return ByCategory(columns_of(by), {category: make(row) for category, row in rows})
 
 
 def axis_label(column: str, measured_in: str) -> str:
@@ -62,9 +52,19 @@ def axis_label(column: str, measured_in: str) -> str:
     return f"{column} ({measured_in})" if measured_in else column
 
 
-def in_words(what: str, column: str, by: Categories | None) -> str:
+def in_words(what: str, column: str, by: By) -> str:
     """What a ledger writes down."""
-    return f"{what} of {column}" + (f" by {by.column}" if by else "")
+    return f"{what} of {column}{by_words(by)}"
+
+
+def by_words(by: By) -> str:
+    """By which columns records are parted, for a ledger.
+
+    >>> from dpcurves.data import Categories
+    >>> by_words((Categories("sex", ("F", "M")), Categories("ward", (1, 2))))
+    ' by sex, ward'
+    """
+    return f" by {', '.join(columns_of(by))}" if by else ""
 
 
 def hint_of(hint: object) -> Hint | None:
