@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .compared import distributions_compared
 from .covered import MOST_BANDED, covered, drawn
 from .output import Covering
 from .views import Shown
@@ -158,7 +159,7 @@ class QuartilesView:
             **{f"{p:g} quantile": list(column) for p, column in zip(QUARTILES, quartiles, strict=True)},
         }
         each = "; ".join(covering(self.sure.level, "intervals", name) for name in whom)
-        words = f"in brackets: {each}; in each row all at once"
+        words = f"{distributions_compared(curves, self.sure)}in brackets: {each}; in each row all at once"
         said = f"{words}\n{SEVERAL}" if self.sure.population and privacy.rows_per_unit != 1 else words
         return [Shown(said, columns, len(curves))]
 

@@ -1,5 +1,6 @@
 """What people look at: each file asks one question and reads its answer."""
 
+from ..postprocess.inference.two_samples import TwoSampleTest
 from .binned_residuals import BinnedResiduals, BinnedResidualsQuestion
 from .bins import Bins
 from .bounds import Bounds, BoundsQuestion
@@ -32,6 +33,7 @@ from .summary import Summary, SummaryByCategory, SummaryQuestion
 from .survival import Survival, SurvivalQuestion
 from .thresholds import Thresholds, ThresholdsQuestion
 from .turns.roc_cuts import Cuts
+from .two_samples import ks_test, rank_sum_test
 
 __all__ = [
     "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "Bisection", "Bounds", "BoundsQuestion",
@@ -42,5 +44,5 @@ __all__ = [
     "Quantiles", "QuantilesQuestion", "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion",
     "RocThresholds", "RocThresholdsQuestion", "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion",
     "SmoothAuc", "SmoothAucQuestion", "Summary", "SummaryByCategory", "SummaryQuestion", "Survival", "SurvivalQuestion",
-    "Thresholds", "ThresholdsQuestion", "energy_distance", "ks_distance", "wasserstein_distance",
+    "Thresholds", "ThresholdsQuestion", "energy_distance", "ks_distance", "TwoSampleTest", "ks_test", "rank_sum_test", "wasserstein_distance",
 ]  # fmt: skip

@@ -93,6 +93,11 @@ class Prefixes:
         return self._at_edges(np.cumsum(self._unbiased) / self._own_total)
 
     @cached_property
+    def unbiased_below(self) -> FloatArray:
+        """Records in the first slots, as the last turn counted them, without bias: (slots + 1,)."""
+        return np.append(0.0, np.cumsum(self._unbiased))
+
+    @cached_property
     def measured(self) -> NDArray[np.bool_]:
         """Which edges bound an interval that was counted: the others are interpolated."""
         edges = self.evidence.sums.measured_edges
@@ -101,7 +106,7 @@ class Prefixes:
     def deviations(self, generator: np.random.Generator | None) -> Iterator[FloatArray]:
         """Simulated noise of `unbiased_shares` at the edges that were measured, in chunks of (draws, measured)."""
         law, total = self.evidence.sums, self.evidence.total
-        below = np.append(0.0, np.cumsum(self._unbiased))[law.bounds]
+        below = self.unbiased_below[law.bounds]
         for noise in _public_noise(law, total is not None) if generator is None else _noise(law, total, generator):
             shares = (below + noise) / np.maximum(below[-1] + noise[:, -1:], 1.0) - below / self._own_total
             yield shares[:, 1:-1] if self.grid.outside is Outside.APART else shares

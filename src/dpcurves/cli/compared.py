@@ -1,0 +1,36 @@
+"""Tests of whether two groups are alike, as lines above the table of both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .output import Covering
+
+if TYPE_CHECKING:
+    from ..curves import CDF, ByCategory
+
+
+def distributions_compared(curves: ByCategory[CDF], sure: Covering) -> str:
+    """Two tests of two distributions; nothing where there are more groups, or the population is not spoken of."""
+    if not _are_tested(curves, sure):
+        return ""
+    from ..curves import ks_test, rank_sum_test
+
+    names, (first, second) = _names(curves), tuple(curves.values())
+    ks, ranks = ks_test(first, second), rank_sum_test(first, second)
+    return (
+        f"Kolmogorov-Smirnov, {names}: {ks.statistic:.3g}, {_chance(ks.pvalue)}\n"
+        f"rank sum, {names}: chance that the first is less {ranks.statistic:.3g}, {_chance(ranks.pvalue)}\n"
+    )
+
+
+def _are_tested(curves: ByCategory[Any], sure: Covering) -> bool:
+    return len(curves) == 2 and sure.population and curves.privacy.rows_per_unit == 1
+
+
+def _names(curves: ByCategory[Any]) -> str:
+    return " and ".join(map(curves.named, curves))
+
+
+def _chance(p_value: float) -> str:
+    return f"p-value {p_value:.2g} for the population, noise included"
