@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .output import Covering
 
 if TYPE_CHECKING:
-    from ..curves import CDF, ByCategory
+    from ..curves import CDF, ByCategory, Survival
 
 
 def distributions_compared(curves: ByCategory[CDF], sure: Covering) -> str:
@@ -22,6 +22,16 @@ def distributions_compared(curves: ByCategory[CDF], sure: Covering) -> str:
         f"Kolmogorov-Smirnov, {names}: {ks.statistic:.3g}, {_chance(ks.pvalue)}\n"
         f"rank sum, {names}: chance that the first is less {ranks.statistic:.3g}, {_chance(ranks.pvalue)}\n"
     )
+
+
+def survival_compared(curves: ByCategory[Survival], sure: Covering) -> str:
+    """The log-rank test of two curves; nothing where there are more groups, or the population is not spoken of."""
+    if not _are_tested(curves, sure):
+        return ""
+    from ..curves import log_rank_test
+
+    found = log_rank_test(*curves.values())
+    return f"log-rank, {_names(curves)}: chi-squared {found.statistic:.3g}, {_chance(found.pvalue)}\n"
 
 
 def _are_tested(curves: ByCategory[Any], sure: Covering) -> bool:

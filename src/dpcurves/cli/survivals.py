@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .ask_file import Terms, answer
+from .compared import survival_compared
 from .covered import covered, drawn
 from .literals import category
 from .output import Covering, Output
@@ -52,7 +53,9 @@ class SurvivalView:
     def tables(self, curve: Survival) -> list[Shown]:
         """The median, and a row for each edge."""
         words, ends = covered(curve.privacy, self.sure, "band", curve._ends)
-        columns: dict[str, ArrayLike] = {"time": curve.x, "survive": curve.y, **ends, "at risk": curve.at_risk}
+        fewest, most = curve.at_risk_intervals(self.sure.level).T
+        risk = {"at risk": curve.at_risk, "at least": fewest, "at most": most}
+        columns: dict[str, ArrayLike] = {"time": curve.x, "survive": curve.y, **ends, **risk}
         return [Shown(f"{_median(curve, self.sure.level)}\n{words}", columns)]
 
     def draw(self, curve: Survival) -> Axes:
@@ -75,7 +78,7 @@ class SurvivalsView:
             "records": [numeral(round(float(curve.at_risk[0]))) for curve in curves.values()],
             "median": [_median(curve, self.sure.level) for curve in curves.values()],
         }
-        return [Shown("until the event", columns, len(curves))]
+        return [Shown(f"{survival_compared(curves, self.sure)}until the event", columns, len(curves))]
 
     def draw(self, curves: ByCategory[Survival]) -> Axes:
         """All in one picture, or in small ones beside each other."""

@@ -16,6 +16,7 @@ from .distances import energy_distance, ks_distance, wasserstein_distance
 from .histogram import Histogram, HistogramQuestion
 from .histogram_2d import Histogram2D, Histogram2DQuestion
 from .hosmer_lemeshow import HosmerLemeshow, HosmerLemeshowQuestion
+from .log_rank import log_rank_test
 from .methods import Bisection, GrownPartition, QuantileCuts
 from .notes import CurveWarning
 from .precision_recall import PrecisionRecall
@@ -44,5 +45,6 @@ __all__ = [
     "Quantiles", "QuantilesQuestion", "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion",
     "RocThresholds", "RocThresholdsQuestion", "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion",
     "SmoothAuc", "SmoothAucQuestion", "Summary", "SummaryByCategory", "SummaryQuestion", "Survival", "SurvivalQuestion",
-    "Thresholds", "ThresholdsQuestion", "energy_distance", "ks_distance", "TwoSampleTest", "ks_test", "rank_sum_test", "wasserstein_distance",
+    "Thresholds", "ThresholdsQuestion", "TwoSampleTest", "energy_distance", "ks_distance", "ks_test", "log_rank_test",
+    "rank_sum_test", "wasserstein_distance",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from ..arrays import BoolArray, FloatArray
 from ..data import Axis, Grid, Outside
 from ..data.axis import Category
 from ..display import numeral, span
-from ..postprocess import public_generator
+from ..postprocess import public_generator, simultaneous_errors
 from ..postprocess.inference.simulation_seed import draws_for
 from ..postprocess.inference.survival import (
     FEWEST_AT_RISK,
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from ..display import Opened, Shade
 
 MOST_CELLS = 2**14
+LEVEL = 0.95
+"""The level of the intervals of numbers at risk on pictures."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,7 +57,8 @@ class Survival(Covered):
         x: Edges of the grid, of shape ``(cells + 1,)``.
         y: The share that survives up to each edge: 1 at the first, and never rising.
         cumulative_hazard: The estimate of Nelson and Aalen at each edge, of the same shape.
-        at_risk: Records at risk in the cell that ends at each edge, unbiased; at the first edge all records.
+        at_risk: Records at risk in the cell that ends at each edge, unbiased; at the first edge all records. See
+            `at_risk_intervals`.
         label: What the x axis shows.
         privacy: What stands on every picture.
         evidence: Counts of the censored, and of events, that all this was read from.
@@ -76,7 +79,7 @@ class Survival(Covered):
     @classmethod
     def read(cls, evidence: tuple[Evidence, Evidence], grid: Grid, label: str, privacy: PrivacyStatement) -> Survival:
         """From counts of the censored and of events, each of one row of cells, with those outside apart."""
-        found, noise = _found(evidence), _noise(evidence, public_generator(None))
+        found, noise = at_risk_in(evidence), noise_in(evidence, public_generator(None))
         known = known_cells(found, noise)
         share, hazard = survival(found, known), cumulative_hazard(found, known)
         records = np.append(found.records[:1], found.records)
@@ -118,7 +121,7 @@ class Survival(Covered):
         noise, normal = self._noise, None
         if population:  # both of one stream, so that sampling does not depend on the noise
             draw = public_generator(None)
-            noise = _noise(self.evidence, draw)
+            noise = noise_in(self.evidence, draw)
             normal = draw.standard_normal(noise.events.shape)
         known = self._known & (self._found.records > FEWEST_AT_RISK) if population else self._known
         known = np.logical_and.accumulate(known)
@@ -138,21 +141,48 @@ class Survival(Covered):
 
     @cached_property
     def _found(self) -> AtRisk:
-        return _found(self.evidence)
+        return at_risk_in(self.evidence)
 
     @cached_property
     def _noise(self) -> AtRisk:
-        return _noise(self.evidence, public_generator(None))
+        return noise_in(self.evidence, public_generator(None))
 
     @property
     def _known(self) -> BoolArray:
         return known_cells(self._found, self._noise)
 
+    def at_risk_intervals(self, level: float) -> FloatArray:
+        """Lower and upper ends of `at_risk`, all correct at once with chance `level`: shape ``(cells + 1, 2)``.
+
+        They are numbers of these records, so noise alone moves them.
+
+        Raises:
+            ValueError: `level` is no chance.
+        """
+        error = simultaneous_errors([self._noise.records], chance("level", level))
+        ends = np.stack([self._found.records - error, self._found.records + error], axis=1)
+        return np.asarray(np.maximum(np.concatenate([ends[:1], ends]), 0.0))
+
+    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
+        """The numbers as a data frame; with a `level`, also ends of the band and of the numbers at risk.
+
+        Those of the band are for these records, or for the `population`; numbers at risk are always of these records.
+        """
+        if level is None:
+            return super().to_frame()
+        ends = dict(zip(("at_risk_lower", "at_risk_upper"), self.at_risk_intervals(level).T, strict=True))
+        band = dict(zip(self._named_ends(), self.band(level, population=population), strict=True))
+        return display.to_frame({**self._columns(), **band, **ends})
+
     def _covers(self) -> str:
         return "band"
 
     def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
-        return display.draw_survival(self.x, self.y, privacy, label=self.label, shades=shaded, ax=ax, name=name)
+        error = np.diff(self.at_risk_intervals(LEVEL), axis=1)[1:, 0] / 2 if shaded else None
+        risk = display.AtRiskRow(self.x, self.at_risk[1:], error)
+        return display.draw_survival(
+            self.x, self.y, privacy, label=self.label, at_risk=risk, shades=shaded, ax=ax, name=name
+        )
 
     def _columns(self) -> dict[str, FloatArray]:
         return {"x": self.x, "y": self.y, "cumulative_hazard": self.cumulative_hazard, "at_risk": self.at_risk}
@@ -231,14 +261,16 @@ class SurvivalQuestion:
         return in_words(f"survival by {self.event}", self.time, self.by)
 
 
-def _found(evidence: tuple[Evidence, Evidence]) -> AtRisk:
+def at_risk_in(evidence: tuple[Evidence, Evidence]) -> AtRisk:
+    """What counts of the censored and of events tell, without bias, (cells,)."""
     censored, events = (
         turn.sums.reconstruct(np.array(turn.values, dtype=np.float64), turn.total)[0][0] for turn in evidence
     )
     return at_risk(events, censored)
 
 
-def _noise(evidence: tuple[Evidence, Evidence], draw: np.random.Generator) -> AtRisk:
+def noise_in(evidence: tuple[Evidence, Evidence], draw: np.random.Generator) -> AtRisk:
+    """The noise of both, simulated, (draws, cells)."""
     censored, events = (
         np.concatenate([cells[:, 0] for cells, _ in turn.sums.simulate(turn.total, draws_for(turn.sums.cells), draw)])
         for turn in evidence

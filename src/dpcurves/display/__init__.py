@@ -1,5 +1,6 @@
 """Arrays as pictures, tables, pages and JSON. Computes no statistics; heavy libraries are imported when used."""
 
+from .at_risk_table import AtRiskRow
 from .balance import Balance, Charge, Refusal
 from .bars_picture import draw_bars
 from .binned_picture import draw_binned_residuals
@@ -33,7 +34,8 @@ from .survival_picture import draw_survival
 from .terminal import curve_table, ledger_table
 
 __all__ = [
-    "LANDSCAPE", "MOST_TOGETHER", "POPULATION", "RECORDS", "SEEDED", "SQUARE", "Area", "Balance", "Charge", "Opened",
+    "LANDSCAPE", "MOST_TOGETHER", "POPULATION", "RECORDS", "SEEDED", "SQUARE", "Area", "AtRiskRow", "Balance", "Charge",
+    "Opened",
     "Refusal", "Region", "Shade", "area_rows", "bundle", "card", "check_document", "covering", "curve_schema",
     "curve_table", "draw_bars", "draw_binned_residuals", "draw_bounds", "draw_calibration", "draw_cdf",
     "draw_confusion", "draw_contingency", "draw_counts", "draw_decision", "draw_gain", "draw_hosmer_lemeshow",

@@ -93,7 +93,7 @@ def sign(ax: Axes, privacy: PrivacyStatement, name: str | None) -> None:
         note.set_clip_on(False)
     before = note.height
     note.add(privacy, name)
-    _make_room(ax, note.height - before)
+    make_room(ax, note.height - before)
 
 
 def _letters_across(ax: Axes) -> int:
@@ -103,7 +103,7 @@ def _letters_across(ax: Axes) -> int:
     return max(24, int(across * 72 / ax.figure.dpi / LETTER))
 
 
-def _make_room(ax: Axes, points: float) -> None:
+def make_room(ax: Axes, points: float) -> None:
     """Shrink `ax` within its place, unless an engine lays the figure out."""
     if ax.figure.get_layout_engine() is not None or not points:
         return

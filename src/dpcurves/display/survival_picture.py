@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..release import PrivacyStatement
+from .at_risk_table import AtRiskRow, write_at_risk
 from .canvas import LANDSCAPE, canvas
 from .line_styles import explain, next_style
 from .safe_text import legend_lettering, lettering
@@ -24,6 +25,7 @@ def draw_survival(
     privacy: PrivacyStatement,
     *,
     label: str,
+    at_risk: AtRiskRow | None = None,
     shades: Sequence[Shade] = (),
     ax: Axes | None = None,
     name: str | None = None,
@@ -35,6 +37,7 @@ def draw_survival(
         y: The share that survives up to each of them.
         privacy: What is written below the picture.
         label: What the x axis shows.
+        at_risk: Numbers that are written below the axis, where there is room.
         shades: Bands, by their lower and upper ends at the edges.
         ax: Where to draw; None: in a new figure.
         name: What the legend calls the curve.
@@ -56,5 +59,7 @@ def draw_survival(
     ax.set_ylabel("share without an event")
     write_plainly(ax)
     explain(ax, "best")
+    if at_risk is not None:
+        write_at_risk(ax, at_risk, name, style.color)
     sign(ax, privacy, name)
     return ax

@@ -51,6 +51,12 @@ def survival(found: AtRisk, known: BoolArray) -> FloatArray:
     return np.asarray(np.clip(-non_decreasing(-raw), 0.0, 1.0))
 
 
+def hazards_of(share: FloatArray) -> FloatArray:
+    """The part of those at risk that leaves in each cell, from the share that survives it."""
+    before = np.append(1.0, share[:-1])
+    return np.asarray(np.clip(1 - np.divide(share, before, out=np.ones_like(share), where=before > 0), 0.0, 1.0))
+
+
 def cumulative_hazard(found: AtRisk, known: BoolArray) -> FloatArray:
     """The sum of events over records at risk, to the end of each cell (Nelson 1969, Aalen 1978); it never falls."""
     return np.asarray(np.maximum(non_decreasing(np.cumsum(_hazards(found, known))), 0.0))
@@ -73,8 +79,7 @@ def survival_band(  # noqa: PLR0917
         known: From `known_cells`.
         normal: Draws of the standard normal law for sampling, (draws, cells); None: for these records.
     """
-    before = np.concatenate([[1.0], share[:-1]])
-    hazard = np.clip(1 - np.divide(share, before, out=np.ones_like(share), where=before > 0), 0.0, 1.0)
+    hazard = hazards_of(share)
     records = np.where(known, np.maximum(found.records, LEAST_AT_RISK), 1.0)
     left = np.maximum(1 - hazard, 1 / (records + 1))
     moved = (noise.events - hazard * noise.records) / records / left
