@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ..release import PrivacyStatement
 
 TRUE_NEGATIVE, FALSE_POSITIVE, FALSE_NEGATIVE, TRUE_POSITIVE = range(4)
-COUNTS = ("true_negatives", "false_positives", "false_negatives", "true_positives")
 RATES: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = MappingProxyType(
     {
         "recall": ((TRUE_POSITIVE,), (FALSE_NEGATIVE,)),
