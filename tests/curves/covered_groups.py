@@ -62,7 +62,7 @@ def table(case: Case, seed: int) -> dict[str, FloatArray]:
 
 
 def held(name: str, curve: Curve, columns: dict[str, FloatArray], level: float) -> Iterator[tuple[str, bool]]:
-    """Of each group that is not empty, whether what is true of these records, and of the population, is held."""
+    """Whether each group that is not empty holds what is true of these records, and of the population."""
     if isinstance(curve, BinnedResiduals):
         yield from ((name, bool(each)) for each in np.abs(curve.residual) <= curve.envelope_at(level))
         return

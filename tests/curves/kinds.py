@@ -19,7 +19,7 @@ from dpcurves.data import Grid, Outside
 
 FloatArray = NDArray[np.float64]
 Counts = NDArray[Any]
-"""Of each class and score, (2, scores): whole numbers, or what is expected."""
+"""Counts of each class and score, (2, scores): whole numbers, or what is expected."""
 SIZE = 20_000
 CELLS = 64
 CONTINUOUS = "continuous"

@@ -39,7 +39,7 @@ def asked(question: Question[object], loss: PrivacyLoss, adjacency: Adjacency) -
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_a_record_lies_in_one_cell_whatever_stands_in_either_column(name: str) -> None:
-    """As counted from the records themselves: declared, undeclared and missing values in every column."""
+    """The table counted from the records themselves: declared, undeclared and missing values in every column."""
     kinds = list(product(("F", "M", "X", None), (1, 2, 3, None), (0, 1, 2), (-1.0, 0.25, 1.0, 9.0, np.nan)))
     query = asked(QUESTIONS[name], PrivacyLoss.pure(1), ADJACENCIES[0])
     for kind in kinds[:: 1 if name == "distribution" else 7]:

@@ -103,7 +103,7 @@ def sample_of(prefixes: Prefixes, bounds: IntArray, noise: FloatArray) -> Sample
     Args:
         prefixes: Counts along a grid.
         bounds: Numbers of slots, from 0 to all of them, at which the last turn counted.
-        noise: Of its sums up to all bounds of its law, simulated, (draws, bounds of the law).
+        noise: Simulated noise of its sums up to all bounds of its law, (draws, bounds of the law).
     """
     known, below = np.searchsorted(prefixes.evidence.sums.bounds, bounds), prefixes.unbiased_below[bounds]
     rising = np.clip(non_decreasing(below), 0.0, max(below[-1], 0.0))

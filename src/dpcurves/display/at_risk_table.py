@@ -26,7 +26,7 @@ class AtRiskRow(NamedTuple):
     """What stands in one row.
 
     Attributes:
-        edges: Of the grid, (cells + 1,).
+        edges: The edges of the grid, (cells + 1,).
         records: At risk in the cell that begins at each edge but the last, (cells,).
         error: Half the length of an interval of each, (cells,); None: none is told.
     """

@@ -22,7 +22,7 @@ class Excess(NamedTuple):
 
 
 def excess(first: AtRisk, second: AtRisk) -> Excess:
-    """Of groups that survive alike, the events of a cell are shared as those at risk are (Mantel 1966): (..., cells).
+    """The events of the first group beyond those expected if both survive alike (Mantel 1966), from (..., cells).
 
     The variance is that of a hypergeometric law, cell by cell. Numbers below zero are taken as zero.
     """
@@ -47,7 +47,7 @@ def log_rank(
     the noise. Without noise the statistic is that of the textbook, whose law is nearly chi-squared with 1 degree.
 
     Args:
-        groups: As released, without bias, (cells,).
+        groups: The released groups, without bias, (cells,).
         noises: Simulated, (draws, cells).
         known: The first cells, in which enough are at risk in both groups.
         generator: For the records.

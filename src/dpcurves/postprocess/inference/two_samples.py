@@ -16,7 +16,7 @@ class TwoSampleTest(NamedTuple):
     """A statistic of two samples, and how often it is as large where both come from one distribution.
 
     Attributes:
-        statistic: As the test defines it, from released numbers.
+        statistic: The statistic of the test, from released numbers.
         pvalue: For the population: it holds noise and sampling. A multiple of one over the number of draws and one.
     """
 
