@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from .bounds import ALPHA
+from .contingencies import Crossed
 from .promise_options import Price, Promise, Units
 from .split_options import Split
 from .summaries import Bounded
@@ -123,6 +124,25 @@ def quantile(cells: Cells, share: Share, price: Price, promise: Promise, units: 
     _rehearse(QuantileQuestion("value", cells.declared(), share.exact), price, promise, units)
 
 
+def contingency(crossed: Crossed, price: Price, promise: Promise, units: Units) -> None:
+    """The error of counts of pairs of two columns' categories.
+
+    Example: dpcurves plan contingency --rows carrier --row-categories UA,AA --columns late --column-categories 0,1
+    --units 100000 --epsilon 1 --adjacency replace-one
+    """
+    _rehearse(crossed.asked(), price, promise, units)
+
+
+def survival(cells: Cells, split: Split, price: Price, promise: Promise, units: Units) -> None:
+    """The error of counts of events and of censored records, from which a survival curve is read.
+
+    Example: dpcurves plan survival --units 100000 --grid 0:60:60 --epsilon 1 --adjacency replace-one
+    """
+    from ..curves import SurvivalQuestion
+
+    _rehearse(SurvivalQuestion("time", "event", cells.declared(), split.declared()), price, promise, units)
+
+
 def scores(cells: Cells, split: Split, price: Price, promise: Promise, units: Units) -> None:
     """The error behind all that is read from scores.
 
@@ -214,6 +234,7 @@ PLAN_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
         "cdf": cdf, "quantiles": quantiles, "histogram": histogram, "thresholds": thresholds, "quantile": quantile,
         "scores": scores, "roc": roc, "calibration": calibration, "hosmer-lemeshow": hosmer_lemeshow,
         "binned-residuals": binned_residuals, "residuals": residuals, "bounds": bounds, "summary": summary,
+        "contingency": contingency, "survival": survival,
     }
 )  # fmt: skip
 

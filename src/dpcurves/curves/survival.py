@@ -239,7 +239,7 @@ class SurvivalQuestion:
 
     def __post_init__(self) -> None:
         grid = Axis(self.time, self.grid).grid
-        labels(self.event, self.came, self.censored)
+        labels(self.event, self.came, self.censored, ("censored", "came"))
         axis_label(self.time, self.measured_in)
         keys_of(self.by)
         if grid.cells > MOST_CELLS:
@@ -248,7 +248,7 @@ class SurvivalQuestion:
     def steps(self, setting: Setting) -> Generator[Step, Release, Any]:
         """One table: the censored and events, cell by cell, read from the end."""
         axis = Axis(self.time, self.grid.with_outside(Outside.APART))
-        axes = (labels(self.event, self.came, self.censored), axis)
+        axes = (labels(self.event, self.came, self.censored, ("censored", "came")), axis)
         release = yield Step(CountQuery(axes_of(self.by, *axes), Read.PREFIXES), ALL)
         rows, privacy = rows_of(Evidence.of(release)), statement_of([release])
         label = axis_label(self.time, self.measured_in)

@@ -9,8 +9,13 @@ from ...data.axis import Category, category
 _OPPOSITES: dict[Category, Category] = {1: 0, 0: 1, -1: 1}
 
 
-def labels(column: str, positive: Category, negative: Category | None) -> Categories:
-    """The two classes, negative first. Any other value is missing.
+ARGUMENTS = ("neg_label", "pos_label")
+
+
+def labels(
+    column: str, positive: Category, negative: Category | None, arguments: tuple[str, str] = ARGUMENTS
+) -> Categories:
+    """The two classes, negative first. Any other value is missing. The `arguments` are what refusals call them.
 
     >>> labels("late", 1, None).values
     (0, 1)
@@ -19,14 +24,15 @@ def labels(column: str, positive: Category, negative: Category | None) -> Catego
         ValueError: the negative label is missing where it does not go without saying, or is the positive one.
         TypeError: a label is neither text nor number.
     """
-    positive = category("pos_label", positive)
-    negative = _opposite(positive) if negative is None else category("neg_label", negative)
+    of_negative, of_positive = arguments
+    positive = category(of_positive, positive)
+    negative = _opposite(positive, of_negative) if negative is None else category(of_negative, negative)
     if positive == negative or str(positive) == str(negative):
-        raise Refused("pos_label", f"the positive and the negative label are both {shown(positive)}")
-    return Categories(column, (negative, positive), ("neg_label", "pos_label"))
+        raise Refused(of_positive, f"the positive and the negative label are both {shown(positive)}")
+    return Categories(column, (negative, positive), arguments)
 
 
-def _opposite(positive: Category) -> Category:
+def _opposite(positive: Category, argument: str) -> Category:
     if positive not in _OPPOSITES:
-        raise Refused("neg_label", f"say which label is negative, where the positive one is {shown(positive)}")
+        raise Refused(argument, f"say which label is negative, where the positive one is {shown(positive)}")
     return not positive if isinstance(positive, bool) else _OPPOSITES[positive]
