@@ -152,7 +152,7 @@ class CalibrationError(Number):
 
 
 class Reading(Enum):
-    """One number that scores and labels have. Intervals at a level hold with that chance, each on its own.
+    """One number that is read from scores and labels. Intervals at a level hold with that chance, each on its own.
 
     - `AUC`: area under the ROC curve. The interval holds the area of the exact scores: each end takes the order within
       cells that is the worst for it.

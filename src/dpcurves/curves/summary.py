@@ -56,7 +56,7 @@ SHARES: Mapping[int, tuple[Fraction, ...]] = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Summary(Covered):
-    """How many records have a value, and what these are together and on average.
+    """Count, sum, mean and variance of the values of a column.
 
     Values outside of the bounds are taken for the bound that is nearer: all four numbers speak of such values.
 

@@ -212,7 +212,7 @@ class Survival(Covered):
 
 @dataclass(frozen=True, slots=True)
 class SurvivalQuestion:
-    """How long until an event, where some records are observed for a while only? One turn.
+    """How long until an event, where some records are censored? One turn.
 
     Attributes:
         time: A column of numbers: when the event came, or until when there was none.

@@ -23,7 +23,7 @@ GROUP, DARK = "at risk", "#333333"
 
 
 class AtRiskRow(NamedTuple):
-    """What stands in one row.
+    """One row of a table of numbers at risk.
 
     Attributes:
         edges: The edges of the grid, (cells + 1,).

@@ -21,7 +21,7 @@ MOST_IN_ONE_LEVEL = 200
 
 @dataclass(frozen=True, slots=True)
 class DawaEstimator:
-    """Data-aware in two turns (Li, Hay, Miklau and Wang 2014), each of which keeps its promise: see `docs/errata.md`.
+    """Intervals of like counts, then their counts (Li, Hay, Miklau and Wang 2014): see `docs/errata.md`. Two turns.
 
     First a partition of the cells is chosen, in an order in which neighbours stand together: row by row, in a plane
     along Hilbert's curve. Then its intervals are counted: along one axis with a tree over them, so that prefixes are

@@ -34,7 +34,7 @@ class EstimatedTable:
 
 
 class TableEstimator(Protocol):
-    """A short conversation that is a part of a longer one. Fields are public.
+    """How the cells of a table are estimated, in one or more turns of a question. Fields are public.
 
     Formal guarantees: `counts` is a pure function of the fields, the arguments and the releases that it is sent (it
     stands behind the privacy wall). It asks for `share` of the budget in all, in shares that are public, and ends in

@@ -42,7 +42,7 @@ class Choices(Law):
 
 @dataclass(frozen=True, slots=True)
 class Selection(Choices):
-    """So many choices as `example` has."""
+    """The law of as many choices as `example` has."""
 
     @property
     def size(self) -> int:

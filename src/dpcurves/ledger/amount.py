@@ -84,7 +84,7 @@ class Currency(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """So many billionths of epsilon or of rho.
+    """A number of billionths of epsilon or of rho.
 
     >>> print(Amount(Currency.EPSILON, 300_000_000))
     epsilon 0.3

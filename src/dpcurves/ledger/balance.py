@@ -17,7 +17,7 @@ from .schema import ACCOUNTS
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """One account at one moment."""
+    """What is spent and left of one account, at one moment."""
 
     account: Account
     spent: Amount

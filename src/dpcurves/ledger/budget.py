@@ -37,7 +37,7 @@ class Allotment:
 
 
 class QuestionBudget:
-    """Shares of a grant that never add up to more than 1. A thing is paid once; to look at it again is free.
+    """Shares of a grant, which never add up to more than 1. What was paid once is free when it is asked again.
 
     >>> budget = QuestionBudget(Grant("a", PrivacyLoss.pure(0.3), "flights", 1))
     >>> budget.pay("a tree", Fraction(1, 3)).loss.epsilon

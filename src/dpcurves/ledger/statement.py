@@ -40,7 +40,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One account at one moment.
+    """One account with all its charges, at one moment.
 
     Attributes:
         account: The facts of the dataset.

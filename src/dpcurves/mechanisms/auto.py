@@ -85,7 +85,7 @@ class LinearChoice(Linear):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """By the kind of query; `LinearChoice` for noisy sums, or `SquareRoot` where that is more exact.
+    """The mechanism for a kind of query: `LinearChoice` for noisy sums, or `SquareRoot` where that is more exact.
 
     That is so for prefixes of one row under zero-concentrated privacy, if cells hold many records each: else a tree,
     whose splits can be smoothed, is read more exactly, whatever its predicted error is.

@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Memory(Protocol):
-    """The secret notebook of one holder, open where one paid part of a grant is noted: noisy sums, by name.
+    """The secret memory of one holder for one paid part of a grant: noisy sums, by name.
 
     It keeps noisy sums, not noise: noise that is remembered and added anew to counts that have changed would show the
     change without any noise; a sum that is drawn anew could be averaged. It is as durable as the ledger, and written
@@ -27,7 +27,7 @@ class Memory(Protocol):
 
 
 class FleetingMemory:
-    """A notebook in the memory of this process, for one paid part. It ends with the process, and all looks with it."""
+    """A memory that ends with the process, for one paid part: afterwards nothing more can be asked of that part."""
 
     __slots__ = ("_notes",)
 

@@ -34,7 +34,7 @@ EACH_RECORD = Unit(column="", records=1)
 
 @dataclass(frozen=True, slots=True)
 class AddRemove:
-    """One unit more or less. The number of units is private: there is no field to read it from."""
+    """Neighbouring tables differ by one unit, added or removed. The number of units is private: no field has it."""
 
     unit: Unit
 
@@ -59,7 +59,7 @@ class AddRemove:
 
 @dataclass(frozen=True, slots=True)
 class ReplaceOne:
-    """One unit changed. The number of units is public, so it is a field.
+    """Neighbouring tables differ in the records of one unit. The number of units is public, so it is a field.
 
     Raises:
         ValueError: there is no unit to replace.

@@ -104,7 +104,7 @@ class SumQuery(Table):
 
 @dataclass(frozen=True, slots=True)
 class SquareQuery(SumQuery):
-    """The sum, in each cell, of how large the squares of those distances are: ``2 * distance**2 - half**2``.
+    """The sum, in each cell, of ``2 * distance**2 - half**2``, for the distances of `SumQuery`.
 
     So a record adds ``-half**2`` in the middle of its cell and ``half**2`` at its ends, never more either way: half of
     what its square alone, times 2, would add. With the number of records of a cell, the sum of squares follows.

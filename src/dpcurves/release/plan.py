@@ -17,7 +17,7 @@ class UnsupportedQuery(Named):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A pure function of public facts: made again, it is the same.
+    """What a release would be, from public facts alone: made again, it is the same.
 
     Attributes:
         query: What will be asked.

@@ -70,7 +70,7 @@ class ShareHolder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FunctionShares:
-    """Owners share comparison functions between two servers and go; these count along a public grid together.
+    """Owners send shares of comparison functions to two servers, which count along a public grid together.
 
     A record in slot x is the function of t that is 1 where x < t (Barczewski, Mawass and Ramon, section 4.2, on slots
     of a public grid). Each server adds up its shares of all records at t. A missing record is the function that is 0
