@@ -32,7 +32,7 @@ from rich.table import Table
 
 import dpcurves as dp
 from dpcurves.crypto import PortableEngine, engine_of_task
-from dpcurves.curves import QuantileQuestion, ThresholdsQuestion
+from dpcurves.curves import CdfQuestion, QuantilesQuestion
 from dpcurves.data import Axis
 from dpcurves.ledger import Ledger, QuestionBudget
 from dpcurves.mechanisms.prefixes.keyed_noise import NoiseKey
@@ -281,7 +281,7 @@ class Trial:
         self.timed(table, "close", "")
         with self.analyst() as analyst:
             self.clock.start()
-            analyst.ask(ThresholdsQuestion("x", GRID, (2**31,)))
+            analyst.ask(CdfQuestion("x", GRID, at=(2**31,)))
             first = self.timed(table, "first answer (reports are read, the loss is charged)", "")
         size = encoding_of(self.task).size
         sealing = f"and {OVERHEAD + 16} for the seal and id"
@@ -299,10 +299,10 @@ class Trial:
             self.clock.start()
             bar = bars.add_task("quartiles, with intervals", total=96)
             for p in (0.25, 0.5, 0.75):
-                analyst.ask(QuantileQuestion("x", GRID, p), progress=lambda: bars.advance(bar))
+                analyst.ask(QuantilesQuestion("x", GRID, (p,)), progress=lambda: bars.advance(bar))
             self.timed(table, "three quartiles one by one, with intervals", "")
             self.clock.start()
-            analyst.ask(ThresholdsQuestion("x", GRID, tuple(GRID.cells * place // 64 for place in range(1, 65))))
+            analyst.ask(CdfQuestion("x", GRID, at=tuple(GRID.cells * place // 64 for place in range(1, 65))))
             self.timed(table, "64-point curve", "10")
 
     def analyst(self) -> Analyst:

@@ -21,14 +21,13 @@ MODELS = {
 }  # fmt: skip
 ERRORS = dp.BoundsQuestion("r", 0.25, "0.9")
 GIVEN: dict[str, Any] = {
-    "column": "x", "label": "y", "score": "x", "grid": dp.Grid(0, 1, cells=64), "at": (7,), "p": 0.5, "pieces": 4,
+    "column": "x", "label": "y", "score": "x", "grid": dp.Grid(0, 1, cells=64), "at": (0.5,), "pieces": 4,
     "unit": 0.25, "coverage": "0.9", "predicted": "x", "residual": "r", "unit_predicted": 0.25, "unit_residual": 0.25,
     "model": dp.PUBLIC_MODEL, "lower": 0, "upper": 1, "across": dp.BoundsQuestion("x", 0.25, "0.9"), "upwards": ERRORS,
     "time": "x", "event": "y", "x": "x", "y": "r",
     "rows": dp.Categories("y", (0, 1)), "columns": dp.Categories("x", (1, 2)),
     "x_grid": dp.Grid(0, 1, cells=8), "y_grid": dp.Grid(0, 1, cells=8),
 }  # fmt: skip
-OTHERWISE: dict[str, dict[str, Any]] = {"QuantilesQuestion": {"at": (0.5,)}}
 HEAD = """# Which questions are answered under which trust model
 
 Made by `python docs/trust_models.py`, which rehearses each question with its defaults, on a grid of 64 cells where it
@@ -49,8 +48,7 @@ def questions() -> dict[str, Any]:
 
 def _made(name: str, kind: Any) -> Any:
     needed = {field.name for field in fields(kind) if _is_needed(field)}
-    given = {**GIVEN, **OTHERWISE.get(name, {})}
-    return kind(**{each: given[each] for each in needed}) if needed <= given.keys() else None
+    return kind(**{each: GIVEN[each] for each in needed}) if needed <= GIVEN.keys() else None
 
 
 def _is_needed(field: Field[Any]) -> bool:

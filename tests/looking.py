@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import dpcurves as dp
-from dpcurves.curves import ThresholdsQuestion
+from dpcurves.laws import ThresholdSums
 from dpcurves.ledger import Grant, Ledger
 
 GRID = dp.Grid(-8, 8, cells=2**32)
@@ -28,8 +28,9 @@ def session(url: str) -> dp.Session:
 
 
 def look(opened: dp.Session, edges: list[int]) -> dict[int, int]:
-    found = opened.ask(ThresholdsQuestion("x", GRID, tuple(edges)), ONE, "tree")
-    return dict(zip(sorted(edges), found.count.tolist(), strict=True))
+    (found,) = opened.ask(dp.CdfQuestion("x", GRID, at=tuple(edges)), ONE, "tree").turns
+    counts = dict(zip(found.law.required(ThresholdSums).path.at, found.values, strict=False))
+    return {edge: counts[edge] for edge in edges}
 
 
 def tell(url: str, edges: list[int], file: Path) -> None:

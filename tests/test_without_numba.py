@@ -34,8 +34,7 @@ def test_every_question_has_the_same_answer_without_numba() -> None:
 
 
 def test_no_question_was_left_out() -> None:
-    """Thresholds of a ROC curve are asked of two servers alone."""
     known = {name for name in dpcurves.curves.__all__ if name.endswith("Question")}
     questions: tuple[Any, ...] = runpy.run_path(FILE)["QUESTIONS"]
     asked = {type(question).__name__ for question in questions}
-    assert known - asked == {"Question", "RocThresholdsQuestion"}
+    assert known - asked == {"Question"}

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import dpcurves as dp
-from dpcurves.curves import RocThresholdsQuestion
 from dpcurves.data import Axis
 from dpcurves.histograms import DawaEstimator
 from dpcurves.queries import CountQuery, Read
@@ -45,16 +44,16 @@ WRONG: list[tuple[str, Callable[[Any], object], Any]] = [
     ("grid: a Grid", lambda grid: dp.calibration_curve(Y, X, grid=grid, **PAID), "0:1:64"),
     ("grid: a Grid", lambda grid: dp.hosmer_lemeshow(Y, X, grid=grid, **PAID), "0:1:64"),
     ("grid: a Grid", lambda grid: dp.binned_residuals(Y, X, grid=grid, model=dp.PUBLIC_MODEL, **PAID), 64),
-    ("grid: a Grid", lambda grid: dp.ThresholdsQuestion("x", grid, (1,)), 64),
-    ("grid: a Grid", lambda grid: RocThresholdsQuestion("y", "x", grid, (1,)), 64),
+    ("grid: a Grid", lambda grid: dp.CdfQuestion("x", grid, at=(1,)), 64),
+    ("grid: a Grid", lambda grid: dp.RocQuestion("y", "x", grid, at=(1,)), 64),
     ("label: a text", lambda label: dp.cdf(X, grid=GRID, label=label, **PAID), ["x"]),
     ("column: the name of a column", lambda column: Axis(column, GRID), 3),
     ("unit: the name of a column", unit, 3),
     ("pos_label: a text, a number", lambda label: dp.roc_curve(Y, X, pos_label=label, **PAID), [1]),
     ("p: a list of shares", lambda p: dp.quantiles(X, p, grid=GRID, **PAID), 0.5),
     ("at: a list of shares", lambda at: dp.QuantilesQuestion("x", GRID, at), 0.5),
-    ("at: a tuple of numbers", lambda at: dp.ThresholdsQuestion("x", GRID, at), 7),
-    ("at: a tuple of numbers", lambda at: RocThresholdsQuestion("y", "x", GRID, at), 7),
+    ("at: a tuple of numbers", lambda at: dp.CdfQuestion("x", GRID, at=at), 7),
+    ("at: a tuple of numbers", lambda at: dp.RocQuestion("y", "x", GRID, at=at), 7),
     ("estimator: one of dpcurves", plot_of, "dawa"),
     ("estimator: one of dpcurves", plot_of, DawaEstimator),
     ("table: a file, a data frame", table, [1, 2]),
@@ -78,17 +77,16 @@ NUMBERS: dict[str, list[Callable[[Any], object]]] = {
     "doublings": [lambda doublings: dp.BoundsQuestion("x", 1, 0.9, doublings)],
     "p": [
         lambda p: dp.quantiles(X, [p], grid=GRID, **PAID),
-        lambda p: dp.QuantileQuestion("x", GRID, p),
         lambda p: CDF.quantile_interval(p, 0.9),
     ],
-    "at": [lambda at: dp.QuantilesQuestion("x", GRID, (at,)), lambda at: dp.ThresholdsQuestion("x", GRID, (at,))],
+    "at": [lambda at: dp.QuantilesQuestion("x", GRID, (at,)), lambda at: dp.CdfQuestion("x", GRID, at=(at,))],
     "level": [
         CDF.band,
         lambda level: CDF.quantile_interval(0.5, level),
-        lambda level: dp.QuantileQuestion("x", GRID, 0.5, level),
         ROC.auc_interval,
         lambda level: CDF.histogram(2).intervals(level),
     ],
+    "search": [lambda search: dp.QuantilesQuestion("x", GRID, (0.5,), search=search)],
     "grid": [lambda upper: dp.Grid(0, upper, cells=4), lambda lower: dp.Grid.geometric(lower, 8, cells=4)],
     "cells|grid": [lambda cells: dp.Grid(0, 1, cells=cells)],
     "delta": [dp.PrivacyLoss.pure(1).epsilon_at],

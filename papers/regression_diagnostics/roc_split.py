@@ -15,6 +15,7 @@ from reproduction.measured import Findings, Measured
 from roc_as_printed import medians_not_private
 from roc_sizes import RocSize
 
+from dpcurves.curves.class_table import ClassTable
 from dpcurves.curves.question import statement_of
 from dpcurves.curves.roc import ROC
 from dpcurves.curves.turns.roc_cuts import levels_for, pieces_between
@@ -42,7 +43,7 @@ class Divided:
         cuts = yield Step(QuantileCutsQuery((score,), 2 ** levels_for(setting)), self.share)
         pieces = pieces_between(score, cuts.values, setting)
         counts = yield Step(CountQuery((Categories("label", (0, 1)), pieces), Read.PREFIXES), ALL - self.share)
-        return ROC.read(Evidence.of(counts), pieces.grid, statement_of([cuts, counts], MODEL))
+        return ROC.read(ClassTable(Evidence.of(counts), pieces.grid, statement_of([cuts, counts], MODEL)))
 
 
 def printed(ratio: float, levels: int) -> Method:

@@ -11,8 +11,8 @@ from dataclasses import is_dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from .curves import Continued
 from .curves.notes import CurveWarning
+from .curves.question import paid_by
 from .laws import CountLaw
 from .ledger import QuestionBudget
 from .noise.randomness import Randomness
@@ -160,7 +160,7 @@ def _check_asking(question: Any, columns: Mapping[str, Any]) -> None:
             _require(session.left.rho == 0, "all of its loss is charged, once")
             _require(_numbers(first) == _numbers(again), "asked again under its request it is the same, for nothing")
             check_result(first)
-        if not isinstance(question, Continued):
+        if paid_by(question) is None:
             _require(_near(*_without_noise(question, columns, neighbours)), "without noise it says what is so")
 
 

@@ -9,8 +9,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args
 
 from .arguments import Refused, WrongKind, require_kind, shown
-from .curves import Continued, Question
+from .curves import Question
 from .curves.notes import warn_of
+from .curves.question import paid_by
 from .ledger import Account, Allotment, Currency, Grant, QuestionBudget
 from .ledger.amount import LARGEST_AMOUNT
 from .ledger.receipt import charged_under
@@ -149,9 +150,9 @@ class Session:
     def ask(self, question: Question[Curve], loss: PrivacyLoss, request: str | None = None) -> Curve:
         """Rehearse, charge, converse. The same `request` again gives the same curve, for nothing.
 
-        Questions that look at one thing that is paid once (`ThresholdsQuestion` and `QuantileQuestion` along one grid)
-        may follow each other under one request: what was paid for the first pays for all, and a threshold that was
-        looked at has one answer for ever.
+        Questions that look at one thing that is paid once (a distribution function at some edges of a grid, and
+        quantiles that are searched for along it) may follow each other under one request: what was paid for the first
+        pays for all, and a threshold that was looked at has one answer for ever.
 
         Warns:
             CurveWarning: each of the curve's `notes`: what was clamped or missing, as released numbers tell.
@@ -308,14 +309,14 @@ def converse(steps: Generator[Step, Release, Curve], reply: Callable[[Step], Rel
 
 def _paid(question: object) -> object:
     """What a request stands for: the question itself, or what it looks at."""
-    return question.paid_as if isinstance(question, Continued) else question
+    return paid_by(question) or question
 
 
 def _require_paid(question: object, step: Step) -> None:
     """A request that stands for one thing pays for no other, and only our own queries say what they stand for."""
     if type(step.query) not in get_args(Query):
         raise WrongKind("question", f"one of the queries of dpcurves.data is needed, not a {type(step.query).__name__}")
-    if isinstance(question, Continued) and step.query.paid_as != question.paid_as:
+    if paid_by(question) not in (None, step.query.paid_as):
         raise Refused("question", "it asks for something else than it says it pays for")
 
 

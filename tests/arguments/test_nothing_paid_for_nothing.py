@@ -39,19 +39,16 @@ VALID: dict[str, dict[str, Any]] = {
     "Histogram2DQuestion": {"x": "x", "y": "z", "x_grid": SLOTS, "y_grid": SLOTS},
     "HosmerLemeshowQuestion": {**CLASSES, "groups": 2},
     "PlaneBoundsQuestion": {"across": dp.BoundsQuestion("x", 1, 0.9), "upwards": dp.BoundsQuestion("z", 1, 0.9)},
-    "QuantileQuestion": {**CELLS, "p": 0.5},
     "QuantilesQuestion": {**CELLS, "at": (0.5,)},
     "ResidualPlotQuestion": {
         "predicted": "x", "residual": "z", "unit_predicted": 1, "unit_residual": 1, "coverage": 0.9,
         "model": dp.PUBLIC_MODEL, "cells": 4,
     },
     "RocQuestion": CLASSES,
-    "RocThresholdsQuestion": {**CLASSES, "at": (3,)},
     "ScoresQuestion": CLASSES,
     "SmoothAucQuestion": CLASSES,
     "SurvivalQuestion": {"time": "x", "event": "y", "grid": SLOTS},
     "SummaryQuestion": {"column": "x", "lower": 0, "upper": 1},
-    "ThresholdsQuestion": {**CELLS, "at": (3,)},
 }  # fmt: skip
 
 
@@ -196,7 +193,7 @@ def test_a_trust_model_that_needs_more_than_a_curator_is_refused_before_anything
     with pytest.raises(dp.UnsupportedQuery, match=r"^trust: a session has one curator, .* ShareHolder, ShareHolder$"):
         opened(trust=FunctionShares(), adjacency=dp.REPLACE_ONE)
     plans = dp.rehearse(
-        dp.ThresholdsQuestion("x", SLOTS, (3,)), ONE,
+        dp.CdfQuestion("x", SLOTS, at=(3,)), ONE,
         dp.REPLACE_ONE.among(dp.EACH_RECORD, 40), FunctionShares(),
     )  # fmt: skip
     assert len(plans) == 1

@@ -131,8 +131,8 @@ def test_no_file_of_the_ledger_is_written_over(
 @pytest.mark.parametrize(
     ("command", "options"),
     [
-        ("cdf", DELAY), ("quantiles", DELAY), ("histogram", DELAY), ("thresholds", (*DELAY, "--at", "0")),
-        ("quantile", (*DELAY, "--at", "0.5")), ("roc", SCORES), ("calibration", SCORES),
+        ("cdf", DELAY), ("quantiles", DELAY), ("histogram", DELAY), ("cdf", (*DELAY, "--at", "0")),
+        ("roc", SCORES), ("calibration", SCORES),
         ("hosmer-lemeshow", SCORES), ("binned-residuals", (*SCORES, "--model", "public")),
         ("summary", ("--column", "delay", "--bounds", "0:60")),
         ("bounds", ("--column", "delay", "--smallest", "1", "--coverage", "0.9")),
@@ -251,7 +251,7 @@ def test_a_table_without_records_is_refused_where_the_number_of_units_is_public(
     [
         ("cdf", ("--column", "words", "--grid", "0:1:4")), ("quantiles", ("--column", "words", "--grid", "0:1:4096")),
         ("histogram", ("--column", "words", "--grid", "0:1:4")),
-        ("quantile", ("--column", "words", "--grid", "0:1:64", "--at", "0.5")),
+        ("cdf", ("--column", "words", "--grid", "0:1:64", "--at", "0.5")),
         ("calibration", ("--label", "carrier", "--score", "score")), ("roc", ("--label", "late", "--score", "words")),
     ],
 )  # fmt: skip

@@ -18,8 +18,6 @@ KINDS = (
     "cdf",
     "quantiles",
     "histogram",
-    "thresholds",
-    "quantile",
     "summary",
     "scores",
     "roc",

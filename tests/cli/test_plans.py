@@ -15,8 +15,7 @@ Run = Callable[..., Result]
 TERMS = ("--epsilon", "1", "--adjacency", "replace-one", "--units", "100000")
 GRID = ("--grid", "0:100:1024")
 KINDS = {
-    "cdf": GRID, "quantiles": GRID, "histogram": GRID, "thresholds": (*GRID, "--at", "18,65"),
-    "quantile": (*GRID, "--at", "0.5"), "roc": (), "calibration": (), "hosmer-lemeshow": (),
+    "cdf": GRID, "quantiles": GRID, "histogram": GRID, "roc": (), "calibration": (), "hosmer-lemeshow": (),
     "binned-residuals": (), "residuals": (), "bounds": ("--coverage", "0.95"), "summary": ("--bounds", "0:100"),
     "scores": (), "survival": ("--grid", "0:60:60"),
     "contingency": ("--rows", "a", "--row-categories", "x,y", "--columns", "b", "--column-categories", "0,1,2"),

@@ -67,10 +67,9 @@ def answer_of_two_servers(
 
 def _counter(columns: Columns, query: PrefixQuery) -> Callable[[tuple[int, ...]], list[int]]:
     """Counts of records below thresholds, and of missing ones."""
-    (axis,) = query.axes
-    cells = np.sort(_cells(axis, np.asarray(columns[axis.column])))
-    missing = len(cells) - int(np.searchsorted(cells, axis.slots))
-    return lambda at: [*np.searchsorted(cells, at).tolist(), missing]
+    places = np.sort(_places(columns, query))
+    missing = len(places) - int(np.searchsorted(places, query.slots))
+    return lambda at: [*np.searchsorted(places, at).tolist(), missing]
 
 
 def both(units: int) -> tuple[Adjacency, Adjacency]:
@@ -80,16 +79,20 @@ def both(units: int) -> tuple[Adjacency, Adjacency]:
 
 def table_of(columns: Columns, query: Query) -> NDArray[Any]:
     """The exact table of a query."""
-    cells = [_cells(axis, np.asarray(columns[axis.column])) for axis in query.axes]
-    missing = np.any([cell >= axis.slots for cell, axis in zip(cells, query.axes, strict=True)], axis=0)
-    size = query.rows * query.cells
-    place = np.zeros(len(missing), dtype=np.int64)
-    for cell, axis in zip(cells, query.axes, strict=True):
-        place = place * axis.slots + np.minimum(cell, axis.slots - 1)
-    place[missing] = size
+    size, place = query.rows * query.cells, _places(columns, query)
     if isinstance(query, SumQuery):
         return _sums(columns, query, place, size)
     return np.bincount(place, minlength=size + 1).astype(np.int64)
+
+
+def _places(columns: Columns, query: Query) -> NDArray[np.int64]:
+    cells = [_cells(axis, np.asarray(columns[axis.column])) for axis in query.axes]
+    missing = np.any([cell >= axis.slots for cell, axis in zip(cells, query.axes, strict=True)], axis=0)
+    place = np.zeros(len(missing), dtype=np.int64)
+    for cell, axis in zip(cells, query.axes, strict=True):
+        place = place * axis.slots + np.minimum(cell, axis.slots - 1)
+    place[missing] = query.rows * query.cells
+    return place
 
 
 def _cells(axis: Axis | Categories, values: NDArray[Any]) -> NDArray[np.int64]:

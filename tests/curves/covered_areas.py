@@ -10,13 +10,13 @@ from by_hand import answer, both
 from covered_scores import within
 from kinds import Case, Counts, FloatArray, People, people
 
-from dpcurves.curves import ROC, Cuts, RocQuestion, RocThresholdsQuestion
+from dpcurves.curves import ROC, Cuts, RocQuestion
 from dpcurves.data import Grid, Outside
 from dpcurves.postprocess import RocBand, auc_of_counts
 from dpcurves.privacy import PrivacyLoss
 
 AT = (4, 8, 16, 24, 40)
-THRESHOLDS = RocThresholdsQuestion("y", "s", Grid(0, 1, cells=64, outside=Outside.APART), AT)
+THRESHOLDS = RocQuestion("y", "s", Grid(0, 1, cells=64, outside=Outside.APART), at=AT)
 FINE = RocQuestion("y", "s", Grid(0, 1, cells=256), cuts=Cuts.FIXED)
 USUAL = RocQuestion("y", "s")
 MANY = 1e6
@@ -41,23 +41,10 @@ def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
     fine = asked(FINE, of, drawn, case, seed)
     for whom, counts in (("records", drawn), ("population", MANY * of.weights)):
         yield f"fine area, {whom}", within(area(counts), *fine.auc_interval(level, population=whom == "population"))
-    yield from at_thresholds(of, drawn, case, level, seed)
-
-
-def at_thresholds(of: People, drawn: Counts, case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
-    """One threshold and one class of each release, so that what is compared is independent."""
-    grid = THRESHOLDS.grid
-    place = grid.cell_of(of.scores)
-    columns = {
-        "s by y": np.concatenate([np.repeat(place + row * grid.slots, each) + 0.5 for row, each in enumerate(drawn)])
-    }
-    roc = answer(THRESHOLDS, columns, PrivacyLoss.pure(case.epsilon), both(case.units)[case.adjacency], seed)
-    point, row = 1 + seed % len(AT), seed % 2
+    coarse = asked(THRESHOLDS, of, drawn, case, seed)
+    yield "boxes at thresholds, records", boxed(coarse, drawn, of, level)
     for whom, counts in (("records", drawn), ("population", MANY * of.weights)):
-        rate = counts[row, of.scores >= roc.thresholds[point]].sum() / counts[row].sum()
-        yield f"rate, {whom}", within(rate, *roc.intervals(level, population=whom == "population")[row][point])
-        ends = roc.auc_interval(level, population=whom == "population")
-        yield f"coarse area, {whom}", within(area(counts), *ends)
+        yield f"coarse area, {whom}", within(area(counts), *coarse.auc_interval(level, population=whom == "population"))
 
 
 def asked(question: RocQuestion, of: People, drawn: Counts, case: Case, seed: int) -> ROC:

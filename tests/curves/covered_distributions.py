@@ -8,7 +8,7 @@ import numpy as np
 from by_hand import answer, both
 from kinds import POPULATIONS, Case, FloatArray
 
-from dpcurves.curves import HistogramQuestion, QuantileQuestion, QuantilesQuestion, ThresholdsQuestion
+from dpcurves.curves import CDF, CdfQuestion, HistogramQuestion, QuantilesQuestion
 from dpcurves.data import Grid
 from dpcurves.privacy import PrivacyLoss
 
@@ -25,8 +25,9 @@ def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
     quantiles = {False: _quantiles(sample), True: _quantiles(population)}
     found = answer(QuantilesQuestion("x", grid, P), table, loss, adjacency, seed)
     curve = found.curve
+    assert isinstance(curve, CDF)
     bins, bars = curve.histogram(10), answer(HistogramQuestion("x", grid), table, loss, adjacency, seed)
-    counts = answer(ThresholdsQuestion("x", grid, AT), table, loss, adjacency, seed)
+    counts = answer(CdfQuestion("x", grid, at=AT), table, loss, adjacency, seed)
     for whom, population_too in (("records", False), ("population", True)):
         shares = truth[population_too]
         lower, upper = curve.band(level, population=population_too)
@@ -37,12 +38,12 @@ def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
         yield f"bins, {whom}", _within(bins.intervals(level, population=population_too), np.diff(shares[at]))
         cells = np.diff(shares) * case.units
         yield f"histogram, {whom}", _within(bars.intervals(level, population=population_too), cells)
-        below = shares[list(AT)] * case.units
-        yield f"thresholds, {whom}", _within(counts.intervals(level, population=population_too), below)
-    one = answer(QuantileQuestion("x", grid, 0.5, level), table, loss, adjacency, seed)
+        ends = np.stack(counts.band(level, population=population_too), axis=1)
+        yield f"thresholds, {whom}", _within(ends, shares[[0, *AT]])
+    one = answer(QuantilesQuestion("x", grid, (0.5,), search=level), table, loss, adjacency, seed)
     for whom, population_too in (("records", False), ("population", True)):
         median = np.quantile(population if population_too else sample, 0.5, method="inverted_cdf")
-        left, right = one.interval(population=population_too)
+        ((left, right),) = one.intervals(level, population=population_too)
         yield f"one quantile, {whom}", bool(left <= median <= right)
 
 

@@ -7,7 +7,7 @@ import pytest
 from by_hand import answer, both
 from numpy.typing import NDArray
 
-from dpcurves.curves import Quantiles, QuantilesQuestion
+from dpcurves.curves import CDF, Quantiles, QuantilesQuestion
 from dpcurves.data import Grid, Outside
 from dpcurves.postprocess import inverse_at
 from dpcurves.privacy import PrivacyLoss
@@ -71,6 +71,7 @@ def test_intervals_hold_quantiles_of_heaps_wherever_they_lie_inside_cells(
 def test_intervals_are_no_wider_than_the_noise_asks_but_for_one_cell_a_side() -> None:
     for values, grid in TIED:
         found = answer(QuantilesQuestion("x", grid, (0.5,)), {"x": values}, PrivacyLoss.pure(1), both(5000)[1], 3)
+        assert isinstance(found.curve, CDF)
         lower, upper = found.curve.band(0.95)
         noise = [inverse_at(found.curve.x, end, 0.5) for end in (upper, lower)]
         cell = np.diff(grid.edges)[0]

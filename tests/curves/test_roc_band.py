@@ -105,7 +105,7 @@ def test_the_curve_lies_in_its_band_and_the_band_for_the_population_is_wider() -
 
 def test_units_of_several_records_have_no_band_for_the_population_and_the_picture_says_so() -> None:
     roc = answer(RocQuestion("y", "s"), {"y": LABELS, "s": SCORES}, PrivacyLoss.pure(1), both(UNITS)[1], 1)
-    several = replace(roc, privacy=replace(roc.privacy, rows_per_unit=3))
+    several = replace(roc, table=replace(roc.table, privacy=replace(roc.privacy, rows_per_unit=3)))
     with pytest.raises(ValueError, match="^population: "):
         several.band(0.9, population=True)
     ax = several.plot()

@@ -106,7 +106,18 @@ def test_prefixes_need_one_column_of_numbers() -> None:
         labels = Categories("label", ("a",))
         with pytest.raises(ValueError, match=r"^axes: "):
             records.prefixes([labels], [1])
-        with pytest.raises(ValueError, match=r"^axes: "):
-            records.prefixes([labels, Axis("x", Grid(0, 1, cells=2))], [1])
         with pytest.raises(ValueError, match=r"^column: "):
             records.prefixes([Axis("y", Grid(0, 1, cells=2))], [1])
+
+
+@pytest.mark.parametrize("grid", GRIDS[::5])
+def test_prefixes_by_category_count_rows_one_behind_the_other(grid: Grid) -> None:
+    labels, axis = Categories("label", ("b", "a", "c")), Axis("x", grid)
+    given = np.random.default_rng(5).choice(np.array(["a", "b", "other"]), len(VALUES))
+    row = np.select([given == "b", given == "a"], [0, 1], 3)
+    cell = grid.cell_of(VALUES)
+    places = np.where((row == 3) | (cell == grid.slots), 3 * grid.slots, row * grid.slots + cell)
+    at = [int(turn * grid.slots + each) for turn in range(3) for each in some(grid)]
+    with opened({"x": VALUES, "label": given}) as records:
+        found = tabulate(records, PrefixQuery((labels, axis), tuple(at))).tolist()
+    assert found == [*(int(np.sum(places < each)) for each in at), int(np.sum(places == 3 * grid.slots))]

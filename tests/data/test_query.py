@@ -37,7 +37,8 @@ def test_counts_of_prefixes_are_paid_together() -> None:
     query = PrefixQuery((FINE,), (5, 2**32, 0, 5))
     assert query.paid_as == query.paid_as.paid_as == PrefixQuery((FINE,), ())
     assert query.paid_as != PrefixQuery((Axis("x", Grid(0, 1, cells=2**31)),), ())
-    assert query.grid == FINE.grid
+    assert query.slots == 2**32
+    assert PrefixQuery((Categories("c", ("a", "b")), FINE), (2**33,)).slots == 2**33
 
 
 def test_thresholds_print_as_whole_numbers() -> None:
@@ -46,7 +47,7 @@ def test_thresholds_print_as_whole_numbers() -> None:
 
 
 def test_a_prefix_of_no_grid_is_refused() -> None:
-    for axes in ((), AXES, AXES[:1]):
+    for axes in ((), AXES[::-1], (Categories("c", ("a", "b")),)):
         with pytest.raises(ValueError, match=r"^axes: "):
             PrefixQuery(axes, ())
     for at in ((-1,), (2**32 + 1,)):

@@ -35,12 +35,10 @@ BODIES: dict[str, dict[str, Any]] = {
     "quantiles": {"p": THIRDS, "x": -THIRDS},
     "histogram": {"x": np.append(0, THIRDS), "count": np.array([2**40, -1, 0])},
     "bins": {"x": np.append(0, THIRDS), "share": THIRDS},
-    "thresholds": {"x": THIRDS, "count": np.array([2**40, -1, 0])},
     "bounds": {"lower": -8.0, "upper": 8.0, "alpha": 12.5},
     "contingency": {"count": [[1.0, 2.0], [0.5, 4.0]], "statistic": 1.5, "p_value": 0.25},
     "survival": {"x": THIRDS, "y": THIRDS, "cumulative_hazard": THIRDS, "at_risk": THIRDS},
     "summary": {"count": 3.0, "sum": 1.0, "mean": 1 / 3, "variance": 0.5},
-    "quantile": {"p": 0.5, "x": 1 / 3, "lower": -0.25, "upper": 0.5, "level": 0.95},
 }
 NESTED = {"curves": {name: {"kind": "cdf", **BODIES["cdf"]} for name in ("AA", "UA")}}
 

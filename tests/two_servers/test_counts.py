@@ -68,7 +68,7 @@ def test_one_charge_answers_every_question_that_counts_can_answer(pair: Federati
     task = pair.tasks["cells"]
     first, second = pair.analyst(task), pair.analyst(task, party=1)
     with pytest.raises(UnsupportedQuery, match=r"^question: the task counts all cells at once: ask for a distribution"):
-        first.ask(dp.ThresholdsQuestion("x", GRID, (3,)))
+        first.ask(dp.CdfQuestion("x", GRID, at=(3,)))
     for other in (
         dp.CdfQuestion("y", GRID),
         dp.CdfQuestion("x", dp.Grid(0, 1, cells=25)),

@@ -20,7 +20,8 @@ from federation import GRID, LONG, SERVERS, Federation, Program, free_port, mort
 from middlemen import TO_CLIENT, TO_SERVER, order, quietly, relay, spy
 
 from dpcurves.crypto import prefix_sums
-from dpcurves.curves import Thresholds, ThresholdsQuestion
+from dpcurves.curves import CDF, CdfQuestion
+from dpcurves.laws import ThresholdSums
 from dpcurves.ledger import Ledger
 from dpcurves.trust import Owners
 from dpcurves.trust.function_shares import RING
@@ -50,7 +51,7 @@ NAMES = (
 )
 X = np.asarray(values()["x"])
 AT = (100, 500, 900, 1000)
-QUESTION = ThresholdsQuestion("x", GRID, AT)
+QUESTION = CdfQuestion("x", GRID, at=AT)
 LOST = r"the connection to https://127\.0\.0\.1:\d+ was lost"
 
 
@@ -138,9 +139,11 @@ def _all_is_well_again(pair: Watched) -> Iterator[None]:
     pair.close_connections()
 
 
-def near(found: Thresholds, exact: Sequence[int]) -> bool:
+def near(found: CDF, exact: Sequence[int]) -> bool:
     """Noise at epsilon 10: beyond 12 standard deviations once in far more than a million runs."""
-    return bool(np.all(np.abs(found.count - exact) <= 12 * np.maximum(found.error, 1)))
+    (turn,) = found.turns
+    error = turn.law.required(ThresholdSums).path.variance ** 0.5
+    return bool(np.all(np.abs(np.array(turn.values) - exact) <= 12 * error))
 
 
 def one_size(task: Task) -> int:
@@ -273,11 +276,11 @@ def test_bits_that_change_between_the_servers_end_in_one_line_or_in_the_right_an
     ):  # fmt: skip
         order(pair.orders["relay"], do=do, side=side, after=after)
         try:
-            assert (pair.analyst(task).ask(QUESTION).count == first.count).all()
+            assert pair.analyst(task).ask(QUESTION).turns[0].values == first.turns[0].values
         except ProtocolAborted as error:
             refused.append(str(error))
         order(pair.orders["relay"])
-        assert (pair.analyst(task).ask(QUESTION).count == first.count).all()
+        assert pair.analyst(task).ask(QUESTION).turns[0].values == first.turns[0].values
     assert len(refused) >= 8
     lines = f"peer: ({LOST}|.* gave no answer within 10 seconds|who answers .* is not the one that the task names)"
     assert [line for line in refused if not re.fullmatch(lines, line)] == []
@@ -291,7 +294,7 @@ def test_a_server_that_is_killed_while_it_answers_the_other_one_answers_later(pa
 
     def ask() -> None:
         try:
-            ended.append(pair.analyst(task).ask(ThresholdsQuestion("x", GRID, (3, 500))))
+            ended.append(pair.analyst(task).ask(CdfQuestion("x", GRID, at=(3, 500))))
         except ProtocolAborted as error:
             ended.append(str(error))
 
@@ -304,8 +307,8 @@ def test_a_server_that_is_killed_while_it_answers_the_other_one_answers_later(pa
     asking.join(LONG)
     assert re.fullmatch(f"peer: ({LOST}|.* gave no answer within 10 seconds)", str(ended[0])), ended
     pair.start(1)
-    again = pair.analyst(task).ask(ThresholdsQuestion("x", GRID, (3, 500)))
-    assert again.count[1] == first.count[1]
+    again = pair.analyst(task).ask(CdfQuestion("x", GRID, at=(3, 500)))
+    assert again.turns[0].values[1] == first.turns[0].values[1]
     assert pair.spent(task) == ["10", "10"]
 
 
@@ -347,7 +350,7 @@ def test_what_is_replayed_or_changed_with_the_keys_of_the_other_server_is_refuse
     assert pair.spent(unasked) == ["0", "0"]
     assert near(pair.analyst(unasked).ask(QUESTION), counts(X))
     for about, before in ((task, first), (checked, other)):
-        assert (pair.analyst(about).ask(QUESTION).count == before.count).all()
+        assert pair.analyst(about).ask(QUESTION).turns[0].values == before.turns[0].values
         assert pair.spent(about) == ["10", "10"]
     pair.again(0)
 
@@ -448,7 +451,7 @@ def test_a_peer_of_another_task_or_version_is_refused(pair: Watched) -> None:
         with pytest.raises(ProtocolAborted, match=f"^{line}"):
             pair.analyst(task).ask(QUESTION)
     pair.again(1)
-    assert (pair.analyst(task).ask(QUESTION).count == first.count).all()
+    assert pair.analyst(task).ask(QUESTION).turns[0].values == first.turns[0].values
     assert pair.spent(task) == ["10", "10"]
 
 
@@ -483,9 +486,9 @@ def test_a_store_that_is_put_back_charges_nothing_and_answers_nothing_until_the_
     pair.put(1, whole)
     pair.start(1)
     with pytest.raises(ProtocolAborted, match=r"^task: it is not closed yet at server 1"):
-        pair.analyst(task).ask(ThresholdsQuestion("x", GRID, (7,)))
+        pair.analyst(task).ask(CdfQuestion("x", GRID, at=(7,)))
     assert pair.close(task, party=1) == closed
-    assert (pair.analyst(task, party=1).ask(QUESTION).count == first.count).all()
+    assert pair.analyst(task, party=1).ask(QUESTION).turns[0].values == first.turns[0].values
     assert pair.spent(task) == ["10", "10"]
 
 
@@ -532,7 +535,7 @@ def test_a_server_that_has_lost_store_and_key_answers_nothing_though_all_owners_
     for file in kept:
         file.rename(pair.folder / file.name)
     pair.start(party)
-    assert (pair.analyst(task).ask(QUESTION).count == first.count).all()
+    assert pair.analyst(task).ask(QUESTION).turns[0].values == first.turns[0].values
     assert pair.spent(task) == ["10", "10"]
 
 
@@ -544,7 +547,7 @@ def test_a_store_that_forgot_which_reports_failed_is_told_by_the_other_server(pa
     assert pair.close(task)[1] == 250
     before, analyst = pair.copied(1, "before"), pair.analyst(task)
     for edge, dropped in ((1000, 0), (4, 50)):
-        analyst.ask(ThresholdsQuestion("x", GRID, (edge,)))
+        analyst.ask(CdfQuestion("x", GRID, at=(edge,)))
         assert analyst.dropped == dropped
     first = analyst.ask(QUESTION)
     assert near(first, counts(X))
@@ -553,7 +556,7 @@ def test_a_store_that_forgot_which_reports_failed_is_told_by_the_other_server(pa
         pair.put(1, before)
         pair.start(1)
         asked = pair.analyst(task, party)
-        assert (asked.ask(QUESTION).count == first.count).all()
+        assert asked.ask(QUESTION).turns[0].values == first.turns[0].values
         assert asked.dropped == 50
     assert pair.spent(task) == ["10", "10"]
 

@@ -22,9 +22,9 @@ from federation import CONTRIBUTION, GRID, LONG, Federation, flipped, until, val
 from typer.testing import CliRunner
 
 from dpcurves.cli.app import build
-from dpcurves.curves import QuantileQuestion, RocThresholdsQuestion, Thresholds, ThresholdsQuestion
+from dpcurves.curves import CDF, ROC, CdfQuestion, QuantilesQuestion, RocQuestion
 from dpcurves.data import Categories
-from dpcurves.laws import Family, Noise, PathSums
+from dpcurves.laws import Family, Noise, PathSums, ThresholdSums
 from dpcurves.ledger import Ledger
 from dpcurves.noise.randomness import Randomness
 from dpcurves.release import UnsupportedQuery
@@ -61,7 +61,7 @@ NAMES = (
 Damage = Callable[[bytes], bytes]
 X = np.asarray(values()["x"])
 AT = (100, 500, 900, 1000)
-QUESTION = ThresholdsQuestion("x", GRID, AT)
+QUESTION = CdfQuestion("x", GRID, at=AT)
 
 
 @pytest.fixture(scope="module")
@@ -91,9 +91,14 @@ def exact(edges: tuple[int, ...] = AT) -> list[int]:
     return [int((GRID.cell_of(X) < edge).sum()) for edge in edges]
 
 
-def is_near(found: Thresholds) -> bool:
+def error_of(found: CDF | ROC) -> float:
+    """The standard deviation of the noise of a count."""
+    return float(found.turns[0].law.required(ThresholdSums).path.variance ** 0.5)
+
+
+def is_near(found: CDF) -> bool:
     """Noise at epsilon 10: beyond 12 standard deviations once in far more than a million runs."""
-    return bool(np.all(np.abs(found.count - exact()) <= 12 * np.maximum(found.error, 1)))
+    return bool(np.all(np.abs(np.array(found.turns[0].values) - exact()) <= 12 * error_of(found)))
 
 
 def post(pair: Federation, task: Task, message: bytes, ticket: str = "analyst-1", party: int = 0) -> bytes:
@@ -113,16 +118,17 @@ def test_both_servers_answer_alike_and_each_charges_once(pair: Federation) -> No
     task = pair.tasks["counted"]
     first = pair.analyst(task).ask(QUESTION)
     assert is_near(first)
-    assert (pair.analyst(task, party=1).ask(QUESTION).count == first.count).all()
-    again = pair.analyst(task).ask(ThresholdsQuestion("x", GRID, (500, 7)))
-    assert again.count[1] == first.count[1]
-    median = pair.analyst(task).ask(QuantileQuestion("x", GRID, 0.5))
-    assert median.lower < np.quantile(X, 0.5, method="inverted_cdf") <= median.upper
-    assert abs(median.x - np.median(X)) < 0.2
+    assert pair.analyst(task, party=1).ask(QUESTION).turns[0].values == first.turns[0].values
+    again = pair.analyst(task).ask(CdfQuestion("x", GRID, at=(500, 7)))
+    assert again.turns[0].values[1] == first.turns[0].values[1]
+    median = pair.analyst(task).ask(QuantilesQuestion("x", GRID, (0.5,), search=0.95))
+    ((lower, upper),) = median.intervals(0.95)
+    assert lower < np.quantile(X, 0.5, method="inverted_cdf") <= upper
+    assert abs(float(median.x[0]) - np.median(X)) < 0.2
     assert [spent(pair, task, party) for party in (0, 1)] == ["10", "10"]
     assert first.privacy.trust.startswith("two servers that do not collude")
     assert first.privacy.units == 200
-    assert first.error[0] ** 2 == pytest.approx(2 * 10 * Noise(Family.LAPLACE, Fraction(1)).variance)
+    assert error_of(first) ** 2 == pytest.approx(2 * 10 * Noise(Family.LAPLACE, Fraction(1)).variance)
 
 
 def test_a_roc_curve_of_labelled_reports_shows_no_label_to_a_server(pair: Federation) -> None:
@@ -130,10 +136,10 @@ def test_a_roc_curve_of_labelled_reports_shows_no_label_to_a_server(pair: Federa
     late[:3] = np.nan
     assert pair.contribute(task, {"x": X, "late": late}).reports == 200
     assert pair.close(task)[1] == 200
-    roc = pair.analyst(task).ask(RocThresholdsQuestion("late", "x", GRID, (250, 500, 750)))
+    roc = pair.analyst(task).ask(RocQuestion("late", "x", GRID, at=(250, 500, 750)))
     places = np.where(np.isnan(late), 2000, np.nan_to_num(late) * 1000 + GRID.cell_of(X))
-    exact_counts = [int((places < each).sum()) for each in roc.evidence.path.at]
-    assert np.all(np.abs(np.array(roc.evidence.values) - exact_counts) <= 12 * roc.error)
+    exact_counts = [int((places < each).sum()) for each in roc.evidence.law.required(ThresholdSums).path.at]
+    assert np.all(np.abs(np.array(roc.evidence.values) - exact_counts) <= 12 * error_of(roc))
     assert len(exact_counts) == 8
     with pytest.raises(UnsupportedQuery, match=r"^question: the task counts another column, grid or label"):
         pair.analyst(task).ask(QUESTION)
@@ -169,8 +175,8 @@ def test_the_commands_contribute_close_and_ask(pair: Federation, tmp_path: Path)
     ):
         result = run.invoke(build(), arguments)
         assert (result.exit_code, words in result.stdout) == (0, True), result.output
-    read = Thresholds.from_json((tmp_path / "cdf.json").read_text())
-    assert read.x.tolist() == [0.2, 0.4, 0.6, 0.8, 1.0]
+    read = CDF.from_json((tmp_path / "cdf.json").read_text())
+    assert read.x.tolist() == [0, 0.2, 0.4, 0.6, 0.8, 1.0]
     for arguments, words in (
         (["ask", "cdf", *document, owner, "--at", "1"], "ticket: that of an analyst is needed"),
         (["ask", "roc", *document, analyst], "such a curve needs a task with --label"),
@@ -255,8 +261,8 @@ def test_a_file_that_was_corrected_is_refused_by_both_servers_or_takes_the_place
     with pytest.raises(ProtocolAborted, match=r"^ticket: other records were sent with it before"):
         pair.contribute(task, values())
     assert pair.close(task)[1:] == (127, 2)
-    counted = pair.analyst(task).ask(ThresholdsQuestion("x", GRID, (1000,)))
-    assert abs(counted.count[0] - 127) <= 12 * counted.error[0]
+    counted = pair.analyst(task).ask(CdfQuestion("x", GRID, at=(1000,)))
+    assert abs(counted.turns[0].values[0] - 127) <= 12 * error_of(counted)
 
 
 def test_a_report_that_would_count_more_than_once_is_dropped_by_both_and_counted(pair: Federation) -> None:
@@ -269,8 +275,8 @@ def test_a_report_that_would_count_more_than_once_is_dropped_by_both_and_counted
     assert analyst.dropped == 5
     assert is_near(first)
     assert first.privacy.trust == "two servers that do not collude, owners checked"
-    many = pair.analyst(task, party=1).ask(ThresholdsQuestion("x", GRID, tuple(range(10, 1001, 10))))
-    assert dict(zip(many.x.tolist(), many.count.tolist(), strict=True))[0.5] == first.count[1]
+    many = pair.analyst(task, party=1).ask(CdfQuestion("x", GRID, at=tuple(range(10, 1001, 10))))
+    assert many.turns[0].values[49] == first.turns[0].values[1]
 
 
 @pytest.mark.parametrize("place", [0, -1])
@@ -440,18 +446,18 @@ def test_a_server_that_is_killed_or_slow_tells_nothing_and_begins_again_with_the
     with pytest.raises(ProtocolAborted, match=r"^peer: nobody answers at "):
         pair.analyst(task).ask(QUESTION, "other")
     pair.start(1)
-    assert (pair.analyst(task).ask(QUESTION, "mine").count == first.count).all()
+    assert pair.analyst(task).ask(QUESTION, "mine").turns[0].values == first.turns[0].values
     # The peer hangs while a question is asked, and the leader is killed: the answer is lost, and comes later.
     pair.tell(1, signal.SIGSTOP)
-    lost = in_background(lambda: pair.analyst(task).ask(ThresholdsQuestion("x", GRID, (3,)), "late"))
+    lost = in_background(lambda: pair.analyst(task).ask(CdfQuestion("x", GRID, at=(3,)), "late"))
     pair.end(0)
     assert isinstance(lost(), ProtocolAborted)
     pair.start(0, "--patience", "1")
     with pytest.raises(ProtocolAborted, match=r"^peer: .* gave no answer within 1 seconds"):
         pair.analyst(task).ask(QUESTION, "slow")
     pair.tell(1, signal.SIGCONT)
-    assert (pair.analyst(task).ask(QUESTION, "mine").count == first.count).all()
-    assert (pair.analyst(task, party=1).ask(QUESTION, "mine").count == first.count).all()
+    assert pair.analyst(task).ask(QUESTION, "mine").turns[0].values == first.turns[0].values
+    assert pair.analyst(task, party=1).ask(QUESTION, "mine").turns[0].values == first.turns[0].values
     assert [spent(pair, task, party) for party in (0, 1)] == ["10", "10"]
     for party in (0, 1):
         Ledger.existing(pair.store(party)).verify()
@@ -468,9 +474,9 @@ def test_eight_analysts_who_ask_the_same_at_once_hear_the_same_and_it_is_charged
 
     def ask(analyst: Analyst) -> list[tuple[int, ...]]:
         heard = []
-        for question in (QUESTION, ThresholdsQuestion("x", GRID, (7, 500))):
+        for question in (QUESTION, CdfQuestion("x", GRID, at=(7, 500))):
             start.wait(LONG)
-            heard.append(tuple(analyst.ask(question).count.tolist()))
+            heard.append(analyst.ask(question).turns[0].values)
         return heard
 
     with ThreadPoolExecutor(8) as crowd:
@@ -501,14 +507,14 @@ def test_silent_connections_keep_nobody_out_and_end_at_the_deadline(pair: Federa
     with ThreadPoolExecutor(2) as beside:
         sending = beside.submit(pair.contribute, task, values())
         asking = beside.submit(pair.analyst(closed).ask, QUESTION)
-        assert (sending.result().new, (asking.result().count == before.count).all()) == (200, True)
+        assert (sending.result().new, asking.result().turns[0].values) == (200, before.turns[0].values)
     crowd()
     assert pair.close(task)[1] == 200
     until(lambda: all(has_ended(one) for one in strangers), "the deadline ends the others")
     # Those with a ticket who stop on the way keep others with a ticket out, but not the other server.
     slow = [stranger(pair, 1, head + f"Authorization: Bearer {token}\r\n\r\n".encode() + bytes(7)) for _ in range(4)]
     until(lambda: refusal(pair, task) == "server: it answers as many as it can; ask again later", "there is no room")
-    assert (pair.analyst(closed).ask(QUESTION).count == before.count).all()
+    assert pair.analyst(closed).ask(QUESTION).turns[0].values == before.turns[0].values
     assert not any(has_ended(one) for one in slow)
     for one in (*strangers, *slow):
         one.close()

@@ -140,9 +140,9 @@ def _tell(notes: tuple[str, ...]) -> None:
 
 
 def _free(question: Question[Any], request: str) -> str:
-    from ..curves import Continued
+    from ..curves.question import paid_by
 
-    what = "any look along this grid" if isinstance(question, Continued) else "the same question"
+    what = "the same question" if paid_by(question) is None else "any look along this grid"
     return f"request: {request} ({what} under this --request-id is free)"
 
 

@@ -17,7 +17,7 @@ from .streams import tell
 from .table_options import Groups, Shares, TestedGroups
 from .tasks import Bearer, Document, require_extra
 from .terminal import say
-from .views import CalibrationView, HosmerLemeshowView, RocThresholdsView, RocView
+from .views import CalibrationView, HosmerLemeshowView, RocView
 from .waiting import waiting
 
 if TYPE_CHECKING:
@@ -78,16 +78,14 @@ def roc(document: Document, bearer: Bearer, points: Points, output: Output) -> N
     """
 
     def asked(task: Task) -> Asked:
-        from ..curves import RocQuestion, RocThresholdsQuestion
+        from ..curves import RocQuestion
 
         label, positive, negative = _classes(task)
-        if counts_cells(task):
-            if points.curve is not None:
-                raise Misuse("curve", "the task counts all cells at once; leave it out, and each ends with a threshold")
-            question = RocQuestion(label, task.column, task.grid, positive, negative)
-            return question, RocView(output.covering())
-        edges = tuple(edge for edge in spread(task.grid, points.curve or "64") if edge < task.grid.cells)
-        return RocThresholdsQuestion(label, task.column, task.grid, edges), RocThresholdsView()
+        if counts_cells(task) and points.curve is not None:
+            raise Misuse("curve", "the task counts all cells at once; leave it out, and each ends with a threshold")
+        edges = None if counts_cells(task) else spread(task.grid, points.curve or "64")
+        question = RocQuestion(label, task.column, task.grid, positive, negative, at=edges)
+        return question, RocView(output.covering())
 
     _ask(document, bearer, output, asked)
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from .column_views import CdfView, QuantilesView, QuantileView, QuartilesView, ThresholdsView
+from .column_views import CdfView, QuantilesView, QuartilesView
 from .literals import chance, whole
-from .output import Covering, Output
+from .output import Output
 from .refusal import Misuse
-from .table_options import Values
+from .table_options import nearest_edges
 from .views import View
 
 if TYPE_CHECKING:
@@ -54,18 +54,17 @@ class Wanted:
         return QuantilesQuestion(column, grid, (chance("quantile", self.quantile),), unit), QuantilesView(sure)
 
     def _of_thresholds(self, task: Task, output: Output) -> Asked:
-        from ..curves import QuantileQuestion, ThresholdsQuestion
+        from ..curves import CdfQuestion, QuantilesQuestion
 
         if sum(each is not None for each in (self.at, self.quantile, self.curve)) != 1:
             raise Misuse("at", "give one of --at X,X,X, --quantile P and --curve N")
         require_no_label(task)
-        column, grid, unit = task.column, task.grid, task.measured_in
+        column, grid, unit, sure = task.column, task.grid, task.measured_in, output.covering()
         if self.quantile is not None:
             p = chance("quantile", self.quantile)
-            return QuantileQuestion(column, grid, p, output.certainty(), unit), QuantileView(output.population)
-        sure = Covering(output.certainty(), output.population)
-        edges = Values(self.at).edges(grid) if self.at is not None else spread(grid, self.curve or "")
-        return ThresholdsQuestion(column, grid, edges, unit), ThresholdsView(sure)
+            return QuantilesQuestion(column, grid, (p,), unit, search=sure.level), QuantilesView(sure)
+        edges = nearest_edges(self.at, grid) if self.at is not None else spread(grid, self.curve or "")
+        return CdfQuestion(column, grid, measured_in=unit, at=edges), CdfView(sure)
 
 
 @dataclass(frozen=True)

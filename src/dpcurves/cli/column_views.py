@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
 
-    from ..curves import CDF, ByCategory, Histogram, Quantile, Quantiles, Thresholds
+    from ..curves import CDF, ByCategory, Histogram, Quantiles
 
 MOST_BARS = 40
 SIDE_BY_SIDE = 6
@@ -67,53 +67,6 @@ class QuantilesView:
     def draw(self, curve: Quantiles) -> Axes:
         """The quantiles with their intervals."""
         return drawn(curve, self.sure)
-
-
-@dataclass(frozen=True)
-class ThresholdsView:
-    """Edges, and how many records lie below them."""
-
-    sure: Covering
-
-    def tables(self, curve: Thresholds) -> list[Shown]:
-        """Edges and counts, as they were drawn, with the standard error of their noise, and intervals."""
-        from ..curves.covering import ends_of
-        from ..display import numeral
-
-        words = "count: records below x, among those that have a value; error: standard error of the noise"
-        also, found = covered(curve.privacy, self.sure, "intervals, all at once,", ends_of(curve.intervals))
-        if curve.holds_all:
-            words += f"\nbelow {numeral(curve.grid.upper)}, the last edge, are all records: values above are clamped"
-        return [Shown(f"{words}\n{also}", {"x": curve.x, "count": curve.count, "error": curve.error, **found})]
-
-    def draw(self, curve: Thresholds) -> Axes:
-        """The counts with their intervals."""
-        return drawn(curve, self.sure)
-
-
-@dataclass(frozen=True)
-class QuantileView:
-    """One quantile with its intervals."""
-
-    population: bool
-
-    def tables(self, curve: Quantile) -> list[Shown]:
-        """The share, the value, and the ends of its intervals."""
-        from ..display import standing
-
-        columns: dict[str, ArrayLike] = {
-            "p": [curve.p],
-            "x": [standing(curve.x, *curve.cell, known_to=curve.upper - curve.lower)],
-        }
-        sure = Covering(curve.level, self.population and curve.population is not None)
-        words, ends = covered(curve.privacy, sure, "interval", curve.ends)
-        return [Shown(words, {**columns, **ends})]
-
-    def draw(self, curve: Quantile) -> Axes:
-        """The quantile with its intervals."""
-        from ..display import headless_axes
-
-        return curve.plot(ax=headless_axes(), population=self.population)
 
 
 @dataclass(frozen=True)

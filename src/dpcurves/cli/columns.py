@@ -1,4 +1,4 @@
-"""Questions about one column: distribution function, quantiles, histogram, and looks along one grid."""
+"""Questions about one column: distribution function, quantiles, histogram."""
 
 from __future__ import annotations
 
@@ -6,49 +6,46 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from .ask_file import Terms, answer
-from .column_views import (
-    CdfView,
-    HistogramsView,
-    HistogramView,
-    QuantilesView,
-    QuantileView,
-    QuartilesView,
-    ThresholdsView,
-)
-from .output import Covering, Output
+from .column_views import CdfView, HistogramsView, HistogramView, QuantilesView, QuartilesView
+from .output import Output
 from .split_options import Split
-from .table_options import Cells, Column, HintedCells, Share, Shares, SmoothColumn, Values
+from .table_options import Cells, Column, HintedCells, Shares, SmoothColumn, SomeCells
 
 if TYPE_CHECKING:
     from .option_groups import Command
 
 
-def cdf(column: SmoothColumn, cells: HintedCells, split: Split, terms: Terms, output: Output) -> None:
+def cdf(column: SmoothColumn, cells: SomeCells, split: Split, terms: Terms, output: Output) -> None:
     """The distribution function of a column.
+
+    With --at, below a few values alone: others, and quantiles along a fine grid, are free under the same --request-id.
 
     Example: dpcurves cdf flights.csv --column arr_delay --grid -100:1300:4096 --epsilon 1 --adjacency replace-one
     """
     from ..curves import CdfQuestion
 
-    by, sure = split.declared(), output.covering()
+    by, grid, sure = split.declared(), cells.declared(), output.covering()
     question = CdfQuestion(
-        column.column, cells.declared(), by, column.measured_in, cells.hinted(), smooth=column.smoothing.power()
-    )
+        column.column, grid, by, column.measured_in, cells.hinted(), smooth=column.smoothing.power(),
+        at=cells.edges_of(grid),
+    )  # fmt: skip
     answer(question, QuartilesView(sure) if by else CdfView(sure), terms, output)
 
 
 def quantiles(column: Column, cells: HintedCells, shares: Shares, terms: Terms, output: Output) -> None:
     """Quantiles of a column.
 
-    All are read off one distribution function, so more of them cost no more.
+    All are read off one distribution function, so more of them cost no more. Along a grid that is too fine to be laid
+    out they are searched for, with intervals at --level.
 
     Example: dpcurves quantiles flights.csv --column arr_delay --grid -100:1300:4096 --at 0.5,0.9 --epsilon 1
     --adjacency replace-one
     """
     from ..curves import QuantilesQuestion
 
+    sure = output.covering()
     question = QuantilesQuestion(column.column, cells.declared(), shares.exact, column.measured_in, cells.hinted())
-    answer(question, QuantilesView(output.covering()), terms, output)
+    answer(question.searched_at(sure.level), QuantilesView(sure), terms, output)
 
 
 def histogram(column: Column, cells: Cells, split: Split, terms: Terms, output: Output) -> None:
@@ -63,36 +60,6 @@ def histogram(column: Column, cells: Cells, split: Split, terms: Terms, output: 
     answer(question, HistogramsView(sure) if by else HistogramView(sure), terms, output)
 
 
-def thresholds(column: Column, cells: Cells, values: Values, terms: Terms, output: Output) -> None:
-    """Counts of records below a few values.
-
-    Grids of 2^32 cells need no memory. Other values, and quantiles, are free under the same --request-id.
-
-    Example: dpcurves thresholds flights.csv --column arr_delay --grid -100:1300:2^32 --at 0,15,60 --epsilon 1
-    --adjacency replace-one
-    """
-    from ..curves import ThresholdsQuestion
-
-    grid = cells.declared()
-    question = ThresholdsQuestion(column.column, grid, values.edges(grid), column.measured_in)
-    answer(question, ThresholdsView(Covering(output.certainty(), output.population)), terms, output)
-
-
-def quantile(column: Column, cells: Cells, share: Share, terms: Terms, output: Output) -> None:
-    """One quantile, by bisection along a grid.
-
-    Grids of 2^32 cells need no memory. Other quantiles, and thresholds, are free under the same --request-id.
-
-    Example: dpcurves quantile flights.csv --column arr_delay --grid -100:1300:2^32 --at 0.9 --epsilon 1
-    --adjacency replace-one
-    """
-    from ..curves import QuantileQuestion
-
-    grid, level = cells.declared(), output.certainty()
-    question = QuantileQuestion(column.column, grid, share.exact, level, column.measured_in)
-    answer(question, QuantileView(output.population), terms, output)
-
-
 COLUMN_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
-    {"cdf": cdf, "quantiles": quantiles, "histogram": histogram, "thresholds": thresholds, "quantile": quantile}
+    {"cdf": cdf, "quantiles": quantiles, "histogram": histogram}
 )

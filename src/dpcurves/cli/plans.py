@@ -19,11 +19,10 @@ from .table_options import (
     HintedCells,
     MostBins,
     PlaneCells,
-    Share,
     Shares,
+    SomeCells,
     TestedGroups,
     Thresholded,
-    Values,
 )
 from .terminal import say, terminal
 
@@ -62,14 +61,16 @@ ASKED = MappingProxyType(
 )
 
 
-def cdf(cells: HintedCells, split: Split, price: Price, promise: Promise, units: Units) -> None:
+def cdf(cells: SomeCells, split: Split, price: Price, promise: Promise, units: Units) -> None:
     """The error of a distribution function.
 
     Example: dpcurves plan cdf --units 100000 --grid 0:100:1024 --epsilon 1 --adjacency replace-one
     """
     from ..curves import CdfQuestion
 
-    _rehearse(CdfQuestion("value", cells.declared(), split.declared(), hint=cells.hinted()), price, promise, units)
+    grid = cells.declared()
+    question = CdfQuestion("value", grid, split.declared(), hint=cells.hinted(), at=cells.edges_of(grid))
+    _rehearse(question, price, promise, units)
 
 
 def quantiles(cells: HintedCells, shares: Shares, price: Price, promise: Promise, units: Units) -> None:
@@ -101,27 +102,6 @@ def summary(bounded: Bounded, split: Split, price: Price, promise: Promise, unit
 
     question = SummaryQuestion("value", *bounded.ends(), split.declared(), moments=bounded.number)
     _rehearse(question, price, promise, units)
-
-
-def thresholds(cells: Cells, values: Values, price: Price, promise: Promise, units: Units) -> None:
-    """The error of counts below a few values.
-
-    Example: dpcurves plan thresholds --units 100000 --grid 0:100:2^32 --at 18,65 --epsilon 1 --adjacency replace-one
-    """
-    from ..curves import ThresholdsQuestion
-
-    grid = cells.declared()
-    _rehearse(ThresholdsQuestion("value", grid, values.edges(grid)), price, promise, units)
-
-
-def quantile(cells: Cells, share: Share, price: Price, promise: Promise, units: Units) -> None:
-    """The error of each count that the bisection for one quantile asks.
-
-    Example: dpcurves plan quantile --units 100000 --grid 0:100:2^32 --at 0.5 --epsilon 1 --adjacency replace-one
-    """
-    from ..curves import QuantileQuestion
-
-    _rehearse(QuantileQuestion("value", cells.declared(), share.exact), price, promise, units)
 
 
 def contingency(crossed: Crossed, price: Price, promise: Promise, units: Units) -> None:
@@ -231,8 +211,8 @@ def bounds(covered: Covered, price: Price, promise: Promise, units: Units) -> No
 
 PLAN_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
     {
-        "cdf": cdf, "quantiles": quantiles, "histogram": histogram, "thresholds": thresholds, "quantile": quantile,
-        "scores": scores, "roc": roc, "calibration": calibration, "hosmer-lemeshow": hosmer_lemeshow,
+        "cdf": cdf, "quantiles": quantiles, "histogram": histogram, "scores": scores,
+        "roc": roc, "calibration": calibration, "hosmer-lemeshow": hosmer_lemeshow,
         "binned-residuals": binned_residuals, "residuals": residuals, "bounds": bounds, "summary": summary,
         "contingency": contingency, "survival": survival,
     }

@@ -133,6 +133,25 @@ class HintedCells(Cells):
 
 
 @dataclass(frozen=True)
+class SomeCells(HintedCells):
+    """Public cells, of which perhaps a few edges alone matter."""
+
+    at: Annotated[
+        str | None,
+        Option(help="Count below these values alone, at the nearest edges of a grid as fine as you like.",
+               metavar="X,X,X"),
+    ] = None  # fmt: skip
+
+    def edges_of(self, grid: Grid) -> tuple[int, ...] | None:
+        """Numbers of the edges; None: all.
+
+        Raises:
+            Misuse: a value lies outside the grid, or two have the same nearest edge.
+        """
+        return None if self.at is None else nearest_edges(self.at, grid)
+
+
+@dataclass(frozen=True)
 class Smooth:
     """Whether a curve is smoothed by the least change of its noises."""
 
@@ -308,48 +327,6 @@ class TestedGroups:
 
 
 @dataclass(frozen=True)
-class Values:
-    """Below which values records are counted."""
-
-    at: Annotated[str, Option(help="Values; each is moved to the nearest edge of the grid.", metavar="X,X,X")]
-
-    def edges(self, grid: Grid) -> tuple[int, ...]:
-        """Numbers of the nearest edges.
-
-        Raises:
-            Misuse: a value lies outside the grid, or two have the same edge.
-        """
-        import numpy as np
-
-        values = numbers("at", self.at)
-        if any(not grid.lower <= value <= grid.upper for value in values):
-            raise Misuse("at", f"values from {grid.lower:g} to {grid.upper:g} are needed, the bounds of the grid")
-        edges = tuple(grid.nearest_edge(np.array(values)).tolist())
-        if len(set(edges)) < len(edges):
-            raise Misuse("at", "two of the values have the same nearest edge; each edge is asked for once")
-        return edges
-
-
-@dataclass(frozen=True)
-class Share:
-    """Which quantile."""
-
-    at: Annotated[str, Option(help="A share of the records, between 0 and 1.", metavar="P")]
-
-    @property
-    def exact(self) -> float:
-        """The share.
-
-        Raises:
-            Misuse: it is none, or there are several.
-        """
-        shares = numbers("at", self.at)
-        if len(shares) != 1 or not 0 <= shares[0] <= 1:
-            raise Misuse("at", f"one share between 0 and 1 is needed, got {self.at!r}")
-        return shares[0]
-
-
-@dataclass(frozen=True)
 class Shares:
     """Which quantiles."""
 
@@ -359,3 +336,20 @@ class Shares:
     def exact(self) -> tuple[float, ...]:
         """The shares."""
         return numbers("at", self.at)
+
+
+def nearest_edges(given: str, grid: Grid) -> tuple[int, ...]:
+    """Numbers of the edges that are nearest to these values.
+
+    Raises:
+        Misuse: a value lies outside the grid, or two have the same edge.
+    """
+    import numpy as np
+
+    values = numbers("at", given)
+    if any(not grid.lower <= value <= grid.upper for value in values):
+        raise Misuse("at", f"values from {grid.lower:g} to {grid.upper:g} are needed, the bounds of the grid")
+    edges = tuple(grid.nearest_edge(np.array(values)).tolist())
+    if len(set(edges)) < len(edges):
+        raise Misuse("at", "two of the values have the same nearest edge; each edge is asked for once")
+    return edges

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
-    from ..curves import ROC, BinnedResiduals, Calibration, HosmerLemeshow, RocThresholds
+    from ..curves import ROC, BinnedResiduals, Calibration, HosmerLemeshow
 
 Curve = TypeVar("Curve", contravariant=True)
 
@@ -108,22 +108,6 @@ class HosmerLemeshowView:
     def draw(self, curve: HosmerLemeshow) -> Axes:
         """The groups."""
         return drawn(curve, self.sure)
-
-
-@dataclass(frozen=True)
-class RocThresholdsView:
-    """Rates by threshold."""
-
-    def tables(self, curve: RocThresholds) -> list[Shown]:
-        """Rates by threshold."""
-        words = f"AUC {curve.auc:.4f}; standard deviation of the noise of a class below a threshold: {curve.error:.3g}"
-        return [Shown(words, {"threshold": curve.thresholds, "fpr": curve.fpr, "tpr": curve.tpr})]
-
-    def draw(self, curve: RocThresholds) -> Axes:
-        """The curve and its area."""
-        from ..display import SQUARE, headless_axes
-
-        return curve.plot(ax=headless_axes(SQUARE))
 
 
 @dataclass(frozen=True)

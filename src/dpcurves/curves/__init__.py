@@ -20,19 +20,16 @@ from .log_rank import log_rank_test
 from .methods import Bisection, GrownPartition, QuantileCuts
 from .notes import CurveWarning
 from .precision_recall import PrecisionRecall
-from .quantile import Quantile, QuantileQuestion
 from .quantiles import Quantiles, QuantilesQuestion
 from .question import Continued, Question
 from .residual_plot import ResidualPlot, ResidualPlotQuestion
 from .roc import ROC, RocQuestion
-from .roc_thresholds import RocThresholds, RocThresholdsQuestion
 from .score_calibration import ScoreCalibration
 from .score_readings import Reading
 from .scores import Scores, ScoresByCategory, ScoresQuestion
 from .smooth_auc import SmoothAuc, SmoothAucQuestion
 from .summary import Summary, SummaryByCategory, SummaryQuestion
 from .survival import Survival, SurvivalQuestion
-from .thresholds import Thresholds, ThresholdsQuestion
 from .turns.roc_cuts import Cuts
 from .two_samples import ks_test, rank_sum_test
 
@@ -41,10 +38,9 @@ __all__ = [
     "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Confusion", "Contingency",
     "ContingencyQuestion", "Continued", "CumulativeGain", "CurveWarning", "Cuts", "DecisionCurve", "GrownPartition",
     "Histogram", "Histogram2D", "Histogram2DQuestion", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion",
-    "PlaneBounds", "PlaneBoundsQuestion", "PrecisionRecall", "Quantile", "QuantileCuts", "QuantileQuestion",
-    "Quantiles", "QuantilesQuestion", "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion",
-    "RocThresholds", "RocThresholdsQuestion", "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion",
-    "SmoothAuc", "SmoothAucQuestion", "Summary", "SummaryByCategory", "SummaryQuestion", "Survival", "SurvivalQuestion",
-    "Thresholds", "ThresholdsQuestion", "TwoSampleTest", "energy_distance", "ks_distance", "ks_test", "log_rank_test",
-    "rank_sum_test", "wasserstein_distance",
+    "PlaneBounds", "PlaneBoundsQuestion", "PrecisionRecall", "QuantileCuts", "Quantiles", "QuantilesQuestion",
+    "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "ScoreCalibration", "Scores",
+    "ScoresByCategory", "ScoresQuestion", "SmoothAuc", "SmoothAucQuestion", "Summary", "SummaryByCategory",
+    "SummaryQuestion", "Survival", "SurvivalQuestion", "TwoSampleTest", "energy_distance", "ks_distance", "ks_test",
+    "log_rank_test", "rank_sum_test", "wasserstein_distance",
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from ..data import Axis, Grid, Outside
 from ..display import RECORDS, span, standing
 from ..postprocess import Band, cell_at, ends_at, inside, inverse_at, population_band, simultaneous_band, value_at
 from ..postprocess.shape.interpolate import numbers
-from ..queries import Hint
+from ..queries import Hint, PrefixQuery
 from ..release import Evidence, PrivacyStatement, Release, Setting, Step
 from .bins import Bins
 from .covering import scopes
@@ -27,9 +27,11 @@ from .methods import Bisection, Default, GrownPartition, Method, QuantileCuts
 from .notes import warn_of
 from .question import require_independent, statement_of
 from .result import Covered
+from .turns.edge_counts import all_edges, edge_counts, edges_given
 from .turns.monotone_smoothing import Smoothing
 from .turns.one_table import axis_label, hint_of, hinted, in_rows, in_words
 from .turns.prefixes import Prefixes
+from .turns.searched import Searched
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -272,10 +274,13 @@ class CdfQuestion:
         method: How to count: `GrownPartition`, `QuantileCuts` or `Bisection`, which choose intervals in private. None:
             as is said above.
         smooth: 1 or 2: give the curve as `CDF.smoothed` makes it, with this `p`. None: by empirical Bayes.
+        at: Numbers of edges: the curve is counted there alone, on a grid as fine as doubles can tell apart, and is
+            linear between them. Others may be asked later, under the same request, for nothing. None: at all edges.
 
     Raises:
-        ValueError: the hint is none of these, or stands beside a method.
-        TypeError: `method` is none.
+        ValueError: the hint is none of these, or stands beside a method; or `at` is empty, has an edge twice or one
+            that the grid has not, or stands beside what says how all edges are counted.
+        TypeError: `method` is none, or `at` no tuple.
     """
 
     column: str
@@ -285,8 +290,13 @@ class CdfQuestion:
     hint: Hint | None = None
     method: Method | None = None
     smooth: int | None = None
+    at: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
+        if self.at is not None:
+            object.__setattr__(self, "at", edges_given(self.at, Axis(self.column, self.grid)))
+            if (self.by, self.hint, self.method, self.smooth) != (None, None, None, None):
+                raise Refused("at", "counts at some edges are all there is: leave by, hint, method and smooth out")
         object.__setattr__(self, "hint", hint_of(self.hint))
         if self.smooth is not None:
             object.__setattr__(self, "smooth", Smoothing(self.smooth, None).p)
@@ -295,10 +305,18 @@ class CdfQuestion:
             if self.hint is not None:
                 raise Refused("hint", "it chooses a method, and one was named")
 
+    @property
+    def paid_as(self) -> PrefixQuery | None:
+        """All counts along this grid, where some are asked for."""
+        return None if self.at is None else all_edges(Axis(self.column, self.grid))
+
     def steps(self, setting: Setting) -> Generator[Step, Release, Any]:
-        """Counts of three partitions, or one table of counts, read along the grid."""
+        """Counts of three partitions, one table of counts, or counts below some edges, read along the grid."""
         keys_of(self.by)
         label, axis = axis_label(self.column, self.measured_in), Axis(self.column, self.grid)
+        if self.at is not None:
+            look = yield from edge_counts(axis, self.at)
+            return CDF.read(Evidence.of(look).in_cells(), self.grid.cut(self.at), label, statement_of([look]))
         method = Default(self.hint) if self.method is None else self.method
         releases, (*earlier, last) = yield from method.turns(axis, self.by, setting)
         privacy = statement_of(releases)
@@ -312,11 +330,11 @@ class CdfQuestion:
         return curve if self.smooth is None else curve.smoothed(self.smooth)
 
     def __str__(self) -> str:
-        way = "" if self.method is None else f" {self.method}"
+        way = " at some edges" if self.at is not None else "" if self.method is None else f" {self.method}"
         return in_words(f"distribution function{way}", self.column, self.by) + hinted(self.hint)
 
 
-def quantile_rows(curve: CDF, p: FloatArray) -> list[tuple[str, str]]:
+def quantile_rows(curve: CDF | Searched, p: FloatArray) -> list[tuple[str, str]]:
     """What a card says of quantiles: where each stands, and between which edges it lies."""
     names = [f"{share:g} quantile" for share in p.tolist()]
     intervals = {

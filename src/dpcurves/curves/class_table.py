@@ -20,7 +20,6 @@ from ..postprocess.inference.count_bands import CountBands, count_bands
 from ..release import Evidence, PrivacyStatement
 from .question import require_independent
 from .result import Covered
-from .roc import lower_ends
 
 if TYPE_CHECKING:
     from ..display import Opened
@@ -52,7 +51,10 @@ class ClassTable:
     @cached_property
     def thresholds(self) -> FloatArray:
         """Falling; a score at or above threshold i is called positive at point i. The first is infinite."""
-        return np.append(np.inf, lower_ends(self.grid)[::-1])
+        ends = self.grid.edges[:-1]
+        if self.grid.outside is Outside.APART:  # the upper end of the grid itself lies in its last cell
+            ends = np.concatenate([[-np.inf], ends, [np.nextafter(self.grid.upper, np.inf)]])
+        return np.append(np.inf, ends[::-1])
 
     def point_at(self, threshold: float) -> int:
         """The number of the point whose threshold is the edge of the grid that is nearest."""
@@ -130,7 +132,7 @@ class ClassTable:
         """The table of a stored curve."""
         question = evidence["question"]
         grid = Grid.from_edges(question["edges"], outside=Outside[question["outside"]])
-        return cls(Evidence.from_json(evidence["releases"][0]), grid, privacy)
+        return cls(Evidence.from_json(evidence["releases"][0]).in_cells(2), grid, privacy)
 
     def edges_at(self, groups: NDArray[np.int64]) -> FloatArray:
         """The edges of groups of cells that begin with these cells."""

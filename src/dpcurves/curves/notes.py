@@ -50,10 +50,10 @@ def notes_on_dependence(privacy: PrivacyStatement) -> tuple[str, ...]:
 
 
 def notes_on_outside(release: Release, grid: Grid) -> tuple[str, ...]:
-    """One line if scores outside the grid were counted apart, and are more than noise may hide, by released counts."""
+    """One line if scores of two classes lie outside the grid, apart, more than noise may hide, by released counts."""
     if grid.outside is not Outside.APART or release.allotment is None:
         return ()
-    share = outside_share(Evidence.of(release))
+    share = outside_share(Evidence.of(release).in_cells(2))
     if share == 0:
         return ()
     return (
@@ -66,7 +66,7 @@ def notes_on_classes(release: Release, classes: Categories) -> tuple[str, ...]:
     """One line if a class has no more records than noise may make, by its released count; rehearsals say nothing."""
     if release.allotment is None:
         return ()
-    empty = empty_rows(Evidence.of(release))
+    empty = empty_rows(Evidence.of(release).in_cells(len(classes.values)))
     said = [f"{argument} {shown(value)}" for argument, value in zip(classes.named, classes.values, strict=True)]
     lacking = " and of ".join(words for words, is_empty in zip(said, empty, strict=True) if is_empty)
     if not lacking:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from .. import display
-from ..arguments import Refused, several, share
+from ..arguments import Refused, chance, several, share
 from ..arrays import FloatArray
-from ..data import Grid
-from ..queries import Hint
+from ..data import Axis, Grid
+from ..data.grid import MOST_LAID_OUT
+from ..queries import Hint, PrefixQuery
 from ..release import Release, Setting, Step
-from .cdf import CDF, CdfQuestion, quantile_rows
+from .cdf import CDF, LEVEL, CdfQuestion, quantile_rows
 from .result import Covered
 from .turns.declared_grid import read_grid, written_grid
-from .turns.one_table import hint_of, hinted, in_words
+from .turns.edge_counts import all_edges
+from .turns.one_table import axis_label, hint_of, hinted, in_words
 from .turns.prefixes import Prefixes
+from .turns.searched import Searched, search
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +38,8 @@ class Quantiles(Covered):
         p: Shares, of shape ``(quantiles,)``.
         x: Values, of the same shape, interpolated inside their cells. Where values outside the grid were clamped, a
             quantile among them is the inner edge of the end cell: it lies at or above, or below, that.
-        curve: The distribution function that they were read from: it was paid, so it may be used.
+        curve: The distribution function that they were read from: it was paid, so it may be used. Or, on grids that are
+            too fine for one, what was `Searched`: then each value is the upper edge of its cell.
 
     As a data frame: columns ``p``, ``x``, ``cell_lower`` and ``cell_upper``. In JSON a cell without an end has null in
     its place.
@@ -45,11 +49,11 @@ class Quantiles(Covered):
 
     p: FloatArray
     x: FloatArray
-    curve: CDF
+    curve: CDF | Searched
 
     @classmethod
-    def read(cls, p: FloatArray, curve: CDF) -> Quantiles:
-        """Off a distribution function."""
+    def read(cls, p: FloatArray, curve: CDF | Searched) -> Quantiles:
+        """Off a distribution function, or from searches."""
         return cls(p, curve.quantile(p), curve)
 
     @property
@@ -93,13 +97,17 @@ class Quantiles(Covered):
         return {"p": self.p, "x": self.x, **_columns("cell_", self.cells)}
 
     def _question(self) -> dict[str, object]:
+        if isinstance(self.curve, Searched):
+            return self.curve.question()
         return {"label": self.curve.label, **written_grid(self.curve.prefixes.grid)}
 
     @classmethod
     def _opened(cls, opened: Opened) -> Quantiles:
-        question = opened.evidence["question"]
+        question, p = opened.evidence["question"], np.array(opened.arrays["p"])
+        if "grid" in question:
+            return cls.read(p, Searched.from_json(opened.evidence, opened.privacy))
         prefixes = Prefixes.from_json(opened.evidence["releases"], read_grid(question))
-        return cls.read(np.array(opened.arrays["p"]), CDF.along(prefixes, question["label"], opened.privacy))
+        return cls.read(p, CDF.along(prefixes, question["label"], opened.privacy))
 
     def _in_short(self) -> tuple[str, ...]:
         return (self.curve.label, f"{len(self.p)} quantiles")
@@ -115,6 +123,11 @@ class Quantiles(Covered):
 class QuantilesQuestion:
     """At or below which values do shares `at` of the records lie? However many, they cost one `CdfQuestion`.
 
+    On a grid that is too fine to be laid out, or wherever it is said, they are searched for: each look halves the
+    cells among which a quantile, or an end of its interval, may lie, and depends on the answers before. All look at one
+    tree of noises that is paid for once: other quantiles, and a distribution function at edges of this grid, are then
+    free under the same request.
+
     Attributes:
         column: A column of numbers.
         grid: Public cells; inside a cell, values are taken as evenly spread. Values outside are clamped into the end
@@ -122,9 +135,11 @@ class QuantilesQuestion:
         at: Shares between 0 and 1.
         measured_in: The measuring unit of the column, for the axis.
         hint: See `CdfQuestion`.
+        search: The level of the intervals that are searched for. None: 0.95 on a grid of more than 2**20 slots; on
+            others quantiles are read off a distribution function.
 
     Raises:
-        ValueError: a share is not between 0 and 1, or there is none.
+        ValueError: a share is not between 0 and 1, or there is none; `search` is no chance, or stands beside a hint.
         TypeError: `at` is a single number, or holds what is none.
     """
 
@@ -133,15 +148,38 @@ class QuantilesQuestion:
     at: tuple[float, ...]
     measured_in: str = ""
     hint: Hint | None = None
+    search: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hint", hint_of(self.hint))
         object.__setattr__(self, "at", shares("at", self.at))
+        if self.search is not None:
+            object.__setattr__(self, "search", chance("search", self.search))
+            if self.hint is not None:
+                raise Refused("hint", "a search makes no use of one")
+
+    @property
+    def paid_as(self) -> PrefixQuery | None:
+        """All counts along this grid, where quantiles are searched for."""
+        return None if self._searched_at is None else all_edges(Axis(self.column, self.grid))
+
+    def searched_at(self, level: float) -> QuantilesQuestion:
+        """The same question; where it would search anyhow, for intervals at this level."""
+        return self if self.paid_as is None else replace(self, search=level)
+
+    @property
+    def _searched_at(self) -> float | None:
+        return LEVEL if self.search is None and Axis(self.column, self.grid).slots > MOST_LAID_OUT else self.search
 
     def steps(self, setting: Setting) -> Generator[Step, Release, Quantiles]:
-        """A distribution function, read at the shares."""
-        whole = CdfQuestion(self.column, self.grid, measured_in=self.measured_in, hint=self.hint)
-        curve = yield from whole.steps(setting)
+        """Looks of a search, or a distribution function, read at the shares."""
+        curve: CDF | Searched
+        if self._searched_at is not None:
+            axis, label = Axis(self.column, self.grid), axis_label(self.column, self.measured_in)
+            curve = yield from search(axis, self.at, self._searched_at, label, setting)
+        else:
+            whole = CdfQuestion(self.column, self.grid, measured_in=self.measured_in, hint=self.hint)
+            curve = yield from whole.steps(setting)
         return Quantiles.read(np.array(self.at), curve)
 
     def __str__(self) -> str:

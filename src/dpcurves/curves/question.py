@@ -32,13 +32,18 @@ class Question(Protocol[Curve]):
 class Continued(Protocol):
     """A question that pays for one thing and looks at it. Under one request, others that pay as it does are free.
 
-    Formal guarantees: `steps` asks for nothing but what is paid as `paid_as`, with all of the loss.
+    Formal guarantees: if there is one, `steps` asks for nothing but what is paid as `paid_as`, with all of the loss.
     """
 
     @property
-    def paid_as(self) -> Query:
-        """What the request stands for."""
+    def paid_as(self) -> Query | None:
+        """What the request stands for; None: for the question itself."""
         ...
+
+
+def paid_by(question: object) -> Query | None:
+    """What a request with this question stands for; None: for the question itself."""
+    return question.paid_as if isinstance(question, Continued) else None
 
 
 def statement_of(releases: Sequence[Release], model: str = "") -> PrivacyStatement:

@@ -157,7 +157,7 @@ class Covered(Released):
         """
         whom = {who: asked for who, asked in self.scopes.items() if population or not asked}
         privacy, level = pictured(self.privacy, level, self._points(), population=population)
-        return self._drawn(privacy, shades(whom, level, self._covers(), self._ends), ax, name)
+        return self._drawn(privacy, self._shaded(whom, level), ax, name)
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """The numbers as a data frame; with a `level`, also ``lower`` and ``upper`` ends.
@@ -167,11 +167,15 @@ class Covered(Released):
         ends = () if level is None else self._ends(level, population=population)
         return display.to_frame({**self._columns(), **dict(zip(self._named_ends(), ends, strict=False))})
 
+    def _shaded(self, whom: Mapping[str, bool], level: float | None) -> Sequence[Any]:
+        """What is drawn of bands or intervals, the wider ones first; without a level, nothing."""
+        return shades(whom, level, self._covers(), self._ends)
+
     def _covers(self) -> str:
         """What the band or the intervals are called in legends."""
         return "intervals, all at once,"
 
-    def _named_ends(self) -> tuple[str, str]:
+    def _named_ends(self) -> tuple[str, ...]:
         """The columns of the ends."""
         return "lower", "upper"
 

@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from .. import display
 from ..arguments import chance, chosen
 from ..arrays import FloatArray
-from ..data import Axis, Grid, Outside
+from ..data import Axis, Categories, Grid, Outside
 from ..data.axis import Category
 from ..display import Area, Region, Shade, area_rows, covering
 from ..postprocess import RocBand, auc, roc_points, unbiased
 from ..postprocess.estimation.two_classes import two_classes
 from ..postprocess.inference.area_interval import CountedAreas, area_interval, shares_of
 from ..postprocess.inference.simulation_seed import draws_for, public_generator
-from ..queries import CountQuery, Read
+from ..queries import CountQuery, PrefixQuery, Read
 from ..release import Evidence, PrivacyStatement, Release, Setting, Step
-from .covering import pictured, scopes
-from .damage import damage_refused
+from .class_table import ClassTable, TableReading
+from .covering import scopes
 from .notes import notes_on_classes, notes_on_outside
-from .question import card_of, require_independent, statement_of
-from .result import Result
+from .question import require_independent, statement_of
+from .turns.edge_counts import all_edges, edge_counts, edges_given
 from .turns.labels import labels
 from .turns.roc_counts import CountsAbove
 from .turns.roc_cuts import Cuts, scores_cut, share_left
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from ..display import Opened
 
 UNIT_INTERVAL = Grid(0, 1, cells=2**14, outside=Outside.APART)
 """For scores that are probabilities. Others are counted apart, so that a curve can say that there are any."""
@@ -40,7 +42,7 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ROC(Result):
+class ROC(TableReading):
     """True positive rate against false positive rate, as the threshold falls. High scores are positive.
 
     Scores in one cell count as tied, and a tie counts one half.
@@ -50,32 +52,36 @@ class ROC(Result):
         tpr: True positive rates, from 0 to 1, of the same shape.
         thresholds: Falling; a score at or above threshold i is called positive at point i. The first is infinite.
         auc: Area under the curve.
-        privacy: What stands on every picture.
-        evidence: What the curve was read from.
-        grid: The cells of the scores.
+        table: What the curve was read from.
         title: What stands above a picture.
         positive: Which label is positive.
+
+    As a data frame: columns ``fpr``, ``tpr`` and ``threshold``.
     """
+
+    KIND: ClassVar[str] = "roc"
+    SIZE: ClassVar[tuple[float, float]] = display.SQUARE
 
     fpr: FloatArray
     tpr: FloatArray
     thresholds: FloatArray
     auc: float
-    privacy: PrivacyStatement
-    evidence: Evidence
-    grid: Grid
+    table: ClassTable
     title: str = "ROC curve"
     positive: str = ""
 
     @classmethod
-    def read(
-        cls, evidence: Evidence, grid: Grid, privacy: PrivacyStatement, title: str = "ROC curve", positive: str = ""
-    ) -> ROC:
-        """From counts of two rows: negatives, positives."""
+    def read(cls, table: ClassTable, title: str = "ROC curve", positive: str = "") -> ROC:
+        """From released counts, for nothing."""
+        evidence = table.evidence
         cells = two_classes(evidence.sums, evidence.values, evidence.total)
         fpr, tpr = roc_points(positive=cells[1], negative=cells[0])
-        thresholds = np.append(np.inf, lower_ends(grid)[::-1])
-        return cls(fpr, tpr, thresholds, float(auc(fpr, tpr)), privacy, evidence, grid, title, positive)
+        return cls(fpr, tpr, table.thresholds, float(auc(fpr, tpr)), table, title, positive)
+
+    @property
+    def grid(self) -> Grid:
+        """The cells of the scores."""
+        return self.table.grid
 
     def auc_interval(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
@@ -133,26 +139,6 @@ class ROC(Result):
         rates = np.stack([self.fpr, self.tpr])
         return CountsAbove(self.evidence).band(rates, level, population=population, generator=generator)
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        level: float | None = 0.95,
-        population: bool = True,
-        name: str | None = None,
-    ) -> Axes:
-        """Draw the curve in two bands, with two intervals of its area, for these records and for the `population`.
-
-        Spends nothing, however often it is called. Without a `level`, the curve alone. Where a unit has several records
-        nothing is said of the population, and a line below the picture says so.
-        """
-        whom = scopes(self.privacy, population=population)
-        privacy, level = pictured(self.privacy, level, len(self.fpr), population=population)
-        return display.draw_roc(
-            self.fpr, self.tpr, self.auc, privacy, title=self.title, positive=self.positive,
-            areas=self.areas(whom, level), regions=self._regions(whom, level), ax=ax, name=name,
-        )  # fmt: skip
-
     def areas(self, whom: Mapping[str, bool], level: float | None) -> tuple[Area, ...]:
         """Intervals of the area, and what they are called: of each of these, at this level; without one, none."""
         if level is None:
@@ -162,45 +148,46 @@ class ROC(Result):
             for name, asked in whom.items()
         )
 
-    def _regions(self, whom: Mapping[str, bool], level: float | None) -> tuple[Region, ...]:
-        """Bands, the wider ones first."""
+    def _shaded(self, whom: Mapping[str, bool], level: float | None) -> tuple[Area | Region, ...]:
+        """Intervals of the area, and bands, the wider ones first."""
         if level is None:
             return ()
         named = {covering(level, "band", name): self.band(level, population=asked) for name, asked in whom.items()}
-        return tuple(_region(band, words) for words, band in reversed(named.items()))
+        return *self.areas(whom, level), *(_region(band, words) for words, band in reversed(named.items()))
 
-    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
-        """Columns ``fpr``, ``tpr`` and ``threshold`` as a data frame; with a `level`, also the ends of the band.
+    def _named_ends(self) -> tuple[str, ...]:
+        return RocBand._fields
 
-        The band is for these records, or for the `population`.
-        """
-        ends = {} if level is None else self.band(level, population=population)._asdict()
-        return display.to_frame({"fpr": self.fpr, "tpr": self.tpr, "threshold": self.thresholds, **ends})
+    def _ends(self, level: float, /, *, population: bool) -> RocBand:
+        return self.band(level, population=population)
 
-    def to_json(self) -> str:
-        """The published format (``kind`` is ``roc``). An infinite threshold is null."""
-        grid = {"edges": self.grid.edges.tolist(), "outside": self.grid.outside.name}
-        question = {**grid, "title": self.title, "positive": self.positive}
-        arrays = {"fpr": self.fpr, "tpr": self.tpr, "thresholds": self.thresholds, "auc": self.auc}
-        return display.envelope(
-            "roc", arrays, self.privacy, {"question": question, "releases": [self.evidence.to_json()]}
-        )
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Any], ax: Axes | None, name: str | None) -> Axes:
+        return display.draw_roc(
+            self.fpr, self.tpr, self.auc, privacy, title=self.title, positive=self.positive,
+            areas=[each for each in shaded if isinstance(each, Area)],
+            regions=[each for each in shaded if isinstance(each, Region)], ax=ax, name=name,
+        )  # fmt: skip
+
+    def _columns(self) -> dict[str, FloatArray]:
+        return {"fpr": self.fpr, "tpr": self.tpr, "threshold": self.thresholds}
+
+    def _arrays(self) -> dict[str, object]:
+        return {"fpr": self.fpr, "tpr": self.tpr, "thresholds": self.thresholds, "auc": self.auc}
+
+    def _question(self) -> dict[str, Any]:
+        return {**self.table.question(), "title": self.title, "positive": self.positive}
 
     @classmethod
-    @damage_refused()
-    def from_json(cls, text: str) -> ROC:
-        """The curve that `to_json` wrote."""
-        opened = display.opened(text, "roc")
+    def _opened(cls, opened: Opened) -> ROC:
         question = opened.evidence["question"]
-        grid = Grid.from_edges(question["edges"], outside=Outside[question["outside"]])
         words = {name: str(question[name]) for name in ("title", "positive") if name in question}
-        return cls.read(Evidence.from_json(opened.evidence["releases"][0]), grid, opened.privacy, **words)
+        return cls.read(ClassTable.from_evidence(opened.evidence, opened.privacy), **words)
 
     def _in_short(self) -> tuple[str, ...]:
         return (f"AUC {self.auc:.3f}", f"{len(self.fpr) - 1} cells")
 
-    def _repr_html_(self) -> str:
-        return card_of(self.title, self.plot, self._summary(), self.privacy, size=display.SQUARE)
+    def _title(self) -> str:
+        return self.title
 
     def _summary(self) -> list[tuple[str, str]]:
         return area_rows(self.auc, self.areas(scopes(self.privacy), LEVEL))
@@ -225,9 +212,13 @@ class RocQuestion:
         model: What is said about the model that made the scores: is written on the result.
         cuts: Where the thresholds lie, or the word for it. `Cuts.FIXED` is meant for coarser grids, and is what is done
             where the trust model can not count on cells that depend on answers, as two servers can not.
+        at: Numbers of edges of the grid, which may be as fine as doubles can tell apart: these are all the thresholds.
+            Others may be asked later, under the same request, for nothing. None: thresholds are as `cuts` says.
 
     Raises:
-        ValueError: `cuts` is none of these, or a class is missing or stands twice.
+        ValueError: `cuts` is none of these, or a class is missing or stands twice; or `at` is empty, has an edge twice,
+            or one that the grid has not.
+        TypeError: `at` is no tuple.
     """
 
     label: str
@@ -237,33 +228,44 @@ class RocQuestion:
     neg_label: Category | None = None
     model: str = "the model is taken as public"
     cuts: Cuts = Cuts.QUANTILES
+    at: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
+        if self.at is not None:
+            object.__setattr__(self, "at", edges_given(self.at, Axis(self.score, self.grid)))
         object.__setattr__(self, "cuts", chosen("cuts", self.cuts, Cuts))
         labels(self.label, self.pos_label, self.neg_label)
 
+    @property
+    def paid_as(self) -> PrefixQuery | None:
+        """All counts of both classes along this grid, where some are asked for."""
+        return None if self.at is None else all_edges(Axis(self.score, self.grid), self._classes)
+
     def steps(self, setting: Setting) -> Generator[Step, Release, ROC]:
         """Cuts, if any; one table of two rows."""
-        classes = labels(self.label, self.pos_label, self.neg_label)
+        if self.at is not None:
+            look = yield from edge_counts(Axis(self.score, self.grid), self.at, self._classes)
+            return self._read([look], self.grid.cut(self.at))
         cuts = self.cuts if setting.adaptive else Cuts.FIXED
         score, found = yield from scores_cut(Axis(self.score, self.grid), cuts, setting)
-        release = yield Step(CountQuery((classes, score), Read.PREFIXES), share_left(cuts))
-        notes = (*notes_on_outside(release, score.grid), *notes_on_classes(release, classes))
-        privacy = statement_of([*found, release], self.model).noted(*notes)
-        return ROC.read(Evidence.of(release), score.grid, privacy, str(self), str(self.pos_label))
+        release = yield Step(CountQuery((self._classes, score), Read.PREFIXES), share_left(cuts))
+        return self._read([*found, release], score.grid)
+
+    def _read(self, releases: Sequence[Release], grid: Grid) -> ROC:
+        notes = (*notes_on_outside(releases[-1], grid), *notes_on_classes(releases[-1], self._classes))
+        privacy = statement_of(releases, self.model).noted(*notes)
+        table = ClassTable(Evidence.of(releases[-1]).in_cells(2), grid, privacy)
+        return ROC.read(table, f"ROC curve of {self.score} for {self.label}", str(self.pos_label))
+
+    @property
+    def _classes(self) -> Categories:
+        return labels(self.label, self.pos_label, self.neg_label)
 
     def __str__(self) -> str:
-        return f"ROC curve of {self.score} for {self.label}"
+        way = "" if self.at is None else " at some edges"
+        return f"ROC curve of {self.score} for {self.label}{way}"
 
 
 def _region(band: RocBand, words: str) -> Region:
     edges, lower, upper = band.steps()
     return Region(edges, Shade(lower, upper, words))
-
-
-def lower_ends(grid: Grid) -> FloatArray:
-    """The lowest score of each counted cell; the upper end of the grid itself lies in its last cell."""
-    ends = grid.edges[:-1]
-    if grid.outside is not Outside.APART:
-        return ends
-    return np.concatenate([[-np.inf], ends, [np.nextafter(grid.upper, np.inf)]])

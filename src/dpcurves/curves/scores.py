@@ -75,7 +75,7 @@ class Scores(TableReading):
 
     def roc(self) -> ROC:
         """The ROC curve, and its area."""
-        return ROC.read(self.table.evidence, self.table.grid, self.privacy)
+        return ROC.read(self.table)
 
     def precision_recall(self) -> PrecisionRecall:
         """The precision-recall curve, and the average precision."""

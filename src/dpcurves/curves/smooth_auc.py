@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,18 +15,18 @@ from ..data import Axis, Grid
 from ..data.axis import Category
 from ..postprocess import auc_of_steps, binormal_tpr
 from ..queries import AucQuery
-from ..release import ALL, PrivacyStatement, Release, Setting, Step
-from .damage import damage_refused
-from .question import card_of, statement_of
-from .result import Result
+from ..release import ALL, Evidence, PrivacyStatement, Release, Setting, Step
+from .question import statement_of
+from .result import Released
 from .roc import UNIT_INTERVAL
 from .turns.labels import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ..display import Opened, Shade
+
 POINTS = 513
-TITLE = "Binormal ROC curve"
 NO_INTERVAL = (
     "the area has no interval: its noise depends on the size of the smaller class, which was not released; a ROC curve "
     "has one"
@@ -34,7 +34,7 @@ NO_INTERVAL = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SmoothAuc(Result):
+class SmoothAuc(Released):
     """The area under an ROC curve, and the symmetric binormal curve that has it (Boyd, Lantz and Page 2015).
 
     The curve is a shape that was assumed, not measured: use `ROC` to see how scores rank.
@@ -45,52 +45,57 @@ class SmoothAuc(Result):
         auc: The released area. It has no interval: its noise has the scale of a Cauchy law, which is about one over
             ``epsilon`` times the size of the smaller class. That size was not released, and no public fact bounds it
             from below: of one positive, epsilon 1 leaves an area anywhere between 0 and 1. A note says so.
-        steps: The released number, in steps of ``2**-20``.
         privacy: What stands on every picture.
+        evidence: The released number, in steps of ``2**-20``.
+
+    As a data frame: columns ``fpr`` and ``tpr``.
     """
+
+    KIND: ClassVar[str] = "smooth-auc"
+    SIZE: ClassVar[tuple[float, float]] = display.SQUARE
 
     fpr: FloatArray
     tpr: FloatArray
     auc: float
-    steps: int
     privacy: PrivacyStatement
+    evidence: Evidence
 
     @classmethod
-    def read(cls, steps: int, privacy: PrivacyStatement) -> SmoothAuc:
+    def read(cls, evidence: Evidence, privacy: PrivacyStatement) -> SmoothAuc:
         """From the released number."""
-        auc = auc_of_steps(steps)
+        auc = auc_of_steps(evidence.values[0])
         fpr = np.linspace(0.0, 1.0, POINTS)
-        return cls(fpr, binormal_tpr(fpr, auc), auc, steps, privacy.noted(NO_INTERVAL))
+        return cls(fpr, binormal_tpr(fpr, auc), auc, privacy.noted(NO_INTERVAL), evidence)
 
     def binormal(self, fpr: ArrayLike) -> FloatArray:
         """True positive rates of the binormal curve at any false positive rates."""
         return binormal_tpr(np.asarray(fpr, dtype=np.float64), self.auc)
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Axes:
-        """Draw the binormal curve."""
-        return display.draw_roc(self.fpr, self.tpr, self.auc, self.privacy, title=TITLE, ax=ax, name=name)
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        return display.draw_roc(self.fpr, self.tpr, self.auc, privacy, title=self._title(), ax=ax, name=name)
 
-    def to_frame(self) -> Any:
-        """Columns ``fpr`` and ``tpr`` as a data frame."""
-        return display.to_frame({"fpr": self.fpr, "tpr": self.tpr})
+    def _columns(self) -> dict[str, FloatArray]:
+        return {"fpr": self.fpr, "tpr": self.tpr}
 
-    def to_json(self) -> str:
-        """The published format (``kind`` is ``smooth-auc``)."""
-        arrays: Mapping[str, Any] = {"fpr": self.fpr, "tpr": self.tpr, "auc": self.auc}
-        return display.envelope("smooth-auc", arrays, self.privacy, {"question": {"steps": self.steps}, "releases": []})
+    def _arrays(self) -> dict[str, object]:
+        return {**self._columns(), "auc": self.auc}
+
+    def _question(self) -> dict[str, object]:
+        return {}
 
     @classmethod
-    @damage_refused()
-    def from_json(cls, text: str) -> SmoothAuc:
-        """What `to_json` wrote."""
-        opened = display.opened(text, "smooth-auc")
-        return cls.read(int(opened.evidence["question"]["steps"]), opened.privacy)
+    def _opened(cls, opened: Opened) -> SmoothAuc:
+        (released,) = opened.evidence["releases"]
+        return cls.read(Evidence.from_json(released), opened.privacy)
 
     def _in_short(self) -> tuple[str, ...]:
         return (f"AUC {self.auc:.3f}",)
 
-    def _repr_html_(self) -> str:
-        return card_of(TITLE, self.plot, [("AUC", f"{self.auc:.4f}")], self.privacy, size=display.SQUARE)
+    def _title(self) -> str:
+        return "Binormal ROC curve"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [("AUC", f"{self.auc:.4f}")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +125,7 @@ class SmoothAucQuestion:
         """One number."""
         classes = labels(self.label, self.pos_label, self.neg_label)
         release = yield Step(AucQuery((classes, Axis(self.score, self.grid))), ALL)
-        return SmoothAuc.read(release.values[0], statement_of([release], self.model))
+        return SmoothAuc.read(Evidence.of(release), statement_of([release], self.model))
 
     def __str__(self) -> str:
         return f"area under the ROC curve of {self.score} for {self.label}"

@@ -9,7 +9,6 @@ from .calibration_picture import draw_calibration, draw_hosmer_lemeshow
 from .canvas import LANDSCAPE, SQUARE, headless_axes
 from .confusion_picture import draw_confusion
 from .contingency_picture import draw_contingency
-from .counts_picture import draw_counts
 from .curve_json import Opened, bundle, envelope, opened, privacy_object
 from .decision_picture import draw_decision
 from .distribution_picture import draw_cdf
@@ -38,9 +37,9 @@ __all__ = [
     "Opened",
     "Refusal", "Region", "Shade", "area_rows", "bundle", "card", "check_document", "covering", "curve_schema",
     "curve_table", "draw_bars", "draw_binned_residuals", "draw_bounds", "draw_calibration", "draw_cdf",
-    "draw_confusion", "draw_contingency", "draw_counts", "draw_decision", "draw_gain", "draw_hosmer_lemeshow",
-    "draw_means", "draw_numbers", "draw_plane", "draw_plane_bounds", "draw_precision_recall", "draw_quantiles",
-    "draw_residual_density", "draw_residual_points", "draw_roc", "draw_small", "draw_survival", "envelope", "footer",
-    "headless_axes", "ledger_table", "numeral", "numerals", "opened", "privacy_object", "report", "save_figure", "span",
-    "standing", "svg_text", "to_frame",
+    "draw_confusion", "draw_contingency", "draw_decision", "draw_gain", "draw_hosmer_lemeshow", "draw_means",
+    "draw_numbers", "draw_plane", "draw_plane_bounds", "draw_precision_recall", "draw_quantiles",
+    "draw_residual_density", "draw_residual_points", "draw_roc", "draw_small", "draw_survival", "envelope",
+    "footer", "headless_axes", "ledger_table", "numeral", "numerals", "opened", "privacy_object", "report",
+    "save_figure", "span", "standing", "svg_text", "to_frame",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from .noise import Family, Noise
 from .path_sums import Block, PathSums
 from .selection import PartitionDecisions, Selection
 from .threshold_answers import ThresholdAnswers
+from .threshold_sums import ThresholdSums
 from .toeplitz_sums import ToeplitzSums
 
 MOST_CELLS = 2**22
@@ -53,5 +54,5 @@ def _require_readable(stored: Mapping[str, Any]) -> None:
 __all__ = [
     "LAWS", "Block", "CountLaw", "Estimate", "Family", "HaarSums", "HaarTensorSums", "IntervalSums", "Law", "Level",
     "Noise", "NoisySums", "PartitionDecisions", "PathSums", "Selection", "TableEstimate", "ThresholdAnswers",
-    "ToeplitzSums", "law_from_json", "least_squares", "least_squares_batch", "wavelet_estimate",
+    "ThresholdSums", "ToeplitzSums", "law_from_json", "least_squares", "least_squares_batch", "wavelet_estimate",
 ]  # fmt: skip

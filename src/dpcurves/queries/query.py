@@ -159,16 +159,16 @@ class TreePartitionQuery(Table):
 
 @dataclass(frozen=True, slots=True)
 class PrefixQuery(Table):
-    """How many records lie in the first slots of the one axis, which is on a grid. Cells are not laid out.
+    """How many records lie in the first slots of a table whose last axis is on a grid. Cells are not laid out.
 
-    Priced as all such counts together, once: other counts of the same grid are then free. Its table has one integer for
-    each entry of `at`, and behind them that of the missing cell.
+    Rows lie one behind the other. Priced as all such counts together, once: other counts of the same table are then
+    free. Its table has one integer for each entry of `at`, and behind them that of the missing cell.
 
     Attributes:
         at: How many slots each count takes, in any order; none where nothing but the price is asked.
 
     Raises:
-        ValueError: the axis is another, or has fewer slots.
+        ValueError: the last axis is on no grid, or there are fewer slots.
         TypeError: an entry is no whole number.
     """
 
@@ -176,22 +176,19 @@ class PrefixQuery(Table):
 
     def __post_init__(self) -> None:
         make_each_whole(self, at="at")
-        if len(self.axes) != 1 or not isinstance(self.axes[0], Axis):
-            raise Refused("axes", "prefixes are counted along one column of numbers")
-        if any(not 0 <= slots <= self.cells for slots in self.at):
-            raise Refused("at", f"whole numbers from 0 to {self.cells} are needed, got {self.at}")
+        if not self.axes or not isinstance(self.axes[-1], Axis):
+            raise Refused("axes", "prefixes are counted along a column of numbers")
+        if any(not 0 <= slots <= self.slots for slots in self.at):
+            raise Refused("at", f"whole numbers from 0 to {self.slots} are needed, got {self.at}")
 
     @property
-    def grid(self) -> Grid:
-        """The cells along which it counts."""
-        (axis,) = self.axes
-        if not isinstance(axis, Axis):
-            raise WrongKind("axes", "one column of numbers is needed")
-        return axis.grid
+    def slots(self) -> int:
+        """How many slots all rows have together."""
+        return self.rows * self.cells
 
     @property
     def paid_as(self) -> Self:
-        """All counts of this grid together."""
+        """All counts of this table together."""
         return replace(self, at=())
 
 

@@ -51,7 +51,7 @@ class CountSource(Protocol):
         """Per cell the sum of ``2 * offset**2 - half**2`` of those offsets; behind them a 0."""
 
     def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
-        """Used records in the first slots of the one axis, so many for each entry; behind them the missing ones."""
+        """Used records in the first slots of the table, so many for each entry; behind them the missing ones."""
 
     def units(self) -> int:
         """How many units there are; the records without a unit are one together."""
@@ -144,16 +144,16 @@ class Records:
         axes[-1].grid.offset_of(np.empty(0), half)  # refuses a wrong half where this may still be said
 
     def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
-        """Used records in the first slots of the one axis, so many for each entry, and behind them the missing ones.
+        """Used records in the first slots of the table, so many for each entry, and behind them the missing ones.
 
-        No cell is laid out: a grid may have as many as doubles can tell apart.
+        No cell is laid out: the grid of the last axis may have as many as doubles can tell apart.
 
         Raises:
-            ValueError: as `counts`; or there is another axis than one with a grid.
+            ValueError: as `counts`; or the last axis has no grid.
         """
         self.check(axes)
-        if len(axes) != 1 or not isinstance(axes[0], Axis):
-            raise Refused("axes", "prefixes are counted along one column of numbers")
+        if not isinstance(axes[-1], Axis):
+            raise Refused("axes", "prefixes are counted along a column of numbers")
         rows, bound = self._rows, self._bound
         return self._hidden(lambda: tables.prefixes(self._engine.connection, rows(axes), bound(axes), at))
 

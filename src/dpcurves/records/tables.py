@@ -75,21 +75,27 @@ def _added(
 def prefixes(
     connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], at: Sequence[int]
 ) -> list[int]:
-    """Rows in the first slots of the one axis, so many for each entry, and behind them the rows that are missing.
+    """Rows in the first slots of the table, so many for each entry, and behind them the rows that are missing.
 
-    Rows are compared with the bounds that are asked, by one binary search each, and not sorted into cells: a grid may
-    have any number of them. (From some thirty bounds on this is faster than counting in SQL below each of them.)
+    Rows are compared with the bounds that are asked, by one binary search each, and not sorted into cells: the grid of
+    the last axis may have any number of them. (From some thirty bounds on this is faster than counting in SQL below
+    each of them.)
     """
-    (axis,) = (each.axis for each in bound)
-    if not isinstance(axis, Axis):
+    *first, last = bound
+    if not isinstance(last.axis, Axis):
         raise WrongKind("axes", "a prefix needs a grid")
-    slots, entries = np.unique([*at, axis.grid.slots], return_inverse=True)
-    bounds = axis.grid.bound(slots)
-    table = np.zeros(len(bounds) + 1, dtype=np.int64)
-    for (values,) in _batches(connection, rows, bound, [None]):
-        table += np.bincount(np.searchsorted(bounds, values, side="right"), minlength=len(table))
-    below = np.cumsum(table)[entries[:-1]]
-    return [*below.tolist(), int(table[-1])]
+    grid, before = last.axis.grid, np.arange(_size(first))[:, None]
+    own = np.clip(np.array(at, dtype=np.int64) - before * last.axis.slots, 0, last.axis.slots)
+    ends, entries = np.unique(np.append(own, last.axis.slots), return_inverse=True)
+    bounds, slots = grid.bound(ends), _slots(first)
+    table = np.zeros((len(before) + 1, len(bounds) + 1), dtype=np.int64)
+    for *columns, values in _batches(connection, rows, bound, [*slots, None]):
+        row = _places(columns, first, slots) if first else np.zeros(len(values), dtype=np.int64)
+        place = row * table.shape[1] + np.searchsorted(bounds, values, side="right")
+        table += np.bincount(place, minlength=table.size).reshape(table.shape)
+    below = np.cumsum(table, axis=1)
+    counts = below[before, entries[:-1].reshape(own.shape)].sum(axis=0)
+    return [*counts.tolist(), int(table.sum() - below[:-1, -2].sum())]
 
 
 def places(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis]) -> IntArray:

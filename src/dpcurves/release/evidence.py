@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..arguments import Refused
-from ..laws import IntervalSums, Law, NoisySums, PathSums, law_from_json
+from ..laws import IntervalSums, Law, NoisySums, PathSums, ThresholdSums, law_from_json
 from .release import Release
 
 
@@ -35,6 +35,19 @@ class Evidence:
     def sums(self) -> NoisySums:
         """The law of noisy sums of any kind. Raises `TypeError` if the values are something else."""
         return self.law.required(NoisySums)  # type: ignore[type-abstract]
+
+    def in_cells(self, rows: int = 1) -> Evidence:
+        """Read counts of prefixes as counts of the cells between their thresholds; all else stays as it is.
+
+        Args:
+            rows: In how many rows of equally many places the prefixes lie, one behind the other.
+
+        Raises:
+            ValueError: thresholds differ between the rows, or all records of a row were not counted.
+        """
+        if not isinstance(self.law, PathSums):
+            return self
+        return Evidence(*ThresholdSums.between(self.law, self.values, rows), self.total)
 
     @property
     def path(self) -> PathSums:

@@ -194,8 +194,8 @@ def _way(plan: Plan) -> _Way:
 
 
 def _plan_of_prefixes(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency, owners: Owners) -> Plan:
-    if query.cells > MOST_CELLS:
-        raise UnsupportedQuery("grid", f"at most {MOST_CELLS} slots are shared, got {query.cells}")
+    if query.slots > MOST_CELLS:
+        raise UnsupportedQuery("grid", f"at most {MOST_CELLS} slots are shared, got {query.slots}")
     law = replace(path_law(query, loss, adjacency), missing=None).by(SERVERS)
     _require_room(law.noise.parameter, loss)
     return Plan(query, loss, adjacency, f"noise path through {law.levels} levels", law, printed(sqrt(law.variance)))

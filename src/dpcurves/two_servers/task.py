@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from ..arguments import Refused
-from ..curves.roc_thresholds import classes_axis
 from ..curves.turns.declared_grid import grid_from_json, grid_to_json
 from ..data import Axis, Categories, Grid
 from ..laws import CountLaw
@@ -143,12 +142,9 @@ class Task:
         """All counts that can be asked. Categories multiply the slots: first all of the first one, and so on."""
         if self.counted is Counted.CELLS:
             return CountQuery(self.axes, Read.PREFIXES)
-        value = Axis(self.column, self.grid)
-        if self.label is None:
-            return PrefixQuery((value,), at=())
-        if len(self.label.values) != CLASSES:
+        if self.label is not None and len(self.label.values) != CLASSES:
             raise UnsupportedQuery("label", f"more than {CLASSES} categories need fewer slots; take a coarser grid")
-        return PrefixQuery((classes_axis(value, self.label.column),), at=())
+        return PrefixQuery(self.axes, at=())
 
     @property
     def slots(self) -> int:

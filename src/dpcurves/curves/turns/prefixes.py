@@ -56,7 +56,7 @@ class Prefixes:
         """
         if not releases:
             raise Refused("evidence", "a curve without releases cannot be read")
-        *earlier, last = (Evidence.from_json(release) for release in releases)
+        *earlier, last = (Evidence.from_json(release).in_cells() for release in releases)
         return cls(last, grid, tuple(earlier))
 
     @cached_property

@@ -64,7 +64,7 @@ class LazyTree:
 def path_law(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> PathSums:
     """The least noise of a block, and of the count of missing records, with which all counts lose at most `loss`.
 
-    Formal guarantees: let L be the depth: the least with ``2**L >= cells``. All counts together are a function of the
+    Formal guarantees: let L be the depth: the least with ``2**L >= slots``. All counts together are a function of the
     noises of the blocks, once each is shifted by the signed sum of blocks that the exact counts ask for. Neighbouring
     records shift the noises by any signed sum that equals the change of the counts; Laplace noise of scale b loses
     ``1 / b`` for each block in it, and Gaussian noise of variance parameter v loses rho ``1 / (2 v)``. Blocks are edges
@@ -91,11 +91,14 @@ def path_law(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Pat
     changes nothing else; under replace-one it takes what L steps leave over of ``L // 2 + 1``, and is not asked for
     where they leave nothing.
 
+    Rows of a table lie one behind the other. A record has one slot in all of them, so one that changes its row moves as
+    any other does.
+
     Raises:
         UnsupportedQuery: nothing may be lost, or no sampler has that much noise.
     """
     require_loss(loss)
-    depth = (query.cells - 1).bit_length()
+    depth = (query.slots - 1).bit_length()
     coming, moving = depth // 2 + 1, max(depth, 1)
     allowed = _allowed(loss, adjacency.unit.records)
     if isinstance(adjacency, AddRemove):
@@ -103,7 +106,7 @@ def path_law(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Pat
     else:
         price, missing = allowed / moving, allowed * (1 - Fraction(coming, moving))
     levels = depth if depth > 0 and depth % 2 == 0 else depth + 1
-    return PathSums(query.cells, query.at, levels, _noise(price, loss), _noise(missing, loss) if missing else None)
+    return PathSums(query.slots, query.at, levels, _noise(price, loss), _noise(missing, loss) if missing else None)
 
 
 def _allowed(loss: PrivacyLoss, records: int) -> Fraction:

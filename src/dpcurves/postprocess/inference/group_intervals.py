@@ -44,26 +44,6 @@ def share_intervals(groups: Groups, noise: GroupNoise, normal: FloatArray | None
     return accepted(excess, share, np.zeros_like(share), np.ones_like(share))
 
 
-def rate_intervals(
-    below: FloatArray, noise: FloatArray, level: float, *, sampling: np.random.Generator | None = None
-) -> FloatArray:
-    """Ends of the shares of one class that lie above thresholds, as they fall: see `share_intervals`, (points, 2).
-
-    Above the highest threshold is nobody, above the lowest everybody: there both ends are known.
-
-    Args:
-        below: Unbiased counts of the class below rising thresholds, from 0 to all of it: (points,).
-        noise: Theirs, simulated: (draws, points).
-        level: The chance of each share.
-        sampling: For the population, its samples are drawn from this generator. None: for these records.
-    """
-    inner, total, none = slice(-2, 0, -1), below[-1], np.zeros(len(below) - 2)
-    groups = Groups(total - below[inner], below[inner], none, none, none)
-    moved = GroupNoise(noise[:, -1:] - noise[:, inner], noise[:, inner], none)
-    normal = None if sampling is None else sampling.normal(size=moved.positive.shape)
-    return np.concatenate([[[0.0, 0.0]], share_intervals(groups, moved, normal, level), [[1.0, 1.0]]])
-
-
 def positive_intervals(groups: Groups, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
     """Ends that have the positives of a group between them with chance `level`: (groups, 2), not below 0.
 

@@ -29,6 +29,9 @@ class PathQuantile:
     the other half by sampling: at all thresholds at once, shares of the records are off those of the population by no
     more than `dvoretzky` says, and the argument is the same, with the crossing of the population's shares for q.
 
+    A search that meets a count that nobody asked for ends there, with a wider bracket. It made no step that the whole
+    search would not make, so its interval holds with the same chance, whatever level was searched for.
+
     Attributes:
         law: The law of the counts.
         counts: By threshold.
@@ -67,6 +70,11 @@ class PathQuantile:
         """For the lower end, the quantile, and the upper end; they do not fall."""
         lower, middle, upper = (bisected(self.law.cells, self._reaches(side, self._margin)) for side in (-1, 0, 1))
         return lower, middle, upper
+
+    def interval(self, *, population: bool) -> Bracket:
+        """Thresholds that have the quantile of these records between them, or that of the population."""
+        lower, *_, upper = self.outer if population else self.brackets
+        return Bracket(lower.low, upper.high)
 
     @property
     def outer(self) -> tuple[Bracket, Bracket]:

@@ -1,4 +1,4 @@
-"""ROC curves from counts of prefixes of the places of both classes."""
+"""ROC curves at a few edges of a grid, as two servers count them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from dpcurves.curves import RocThresholds, RocThresholdsQuestion
+import dpcurves as dp
+from dpcurves.curves import ROC, RocQuestion
 from dpcurves.data import Grid, Outside
 from dpcurves.ledger import QuestionBudget
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
@@ -24,9 +25,7 @@ LABELS = (DRAW.random(1500) < SCORES).astype(int)
 WHO, ONE = ReplaceOne(EACH_RECORD, 1500), PrivacyLoss.pure(1)
 
 
-def answered(
-    question: RocThresholdsQuestion, noise: float = 0.0, seed: int = 1, loss: PrivacyLoss = ONE
-) -> RocThresholds:
+def answered(question: RocQuestion, noise: float = 0.0, seed: int = 1, loss: PrivacyLoss = ONE) -> ROC:
     """Answer as if servers counted, with some rounded normal noise."""
     slots = question.grid.slots
     places, chance = LABELS * slots + question.grid.cell_of(SCORES), np.random.default_rng(seed)
@@ -43,7 +42,7 @@ def answered(
 @pytest.mark.parametrize("outside", list(Outside))
 def test_at_all_edges_the_curve_is_that_of_scikit_learn_on_the_same_cells(outside: Outside) -> None:
     grid = Grid(0, 1, cells=64, outside=outside)
-    roc = answered(RocThresholdsQuestion("y", "s", grid, tuple(range(1, 64))))
+    roc = answered(RocQuestion("y", "s", grid, at=tuple(range(1, 64))))
     assert roc.auc == pytest.approx(roc_auc_score(LABELS, np.floor(SCORES * 64)), abs=1e-9)
     assert roc.thresholds[0] == np.inf
     assert np.all(np.diff(roc.thresholds) < 0)
@@ -54,7 +53,7 @@ def test_at_all_edges_the_curve_is_that_of_scikit_learn_on_the_same_cells(outsid
 
 
 def test_at_few_edges_scores_between_them_are_tied() -> None:
-    roc = answered(RocThresholdsQuestion("y", "s", Grid(0, 1, cells=2**20), (2**19, 2**18)))
+    roc = answered(RocQuestion("y", "s", Grid(0, 1, cells=2**20), at=(2**19, 2**18)))
     tied = np.searchsorted([0.25, 0.5], SCORES, side="right")
     assert roc.auc == pytest.approx(roc_auc_score(LABELS, tied), abs=1e-9)
     assert roc.thresholds.tolist() == [np.inf, 0.5, 0.25, 0.0]
@@ -62,7 +61,7 @@ def test_at_few_edges_scores_between_them_are_tied() -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_whatever_the_noise_the_curve_rises_from_corner_to_corner(seed: int) -> None:
-    roc = answered(RocThresholdsQuestion("y", "s", Grid(0, 1, cells=256), tuple(range(8, 256, 8))), 300, seed)
+    roc = answered(RocQuestion("y", "s", Grid(0, 1, cells=256), at=tuple(range(8, 256, 8))), 300, seed)
     for rates in (roc.fpr, roc.tpr):
         assert (rates[0], rates[-1]) == (0, 1)
         assert np.all(np.diff(rates) >= 0)
@@ -70,35 +69,44 @@ def test_whatever_the_noise_the_curve_rises_from_corner_to_corner(seed: int) -> 
 
 
 def test_what_was_seen_is_written_and_read_again() -> None:
-    roc = answered(RocThresholdsQuestion("y", "s", Grid(0, 1, cells=256), (7, 100)), 5)
-    again = RocThresholds.from_json(roc.to_json())
+    roc = answered(RocQuestion("y", "s", Grid(0, 1, cells=256), at=(7, 100)), 5)
+    again = ROC.from_json(roc.to_json())
     assert again.to_json() == roc.to_json()
     assert again.to_frame().equals(roc.to_frame())
     assert "ROC curve" in roc._repr_html_()
     assert roc.privacy.trust == "two servers that do not collude, owners unchecked"
 
 
-def test_edges_must_be_inner_ones_each_once() -> None:
-    for at in ((0,), (256,), (3, 3)):
-        with pytest.raises(ValueError, match="at: numbers of inner edges, 1 to 255"):
-            RocThresholdsQuestion("y", "s", Grid(0, 1, cells=256), at)
+def test_edges_are_those_of_the_grid_each_once() -> None:
+    for at in ((-1,), (257,), (3, 3), ()):
+        with pytest.raises(ValueError, match="^at: numbers of edges from 0 to 256"):
+            RocQuestion("y", "s", Grid(0, 1, cells=256), at=at)
+
+
+def test_one_curator_answers_as_two_servers_do_and_other_edges_are_free() -> None:
+    grid, loss = Grid(0, 1, cells=2**32), PrivacyLoss.pure(10**6)
+    with dp.Session({"s": SCORES, "y": LABELS}, budget=loss, adjacency=dp.REPLACE_ONE) as session:
+        first = session.ask(RocQuestion("y", "s", grid, at=(2**31, 2**30)), loss, "looks")
+        more = session.ask(RocQuestion("y", "s", grid, at=(2**31, 3 * 2**30)), loss, "looks")
+    assert first.tpr[1] == more.tpr[2] == pytest.approx((SCORES >= 0.5)[LABELS == 1].mean(), abs=1e-3)
+    assert more.fpr[1] == pytest.approx((SCORES >= 0.75)[LABELS == 0].mean(), abs=1e-3)
 
 
 def test_without_noise_rates_are_known_and_the_area_but_for_ties() -> None:
-    question = RocThresholdsQuestion("y", "s", Grid(0, 1, cells=64), tuple(range(1, 64)))
+    question = RocQuestion("y", "s", Grid(0, 1, cells=64), at=tuple(range(1, 64)))
     roc = answered(question, loss=PrivacyLoss.pure(10**9))
-    for rates, ends in zip((roc.fpr, roc.tpr), roc.intervals(0.95), strict=True):
-        assert ends == pytest.approx(np.stack([rates, rates], axis=-1), abs=1e-6)
+    band = roc.band(0.95)
+    for ends in ((band.fpr_lower, roc.fpr, band.fpr_upper), (band.tpr_lower, roc.tpr, band.tpr_upper)):
+        assert np.ptp(np.stack(ends), axis=0) == pytest.approx(0, abs=1e-6)
     low, high = roc.auc_interval(0.95)
     tied = np.diff(roc.fpr) @ np.diff(roc.tpr)
     assert (low, high) == pytest.approx((roc.auc - tied / 2, roc.auc + tied / 2), abs=1e-6)
     assert low < roc_auc_score(LABELS, SCORES) < high
 
 
-def test_intervals_for_the_population_are_wider_and_the_corners_are_known() -> None:
-    roc = answered(RocThresholdsQuestion("y", "s", Grid(0, 1, cells=64), (16, 32, 48)))
-    narrow, wide = roc.intervals(0.95), roc.intervals(0.95, population=True)
-    for inner, outer in zip(narrow, wide, strict=True):
-        assert inner[[0, -1]].tolist() == outer[[0, -1]].tolist() == [[0, 0], [1, 1]]
-        assert (np.diff(outer[1:-1]) > np.diff(inner[1:-1])).all()
+def test_bands_for_the_population_are_wider_and_the_corners_are_known() -> None:
+    roc = answered(RocQuestion("y", "s", Grid(0, 1, cells=64), at=(16, 32, 48)))
+    narrow, wide = (np.array(roc.band(0.95, population=asked)) for asked in (False, True))
+    assert narrow[:, [0, -1]].tolist() == wide[:, [0, -1]].tolist() == [[0, 1]] * 4
+    assert (wide[1::2, 1:-1] - wide[0::2, 1:-1] > narrow[1::2, 1:-1] - narrow[0::2, 1:-1]).all()
     assert roc.auc_interval(0.95) != roc.auc_interval(0.95, population=True)

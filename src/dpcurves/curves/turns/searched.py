@@ -1,0 +1,118 @@
+"""Quantiles that were searched for along a grid, by halving: all counts that the searches looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...arguments import Refused, chance
+from ...arrays import FloatArray
+from ...data import Axis, Grid
+from ...postprocess import PathQuantile, inside
+from ...postprocess.shape.interpolate import numbers
+from ...release import ALL, Evidence, PrivacyStatement, Release, Setting, Step
+from ..question import require_independent, statement_of
+from .declared_grid import grid_from_json, grid_to_json
+from .edge_counts import all_edges
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """What `Quantiles` reads where no distribution function was counted.
+
+    Attributes:
+        evidence: Counts below all edges that were looked at.
+        grid: The cells along which was searched. They are not laid out.
+        label: What the x axis shows.
+        privacy: What stands on every picture.
+    """
+
+    evidence: Evidence
+    grid: Grid
+    label: str
+    privacy: PrivacyStatement
+
+    def quantile(self, p: ArrayLike) -> FloatArray:
+        """The first edge, as far as noise tells, below which a share `p` lies; of a cell with one end, that."""
+        cells = self.quantile_cell(p)
+        return inside(cells, cells[..., 1])
+
+    def quantile_cell(self, p: ArrayLike) -> FloatArray:
+        """Where the cell below that edge begins and ends, ``(..., 2)``: in infinity, if it holds values outside."""
+        return self._ends(p, lambda search: search.brackets[1])
+
+    def quantile_intervals(self, p: ArrayLike, level: float, *, population: bool = False) -> FloatArray:
+        """Edges that have the quantiles between them, all correct at once with chance `level`: ``(..., 2)``.
+
+        See `PathQuantile`. They are as short as noise allows at the level that was searched for; at another one they
+        end where its search meets a count that nobody asked for.
+
+        Raises:
+            ValueError: `level` is no chance; or for the population, units have several records.
+        """
+        each = 1 - (1 - chance("level", level)) / max(np.size(p), 1)
+        if population:
+            require_independent(self.privacy)
+        return self._ends(p, lambda search: search.interval(population=population), each)
+
+    @property
+    def x(self) -> FloatArray:
+        """All edges that were looked at."""
+        return self.grid.boundary(np.array(self.evidence.path.at, dtype=np.int64))
+
+    @property
+    def turns(self) -> tuple[Evidence, ...]:
+        """What was released, all looks together."""
+        return (self.evidence,)
+
+    def question(self) -> dict[str, Any]:
+        """Plain objects that say along what was searched."""
+        return {"label": self.label, "grid": grid_to_json(self.grid)}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any], privacy: PrivacyStatement) -> Searched:
+        """What was written by `question`, beside the one release."""
+        question, (released,) = stored["question"], stored["releases"]
+        evidence = Evidence.from_json(released)
+        if evidence.path.cells != (grid := grid_from_json(question["grid"])).slots:
+            raise Refused("grid", "it has not as many cells as were searched")
+        return cls(evidence, grid, question["label"], privacy)
+
+    def _ends(self, p: ArrayLike, bracket: Any, level: float = 0.5) -> FloatArray:
+        shares = numbers("p", p)
+        found = [bracket(PathQuantile.of(self.evidence, share, level)) for share in shares.ravel().tolist()]
+        slots = np.array([(each.low, each.high) for each in found], dtype=np.int64)
+        return self.grid.boundary(slots.reshape(*shares.shape, 2))
+
+
+def search(
+    axis: Axis, p: tuple[float, ...], level: float, label: str, setting: Setting
+) -> Generator[Step, Release, Searched]:
+    """Look at the middles of all brackets, and at the count of all, till each bracket is one cell.
+
+    There are ``ceil(log2(slots))`` turns, for the quantiles and both ends of their intervals at once, and for those of
+    intervals for the population where units are single records. All look at the one tree of noises that is paid for.
+    """
+    each = 1 - (1 - level) / len(p)
+    alone = setting.adjacency.unit.records == 1
+    look = yield _look(axis, {axis.slots, max(axis.slots // 2, 1)})
+    privacy, evidence = statement_of([look]), Evidence.of(look)
+    while asked := {at for share in p for at in PathQuantile.of(evidence, share, each, independent=alone).asked}:
+        look = yield _look(axis, asked)
+        evidence = _joined(evidence, Evidence.of(look))
+    return Searched(evidence, axis.grid, label, privacy)
+
+
+def _look(axis: Axis, slots: set[int]) -> Step:
+    return Step(replace(all_edges(axis), at=tuple(sorted(slots))), share=ALL)
+
+
+def _joined(one: Evidence, other: Evidence) -> Evidence:
+    """Counts of two looks at one tree."""
+    law, more = one.path, other.path
+    counts = (*one.values[: len(law.at)], *other.values[: len(more.at)])
+    return Evidence(replace(law, at=law.at + more.at), (*counts, *one.values[len(law.at) :]), one.total)
