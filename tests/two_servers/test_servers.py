@@ -169,7 +169,7 @@ def test_the_commands_contribute_close_and_ask(pair: Federation, tmp_path: Path)
         (["contribute", str(table), *document, owner, "--column", "delay"], "sent: 200 reports, 200 of them new"),
         (["task", "close", *document, coordinator], "closed: 200 reports reached both servers, from 1 of 3 owners; "),
         (["ask", "cdf", *document, analyst, "--at", "0.5,1"], "One dishonest owner can shift a count"),
-        (["ask", "cdf", *document, analyst, "--quantile", "0.5"], "0.5 quantile of x"),
+        (["ask", "cdf", *document, analyst, "--quantile", "0.5"], "quantiles of x"),
         (["ask", "cdf", *document, analyst, "--curve", "5", "--json", str(tmp_path / "cdf.json")], "written: "),
         (["task", "show", *document[:2]], task.hash),
     ):

@@ -14,7 +14,6 @@ from ..arguments import Refused, chance, require_kind
 from ..arrays import FloatArray
 from ..data import Categories
 from ..display import numeral
-from ..laws import least_squares
 from ..postprocess import mean_counts, public_generator, share_intervals, simultaneous_errors
 from ..postprocess.inference.hosmer_lemeshow import GroupNoise, Groups
 from ..postprocess.inference.independence import chi_squared, expected_counts, independence_p_value
@@ -73,7 +72,7 @@ class Contingency(Covered):
     ) -> Contingency:
         """From counts of all pairs."""
         draw = public_generator(generator)
-        cells = least_squares(evidence.measured, evidence.values, evidence.total).cells
+        cells = evidence.unbiased
         noise = _noise_of(evidence, draw)
         statistic = float(chi_squared(cells, noise.var(axis=0)))
         p_value = independence_p_value(cells, noise, draw)

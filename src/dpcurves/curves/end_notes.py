@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, sqrt
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from ..arrays import FloatArray
 from ..data import Grid, Outside
 from ..display import numeral
-from ..laws import IntervalSums
 from ..postprocess import crowded_ends
 from ..release import Evidence
 from .turns.prefixes import Prefixes
@@ -30,7 +29,7 @@ def notes_on_end_cells(grid: Grid, known: NDArray[np.int64], below: FloatArray, 
     if grid.outside is Outside.APART or len(known) < 4:
         return ()
     edges = grid.edges
-    noise = _noise(evidence)
+    noise = evidence.sums.end_deviations(evidence.total is not None)
     # Nothing is known of an end cell that was not counted apart from its neighbours.
     alone = known[1] == 1, known[-2] == grid.cells - 1
     first, last = crowded_ends(edges[known], below, (noise[0] if alone[0] else inf, noise[1] if alone[1] else inf))
@@ -42,14 +41,3 @@ def notes_on_end_cells(grid: Grid, known: NDArray[np.int64], below: FloatArray, 
         words = f"{numeral(edges[-2])} and above), which also holds all values above {numeral(edges[-1])}"
         notes.append(f"{last:.0%} of the records lie in the last cell ({words}: {NARROW}")
     return tuple(notes)
-
-
-def _noise(evidence: Evidence) -> tuple[float, float]:
-    """Standard deviations of the noise of both end cells, at the most: of their own counts, or as ends of prefixes."""
-    law = evidence.sums
-    variances = law.prefix_variances(evidence.total is not None)[0]
-    first, last = sqrt(variances[1]), sqrt(variances[-2]) + sqrt(variances[-1])
-    if not isinstance(law, IntervalSums):
-        return first, last
-    alone = [sqrt(level.noise.variance) for level in law.levels if level.starts[-1] == law.cells - 1]
-    return first, min([last, *alone])

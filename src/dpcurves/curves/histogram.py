@@ -16,7 +16,6 @@ from ..arguments import chance
 from ..arrays import FloatArray
 from ..data import Axis, Grid, Outside
 from ..display import numeral
-from ..laws import least_squares
 from ..postprocess import mean_counts, public_generator, simultaneous_errors
 from ..postprocess.inference.bands import PILOT
 from ..postprocess.inference.simulation_seed import draws_for
@@ -71,14 +70,13 @@ class Histogram(Covered):
     def read(cls, evidence: Evidence, grid: Grid, label: str, privacy: PrivacyStatement) -> Histogram:
         """From counts of one row of cells."""
         law = evidence.measured
-        estimate = least_squares(law, evidence.values, evidence.total)
-        cells = estimate.cells[0]
+        (cells,), missing = law.reconstruct(np.array(evidence.values, dtype=np.float64), evidence.total)
         unbiased = cells[1:-1] if grid.outside is Outside.APART else cells
         error = sqrt(law.levels[-1].noise.variance)
         below = np.append(0.0, np.cumsum(cells))
         noted = privacy.noted(*notes_on_end_cells(grid, np.arange(grid.cells + 1), below, evidence))
         return cls(
-            grid.edges, np.maximum(unbiased, 0.0), unbiased, error, float(estimate.missing), label, noted, evidence,
+            grid.edges, np.maximum(unbiased, 0.0), unbiased, error, float(missing), label, noted, evidence,
             grid,
         )  # fmt: skip
 
@@ -136,7 +134,7 @@ class Histogram(Covered):
 
     @cached_property
     def _cells(self) -> FloatArray:
-        return np.asarray(least_squares(self.evidence.measured, self.evidence.values, self.evidence.total).cells[0])
+        return np.asarray(self.evidence.unbiased[0])
 
     def _inner(self, cells: FloatArray) -> FloatArray:
         return cells[..., 1:-1] if self.grid.outside is Outside.APART else cells

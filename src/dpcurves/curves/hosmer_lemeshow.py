@@ -13,7 +13,7 @@ from .. import display
 from ..arrays import FloatArray
 from ..data import Axis, Categories, Grid
 from ..data.axis import Category
-from ..postprocess import hosmer_lemeshow, positive_intervals, simulated_p_value, unbiased
+from ..postprocess import hosmer_lemeshow, positive_intervals, simulated_p_value
 from ..postprocess.inference.simulation_seed import public_generator
 from ..queries import CountQuery, Read
 from ..release import Evidence, PrivacyStatement, Release, Setting, Step
@@ -191,7 +191,7 @@ class HosmerLemeshowQuestion:
             return groups_for(setting.adjacency.total, setting), SHARES, ()
         whole = Axis(self.score, self.grid.cut([]))
         release = yield Step(CountQuery((classes, whole), Read.CELLS), COUNTING)
-        records = unbiased(Evidence.of(release).sums, release.values, None).cells.sum()
+        records = Evidence.of(release).unbiased.sum()
         return groups_for(float(records), setting), SHARES.within(1 - COUNTING), (release,)
 
 

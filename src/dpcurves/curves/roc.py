@@ -15,7 +15,7 @@ from ..arrays import FloatArray
 from ..data import Axis, Categories, Grid, Outside
 from ..data.axis import Category
 from ..display import Area, Region, Shade, area_rows, covering
-from ..postprocess import RocBand, auc, roc_points, unbiased
+from ..postprocess import RocBand, auc, roc_points
 from ..postprocess.estimation.two_classes import two_classes
 from ..postprocess.inference.area_interval import CountedAreas, area_interval, shares_of
 from ..postprocess.inference.simulation_seed import draws_for, public_generator
@@ -103,7 +103,7 @@ class ROC(TableReading):
         if population:
             require_independent(self.privacy)
         draws, law, total = public_generator(generator), self.evidence.sums, self.evidence.total
-        counts = unbiased(law, self.evidence.values, total).cells
+        counts = self.evidence.unbiased
         noise = [cells for cells, _ in law.simulate(total, draws_for(law.cells), draws)]
         counted = CountedAreas(counts, shares_of(self.fpr, self.tpr), noise)
         return area_interval(counted, level, sampling=draws if population else None)

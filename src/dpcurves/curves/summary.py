@@ -276,9 +276,7 @@ class SummaryQuestion:
 
 
 def _moments(turns: tuple[Evidence, ...]) -> Moments:
-    return _in_units(
-        [turn.sums.reconstruct(np.array(turn.values, dtype=np.float64), turn.total)[0][0, 0] for turn in turns]
-    )
+    return _in_units([turn.unbiased[0, 0] for turn in turns])
 
 
 def _in_units(parts: list[Any]) -> Moments:

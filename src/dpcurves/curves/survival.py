@@ -263,9 +263,7 @@ class SurvivalQuestion:
 
 def at_risk_in(evidence: tuple[Evidence, Evidence]) -> AtRisk:
     """What counts of the censored and of events tell, without bias, (cells,)."""
-    censored, events = (
-        turn.sums.reconstruct(np.array(turn.values, dtype=np.float64), turn.total)[0][0] for turn in evidence
-    )
+    censored, events = (turn.unbiased[0] for turn in evidence)
     return at_risk(events, censored)
 
 

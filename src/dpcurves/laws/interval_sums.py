@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -48,6 +49,12 @@ class IntervalSums(NestedSums):
     def prefix_variances(self, total_is_public: bool) -> FloatArray:
         """Exact variances of least squares; see `interval_variances`."""
         return np.broadcast_to(interval_variances(self, total_is_public), (self.rows, self.cells + 1))
+
+    def end_deviations(self, total_is_public: bool) -> tuple[float, float]:
+        """Standard deviations of the counts of both end cells: of the last one no more than that of its own count."""
+        first, last = NestedSums.end_deviations(self, total_is_public)
+        alone = [sqrt(level.noise.variance) for level in self.levels if level.starts[-1] == self.cells - 1]
+        return first, min([last, *alone])
 
     def mean_prefix_variance(self, total_is_public: bool) -> float:
         """The mean of `prefix_variances`: as fast as there are few intervals, or few kinds of them."""

@@ -173,6 +173,11 @@ class NoisySums(CountLaw):
         Estimates are those of `reconstruct`, interpolated linearly between edges. Rows are alike; read-only.
         """
 
+    def end_deviations(self, total_is_public: bool) -> tuple[float, float]:
+        """Standard deviations of the estimated counts of the first and the last cell of a row, at the most."""
+        variances = self.prefix_variances(total_is_public)[0]
+        return sqrt(variances[1]), sqrt(variances[-2]) + sqrt(variances[-1])
+
     def mean_prefix_variance(self, total_is_public: bool) -> float:
         """The mean of `prefix_variances` over rows and inner edges; where there is one cell, its variance."""
         row = self.prefix_variances(total_is_public)[0]

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..arguments import Refused
+from ..arrays import FloatArray
 from ..laws import IntervalSums, Law, NoisySums, PathSums, ThresholdSums, law_from_json
 from .release import Release
 
@@ -48,6 +51,11 @@ class Evidence:
         if not isinstance(self.law, PathSums):
             return self
         return Evidence(*ThresholdSums.between(self.law, self.values, rows), self.total)
+
+    @property
+    def unbiased(self) -> FloatArray:
+        """The best linear unbiased cells, (rows, cells), whatever the law. Raises `TypeError` if it is of no sums."""
+        return self.sums.reconstruct(np.asarray(self.values, dtype=np.float64), self.total)[0]
 
     @property
     def path(self) -> PathSums:

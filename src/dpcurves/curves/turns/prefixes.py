@@ -14,7 +14,7 @@ from ...arguments import Refused
 from ...arrays import FloatArray
 from ...data import Grid, Outside
 from ...laws import NoisySums
-from ...postprocess import monotone_prefixes, shrunken_estimate, unbiased
+from ...postprocess import monotone_prefixes, shrunken_estimate
 from ...postprocess.inference.bands import PILOT
 from ...postprocess.inference.simulation_seed import draws_for, public_generator
 from ...release import Evidence
@@ -128,8 +128,7 @@ class Prefixes:
 
     @cached_property
     def _unbiased(self) -> FloatArray:
-        law, values, total = self.evidence.sums, self.evidence.values, self.evidence.total
-        return np.asarray(unbiased(law, values, total).cells[0])
+        return np.asarray(self.evidence.unbiased[0])
 
     def _at_edges(self, cumulated: FloatArray) -> FloatArray:
         """What is below each edge of the grid, from cumulated cells."""

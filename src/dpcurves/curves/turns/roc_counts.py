@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import FloatArray
-from ...postprocess import RocBand, population_roc_band, roc_band, unbiased
+from ...postprocess import RocBand, population_roc_band, roc_band
 from ...postprocess.inference.rate_bands import spread_out
 from ...postprocess.inference.simulation_seed import draws_for, public_generator
 from ...release import Evidence
@@ -34,8 +34,7 @@ class CountsAbove:
     @cached_property
     def counts(self) -> FloatArray:
         """Unbiased, of shape ``(2, measured)``."""
-        law, values, total = self.evidence.sums, self.evidence.values, self.evidence.total
-        return _from_the_top(unbiased(law, values, total).cells)[:, self.at]
+        return _from_the_top(self.evidence.unbiased)[:, self.at]
 
     def noise(self, generator: np.random.Generator | None) -> FloatArray:
         """The noise of `counts`, simulated: ``(draws, 2, measured)``."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...arrays import FloatArray, IntArray
 from ...data import Axis, Categories, Grid, Outside
-from ...postprocess import GroupNoise, Groups, shrunken_estimate, unbiased
+from ...postprocess import GroupNoise, Groups, shrunken_estimate
 from ...postprocess.inference.simulation_seed import draws_for, public_generator
 from ...queries import CountQuery, Read
 from ...release import Evidence, Release, Setting, Step
@@ -89,7 +89,7 @@ class CountedGroups(ScoreGroups):
 
     @cached_property
     def _unbiased(self) -> FloatArray:
-        return unbiased(self.counts.sums, self.counts.values, self.counts.total).cells
+        return self.counts.unbiased
 
     def _inside(self, cells: FloatArray) -> FloatArray:
         return cells if self.cells.outside is Outside.CLAMPED else cells[..., 1:-1]

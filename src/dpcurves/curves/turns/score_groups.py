@@ -20,7 +20,6 @@ import numpy as np
 from ...arguments import Refused, require_kind, whole
 from ...arrays import FloatArray
 from ...data import Axis, Categories, Grid, Outside
-from ...laws import least_squares
 from ...postprocess import GroupNoise, Groups
 from ...postprocess.inference.simulation_seed import draws_for, public_generator
 from ...privacy import PrivacyLoss
@@ -153,8 +152,7 @@ class MeasuredGroups(ScoreGroups):
     def released(self) -> Groups:
         """Unbiased counts and sums of the groups."""
         negative, positive = self._inside(self._counted)
-        sums = least_squares(self.sums.measured, self.sums.values, self.sums.total).cells
-        distances = self._inside(sums).sum(axis=0) * self._step
+        distances = self._inside(self.sums.unbiased).sum(axis=0) * self._step
         return Groups(positive, negative, distances, self.grid.edges[:-1], self.grid.edges[1:])
 
     @property
@@ -187,7 +185,7 @@ class MeasuredGroups(ScoreGroups):
 
     @cached_property
     def _counted(self) -> FloatArray:
-        return least_squares(self.counts.measured, self.counts.values, self.counts.total).cells
+        return self.counts.unbiased
 
     def _inside(self, cells: FloatArray) -> FloatArray:
         """Without those that are counted apart, (..., slots) to (..., groups)."""

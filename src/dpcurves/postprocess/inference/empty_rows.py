@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ...release import Evidence
-from ..estimation.reconstruction import unbiased
 from ..summaries.roc import LEAST_MASS
 
 DEVIATIONS = 3
@@ -21,7 +20,6 @@ def empty_rows(evidence: Evidence) -> tuple[bool, ...]:
     >>> empty_rows(Evidence(law, (40, 30, 2, -1), total=None))
     (False, True)
     """
-    law = evidence.sums
-    counts = unbiased(law, evidence.values, evidence.total).cells.sum(axis=1)
-    noise = np.sqrt(law.prefix_variances(evidence.total is not None)[:, -1])
+    counts = evidence.unbiased.sum(axis=1)
+    noise = np.sqrt(evidence.sums.prefix_variances(evidence.total is not None)[:, -1])
     return tuple((counts < LEAST_MASS + DEVIATIONS * noise).tolist())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ...release import Evidence
-from ..estimation.reconstruction import unbiased
 from .simulation_seed import public_generator
 
 DEVIATIONS = 5
@@ -25,7 +24,7 @@ def outside_share(evidence: Evidence) -> float:
     law = evidence.sums
     chunks = law.simulate(evidence.total, DRAWS, public_generator(None))
     noise = np.concatenate([cells[..., [0, -1]].sum(axis=(-2, -1)) for cells, _ in chunks])
-    cells = unbiased(law, evidence.values, evidence.total).cells
+    cells = evidence.unbiased
     outside = float(cells[:, [0, -1]].sum())
     if outside <= DEVIATIONS * float(np.sqrt(np.mean(noise**2))):
         return 0.0
