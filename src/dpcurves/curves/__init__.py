@@ -20,6 +20,7 @@ from .log_rank import log_rank_test
 from .methods import Bisection, GrownPartition, QuantileCuts
 from .notes import CurveWarning
 from .precision_recall import PrecisionRecall
+from .quantile_quantile import QuantileQuantile
 from .quantiles import Quantiles, QuantilesQuestion
 from .question import Continued, Question
 from .residual_plot import ResidualPlot, ResidualPlotQuestion
@@ -38,9 +39,9 @@ __all__ = [
     "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Confusion", "Contingency",
     "ContingencyQuestion", "Continued", "CumulativeGain", "CurveWarning", "Cuts", "DecisionCurve", "GrownPartition",
     "Histogram", "Histogram2D", "Histogram2DQuestion", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion",
-    "PlaneBounds", "PlaneBoundsQuestion", "PrecisionRecall", "QuantileCuts", "Quantiles", "QuantilesQuestion",
-    "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion", "ScoreCalibration", "Scores",
-    "ScoresByCategory", "ScoresQuestion", "SmoothAuc", "SmoothAucQuestion", "Summary", "SummaryByCategory",
-    "SummaryQuestion", "Survival", "SurvivalQuestion", "TwoSampleTest", "energy_distance", "ks_distance", "ks_test",
-    "log_rank_test", "rank_sum_test", "wasserstein_distance",
+    "PlaneBounds", "PlaneBoundsQuestion", "PrecisionRecall", "QuantileCuts", "QuantileQuantile", "Quantiles",
+    "QuantilesQuestion", "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion",
+    "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion", "SmoothAuc", "SmoothAucQuestion", "Summary",
+    "SummaryByCategory", "SummaryQuestion", "Survival", "SurvivalQuestion", "TwoSampleTest", "energy_distance",
+    "ks_distance", "ks_test", "log_rank_test", "rank_sum_test", "wasserstein_distance",
 ]  # fmt: skip

@@ -25,6 +25,7 @@ from .end_notes import notes_on_ends
 from .keys import By, keys_of
 from .methods import Bisection, Default, GrownPartition, Method, QuantileCuts
 from .notes import warn_of
+from .quantile_quantile import PERCENTS, QuantileQuantile, shares_of
 from .question import require_independent, statement_of
 from .result import Covered
 from .turns.edge_counts import all_edges, edge_counts, edges_given
@@ -211,6 +212,22 @@ class CDF(Covered):
         found = Bins.along(self.prefixes, bins, self.label, self.privacy)
         warn_of(found, told=self.notes)
         return found
+
+    def quantile_quantile(self, other: CDF, p: Sequence[float] = PERCENTS) -> QuantileQuantile:
+        """Quantiles of this curve against those of another one, which may have another grid. Spends nothing.
+
+        Raises:
+            TypeError: `other` is no `CDF`, or `p` no list.
+            ValueError: a share is not between 0 and 1, or there is none.
+
+        >>> import dpcurves as dp
+        >>> grid, spent = dp.Grid(0, 10, cells=64), {"epsilon": 100, "adjacency": dp.REPLACE_ONE}
+        >>> early, late = (dp.cdf([start, start + 4] * 1000, grid=grid, **spent) for start in (0, 2))
+        >>> (early.quantile_quantile(late, [0.2, 0.8]).y - early.quantile([0.2, 0.8])).round().tolist()
+        [2.0, 2.0]
+        """
+        require_kind("other", other, CDF, "a distribution function, as dp.cdf gives one,")
+        return QuantileQuantile(shares_of(p), self, other)
 
     @property
     def turns(self) -> tuple[Evidence, ...]:

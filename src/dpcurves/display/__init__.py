@@ -23,6 +23,7 @@ from .plane_picture import draw_plane
 from .precision_recall_picture import draw_precision_recall
 from .privacy_line import SEEDED, footer
 from .published_schema import check_document, curve_schema
+from .quantile_quantile_picture import SteppedShade, draw_quantile_quantile
 from .quantiles_picture import draw_quantiles
 from .report import report
 from .residual_picture import draw_residual_density, draw_residual_points
@@ -34,12 +35,11 @@ from .terminal import curve_table, ledger_table
 
 __all__ = [
     "LANDSCAPE", "MOST_TOGETHER", "POPULATION", "RECORDS", "SEEDED", "SQUARE", "Area", "AtRiskRow", "Balance", "Charge",
-    "Opened",
-    "Refusal", "Region", "Shade", "area_rows", "bundle", "card", "check_document", "covering", "curve_schema",
-    "curve_table", "draw_bars", "draw_binned_residuals", "draw_bounds", "draw_calibration", "draw_cdf",
+    "Opened", "Refusal", "Region", "Shade", "SteppedShade", "area_rows", "bundle", "card", "check_document", "covering",
+    "curve_schema", "curve_table", "draw_bars", "draw_binned_residuals", "draw_bounds", "draw_calibration", "draw_cdf",
     "draw_confusion", "draw_contingency", "draw_decision", "draw_gain", "draw_hosmer_lemeshow", "draw_means",
-    "draw_numbers", "draw_plane", "draw_plane_bounds", "draw_precision_recall", "draw_quantiles",
-    "draw_residual_density", "draw_residual_points", "draw_roc", "draw_small", "draw_survival", "envelope",
-    "footer", "headless_axes", "ledger_table", "numeral", "numerals", "opened", "privacy_object", "report",
+    "draw_numbers", "draw_plane", "draw_plane_bounds", "draw_precision_recall", "draw_quantile_quantile",
+    "draw_quantiles", "draw_residual_density", "draw_residual_points", "draw_roc", "draw_small", "draw_survival",
+    "envelope", "footer", "headless_axes", "ledger_table", "numeral", "numerals", "opened", "privacy_object", "report",
     "save_figure", "span", "standing", "svg_text", "to_frame",
 ]  # fmt: skip
