@@ -62,6 +62,10 @@ class Number(ABC):
         """Two ends that have it between them; noise, and the bias that it gives, are simulated."""
         return table.counts.interval(lambda cells: self.of_counts(table, cells), errors, sure.level)
 
+    def left_open(self, table: ClassTable) -> Ends:
+        """How far below and above what counts give the number may be, noise apart."""
+        return 0.0, 0.0
+
     def is_known(self, counted: FloatArray, least: FloatArray) -> bool:
         """Whether of these counts of both classes those that matter are at least so many."""
         if self.of:
@@ -85,6 +89,13 @@ class Area(Number):
         draw = public_generator(sure.generator)  # noise first, so that sampling does not depend on it
         noise = table.errors(population=False, generator=draw)
         return area_interval(_areas(table, noise), sure.level, sampling=draw if sure.population else None)
+
+    def left_open(self, table: ClassTable) -> Ends:
+        """Half of the pairs that seem to be tied: they may all be lost, or won."""
+        negative, positive = table.counts.likely
+        pairs = float(negative.sum() * positive.sum())
+        half = float(negative @ positive) / 2 / pairs if pairs >= LEAST_MASS else 0.0
+        return half, half
 
 
 class MeanPrecision(Number):
@@ -206,6 +217,13 @@ def estimate_of(table: ClassTable, reading: Reading) -> float:
     if not reading.value.is_known(counted, np.full(2, LEAST_MASS)):
         return float("nan")
     return float(reading.value.of_counts(table, table.counts.likely))
+
+
+def left_open(table: ClassTable, reading: Reading) -> Ends:
+    """How much of the distances from a number to the ends of its interval is no error of chance: below and above."""
+    _require(table, reading)
+    below, above = reading.value.left_open(table)
+    return below, above
 
 
 def interval_of(

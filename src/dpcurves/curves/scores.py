@@ -29,7 +29,7 @@ from .precision_recall import PrecisionRecall
 from .question import statement_of
 from .roc import ROC
 from .score_calibration import ScoreCalibration
-from .score_readings import Reading, estimate_of, interval_of, notes_on_classes, readings_of
+from .score_readings import Reading, estimate_of, interval_of, left_open, notes_on_classes, readings_of
 from .turns.labels import labels
 from .turns.one_table import by_words
 from .turns.score_groups import groups_of
@@ -266,7 +266,8 @@ class ScoresByCategory(ByCategory[Scores]):
         """The number of the `first` category less that of the `second` one, and two ends that hold it.
 
         Ends are as sure, and speak of these records or of the population, as `Scores.interval` says; those of both
-        categories are joined by the squares of their distances (Zou and Donner 2008).
+        categories are joined by the squares of their distances (Zou and Donner 2008). How scores rank within cells, for
+        the area, may be the worst in both: that adds up as it is.
 
         Args:
             reading: Which number.
@@ -288,7 +289,8 @@ class ScoresByCategory(ByCategory[Scores]):
         if name not in self:
             raise Refused("category", f"one of {', '.join(map(named, self))} is needed, got {shown(name)}")
         own = self[name]
-        return Measured(own.value(reading), *own.interval(reading, level, population=population, generator=draw))
+        value, ends = own.value(reading), own.interval(reading, level, population=population, generator=draw)
+        return Measured(value, *ends, *left_open(own.table, chosen("reading", reading, Reading)))
 
     @classmethod
     def from_json(cls, text: str, kind: type[Any] = Scores) -> ScoresByCategory:

@@ -2,30 +2,51 @@
 
 from __future__ import annotations
 
-from math import isfinite, sqrt
+from math import hypot, isfinite
 from typing import NamedTuple
 
 
 class Measured(NamedTuple):
-    """A number and its interval; NaN where nothing is known but the interval."""
+    """A number and its interval; NaN where nothing is known but the interval.
+
+    Attributes:
+        value: The number.
+        lower, upper: The ends of its interval.
+        below, above: How much of the distances to the ends is no error of chance, but left open by what was counted.
+    """
 
     value: float
     lower: float
     upper: float
+    below: float = 0.0
+    above: float = 0.0
+
+    @property
+    def down(self) -> float:
+        """How far chance alone may have taken the number up."""
+        return max(self.value - self.below - self.lower, 0.0)
+
+    @property
+    def up(self) -> float:
+        """How far chance alone may have taken the number down."""
+        return max(self.upper - self.value - self.above, 0.0)
 
 
 def difference(first: Measured, second: Measured) -> Measured:
     """The first less the second, with an interval of the level that both have.
 
-    Errors are independent, so the distances from the numbers to their ends add up by their squares (Zou and Donner
-    2008). Where a number is not known, the ends are as far apart as they can be.
+    Errors of chance are independent, so the distances from the numbers to their ends add up by their squares (Zou and
+    Donner 2008). What was left open may be at its worst for both at once: that adds up as it is. Where a number is not
+    known, the ends are as far apart as they can be.
 
-    >>> [round(end, 3) for end in difference(Measured(0.8, 0.77, 0.83), Measured(0.7, 0.66, 0.74))]
+    >>> [round(end, 3) for end in difference(Measured(0.8, 0.77, 0.83), Measured(0.7, 0.66, 0.74))[:3]]
     [0.1, 0.05, 0.15]
+    >>> [round(end, 3) for end in difference(*[Measured(0.8, 0.77, 0.83, below=0.03, above=0.03)] * 2)[:3]]
+    [0.0, -0.06, 0.06]
     """
     value = first.value - second.value
     if not isfinite(value):
         return Measured(value, first.lower - second.upper, first.upper - second.lower)
-    down = sqrt(max(first.value - first.lower, 0.0) ** 2 + max(second.upper - second.value, 0.0) ** 2)
-    up = sqrt(max(first.upper - first.value, 0.0) ** 2 + max(second.value - second.lower, 0.0) ** 2)
-    return Measured(value, value - down, value + up)
+    below, above = first.below + second.above, first.above + second.below
+    lower = value - below - hypot(first.down, second.up)
+    return Measured(value, lower, value + above + hypot(first.up, second.down), below, above)
