@@ -24,6 +24,8 @@ from ..postprocess.inference.survival import (
     at_risk,
     cumulative_hazard,
     known_cells,
+    log_errors,
+    median_edges,
     survival,
     survival_band,
 )
@@ -98,13 +100,17 @@ class Survival(Covered):
         return _first(self.x, self.y <= 0.5)
 
     def median_interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
-        """Edges that have the median between them, with chance `level` at least: where the band crosses one half.
+        """Edges that have the median between them, with chance `level`; see `median_edges`.
+
+        The edges themselves are among them: where cells are coarse beside the noise the chance is higher.
 
         Raises:
             ValueError: `level` is no chance; or for the population, units have several records.
         """
-        lower, upper = self.band(level, population=population)
-        return _first(self.x, lower <= 0.5), _first(self.x, upper <= 0.5)
+        errors, known = self._errors(population)
+        ends = np.append(self.x[1:], inf)
+        low, high = median_edges(self.y[1:], errors, known, chance("level", level))
+        return float(ends[low]), float(ends[high])
 
     def band(self, level: float, *, population: bool = False) -> tuple[FloatArray, FloatArray]:
         """Lower and upper ends of `y`, all correct at once with chance `level`; see `survival_band`.
@@ -116,16 +122,8 @@ class Survival(Covered):
         Raises:
             ValueError: `level` is no chance; or for the population, units have several records.
         """
-        if population:
-            require_independent(self.privacy)
-        noise, normal = self._noise, None
-        if population:  # both of one stream, so that sampling does not depend on the noise
-            draw = public_generator(None)
-            noise = noise_in(self.evidence, draw)
-            normal = draw.standard_normal(noise.events.shape)
-        known = self._known & (self._found.records > FEWEST_AT_RISK) if population else self._known
-        known = np.logical_and.accumulate(known)
-        lower, upper = survival_band(self.y[1:], self._found, noise, chance("level", level), known, normal)
+        errors, known = self._errors(population)
+        lower, upper = survival_band(self.y[1:], errors, known, chance("level", level))
         return np.append(1.0, lower), np.append(1.0, upper)
 
     def _ends(self, level: float, /, *, population: bool) -> tuple[FloatArray, FloatArray]:
@@ -138,6 +136,17 @@ class Survival(Covered):
             ValueError: `level` is no chance; or for the population, units have several records.
         """
         return np.stack(self.band(level, population=population), axis=1)
+
+    def _errors(self, population: bool) -> tuple[FloatArray, BoolArray]:
+        """Simulated errors of logarithms, and the cells of which anything is said."""
+        if not population:
+            return log_errors(self.y[1:], self._found, self._noise, self._known, None), self._known
+        require_independent(self.privacy)
+        draw = public_generator(None)
+        noise = noise_in(self.evidence, draw)
+        normal = draw.standard_normal(noise.events.shape)  # after the noise, so that it does not depend on it
+        known = np.logical_and.accumulate(self._known & (self._found.records > FEWEST_AT_RISK))
+        return log_errors(self.y[1:], self._found, noise, known, normal), known
 
     @cached_property
     def _found(self) -> AtRisk:

@@ -8,11 +8,12 @@ import numpy as np
 
 from ...arrays import BoolArray, FloatArray
 from ..shape.monotone import non_decreasing
-from .bands import simultaneous_errors
+from .bands import simultaneous_errors, upper_quantiles
 
 DEVIATIONS = 4.0
 """Standard deviations of its noise that a number at risk has to exceed, or nothing is said from there on."""
 LEAST_AT_RISK = 0.5
+HALF = 0.5
 FEWEST_AT_RISK = 20.0
 """At fewer records at risk nothing is said of the population: there the law of the curve is far from normal."""
 
@@ -62,20 +63,18 @@ def cumulative_hazard(found: AtRisk, known: BoolArray) -> FloatArray:
     return np.asarray(np.maximum(non_decreasing(np.cumsum(_hazards(found, known))), 0.0))
 
 
-def survival_band(  # noqa: PLR0917
-    share: FloatArray, found: AtRisk, noise: AtRisk, level: float, known: BoolArray, normal: FloatArray | None
-) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper ends of the shares that survive, all correct at once with chance `level`: each (cells,).
+def log_errors(
+    share: FloatArray, found: AtRisk, noise: AtRisk, known: BoolArray, normal: FloatArray | None
+) -> FloatArray:
+    """How far the logarithms of the shares that survive are off, simulated: (draws, known cells).
 
-    The logarithm of a share is off by a sum over cells of the errors of their hazards: by noise to first order, and for
-    the population by sampling, with independent increments of Greenwood's variance (1926). Both are simulated, and the
-    largest studentised deviation is bounded (equal precision: Nair 1984). Where nothing is known the lower end is 0.
+    By a sum over cells of the errors of their hazards: by noise to first order, and for the population by sampling,
+    with independent increments of Greenwood's variance (1926).
 
     Args:
         share: From `survival`, (cells,).
         found: What was released, without bias.
         noise: Simulated, (draws, cells).
-        level: The chance that all ends hold.
         known: From `known_cells`.
         normal: Draws of the standard normal law for sampling, (draws, cells); None: for these records.
     """
@@ -85,12 +84,53 @@ def survival_band(  # noqa: PLR0917
     moved = (noise.events - hazard * noise.records) / records / left
     if normal is not None:
         moved = moved + normal * np.sqrt(hazard / (records * left))
-    off = simultaneous_errors([np.cumsum(moved, axis=1)[:, known]], level)
+    return np.asarray(np.cumsum(moved, axis=1)[:, known])
+
+
+def survival_band(
+    share: FloatArray, errors: FloatArray, known: BoolArray, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper ends of the shares that survive, all correct at once with chance `level`: each (cells,).
+
+    The largest studentised error of a logarithm is bounded (equal precision: Nair 1984). Where nothing is known the
+    lower end is 0.
+
+    Args:
+        share: From `survival`, (cells,).
+        errors: From `log_errors`.
+        known: From `known_cells`.
+        level: The chance that all ends hold.
+    """
     half = np.full(len(share), np.inf)
-    half[known] = off
+    half[known] = simultaneous_errors([errors], level)
     lower, upper = share * np.exp(-half), np.minimum(share * np.exp(np.where(known, half, 0.0)), 1.0)
     upper = np.where(known & (share > 0), upper, 1.0)
     return np.minimum.accumulate(lower), np.minimum.accumulate(np.maximum(upper, share))
+
+
+def median_edges(share: FloatArray, errors: FloatArray, known: BoolArray, level: float) -> tuple[int, int]:
+    """Between the ends of which cells the first one to which at most half survive lies, with chance `level`.
+
+    From the first cell at which half or fewer may survive, to the one after the last at which more than half may, each
+    cell judged on its own with half of the error chance (Brookmeyer and Crowley 1982). That is enough: the interval
+    begins beyond the median only if too many seem to survive at the median itself, and ends before it only if too few
+    do just before it. The number of cells where there is none.
+
+    Args:
+        share: From `survival`, (cells,).
+        errors: From `log_errors`.
+        known: From `known_cells`.
+        level: The chance.
+    """
+    each, told = (1 + level) / 2, known & (share > 0)
+    down, up = (np.zeros(len(share)) for _ in range(2))
+    down[known], up[known] = (np.maximum(upper_quantiles(sign * errors, each), 0.0) for sign in (-1.0, 1.0))
+    may_be_half = ~known | (share * np.exp(-down) <= HALF)
+    may_be_more = told & (share * np.exp(up) > HALF)
+    last = int(np.flatnonzero(may_be_more)[-1]) if may_be_more.any() else -1
+    if not told.any() or last == np.flatnonzero(told)[-1]:
+        last = len(share) - 1  # beyond what is told the curve may be level
+    return int(np.argmax(np.append(may_be_half, True))), last + 1
 
 
 def _hazards(found: AtRisk, known: BoolArray) -> FloatArray:
