@@ -140,13 +140,13 @@ class Survival(Covered):
     def _errors(self, population: bool) -> tuple[FloatArray, BoolArray]:
         """Simulated errors of logarithms, and the cells of which anything is said."""
         if not population:
-            return log_errors(self.y[1:], self._found, self._noise, self._known, None), self._known
+            return log_errors(self._found, self._noise, self._known, None), self._known
         require_independent(self.privacy)
         draw = public_generator(None)
         noise = noise_in(self.evidence, draw)
         normal = draw.standard_normal(noise.events.shape)  # after the noise, so that it does not depend on it
         known = np.logical_and.accumulate(self._known & (self._found.records > FEWEST_AT_RISK))
-        return log_errors(self.y[1:], self._found, noise, known, normal), known
+        return log_errors(self._found, noise, known, normal), known
 
     @cached_property
     def _found(self) -> AtRisk:

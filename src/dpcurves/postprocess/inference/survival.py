@@ -63,28 +63,32 @@ def cumulative_hazard(found: AtRisk, known: BoolArray) -> FloatArray:
     return np.asarray(np.maximum(non_decreasing(np.cumsum(_hazards(found, known))), 0.0))
 
 
-def log_errors(
-    share: FloatArray, found: AtRisk, noise: AtRisk, known: BoolArray, normal: FloatArray | None
-) -> FloatArray:
-    """How far the logarithms of the shares that survive are off, simulated: (draws, known cells).
+def log_errors(found: AtRisk, noise: AtRisk, known: BoolArray, normal: FloatArray | None) -> FloatArray:
+    """How far the true shares may be above those that were read, as logarithms, simulated: (draws, known cells).
 
-    By a sum over cells of the errors of their hazards: by noise to first order, and for the population by sampling,
-    with independent increments of Greenwood's variance (1926).
+    By noise: what was released less noise that is drawn afresh has hazards of its own, and their shares are as far from
+    those that were read. So neither hazards nor the number at risk are taken as known where few are left. For the
+    population sampling adds independent increments of Greenwood's variance (1926), of those hazards.
 
     Args:
-        share: From `survival`, (cells,).
         found: What was released, without bias.
         noise: Simulated, (draws, cells).
         known: From `known_cells`.
         normal: Draws of the standard normal law for sampling, (draws, cells); None: for these records.
     """
-    hazard = hazards_of(share)
-    records = np.where(known, np.maximum(found.records, LEAST_AT_RISK), 1.0)
-    left = np.maximum(1 - hazard, 1 / (records + 1))
-    moved = (noise.events - hazard * noise.records) / records / left
+    told = AtRisk(found.events[known], found.records[known])
+    read = np.log(_left(told.events, np.maximum(told.records, LEAST_AT_RISK)))
+    records = np.maximum(told.records - noise.records[:, known], 1.0)
+    left = _left(told.events - noise.events[:, known], records)
+    moved = np.log(left) - read
     if normal is not None:
-        moved = moved + normal * np.sqrt(hazard / (records * left))
-    return np.asarray(np.cumsum(moved, axis=1)[:, known])
+        moved = moved + normal[:, known] * np.sqrt(np.maximum(1 - left, 0.0) / (records * left))
+    return np.asarray(np.cumsum(moved, axis=1))
+
+
+def _left(events: FloatArray, records: FloatArray) -> FloatArray:
+    """The share of those at risk that has no event: above 0, so that it has a logarithm."""
+    return np.asarray(np.maximum(1 - events / records, 1 / (records + 1)))
 
 
 def survival_band(
