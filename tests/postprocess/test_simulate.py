@@ -43,6 +43,17 @@ def test_draws_follow_the_exact_law(family: Family, parameter: Fraction) -> None
     assert chi2.sf(statistic, len(expected) - 1) > ALARM
 
 
+def test_few_draws_of_gaussian_noise_follow_the_law_that_many_do() -> None:
+    """Many draws are looked up in a table, few are not: each is compared with the exact chances."""
+    noise, support = Noise(Family.GAUSSIAN, Fraction(9, 2)), np.arange(-6, 7)
+    chances = exact_chances(noise, np.arange(-100, 101))[94:107]
+    for draws, times in ((2000, 100), (200_000, 1)):
+        generator = np.random.default_rng(13)
+        found = np.concatenate([draw(noise, (draws,), generator) for _ in range(times)])
+        seen = np.count_nonzero(found[:, None] == support, axis=0)
+        assert np.all(np.abs(seen / len(found) - chances) <= 4 * np.sqrt(chances / len(found)))
+
+
 @pytest.mark.parametrize(
     "noise",
     [
