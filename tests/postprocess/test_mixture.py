@@ -78,4 +78,5 @@ def test_where_nothing_is_known_the_expected_square_is_that_of_the_prior() -> No
     split = Split(0.0, 1e30, 0.0, 200.0, 0.5)
     vague = [integrated(split, kind)[2] for kind in range(KINDS)]
     for kind in range(SMOOTH + 1):
-        assert prior_square(split.rows, np.eye(KINDS)[[kind]])[0] == pytest.approx(vague[kind], rel=1e-6)
+        (found,) = prior_square(split.rows, np.eye(KINDS), np.array([kind], dtype=np.int8))
+        assert found == pytest.approx(vague[kind], rel=1e-6)

@@ -154,14 +154,11 @@ class Judged(NamedTuple):
             found.each[rough == kind] = weights_of_others(own, found.all[kind], prior[kind])
         return found
 
-    def under(self, weights: FloatArray, each: FloatArray) -> Moments:
-        """Under weights of the kinds (splits, kinds), and of those that tell something (telling, kinds).
-
-        Splits that tell nothing have the moments of the prior.
-        """
+    def under(self, weights: Weights, rough: NDArray[np.int8]) -> Moments:
+        """Under these weights of the kinds; splits that tell nothing have the moments of the prior."""
         found = Moments(np.zeros_like(self.splits.count), np.empty_like(self.splits.count))
-        found.mean[self.telling], found.square[self.telling] = self.posterior.under(each)
-        found.square[self.others] = prior_square(self.splits[self.others], weights[self.others])
+        found.mean[self.telling], found.square[self.telling] = self.posterior.under(weights.each)
+        found.square[self.others] = prior_square(self.splits[self.others], weights.all, rough[self.others])
         return found
 
     def for_evenness(self, rough: NDArray[np.int8], prior: FloatArray) -> float:
@@ -233,9 +230,9 @@ def _uneven(layout: Layout, ascent: Ascent, total: float) -> tuple[Descent, floa
         else:
             weights = judged.learned(rough, prior)
             kept = _less_rough(weights.all)
-        moments = judged.under(weights.all[rough], weights.each)
+        moments = judged.under(weights, rough)
         evidence += judged.for_evenness(rough, prior)
-        variance = _doubted(splits, moments, weights.all[rough], descent.doubt[halving.parent])
+        variance = _doubted(splits, moments, weights.all, rough, descent.doubt[halving.parent])
         _settle(descent, halving, splits, moments.mean, variance)
         _classify(descent, halving, rough if halving.off_end else _rough(splits, moments))
         prior = kept
@@ -337,16 +334,18 @@ def _rough(splits: NoisySplits, moments: Moments) -> NDArray[np.bool_]:
     return moments.square > ROUGH * splits.count**2 * splits.share * (1 - splits.share)
 
 
-def _doubted(splits: NoisySplits, moments: Moments, weights: FloatArray, doubt: FloatArray) -> FloatArray:
+def _doubted(
+    splits: NoisySplits, moments: Moments, weights: FloatArray, rough: NDArray[np.int8], doubt: FloatArray
+) -> FloatArray:
     """Variances of the splits, if the counts of the parents are known up to these variances.
 
     An interval that seems to hold little may hold more, and what its halves then hold is not known at all. That it may
     hold many times as much is left out: with little loss to spend there would be too many such intervals.
     """
     variance = np.maximum(moments.square - moments.mean**2, 0)
-    before = prior_square(splits, weights)
+    before = prior_square(splits, weights, rough)
     kept = np.divide(variance, before, out=np.ones_like(before), where=before > 0).clip(0, 1)
-    more = prior_growth(splits.share, weights) * np.minimum(doubt, splits.count**2)
+    more = prior_growth(splits.share, weights, rough) * np.minimum(doubt, splits.count**2)
     return np.asarray(variance + more * kept**2)
 
 

@@ -94,17 +94,23 @@ def smooth_variance(count: FloatArray, share: FloatArray) -> FloatArray:
     return np.asarray((count * binomial)[:, None] + ((4 * count * binomial) ** 2)[:, None] * ROUGHNESS)
 
 
-def prior_square(splits: NoisySplits, weights: FloatArray) -> FloatArray:
-    """Expected square of deviations of which only the weights of their kinds are known, (splits, kinds)."""
-    linear = weights[:, :SMOOTH].sum(axis=1) * splits.count * splits.share * (1 - splits.share)
-    return np.asarray(linear + prior_growth(splits.share, weights) * splits.count**2)
+def prior_square(splits: NoisySplits, weights: FloatArray, group: NDArray[np.int8]) -> FloatArray:
+    """Expected square of deviations of which only the weights of their kinds are known.
+
+    Args:
+        splits: Of any number.
+        weights: Of the kinds, in each of a few groups: (groups, kinds).
+        group: Of each split, (splits,).
+    """
+    linear = weights[:, :SMOOTH].sum(axis=1)[group] * splits.count * splits.share * (1 - splits.share)
+    return np.asarray(linear + prior_growth(splits.share, weights, group) * splits.count**2)
 
 
-def prior_growth(share: FloatArray, weights: FloatArray) -> FloatArray:
+def prior_growth(share: FloatArray, weights: FloatArray, group: NDArray[np.int8]) -> FloatArray:
     """What the same square gains for each squared count of the parent."""
     binomial = share * (1 - share)
-    smooth = (weights[:, :SMOOTH] @ ROUGHNESS) * (4 * binomial) ** 2
-    return np.asarray(smooth + weights[:, SMOOTH:].sum(axis=1) * binomial)
+    smooth = (weights[:, :SMOOTH] @ ROUGHNESS)[group] * (4 * binomial) ** 2
+    return np.asarray(smooth + weights[:, SMOOTH:].sum(axis=1)[group] * binomial)
 
 
 def evenly(splits: NoisySplits) -> tuple[FloatArray, FloatArray]:
