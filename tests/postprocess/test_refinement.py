@@ -130,7 +130,9 @@ def test_the_last_look_also_splits_what_holds_much_however_well_that_is_known() 
         atom.counts[node] = 10_000
     assert refinement(atom, alone) == (range(0, 64, 64),)
     assert last_refinement(atom, alone) == ((0, 1, 2, 4, 8, 16, 32),)
-    atom.counts[1:] = np.minimum(atom.counts[1:], 150)  # fewer than 30 deviations
+    atom.counts[1:] = np.minimum(atom.counts[1:], 80)  # above 0.4 times 30 deviations
+    assert last_refinement(atom, alone) == ((0, 2, 4, 8, 16, 32),)  # a narrow interval may hold more than a wide one
+    atom.counts[1:] = np.minimum(atom.counts[1:], 60)
     assert last_refinement(atom, alone) == (range(0, 64, 64),)
 
 

@@ -50,9 +50,9 @@ SPANNED = {
     Family.GAUSSIAN: ((30.0,), (12.0, 20.0, 40.0), (8.0, 15.0, 30.0, 60.0), (8.0, 15.0, 30.0, 60.0)),
 }
 """Records that an interval of the last look may hold, in deviations of a count in a look of 1, 2, ... tilings: of these
-numbers the first with which there are not too many intervals."""
-STRAIGHT = ((30.0,), (20.0, 40.0), (20.0, 40.0), (20.0, 40.0))
-"""`SPANNED` where records seem to lie evenly: the estimate then wants few intervals."""
+numbers the first with which there are not too many intervals. So much may one hold that has a `TYPICAL` part of the
+cells; another one, so many times as much as the root of its part is smaller, within `LEAST` and `MOST`."""
+TYPICAL, LEAST, MOST = 0.01, 0.4, 2.2
 ENOUGH_RECORDS = 250  # records, in units of the deviation of a count in a single tiling
 CLEAR = 0.5  # chance that records lie evenly, from which on this is taken to be so
 OVERVIEW = 1.6  # so many times more intervals than equal steps give does a coarser interval hold
@@ -112,7 +112,7 @@ def refinement(splits: Splits, alone: Noise) -> Tilings:
         splits: What is known before.
         alone: The noise of a count, if all that the look may lose were spent on a single tiling.
     """
-    return _refined(splits, alone, ((inf,),) * len(STRAIGHT))
+    return _refined(splits, alone, ((inf,),) * len(TOLERANCE))
 
 
 def last_refinement(splits: Splits, alone: Noise) -> Tilings:
@@ -120,16 +120,19 @@ def last_refinement(splits: Splits, alone: Noise) -> Tilings:
 
     A band is as wide inside an interval as all that it holds, beside the noise. That matters most where one cell of an
     interval has nearly everything: that this is so may be known well enough for an estimate, but a band has to see it.
+    Each further interval costs all others the same; what one adds to the mean width is what it holds times its share of
+    the cells. So wide intervals of few records are split before narrow ones of many.
     """
-    return _refined(splits, alone, _spanned(splits, alone.family))
+    return _refined(splits, alone, SPANNED[alone.family])
 
 
 def _refined(splits: Splits, alone: Noise, spanned: tuple[tuple[float, ...], ...]) -> Tilings:
     layout, risk = splits.layout, _largest_below(splits.layout, splits.variance)
     tolerance, caps = _tolerance(splits, alone), enumerate((*LARGEST[alone.family], layout.cells), start=1)
+    held = splits.counts / np.clip(np.sqrt(TYPICAL * layout.cells / np.maximum(layout.width, 1)), LEAST, MOST)
     for tilings, most, limit in ((each, most, limit) for each, most in caps for limit in spanned[each - 1]):
         noise = _split_variance(alone, tilings)
-        full, risky = splits.counts > limit * sqrt(2 * noise), risk > tolerance[tilings - 1] * noise
+        full, risky = held > limit * sqrt(2 * noise), risk > tolerance[tilings - 1] * noise
         leaves = _undivided(layout, full | risky)
         if len(leaves) <= most:
             break
@@ -165,11 +168,6 @@ def _tolerance(splits: Splits, alone: Noise) -> tuple[float, ...]:
     if splits.even > CLEAR:
         return UNHURRIED
     return TOLERANCE if splits.counts[WHOLE] > ENOUGH_RECORDS * sqrt(alone.variance) else CAUTIOUS
-
-
-def _spanned(splits: Splits, family: Family) -> tuple[tuple[float, ...], ...]:
-    """What an interval of the last look may hold in a look of 1, 2, ... tilings."""
-    return STRAIGHT if splits.even > CLEAR else SPANNED[family]
 
 
 def _split_variance(alone: Noise, tilings: int) -> float:
