@@ -17,7 +17,7 @@ from .streams import tell
 from .table_options import Groups, Shares, TestedGroups
 from .tasks import Bearer, Document, require_extra
 from .terminal import say
-from .views import CalibrationView, HosmerLemeshowView, RocView
+from .views import HosmerLemeshowView, ResultView, RocView
 from .waiting import waiting
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def calibration(document: Document, bearer: Bearer, groups: Groups, output: Outp
         require_cells(task)
         label, positive, negative = _classes(task)
         question = CalibrationQuestion(label, task.column, groups.number, task.grid, positive, negative)
-        return question, CalibrationView(output.covering())
+        return question, ResultView(output.covering())
 
     _ask(document, bearer, output, asked)
 

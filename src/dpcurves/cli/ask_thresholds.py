@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from .column_views import CdfView, QuantilesView, QuartilesView
+from .column_views import QuantilesView, QuartilesView
 from .literals import chance, whole
 from .output import Output
 from .refusal import Misuse
 from .table_options import nearest_edges
-from .views import View
+from .views import ResultView, View
 
 if TYPE_CHECKING:
     from ..curves import Question
@@ -49,7 +49,7 @@ class Wanted:
         column, grid, unit, sure = task.column, task.grid, task.measured_in, output.covering()
         if self.quantile is None:
             question = CdfQuestion(column, grid, by=task.label, measured_in=unit)
-            return question, QuartilesView(sure) if task.label else CdfView(sure)
+            return question, QuartilesView(sure) if task.label else ResultView(sure)
         require_no_label(task)
         return QuantilesQuestion(column, grid, (chance("quantile", self.quantile),), unit), QuantilesView(sure)
 
@@ -64,7 +64,7 @@ class Wanted:
             p = chance("quantile", self.quantile)
             return QuantilesQuestion(column, grid, (p,), unit, search=sure.level), QuantilesView(sure)
         edges = nearest_edges(self.at, grid) if self.at is not None else spread(grid, self.curve or "")
-        return CdfQuestion(column, grid, measured_in=unit, at=edges), CdfView(sure)
+        return CdfQuestion(column, grid, measured_in=unit, at=edges), ResultView(sure)
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .compared import distributions_compared
-from .covered import MOST_BANDED, covered, drawn
-from .output import Covering
-from .views import Shown
+from .covered import MOST_BANDED, covered
+from .views import ResultView, Shown
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
 
     from ..curves import CDF, ByCategory, Histogram, Quantiles
@@ -22,31 +19,8 @@ SIDE_BY_SIDE = 6
 QUARTILES = (0.25, 0.5, 0.75)
 
 
-@dataclass(frozen=True)
-class CdfView:
-    """Edges, and shares of records below them, in bands if there are no more than `most` edges."""
-
-    sure: Covering
-    most: int = MOST_BANDED
-
-    def tables(self, curve: CDF) -> list[Shown]:
-        """Edges, shares and the bands, which take long to simulate on very many cells."""
-        columns: dict[str, ArrayLike] = {"x": curve.x, "y": curve.y}
-        if len(curve.y) > self.most:
-            return [Shown(f"no band is shown of more than {self.most:,} edges", columns)]
-        words, ends = covered(curve.privacy, self.sure, "band", curve.band)
-        return [Shown(words, {**columns, **ends})]
-
-    def draw(self, curve: CDF) -> Axes:
-        """The curve in its bands."""
-        return drawn(curve, self.sure)
-
-
-@dataclass(frozen=True)
-class QuantilesView:
+class QuantilesView(ResultView):
     """Quantiles with their intervals."""
-
-    sure: Covering
 
     def tables(self, curve: Quantiles) -> list[Shown]:
         """Shares, values, and the ends of their intervals."""
@@ -64,16 +38,9 @@ class QuantilesView:
         words, found = covered(curve.privacy, self.sure, "intervals, all at once,", ends_of(curve.intervals))
         return [Shown(words, {**columns, **found})]
 
-    def draw(self, curve: Quantiles) -> Axes:
-        """The quantiles with their intervals."""
-        return drawn(curve, self.sure)
 
-
-@dataclass(frozen=True)
-class HistogramView:
+class HistogramView(ResultView):
     """Cells and their counts; neighbours are added up where there are very many, and none is left out."""
-
-    sure: Covering
 
     def tables(self, curve: Histogram) -> list[Shown]:
         """Cells and counts, with intervals."""
@@ -87,16 +54,9 @@ class HistogramView:
         words, found = covered(curve.privacy, self.sure, "intervals, all at once,", ends)
         return [Shown(f"{_error_of(curve)}{_joined(curve, at)}\n{words}", {**columns, **found}, MOST_BARS)]
 
-    def draw(self, curve: Histogram) -> Axes:
-        """The counts."""
-        return drawn(curve, self.sure)
 
-
-@dataclass(frozen=True)
-class QuartilesView:
+class QuartilesView(ResultView):
     """A distribution function for each category, as one table of quartiles."""
-
-    sure: Covering
 
     def tables(self, curves: ByCategory[CDF]) -> list[Shown]:
         """A row for each category: how many records, and its quartiles with their intervals."""
@@ -116,16 +76,9 @@ class QuartilesView:
         said = f"{words}\n{SEVERAL}" if self.sure.population and privacy.rows_per_unit != 1 else words
         return [Shown(said, columns, len(curves))]
 
-    def draw(self, curves: ByCategory[CDF]) -> Axes:
-        """All in one picture, or in small ones beside each other."""
-        return drawn(curves, self.sure)
 
-
-@dataclass(frozen=True)
-class HistogramsView:
+class HistogramsView(ResultView):
     """A histogram for each category, beside each other."""
-
-    sure: Covering
 
     def tables(self, curves: ByCategory[Histogram]) -> list[Shown]:
         """A row for each cell, or for neighbours together; a column for each category."""
@@ -135,10 +88,6 @@ class HistogramsView:
         counts = [(curves.named(name), curve.count_between(at)) for name, curve in curves.items()]
         parts = [counts[start : start + SIDE_BY_SIDE] for start in range(0, len(counts), SIDE_BY_SIDE)]
         return [Shown(f"{_error_of(first)}{_joined(first, at)}", {**places, **dict(part)}, MOST_BARS) for part in parts]
-
-    def draw(self, curves: ByCategory[Histogram]) -> Axes:
-        """All in one picture, or in small ones beside each other."""
-        return drawn(curves, self.sure)
 
 
 def _quartiles(curve: CDF, level: float, whom: Mapping[str, bool]) -> list[str]:

@@ -6,10 +6,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from .ask_file import Terms, answer
-from .column_views import CdfView, HistogramsView, HistogramView, QuantilesView, QuartilesView
+from .column_views import HistogramsView, HistogramView, QuantilesView, QuartilesView
 from .output import Output
 from .split_options import Split
 from .table_options import Cells, Column, HintedCells, Shares, SmoothColumn, SomeCells
+from .views import ResultView
 
 if TYPE_CHECKING:
     from .option_groups import Command
@@ -29,7 +30,7 @@ def cdf(column: SmoothColumn, cells: SomeCells, split: Split, terms: Terms, outp
         column.column, grid, by, column.measured_in, cells.hinted(), smooth=column.smoothing.power(),
         at=cells.edges_of(grid),
     )  # fmt: skip
-    answer(question, QuartilesView(sure) if by else CdfView(sure), terms, output)
+    answer(question, QuartilesView(sure) if by else ResultView(sure), terms, output)
 
 
 def quantiles(column: Column, cells: HintedCells, shares: Shares, terms: Terms, output: Output) -> None:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .ask_file import Terms, answer
-from .covered import covered, drawn
+from .covered import covered
 from .literals import categories
-from .output import Covering, Output
-from .views import Shown
+from .output import Output
+from .views import ResultView, Shown
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
     from ..curves import Contingency, ContingencyQuestion
@@ -48,11 +47,8 @@ class Crossed:
         )
 
 
-@dataclass(frozen=True)
-class ContingencyView:
+class ContingencyView(ResultView):
     """The test, and a row for each pair of categories."""
-
-    sure: Covering
 
     def tables(self, curve: Contingency) -> list[Shown]:
         """Counts with intervals, and shares of rows and of columns."""
@@ -62,10 +58,6 @@ class ContingencyView:
         frame: dict[str, ArrayLike] = dict(curve._columns())
         shares = {name.replace("_", " "): frame.pop(name) for name in ("row_share", "column_share")}
         return [Shown(f"{curve.test}\n{words}", {**frame, **ends, **shares}, MOST_PAIRS)]
-
-    def draw(self, curve: Contingency) -> Axes:
-        """The table as a heat map."""
-        return drawn(curve, self.sure)
 
 
 def contingency(crossed: Crossed, terms: Terms, output: Output) -> None:

@@ -56,10 +56,11 @@ def banded(curve: ROC, sure: Covering) -> tuple[str, dict[str, ArrayLike]]:
 
 
 def drawn(curve: Any, sure: Covering, size: tuple[float, float] | None = None) -> Axes:
-    """A picture that no window shows; of the usual size unless one is given."""
+    """A picture that no window shows; of the size that the curve has on cards, unless one is given."""
     from ..display import LANDSCAPE, headless_axes
 
-    axes: Axes = curve.plot(ax=headless_axes(size or LANDSCAPE), level=sure.level, population=sure.population)
+    own: tuple[float, float] = getattr(curve, "SIZE", LANDSCAPE)
+    axes: Axes = curve.plot(ax=headless_axes(size or own), level=sure.level, population=sure.population)
     return axes
 
 

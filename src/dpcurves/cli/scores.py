@@ -9,7 +9,7 @@ from .ask_file import Terms, answer
 from .output import Output
 from .score_views import GroupedScoresView, Showing
 from .table_options import Cells, GroupedCells, Groups, Judged, MostBins, Scored, TestedGroups, Thresholded
-from .views import BinnedResidualsView, CalibrationView, HosmerLemeshowView, RocView
+from .views import BinnedResidualsView, HosmerLemeshowView, ResultView, RocView
 
 if TYPE_CHECKING:
     from .option_groups import Command
@@ -47,7 +47,7 @@ def calibration(scored: Scored, groups: Groups, cells: GroupedCells, terms: Term
         scored.label, scored.score, groups.number, cells.declared_or(SCORES), scored.positive, scored.negative,
         scored.model,
     )  # fmt: skip
-    answer(question, CalibrationView(sure), terms, output)
+    answer(question, ResultView(sure), terms, output)
 
 
 def hosmer_lemeshow(scored: Scored, groups: TestedGroups, cells: GroupedCells, terms: Terms, output: Output) -> None:

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from .ask_file import Terms, answer
-from .covered import drawn
 from .literals import numbers, whole
 from .output import Covering, Output
 from .refusal import Misuse
 from .split_options import Split
 from .table_options import Column
-from .views import Shown
+from .views import ResultView, Shown
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
     from ..arrays import FloatArray
@@ -52,11 +50,8 @@ class Bounded:
         return whole("moments", self.moments)
 
 
-@dataclass(frozen=True)
-class SummaryView:
+class SummaryView(ResultView):
     """One row for each statistic, with its intervals."""
-
-    sure: Covering
 
     def tables(self, curve: Summary) -> list[Shown]:
         """Statistics, values, and ends."""
@@ -69,16 +64,9 @@ class SummaryView:
             columns[whom] = [_span(*each) for each in found.tolist()]
         return [Shown(f"{curve.clamped}\n{words}", columns)]
 
-    def draw(self, curve: Summary) -> Axes:
-        """The mean."""
-        return drawn(curve, self.sure)
 
-
-@dataclass(frozen=True)
-class SummariesView:
+class SummariesView(ResultView):
     """One row for each category: how many records, their mean, and its intervals."""
-
-    sure: Covering
 
     def tables(self, curves: SummaryByCategory) -> list[Shown]:
         """Counts, sums, means and variances, and ends of the means."""
@@ -93,10 +81,6 @@ class SummariesView:
         for whom, found in ends.items():
             columns[f"mean, {whom}"] = [_span(*one[MEAN].tolist()) for one in found]
         return [Shown(f"{each[0].clamped}\n{words}", columns, len(each))]
-
-    def draw(self, curves: SummaryByCategory) -> Axes:
-        """All means, one above the other."""
-        return drawn(curves, self.sure)
 
 
 def _ends(sure: Covering, curves: list[Summary]) -> tuple[str, dict[str, list[FloatArray]]]:

@@ -10,15 +10,14 @@ import typer
 
 from .ask_file import Terms, answer
 from .compared import survival_compared
-from .covered import covered, drawn
+from .covered import covered
 from .literals import category
-from .output import Covering, Output
+from .output import Output
 from .split_options import Split
 from .table_options import Cells
-from .views import Shown
+from .views import ResultView, Shown
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
     from ..curves import ByCategory, Survival
@@ -44,11 +43,8 @@ class Observed:
     measured_in: Annotated[str, typer.Option(help="The measuring unit, for the picture.", metavar="UNIT")] = ""
 
 
-@dataclass(frozen=True)
-class SurvivalView:
+class SurvivalView(ResultView):
     """Edges, shares, hazards and numbers at risk, in bands."""
-
-    sure: Covering
 
     def tables(self, curve: Survival) -> list[Shown]:
         """The median, and a row for each edge."""
@@ -58,16 +54,9 @@ class SurvivalView:
         columns: dict[str, ArrayLike] = {"time": curve.x, "survive": curve.y, **ends, **risk}
         return [Shown(f"{_median(curve, self.sure.level)}\n{words}", columns)]
 
-    def draw(self, curve: Survival) -> Axes:
-        """The curve in its bands."""
-        return drawn(curve, self.sure)
 
-
-@dataclass(frozen=True)
-class SurvivalsView:
+class SurvivalsView(ResultView):
     """A row for each category: records, and the median."""
-
-    sure: Covering
 
     def tables(self, curves: ByCategory[Survival]) -> list[Shown]:
         """Records and medians, with intervals."""
@@ -79,10 +68,6 @@ class SurvivalsView:
             "median": [_median(curve, self.sure.level) for curve in curves.values()],
         }
         return [Shown(f"{survival_compared(curves, self.sure)}until the event", columns, len(curves))]
-
-    def draw(self, curves: ByCategory[Survival]) -> Axes:
-        """All in one picture, or in small ones beside each other."""
-        return drawn(curves, self.sure)
 
 
 def _median(curve: Survival, level: float) -> str:

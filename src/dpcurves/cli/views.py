@@ -1,10 +1,10 @@
-"""How curves of scores are shown on the terminal and drawn, and what a view is. Names are those of the JSON."""
+"""How curves are shown on the terminal and drawn, and what a view is. Names are those of the JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from .covered import MOST_BANDED, banded, covered, drawn
 from .output import Covering
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
-    from ..curves import ROC, BinnedResiduals, Calibration, HosmerLemeshow
+    from ..curves import ROC, BinnedResiduals, HosmerLemeshow
 
 Curve = TypeVar("Curve", contravariant=True)
 
@@ -39,10 +39,32 @@ class View(Protocol[Curve]):
 
 
 @dataclass(frozen=True)
-class RocView:
-    """Rates by threshold, in their bands, and the area with its intervals."""
+class ResultView:
+    """A result with a band or with intervals, as it shows itself: only what says more needs a view of its own.
+
+    Attributes:
+        sure: The level, and whether the population is spoken of.
+        most: Of more points no band is shown: it would take long to simulate.
+    """
 
     sure: Covering
+    most: int = MOST_BANDED
+
+    def tables(self, curve: Any) -> list[Shown]:
+        """Its columns, and lower and upper ends."""
+        what = curve._covers()
+        if curve._points() > self.most:
+            return [Shown(f"no {what} is shown of more than {self.most:,} points", curve._columns())]
+        words, ends = covered(curve.privacy, self.sure, what, curve._ends)
+        return [Shown(words, {**curve._columns(), **ends})]
+
+    def draw(self, curve: Any) -> Axes:
+        """The result with its band or its intervals."""
+        return drawn(curve, self.sure)
+
+
+class RocView(ResultView):
+    """Rates by threshold, in their bands, and the area with its intervals."""
 
     def tables(self, curve: ROC) -> list[Shown]:
         """Rates by threshold, and between which all of them lie."""
@@ -58,39 +80,9 @@ class RocView:
         words, ends = banded(curve, self.sure)
         return [Shown(f"{said}\n{words}", {**columns, **ends})]
 
-    def draw(self, curve: ROC) -> Axes:
-        """The curve in its bands, and its area."""
-        from ..display import SQUARE
 
-        return drawn(curve, self.sure, SQUARE)
-
-
-@dataclass(frozen=True)
-class CalibrationView:
-    """Groups of like scores."""
-
-    sure: Covering
-
-    def tables(self, curve: Calibration) -> list[Shown]:
-        """Predicted and observed, with intervals of the latter."""
-        from ..curves.covering import EACH, ends_of
-
-        words, ends = covered(curve.privacy, self.sure, EACH, ends_of(curve.intervals))
-        columns = {"prob_pred": curve.prob_pred, "prob_true": curve.prob_true, "count": curve.count, **ends}
-        return [Shown(words, columns)]
-
-    def draw(self, curve: Calibration) -> Axes:
-        """The groups beside the diagonal."""
-        from ..display import SQUARE
-
-        return drawn(curve, self.sure, SQUARE)
-
-
-@dataclass(frozen=True)
-class HosmerLemeshowView:
+class HosmerLemeshowView(ResultView):
     """The test, and its groups."""
-
-    sure: Covering
 
     def tables(self, curve: HosmerLemeshow) -> list[Shown]:
         """Observed and expected positives, with intervals of the former."""
@@ -104,10 +96,6 @@ class HosmerLemeshowView:
         }  # fmt: skip
         test = f"statistic {numeral(curve.statistic)}, p-value {curve.p_value:.2g} for the population"
         return [Shown(f"{test}\n{words}", columns)]
-
-    def draw(self, curve: HosmerLemeshow) -> Axes:
-        """The groups."""
-        return drawn(curve, self.sure)
 
 
 @dataclass(frozen=True)

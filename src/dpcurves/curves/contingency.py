@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .. import display
 from ..arguments import Refused, chance, require_kind
 from ..arrays import FloatArray
 from ..data import Categories
 from ..display import numeral
+from ..display.contingency_picture import draw_contingency
 from ..postprocess import mean_counts, public_generator, share_intervals, simultaneous_errors
 from ..postprocess.inference.hosmer_lemeshow import GroupNoise, Groups
 from ..postprocess.inference.independence import chi_squared, expected_counts, independence_p_value
@@ -160,9 +160,7 @@ class Contingency(Covered):
             error, title = np.maximum(self.count - low, high - self.count), f"{title}\n±: {shaded[-1].words}"
         labels = self.rows.column, self.columns.column
         title = title if name is None else f"{name}: {title}"
-        return display.draw_contingency(
-            self.count, self.row_shares, names, labels, privacy, title=title, error=error, ax=ax
-        )
+        return draw_contingency(self.count, self.row_shares, names, labels, privacy, title=title, error=error, ax=ax)
 
     @property
     def test(self) -> str:

@@ -16,6 +16,7 @@ from ..arrays import BoolArray, FloatArray
 from ..data import Axis, Grid, Outside
 from ..data.axis import Category
 from ..display import numeral, span
+from ..display.survival_picture import draw_survival
 from ..postprocess import public_generator, simultaneous_errors
 from ..postprocess.inference.simulation_seed import draws_for
 from ..postprocess.inference.survival import (
@@ -189,9 +190,7 @@ class Survival(Covered):
     def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
         error = np.diff(self.at_risk_intervals(LEVEL), axis=1)[1:, 0] / 2 if shaded else None
         risk = display.AtRiskRow(self.x, self.at_risk[1:], error)
-        return display.draw_survival(
-            self.x, self.y, privacy, label=self.label, at_risk=risk, shades=shaded, ax=ax, name=name
-        )
+        return draw_survival(self.x, self.y, privacy, label=self.label, at_risk=risk, shades=shaded, ax=ax, name=name)
 
     def _columns(self) -> dict[str, FloatArray]:
         return {"x": self.x, "y": self.y, "cumulative_hazard": self.cumulative_hazard, "at_risk": self.at_risk}

@@ -8,7 +8,6 @@ from .bounds_picture import draw_bounds, draw_plane_bounds
 from .calibration_picture import draw_calibration, draw_hosmer_lemeshow
 from .canvas import LANDSCAPE, SQUARE, headless_axes
 from .confusion_picture import draw_confusion
-from .contingency_picture import draw_contingency
 from .curve_json import Opened, bundle, envelope, opened, privacy_object
 from .decision_picture import draw_decision
 from .distribution_picture import draw_cdf
@@ -30,16 +29,15 @@ from .residual_picture import draw_residual_density, draw_residual_points
 from .roc_picture import Area, Region, area_rows, draw_roc
 from .shade import POPULATION, RECORDS, Shade, covering
 from .small_multiples import MOST_TOGETHER, draw_small
-from .survival_picture import draw_survival
 from .terminal import curve_table, ledger_table
 
 __all__ = [
     "LANDSCAPE", "MOST_TOGETHER", "POPULATION", "RECORDS", "SEEDED", "SQUARE", "Area", "AtRiskRow", "Balance", "Charge",
     "Opened", "Refusal", "Region", "Shade", "SteppedShade", "area_rows", "bundle", "card", "check_document", "covering",
     "curve_schema", "curve_table", "draw_bars", "draw_binned_residuals", "draw_bounds", "draw_calibration", "draw_cdf",
-    "draw_confusion", "draw_contingency", "draw_decision", "draw_gain", "draw_hosmer_lemeshow", "draw_means",
-    "draw_numbers", "draw_plane", "draw_plane_bounds", "draw_precision_recall", "draw_quantile_quantile",
-    "draw_quantiles", "draw_residual_density", "draw_residual_points", "draw_roc", "draw_small", "draw_survival",
-    "envelope", "footer", "headless_axes", "ledger_table", "numeral", "numerals", "opened", "privacy_object", "report",
+    "draw_confusion", "draw_decision", "draw_gain", "draw_hosmer_lemeshow", "draw_means", "draw_numbers", "draw_plane",
+    "draw_plane_bounds", "draw_precision_recall", "draw_quantile_quantile", "draw_quantiles", "draw_residual_density",
+    "draw_residual_points", "draw_roc", "draw_small", "envelope", "footer", "headless_axes", "ledger_table", "numeral",
+    "numerals", "opened", "privacy_object", "report",
     "save_figure", "span", "standing", "svg_text", "to_frame",
 ]  # fmt: skip
