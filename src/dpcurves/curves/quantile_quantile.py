@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from .cdf import CDF
 
 PERCENTS = tuple(number / 100 for number in range(1, 100))
 
@@ -43,25 +42,25 @@ class QuantileQuantile:
 
     Attributes:
         p: Shares of records, rising, of shape ``(quantiles,)``.
-        first: The curve along x.
-        second: The curve along y.
+        first: The `CDF` along x.
+        second: The `CDF` along y.
 
     As a data frame: columns ``p``, ``first`` and ``second``.
     """
 
     p: FloatArray
-    first: CDF
-    second: CDF
+    first: Any
+    second: Any
 
     @property
     def x(self) -> FloatArray:
         """Quantiles of the first curve."""
-        return self.first.quantile(self.p)
+        return np.asarray(self.first.quantile(self.p))
 
     @property
     def y(self) -> FloatArray:
         """Quantiles of the second curve."""
-        return self.second.quantile(self.p)
+        return np.asarray(self.second.quantile(self.p))
 
     @property
     def notes(self) -> tuple[str, ...]:
