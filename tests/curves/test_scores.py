@@ -42,7 +42,7 @@ def test_at_a_huge_epsilon_numbers_are_those_of_scikit_learn_on_the_same_cells(e
 
 
 def test_the_difference_of_two_areas_is_held_where_ties_are_the_worst_for_both() -> None:
-    """Of one group all positives win within cells, of the other all negatives do: the cells tell neither."""
+    """All positives of one group win within cells, all negatives of the other do: the cells tell neither."""
     cell, label = np.divmod(np.arange(4000), 2)
     score = (cell % 10 + 0.5) / 10
     best, worst = (score + sign * 0.01 * (label - 0.5) for sign in (1, -1))

@@ -29,7 +29,7 @@ def of(grid: Grid, *p: float, level: float = 0.95) -> QuantilesQuestion:
 
 
 def place(found: Quantiles, level: float = 0.95) -> list[tuple[float, ...]]:
-    """Of each quantile its value, and the ends of its interval."""
+    """The value of each quantile, and the ends of its interval."""
     return [(x, *ends) for x, ends in zip(found.x.tolist(), found.intervals(level).tolist(), strict=True)]
 
 

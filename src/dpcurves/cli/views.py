@@ -44,7 +44,7 @@ class ResultView:
 
     Attributes:
         sure: The level, and whether the population is spoken of.
-        most: Of more points no band is shown: it would take long to simulate.
+        most: Points up to which a band is shown: more would take long to simulate.
     """
 
     sure: Covering

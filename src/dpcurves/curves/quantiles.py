@@ -164,7 +164,7 @@ class QuantilesQuestion:
         return None if self._searched_at is None else all_edges(Axis(self.column, self.grid))
 
     def searched_at(self, level: float) -> QuantilesQuestion:
-        """The same question; where it would search anyhow, for intervals at this level."""
+        """This question; where it would search anyhow, for intervals at this level."""
         return self if self.paid_as is None else replace(self, search=level)
 
     @property

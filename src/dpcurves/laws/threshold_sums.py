@@ -114,7 +114,7 @@ class ThresholdSums(NoisySums):
         return np.asarray(own[at] + own[ends][:, None] - 2 * covariance[at, ends[:, None]])
 
     def _covariance(self, total_is_public: bool) -> FloatArray:
-        """Of the counts below all thresholds, 0 the first of them."""
+        """The covariance of the counts below all thresholds, 0 the first of them."""
         found = np.zeros((self.path.size + 1, self.path.size + 1))
         size = self.rows * self.cells + 1
         found[1:size, 1:size] = self.path.covariance

@@ -98,9 +98,9 @@ def prior_square(splits: NoisySplits, weights: FloatArray, group: NDArray[np.int
     """Expected square of deviations of which only the weights of their kinds are known.
 
     Args:
-        splits: Of any number.
-        weights: Of the kinds, in each of a few groups: (groups, kinds).
-        group: Of each split, (splits,).
+        splits: Any number of splits.
+        weights: The weights of the kinds, in each of a few groups: (groups, kinds).
+        group: The group of each split, (splits,).
     """
     linear = weights[:, :SMOOTH].sum(axis=1)[group] * splits.count * splits.share * (1 - splits.share)
     return np.asarray(linear + prior_growth(splits.share, weights, group) * splits.count**2)
