@@ -36,6 +36,12 @@ def test_at_a_huge_epsilon_the_curve_is_exact(adjacency: AddRemove | ReplaceOne)
     assert curve.cdf(2) == 1
 
 
+def test_of_one_number_there_is_a_number_and_of_several_an_array() -> None:
+    curve = answer(QUESTION, {"x": X}, HUGE, both(len(X))[0], seed=1)
+    assert all(isinstance(found, float) for found in (curve.quantile(0.5), curve.cdf(0.5)))
+    assert (curve.quantile([0.5]).shape, curve.cdf([[0.1, 0.2]]).shape) == ((1,), (1, 2))
+
+
 @pytest.mark.parametrize("adjacency", both(len(X)))
 def test_missing_values_are_left_out(adjacency: AddRemove | ReplaceOne) -> None:
     some = X.copy()

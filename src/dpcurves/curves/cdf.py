@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .. import display
 from ..arguments import Refused, chance, require_kind, share
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..display import Opened, Shade
+
+    Several = Sequence[float] | NDArray[Any]
 
 METHODS = (GrownPartition, QuantileCuts, Bisection)
 LEVEL = 0.95
@@ -109,12 +111,24 @@ class CDF(Covered):
         smoothing = Smoothing(p, None if at is None else tuple(at))
         return replace(self, y=smoothing.shares(self.prefixes), smoothing=smoothing)
 
-    def cdf(self, t: ArrayLike) -> FloatArray:
-        """The share of records below `t`: linear inside cells, 0 below the grid."""
-        return value_at(self.x, self.y, numbers("t", t))
+    @overload
+    def cdf(self, t: float) -> np.float64: ...
 
-    def quantile(self, p: ArrayLike) -> FloatArray:
-        """The value at or below which a share `p` of the records lies: interpolated inside its cell.
+    @overload
+    def cdf(self, t: Several) -> FloatArray: ...
+
+    def cdf(self, t: ArrayLike) -> FloatArray | np.float64:
+        """The share of records below `t`: linear inside cells, 0 below the grid. Of one number it is a number."""
+        return value_at(self.x, self.y, numbers("t", t))[()]
+
+    @overload
+    def quantile(self, p: float) -> np.float64: ...
+
+    @overload
+    def quantile(self, p: Several) -> FloatArray: ...
+
+    def quantile(self, p: ArrayLike) -> FloatArray | np.float64:
+        """The value at or below which a share `p` of the records lies: interpolated inside its cell. Of one a number.
 
         Of a quantile among values that may lie outside the grid, the one edge that its cell has: the upper one of the
         first cell, which it lies below, or the lower one of the last cell, which it lies at or above.
@@ -123,7 +137,7 @@ class CDF(Covered):
             ValueError: `p` is not between 0 and 1.
         """
         levels = numbers("p", p)
-        return inside(self.quantile_cell(levels), inverse_at(self.x, self.y, levels))
+        return inside(self.quantile_cell(levels), inverse_at(self.x, self.y, levels))[()]
 
     def quantile_cell(self, p: ArrayLike) -> FloatArray:
         """Where the cell of the quantile `p` begins and ends: all that is counted of it. Shape ``(..., 2)``.
