@@ -5,7 +5,7 @@ adjacencies: some of these 40 cases, a few releases of each, and each release is
 Pooled by each of the four, and all together, no share is so far below the level that chance does it once in 30,000
 times (4 sigma of a normal law); on continuous data none is so far above it, but for those that have a reason. There are
 about 900 comparisons: one fails by chance in 1 of 30 sets of seeds, were all intervals exact; the seeds are fixed.
-All cases, with more releases: `python benchmarks/coverage.py`.
+All cases, with more releases: `python benchmarks/coverage_of_intervals.py`.
 """
 
 from __future__ import annotations
