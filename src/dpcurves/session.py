@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args
 from .arguments import Refused, WrongKind, require_kind, shown
 from .curves import Question
 from .curves.notes import warn_of
-from .curves.question import paid_by
+from .curves.question import Forewarned, paid_by
 from .ledger import Account, Allotment, Currency, Grant, QuestionBudget
 from .ledger.amount import LARGEST_AMOUNT
 from .ledger.receipt import charged_under
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
 from .queries import Query
-from .release import Plan, Release, Setting, Step, UnsupportedQuery
+from .release import Plan, Plans, Release, Setting, Step, UnsupportedQuery
 from .trust import Central, Curator, TrustModel
 
 if TYPE_CHECKING:
@@ -140,8 +140,8 @@ class Session:
                 raise Refused("data", "the table has no record; replace-one needs at least one unit (use add-remove)")
         return self._neighbours.among(self._unit, self._units if self._neighbours.knows_units else None)
 
-    def plan(self, question: Question[Curve], loss: PrivacyLoss) -> tuple[Plan, ...]:
-        """The conversation rehearsed with nobody in the room: prices, errors and refusals, before any data.
+    def plan(self, question: Question[Curve], loss: PrivacyLoss) -> Plans:
+        """The conversation rehearsed with nobody in the room: prices, errors, refusals and notes, before any data.
 
         Opens no data, unless the number of units is public and was not given.
         """
@@ -242,10 +242,10 @@ class _Notes:
         return self.ledger.remember(self.grant, self.part, notes)
 
 
-def rehearse(
-    question: Question[Curve], loss: PrivacyLoss, adjacency: Adjacency, trust: Planner | None = None
-) -> tuple[Plan, ...]:
+def rehearse(question: Question[Curve], loss: PrivacyLoss, adjacency: Adjacency, trust: Planner | None = None) -> Plans:
     """What a question would cost and how well it would be answered. Touches no data and no ledger.
+
+    The plans, turn by turn; their `notes` say what has to be known before it is paid.
 
     >>> import dpcurves as dp
     >>> adjacency = dp.REPLACE_ONE.among(dp.EACH_RECORD, units=1_000_000)
@@ -262,10 +262,11 @@ def rehearse(
         plans.append(model.plan(step.query, allotment.loss, adjacency))
         return Release.rehearsed(plans[-1])
 
-    pay_and_converse(question, Setting(loss, adjacency, model.adaptive), budget, blank)
+    setting = Setting(loss, adjacency, model.adaptive)
+    pay_and_converse(question, setting, budget, blank)
     if budget.left != 0:
         raise Refused("question", f"the shares of a question add up to 1; {budget.left} of this one is left")
-    return tuple(plans)
+    return Plans(plans, question.plan_notes(setting) if isinstance(question, Forewarned) else ())
 
 
 class Planner(Protocol):

@@ -54,6 +54,13 @@ def test_the_number_of_units_is_refused_where_it_is_private(run: Run) -> None:
     assert refused.stderr == "dpcurves: units: their number is private under add-remove; leave it out\n"
 
 
+def test_a_plan_of_scores_says_how_much_worse_it_is_than_a_question_of_its_own(run: Run) -> None:
+    said = " ".join(run("plan", "scores", *TERMS).stdout.split())
+    assert "note: one release for all readings, beside a question of its own" in said
+    assert "measured on 100,000 calibrated scores at epsilon 1" in said
+    assert "note:" not in run("plan", "roc", *TERMS).stdout
+
+
 def test_a_larger_unit_costs_precision(run: Run) -> None:
     result = run("plan", "cdf", *GRID, *TERMS, "--unit", "patient", "--rows-per-unit", "4")
     assert result.exit_code == 0, result.output

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from ..curves import Question
     from ..privacy import PrivacyLoss
-    from ..release import Plan
+    from ..release import Plan, Plans
     from .option_groups import Command
 
 LEGEND = "error: standard deviation of one reading, in records (of sums: in records that add as much as one can)"
@@ -219,11 +219,11 @@ PLAN_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
 )  # fmt: skip
 
 
-def _rehearse(question: Question[Any], price: Price, promise: Promise, units: Units) -> tuple[Plan, ...]:
+def _rehearse(question: Question[Any], price: Price, promise: Promise, units: Units) -> Plans:
     return rehearsed(question, price.loss(), promise, units)
 
 
-def rehearsed(question: Question[Any], loss: PrivacyLoss, promise: Promise, units: Units) -> tuple[Plan, ...]:
+def rehearsed(question: Question[Any], loss: PrivacyLoss, promise: Promise, units: Units) -> Plans:
     """Show what a question would cost, and how good its answer would be."""
     from ..session import rehearse
 
@@ -232,6 +232,8 @@ def rehearsed(question: Question[Any], loss: PrivacyLoss, promise: Promise, unit
     adjacency = neighbours.among(promise.protected(), number)
     plans = rehearse(question, loss, adjacency)
     say(terminal(), f"{question}: {loss}, {adjacency}, protects {adjacency.unit}", _table(plans, number))
+    for note in plans.notes:
+        say(terminal(), f"note: {note}")
     return plans
 
 

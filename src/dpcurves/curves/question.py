@@ -46,6 +46,15 @@ def paid_by(question: object) -> Query | None:
     return question.paid_as if isinstance(question, Continued) else None
 
 
+@runtime_checkable
+class Forewarned(Protocol):
+    """A question of which something has to be known before it is paid."""
+
+    def plan_notes(self, setting: Setting) -> tuple[str, ...]:
+        """Return it, each in one line, from public facts alone."""
+        ...
+
+
 def statement_of(releases: Sequence[Release], model: str = "") -> PrivacyStatement:
     """What is written on a curve that was read from these releases.
 

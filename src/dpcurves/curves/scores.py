@@ -23,6 +23,7 @@ from .confusion import Confusion
 from .covering import EACH
 from .cumulative_gain import CumulativeGain
 from .decision_curve import DecisionCurve
+from .joint_price import notes_on_joint_price
 from .keys import By, Key, axes_of, columns_of, combined, keys_of, named
 from .notes import notes_on_outside
 from .precision_recall import PrecisionRecall
@@ -242,6 +243,13 @@ class ScoresQuestion:
         pairs = zip(combined(keys_of(self.by)), rows_of(Evidence.of(release), 2), strict=True)
         found = {name: Scores.read(ClassTable(pair, self.grid, privacy)) for name, pair in pairs}
         return ScoresByCategory(columns_of(self.by), found)
+
+    def plan_notes(self, setting: Setting) -> tuple[str, ...]:
+        """Return by how much it is worse than a ROC question, or a calibration question, that has all of the loss.
+
+        Nothing is said of categories: those questions have none.
+        """
+        return notes_on_joint_price(setting) if self.by is None else ()
 
     def __str__(self) -> str:
         return f"scores {self.score} for {self.label}{by_words(self.by)}"

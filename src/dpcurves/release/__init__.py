@@ -2,10 +2,12 @@
 
 from .evidence import Evidence
 from .plan import Plan, UnsupportedQuery
+from .plans import Plans
 from .privacy_statement import MISSING_RULE, PrivacyStatement
 from .release import Release
 from .step import ALL, Setting, Step
 
 __all__ = [
-    "ALL", "MISSING_RULE", "Evidence", "Plan", "PrivacyStatement", "Release", "Setting", "Step", "UnsupportedQuery",
+    "ALL", "MISSING_RULE", "Evidence", "Plan", "Plans", "PrivacyStatement", "Release", "Setting", "Step",
+    "UnsupportedQuery",
 ]  # fmt: skip
