@@ -47,11 +47,12 @@ UNHURRIED = (8.0, 5.0, 1.0, 1.0)
 """`TOLERANCE` where records seem to lie evenly: what is not split is then straight."""
 SPANNED = {
     Family.LAPLACE: ((30.0,), (12.0, 20.0, 40.0), (12.0, 20.0, 40.0)),
-    Family.GAUSSIAN: ((30.0,), (12.0, 20.0, 40.0), (8.0, 15.0, 30.0, 60.0), (8.0, 15.0, 30.0, 60.0)),
+    Family.GAUSSIAN: ((8.0,), (5.0,), (3.0,), (3.0,)),
 }
 """Records that an interval of the last look may hold, in deviations of a count in a look of 1, 2, ... tilings: of these
 numbers the first with which there are not too many intervals. So much may one hold that has a `TYPICAL` part of the
-cells; another one, so many times as much as the root of its part is smaller, within `LEAST` and `MOST`."""
+cells; another one, so many times as much as the root of its part is smaller, within `LEAST` and `MOST`. Gaussian noise
+grows but with the root of the tilings: one more, with intervals that hold less, is then the better way."""
 TYPICAL, LEAST, MOST = 0.01, 0.4, 2.2
 ENOUGH_RECORDS = 250  # records, in units of the deviation of a count in a single tiling
 CLEAR = 0.5  # chance that records lie evenly, from which on this is taken to be so
