@@ -127,18 +127,17 @@ class _Growing:
     def cut(self, bounds: IntArray) -> None:
         """Halve all nodes that have several intervals of this tiling, until none has."""
         nodes, begin, end = self.finest
-        while True:
-            first, last = np.searchsorted(bounds, begin), np.searchsorted(bounds, end)
-            many = last - first > 1
-            if not many.any():
-                break
-            middle = bounds[(first[many] + last[many]) // 2]
-            added = self._added(np.append(begin[many], middle), np.append(middle, end[many]))
+        first, last = np.searchsorted(bounds, begin), np.searchsorted(bounds, end)
+        cut = [(nodes[:0], begin[:0], end[:0])]
+        while (many := last - first > 1).any():
+            cut.append((nodes[~many], begin[~many], end[~many]))
+            first, last = first[many], last[many]
+            place = (first + last) // 2
+            added = self._added(np.append(begin[many], bounds[place]), np.append(bounds[place], end[many]))
             left, right = np.split(added[0], 2)
             self.halvings.append(Halving(nodes[many], left, right, off_end=False))
-            nodes, begin, end = (
-                np.append(old[~many], new) for old, new in zip((nodes, begin, end), added, strict=True)
-            )
+            (nodes, begin, end), first, last = added, np.append(first, place), np.append(place, last)
+        nodes, begin, end = (np.concatenate(parts) for parts in zip(*cut, (nodes, begin, end), strict=True))
         self.finest = nodes, begin, end
 
     def _added(self, begin: IntArray, end: IntArray) -> tuple[IntArray, IntArray, IntArray]:
