@@ -14,7 +14,8 @@ from ..arrays import FloatArray
 from ..data import Categories
 from ..display import numeral
 from ..display.contingency_picture import draw_contingency
-from ..postprocess import mean_counts, public_generator, share_intervals, simultaneous_errors
+from ..postprocess import public_generator, share_intervals, simultaneous_errors
+from ..postprocess.inference.count_bands import means_at_once
 from ..postprocess.inference.hosmer_lemeshow import GroupNoise, Groups
 from ..postprocess.inference.independence import chi_squared, expected_counts, independence_p_value
 from ..queries import CountQuery, Read
@@ -97,8 +98,8 @@ class Contingency(Covered):
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Lower and upper ends of all counts, row by row, all correct at once with chance `level`: ``(pairs, 2)``.
 
-        Those of these records; with `population`, of the means of such counts over samples of this size: half of the
-        error chance goes to sampling, divided by the number of pairs. That needs independent units of one record each.
+        Those of these records; with `population`, of the means of such counts over samples of this size, each judged by
+        the variance of its noise and of its sampling: see `means_at_once`. That needs independent units of one record.
 
         Raises:
             ValueError: `level` is no chance; or for the population, units have several records.
@@ -107,9 +108,12 @@ class Contingency(Covered):
         if not population:
             return self._around(level)
         require_independent(self.privacy)
-        least, most = self._around((1 + level) / 2).T
-        total = max(float(self.unbiased.sum()), 1.0)
-        return mean_counts(least, most, total, (1 - level) / 2 / self.count.size)
+        draw, size = public_generator(None), max(float(self.count.sum()), 1.0)
+        noise = _noise_of(self.evidence, draw)
+        sampled = draw.multinomial(round(size), self.count.ravel() / size, len(noise)).reshape(noise.shape)
+        errors = noise + sampled - self.count * (round(size) / size)
+        lower, upper = means_at_once(self.unbiased, noise.var(axis=0), errors, self.count, size, level)
+        return np.maximum(np.stack([lower.ravel(), upper.ravel()], axis=1), 0.0)
 
     def row_share_intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Ends of the shares in rows, each on its own with chance `level`: shape ``(rows, columns, 2)``.

@@ -72,16 +72,33 @@ def count_bands(
 
 
 def _means(counted: FloatArray, noise: FloatArray, errors: FloatArray, likely: FloatArray, level: float) -> Band:
-    """All m with ``(counted - m)^2 <= c^2 (noise + GUARD + m (1 - m / n))``: the roots of a square polynomial in m."""
-    size = max(float(likely[ABOVE, BOTH, -1]), 1.0)
+    lower, upper = means_at_once(counted, noise, errors, likely, float(likely[ABOVE, BOTH, -1]), level)
+    lower[ABOVE, :, 0] = upper[ABOVE, :, 0] = lower[BELOW, :, -1] = upper[BELOW, :, -1] = 0.0  # no cells, no records
+    return lower, upper
+
+
+def means_at_once(  # noqa: PLR0917
+    counted: FloatArray, noise: FloatArray, errors: FloatArray, likely: FloatArray, records: float, level: float
+) -> Band:
+    """Ends of the means of counts over samples, at once with chance `level`: not yet cut at 0.
+
+    All means m with ``(counted - m)^2 <= c^2 (noise + GUARD + m (1 - m / n))``: the roots of a square polynomial in m.
+
+    Args:
+        counted: Unbiased counts.
+        noise: Variances of their noise.
+        errors: Simulated, of noise and sampling, with one more axis, draws, in front.
+        likely: About the counts, not below 0.
+        records: How many there seem to be.
+        level: The chance.
+    """
+    size = max(records, 1.0)
     variance = noise + GUARD + likely * np.maximum(1 - likely / size, 0.0)
     largest = np.abs(errors / np.sqrt(variance)).reshape(len(errors), -1).max(axis=1)
     squared = upper_quantile(largest, level) ** 2
     first, half = 1 + squared / size, counted + squared / 2
     root = np.sqrt(np.maximum(half**2 - first * (counted**2 - squared * (noise + GUARD)), 0.0))
-    lower, upper = (half - root) / first, (half + root) / first
-    lower[ABOVE, :, 0] = upper[ABOVE, :, 0] = lower[BELOW, :, -1] = upper[BELOW, :, -1] = 0.0  # no cells, no records
-    return lower, upper
+    return (half - root) / first, (half + root) / first
 
 
 def _monotone(lower: FloatArray, upper: FloatArray) -> CountBands:
