@@ -1,4 +1,4 @@
-"""Whether the band of a survival curve, and the interval of its median, held: for these records and the population."""
+"""Whether the band of a survival curve, its median, and the numbers at risk held what they say."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
     drawn = np.random.default_rng([seed, case.units, case.adjacency]).integers(SIZE, size=case.units)
     columns, adjacency = {"t": time[drawn], "e": event[drawn]}, both(case.units)[case.adjacency]
     found = answer(SurvivalQuestion("t", "e", grid), columns, PrivacyLoss.pure(case.epsilon), adjacency, seed)
+    at_risk = counted(time[drawn], event[drawn], grid)[1]
+    lower, upper = found.at_risk_intervals(level)[1:].T
+    yield "at risk, records", bool(((lower <= at_risk + 1e-6) & (at_risk <= upper + 1e-6)).all())
     for whom, curve in (("records", kaplan_meier(time[drawn], event[drawn], grid)), ("population", truth(case.data))):
         lower, upper = found.band(level, population=whom == "population")
         yield f"band, {whom}", bool(((lower <= curve + 1e-9) & (curve <= upper + 1e-9)).all())
@@ -42,12 +45,18 @@ def truth(data: str) -> FloatArray:
 
 
 def kaplan_meier(time: FloatArray, event: FloatArray, grid: Grid) -> FloatArray:
-    """The share that survives each edge: times below count in the first cell, all in a cell come at its end."""
+    """The share that survives each edge."""
+    died, at_risk = counted(time, event, grid)
+    return np.append(1.0, np.cumprod(1 - died / np.maximum(at_risk, 1)))
+
+
+def counted(time: FloatArray, event: FloatArray, grid: Grid) -> tuple[FloatArray, FloatArray]:
+    """Events and records at risk of each cell: times below count in the first cell, all in a cell come at its end."""
     cells = np.clip(np.searchsorted(grid.edges, time, side="right") - 1, 0, grid.cells)
     cells[time == grid.upper] = grid.cells - 1
-    died = np.bincount(cells[event == 1], minlength=grid.cells + 1)[:-1]
-    at_risk = np.cumsum(np.bincount(cells, minlength=grid.cells + 1)[::-1])[::-1][:-1]
-    return np.append(1.0, np.cumprod(1 - died / np.maximum(at_risk, 1)))
+    died = np.bincount(cells, event, minlength=grid.cells + 1)[:-1].astype(np.float64)
+    left = np.bincount(cells, minlength=grid.cells + 1).astype(np.float64)
+    return died, np.cumsum(left[::-1])[::-1][:-1]
 
 
 def median(curve: FloatArray, grid: Grid) -> float:

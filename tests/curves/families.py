@@ -41,10 +41,31 @@ class Family(NamedTuple):
         return self.cases[:: self.stride]
 
 
+def both(*kinds: str) -> frozenset[str]:
+    """For these records and for the population."""
+    return frozenset(f"{kind}, {whom}" for kind in kinds for whom in ("records", "population"))
+
+
+READ = both("auc", "average-precision", "ks", "ece", "precision-recall", "gain", "decision")
+"""Scores: the worst order within cells, the worst curve in a band, or the worst signs of errors."""
+SAMPLED = frozenset(
+    f"{kind}, population" for kind in ("band", "quantiles", "bins", "histogram", "thresholds", "one quantile")
+)
+"""Distributions: noise and sampling each have a part of the error chance, and sampling is bounded for any law."""
+
+
 def _families() -> Iterator[tuple[str, Family]]:
-    yield "distributions", Family(covered_distributions.covered, frozenset(), 2, 1)
-    yield "summaries", Family(covered_summaries.covered, frozenset(), 2, 1)
-    yield "survivals", Family(covered_survivals.covered, frozenset(), 1, 1)
+    yield (
+        "distributions",
+        Family(covered_distributions.covered, SAMPLED | {"quantiles, records", "one quantile, records"}, 2, 1),
+    )
+    yield (
+        "summaries",
+        Family(
+            covered_summaries.covered, frozenset({"count, population", "sum, population", "variance, population"}), 2, 1
+        ),
+    )
+    yield "survivals", Family(covered_survivals.covered, both("median"), 1, 1)
     yield "tables", Family(covered_tables.covered, frozenset(), 1, 1)
     yield "groups", Family(covered_groups.covered, frozenset(), 1, 3)
     yield (
@@ -53,9 +74,9 @@ def _families() -> Iterator[tuple[str, Family]]:
             covered_groups.covered_of_two_servers, frozenset(), 1, 3, tuple(case for case in CASES if case.adjacency)
         ),
     )
-    yield "areas", Family(covered_areas.covered, frozenset(), 1, 3)
-    yield "scores", Family(covered_scores.covered, frozenset(), 2, 3)
-    yield "differences", Family(covered_scores.covered_differences, frozenset(), 1, 3)
+    yield "areas", Family(covered_areas.covered, both("area", "coarse area", "region"), 1, 3)
+    yield "scores", Family(covered_scores.covered, READ | {"counts, population"}, 2, 3)
+    yield "differences", Family(covered_scores.covered_differences, both("auc", "average-precision", "ks", "ece"), 1, 3)
 
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(dict(_families()))
