@@ -12,6 +12,7 @@ from typing import Any
 import dpcurves.curves
 
 FILE = str(Path(__file__).parent / "curves" / "every_question.py")
+PAPERS = str(Path(__file__).parents[1] / "papers")
 
 WITHOUT = """
 import runpy, sys
@@ -21,13 +22,14 @@ import dpcurves.crypto
 warnings.simplefilter("ignore", dpcurves.CurveWarning)
 engine = dpcurves.crypto.engine_of_task(b"task")
 assert isinstance(engine, dpcurves.crypto.PortableEngine)
+sys.path.append(sys.argv[2])
 runpy.run_path(sys.argv[1], run_name="__main__")
 """
 
 
 def test_every_question_has_the_same_answer_without_numba() -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", WITHOUT, FILE], capture_output=True, text=True, check=False
+        [sys.executable, "-W", "error", "-c", WITHOUT, FILE, PAPERS], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == runpy.run_path(FILE)["answers"]()
