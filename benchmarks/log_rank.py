@@ -56,9 +56,9 @@ def p_values(records: int, epsilon: str, longer: float, releases: int) -> Iterat
     for seed in range(releases):
         draw = np.random.default_rng([seed, records])
         group = (draw.random(records) < 0.4).astype(np.int64)
-        times = draw.weibull(1.4, records) * 8 * np.where(group == 1, longer, 1.0)
-        until = draw.uniform(2, np.where(group == 1, 25, 50))
-        month, event = np.floor(np.minimum(times, until)).astype(np.int64), (times <= until).astype(np.int64)
+        times = np.floor(draw.weibull(1.4, records) * 8 * np.where(group == 1, longer, 1.0))
+        until = np.floor(draw.uniform(2, np.where(group == 1, 25, 50)))  # whole months: see `log_rank_test`
+        month, event = np.minimum(times, until).astype(np.int64), (times <= until).astype(np.int64)
         exact = 0.0 if longer == 1 else _exact(month, event, group)
         yield released(month, event, group, epsilon, seed), exact
 

@@ -19,7 +19,9 @@ def log_rank_test(first: Survival, second: Survival, *, generator: np.random.Gen
     The statistic is the square of the events of the first group more than expected, over its variance by chance and by
     noise; without noise it is that of the textbook, events taken as tied within a cell. Cells count until noise hides
     how many are at risk in one of the groups. The p-value is simulated with noise and sampling, both; each group may be
-    censored in its own way, but not by when its events would come. Spends nothing.
+    censored in its own way, but not by when its events would come. Within a cell events are taken to come before
+    records are censored: where cells are wide beside that, groups that are censored differently seem to survive
+    differently, here as without noise; take narrower cells. Spends nothing.
 
     Args:
         first: A curve.
