@@ -38,8 +38,8 @@ def smooth_absolute(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -> Fl
         ValueError: the curve does not fit the graph, or no change of the noises can make it monotone.
         ArithmeticError: numbers or variances are too far apart for the precision of doubles.
 
-    >>> from dpcurves.postprocess import AtMost, path_graph, regular_bounds
-    >>> graph = path_graph(regular_bounds(4, 2), [1.0, 1.0, 4.0])
+    >>> from dpcurves.postprocess import AtMost, noise_graph
+    >>> graph = noise_graph(4, first=[0, 0, 2, 0, 1, 2, 3], last=[4, 2, 4, 1, 2, 3, 4], variance=[1, 1, 1, 4, 4, 4, 4])
     >>> smooth_absolute([-2, 3, 4, 9], graph, AtMost(8)).round(6).tolist()
     [0.0, 3.0, 4.0, 8.0]
     """

@@ -56,8 +56,9 @@ def smooth_squares(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -> Flo
     Raises:
         ValueError: the curve does not fit the graph, or no change of the noises can make it monotone.
 
-    >>> from dpcurves.postprocess import AtMost, path_graph, regular_bounds
-    >>> smooth_squares([3, 0, 4, 9], path_graph(regular_bounds(4, 2), [0.0, 0.0, 1.0]), AtMost(8)).tolist()
+    >>> from dpcurves.postprocess import AtMost, noise_graph
+    >>> graph = noise_graph(4, first=[0, 1, 2, 3], last=[1, 2, 3, 4], variance=[1, 1, 1, 1])
+    >>> smooth_squares([3, 0, 4, 9], graph, AtMost(8)).tolist()
     [1.5, 1.5, 4.0, 8.0]
     """
     steps = steps_to(noisy, graph.points, ceiling)
