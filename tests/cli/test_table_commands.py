@@ -20,6 +20,12 @@ CROSSED = ("--rows", "carrier", "--row-categories", "UA,AA", "--columns", "late"
 OBSERVED = ("--time", "delay", "--event", "late", "--grid=-100:300:8", "--measured-in", "minutes")
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal on which no heading is broken."""
+    monkeypatch.setenv("COLUMNS", "130")
+
+
 def test_a_table_of_two_columns_is_counted_tested_shown_and_drawn(run: Run, parquet: Path, tmp_path: Path) -> None:
     file, picture = tmp_path / "table.json", tmp_path / "table.svg"
     assert run("contingency", parquet, *CROSSED, *SURE, "--json", file, "--plot", picture).exit_code == 0
