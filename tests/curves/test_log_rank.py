@@ -30,11 +30,11 @@ def given_two(records: int, seed: int, *, longer: float = 1.0) -> dict[str, Any]
     return given
 
 
-def textbook(given: dict[str, Any]) -> tuple[float, Any]:
+def textbook(given: dict[str, Any], cells: int = 40) -> tuple[float, Any]:
     """The statistic, month by month, record by record; and numbers at risk in each month of each group."""
-    excess, variance, risk = 0.0, 0.0, np.zeros((2, 40))
+    excess, variance, risk = 0.0, 0.0, np.zeros((2, cells))
     month = np.floor(given["t"])
-    for now in range(40):
+    for now in range(cells):
         ones, others = ((month >= now) & (given["g"] == group) for group in (0, 1))
         died = (month == now) & (given["e"] == 1)
         risk[:, now] = ones.sum(), others.sum()
@@ -78,6 +78,20 @@ def test_groups_that_survive_alike_are_told_apart_as_rarely_as_it_says_and_other
         for seed in range(10)
     ]
     assert np.mean([dp.log_rank_test(curves[0], curves[1]).pvalue < 0.05 for curves in other]) >= 0.9
+
+
+def test_without_noise_too_wide_cells_tell_groups_apart_that_are_censored_inside_them_but_not_at_their_ends() -> None:
+    """100 exact tests of 10,000 records of one survival, each: false alarms of 4 sigma above 0.05, and over a half."""
+    found = {"ends": 0.0, "inside": 0.0}
+    for seed in range(100):
+        draw = np.random.default_rng([seed, 5])
+        group = (draw.random(10_000) < 0.4).astype(np.int64)
+        times, until = draw.weibull(1.4, 10_000) * 8 / 5, draw.uniform(2, np.where(group == 1, 25, 50)) / 5
+        for kind, (came, gone) in {"inside": (times, until), "ends": (np.floor(times), np.floor(until))}.items():
+            given = {"t": np.minimum(came, gone), "e": (came <= gone).astype(np.int64), "g": group}
+            found[kind] += float(chi2.sf(textbook(given, cells=10)[0], 1)) <= 0.05
+    assert found["ends"] <= 5 + 4 * sqrt(100 * 0.05 * 0.95)
+    assert found["inside"] > 50
 
 
 def test_where_nobody_is_known_to_be_at_risk_nothing_is_found() -> None:
