@@ -37,14 +37,16 @@ def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
         if min(other.sum(axis=1)) > 0:
             yield f"rare area, {whom}", within(area(other), *scarce.auc_interval(level, population=population))
         yield f"region, {whom}", contains(usual.band(level, population=population), rates_above(counts))
-    yield "boxes, records", boxed(usual, drawn, of, level)
+        yield f"boxes, {whom}", boxed(usual, counts, of, level, population=population)
     fine = asked(FINE, of, drawn, case, seed)
     for whom, counts in (("records", drawn), ("population", MANY * of.weights)):
         yield f"fine area, {whom}", within(area(counts), *fine.auc_interval(level, population=whom == "population"))
     coarse = asked(THRESHOLDS, of, drawn, case, seed)
-    yield "boxes at thresholds, records", boxed(coarse, drawn, of, level)
     for whom, counts in (("records", drawn), ("population", MANY * of.weights)):
-        yield f"coarse area, {whom}", within(area(counts), *coarse.auc_interval(level, population=whom == "population"))
+        population = whom == "population"
+        yield f"boxes at thresholds, {whom}", boxed(coarse, counts, of, level, population=population)
+        yield f"coarse area, {whom}", within(area(counts), *coarse.auc_interval(level, population=population))
+        yield f"coarse region, {whom}", contains(coarse.band(level, population=population), rates_above(counts))
 
 
 def asked(question: RocQuestion, of: People, drawn: Counts, case: Case, seed: int) -> ROC:
@@ -66,9 +68,9 @@ def contains(band: RocBand, points: FloatArray) -> bool:
     return within(points[1], *band.at(points[0]))
 
 
-def boxed(curve: ROC, counts: Counts, of: People, level: float) -> bool:
+def boxed(curve: ROC, counts: Counts, of: People, level: float, *, population: bool) -> bool:
     """Whether the rates at all counted thresholds lie in their boxes."""
     at = np.searchsorted(of.scores, np.append(curve.thresholds[:-1], -np.inf), side="left")
     rates = rates_above(counts)[:, len(of.scores) - at]
-    band = curve.band(level)
+    band = curve.band(level, population=population)
     return within(rates, np.stack(band[0::2]), np.stack(band[1::2]))

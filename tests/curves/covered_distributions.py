@@ -1,4 +1,4 @@
-"""Whether each kind of interval of a distribution held: one sample and four releases tell it of all kinds."""
+"""Whether each kind of interval of a distribution held: one sample and a few releases tell it of all kinds."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 from by_hand import answer, both
-from kinds import POPULATIONS, Case, FloatArray
+from kinds import DATA, POPULATIONS, Case, FloatArray
 
 from dpcurves.curves import CDF, CdfQuestion, HistogramQuestion, QuantilesQuestion
 from dpcurves.data import Grid
 from dpcurves.privacy import PrivacyLoss
 
 P = (0.1, 0.25, 0.5, 0.9)
+BETWEEN = np.linspace(P[0], P[-1], 161)
 AT = (8, 20, 32, 48, 64)
 
 
@@ -41,10 +42,41 @@ def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
         ends = np.stack(counts.band(level, population=population_too), axis=1)
         yield f"thresholds, {whom}", _within(ends, shares[[0, *AT]])
     one = answer(QuantilesQuestion("x", grid, (0.5,), search=level), table, loss, adjacency, seed)
+    searched = answer(QuantilesQuestion("x", grid, P, search=level), table, loss, adjacency, seed)
     for whom, population_too in (("records", False), ("population", True)):
         median = np.quantile(population if population_too else sample, 0.5, method="inverted_cdf")
         ((left, right),) = one.intervals(level, population=population_too)
         yield f"one quantile, {whom}", bool(left <= median <= right)
+        ends = searched.intervals(level, population=population_too)
+        yield f"searched, {whom}", all(_within(ends, each) for each in quantiles[population_too])
+    yield from _pairs(case, curve, (sample, population), level, seed)
+
+
+def _pairs(
+    case: Case, first: CDF, drawn: tuple[FloatArray, FloatArray], level: float, seed: int
+) -> Iterator[tuple[str, bool]]:
+    """Tell it of quantiles against those of another kind of data, on another grid."""
+    population, grid = POPULATIONS[DATA[DATA.index(case.data) - 1]]
+    sample = np.random.default_rng([seed, case.units, 2]).choice(population, case.units)
+    loss, adjacency = PrivacyLoss.pure(case.epsilon), both(case.units)[case.adjacency]
+    plot = first.quantile_quantile(answer(CdfQuestion("x", grid), {"x": sample}, loss, adjacency, ~seed), P)
+    for whom, one, other in (("records", drawn[0], sample), ("population", drawn[1], population)):
+        ends = plot.intervals(level, population=whom == "population")
+        true = zip(ends, (_quantiles(one), _quantiles(other)), strict=True)
+        yield f"pairs, {whom}", all(_within(own, each) for own, both_ends in true for each in both_ends)
+        inner = [np.quantile(each, BETWEEN, method="inverted_cdf") for each in (one, other)]
+        places = [
+            np.clip(each, curve.x[0], curve.x[-1]) for each, curve in zip(inner, (first, plot.second), strict=True)
+        ]
+        yield f"region, {whom}", _in_steps(plot.region(level, population=whom == "population"), *places)
+
+
+def _in_steps(region: tuple[FloatArray, FloatArray, FloatArray], across: FloatArray, upwards: FloatArray) -> bool:
+    """Whether all points lie between the steps of a region; on an edge, between those of either side."""
+    edges, lower, upper = region
+    sides = [np.clip(np.searchsorted(edges, across, side) - 1, 0, len(lower) - 1) for side in ("left", "right")]
+    low, high = np.minimum(*(lower[each] for each in sides)), np.maximum(*(upper[each] for each in sides))
+    return bool(((edges[0] <= across) & (across <= edges[-1]) & (low <= upwards) & (upwards <= high)).all())
 
 
 def _within(ends: FloatArray, truth: FloatArray) -> bool:

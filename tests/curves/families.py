@@ -48,16 +48,16 @@ def both(*kinds: str) -> frozenset[str]:
 
 READ = both("auc", "average-precision", "ks", "ece", "precision-recall", "gain", "decision")
 """Scores: the worst order within cells, the worst curve in a band, or the worst signs of errors."""
-SAMPLED = frozenset(
-    f"{kind}, population" for kind in ("band", "quantiles", "bins", "histogram", "thresholds", "one quantile")
-)
+SAMPLED = frozenset(f"{kind}, population" for kind in ("band", "bins", "histogram", "thresholds"))
 """Distributions: noise and sampling each have a part of the error chance, and sampling is bounded for any law."""
+AT_EDGES = "quantiles", "one quantile", "searched", "pairs", "region"
+"""Quantiles: their intervals end at edges of cells."""
 
 
 def _families() -> Iterator[tuple[str, Family]]:
     yield (
         "distributions",
-        Family(covered_distributions.covered, SAMPLED | {"quantiles, records", "one quantile, records"}, 2, 1),
+        Family(covered_distributions.covered, SAMPLED | both(*AT_EDGES), 2, 1),
     )
     yield (
         "summaries",
@@ -74,7 +74,7 @@ def _families() -> Iterator[tuple[str, Family]]:
             covered_groups.covered_of_two_servers, frozenset(), 1, 3, tuple(case for case in CASES if case.adjacency)
         ),
     )
-    yield "areas", Family(covered_areas.covered, both("area", "coarse area", "region"), 1, 3)
+    yield "areas", Family(covered_areas.covered, both("area", "coarse area", "region", "coarse region"), 1, 3)
     yield "scores", Family(covered_scores.covered, READ | {"counts, population"}, 2, 3)
     yield "differences", Family(covered_scores.covered_differences, both("auc", "average-precision", "ks", "ece"), 1, 3)
 
