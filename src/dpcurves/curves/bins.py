@@ -88,7 +88,8 @@ class Bins(Covered):
         Between the nearest edges that were measured, inside a bin and around it, the noise of the unbiased estimate is
         simulated. A bin has at least what is inside and at most what is around. That holds for these records; for the
         `population` that they were drawn from, half of the error chance goes to sampling, divided by the number of
-        bins, in each of which it is binomial. That needs independent units of one record each.
+        bins, in each of which it is binomial: so those hold more often than `level` says. That needs independent units
+        of one record each.
 
         Raises:
             ValueError: `level` is no chance; or for the population, units have several records.

@@ -155,9 +155,10 @@ class CDF(Covered):
         The noise of the unbiased estimate is simulated, its largest studentised deviation bounded, and the monotone
         hull taken; edges inside merged cells span both neighbours. If there were several turns, the estimate is that of
         the last one, which counts small intervals where records are many: see `Prefixes` for why that is allowed. The
-        true curve is that of the records; with
-        `population`, that of the population they were drawn from: half of the error chance goes to the inequality of
-        Dvoretzky, Kiefer and Wolfowitz (with Massart's constant), which needs independent units of one record each.
+        true curve is that of the records; with `population`, that of the population they were drawn from: half of the
+        error chance goes to the inequality of Dvoretzky, Kiefer and Wolfowitz (with Massart's constant), which needs
+        independent units of one record each. It bounds sampling for any law, so that band holds more often than
+        `level` says.
 
         Returns:
             Lower and upper shares, each of the shape of `x`. Between two edges the curve lies between the lower share
@@ -192,7 +193,8 @@ class CDF(Covered):
         """Two edges that have the quantile `p` between them; for all `p` at once with chance `level`.
 
         They hold every value that may be called this quantile, however the records are tied, wherever they lie inside
-        cells: see `ends_at`. An end is infinite where the quantile may lie outside the grid. (Rules that interpolate
+        cells: see `ends_at`. As they are edges, less than a cell beyond where the band passes `p`, they hold more often
+        than `level` says. An end is infinite where the quantile may lie outside the grid. (Rules that interpolate
         between two records, as NumPy's `linear`, may go one record further.)
         """
         at = np.array([share("p", p)])

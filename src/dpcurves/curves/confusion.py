@@ -103,7 +103,8 @@ class Confusion(TableReading):
         """Lower and upper ends of the four counts, each on its own, of shape ``(2, 2, 2)``: ends come last.
 
         With `population`, of the means of such counts over samples of this size; the chance of an error is split in
-        halves between noise and sampling. Arguments and errors as for `intervals`.
+        halves between noise and sampling, so they hold more often than `level` says. Arguments and errors as for
+        `intervals`.
         """
         level = chance("level", level)
         each = (1 + level) / 2 if population else level

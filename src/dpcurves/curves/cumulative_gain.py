@@ -60,7 +60,7 @@ class CumulativeGain(BandedReading):
 
         They hold what these records have; with `population`, what all have that the records were drawn from, which
         needs independent units of one record each. All are worked out from the same ends of counts, so all hold at
-        once. A lift whose share of records may be none has no upper end but infinity.
+        once, and more often than `level` says. A lift whose share of records may be none has no upper end but infinity.
 
         Args:
             level: The chance that nothing leaves its ends.

@@ -63,7 +63,8 @@ class DecisionCurve(TableReading):
         """Lower and upper ends of `benefit`, at all thresholds at once with chance `level`.
 
         They hold the net benefit of these records; with `population`, that of all that the records were drawn from,
-        which needs independent units of one record each.
+        which needs independent units of one record each. It is worked out from ends of all counts at once, so the band
+        holds more often than `level` says.
 
         Args:
             level: The chance that nothing leaves its ends.

@@ -106,8 +106,8 @@ class Histogram(Covered):
 
         The noise of the unbiased counts is simulated, and its largest studentised deviation bounded. The counts are
         those of these records; with `population`, the means of such counts over samples of this size: half of the
-        error chance goes to sampling, divided by the number of cells, in each of which it is binomial. That needs
-        independent units of one record each.
+        error chance goes to sampling, divided by the number of cells, in each of which it is binomial: so those hold
+        more often than `level` says. That needs independent units of one record each.
 
         Args:
             level: The chance that all intervals cover.

@@ -61,7 +61,7 @@ class PrecisionRecall(BandedReading):
 
         They hold the rates of these records; with `population`, those of all that the records were drawn from, which
         needs independent units of one record each. They are worked out from ends of all counts above and below all
-        thresholds, so that both rates are held at once.
+        thresholds, so that both rates are held at once, and more often than `level` says.
 
         Args:
             level: The chance that nothing leaves its ends.

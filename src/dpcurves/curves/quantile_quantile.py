@@ -77,7 +77,8 @@ class QuantileQuantile:
         """Ends of the quantiles of the first and of the second curve, each of shape ``(quantiles, 2)``.
 
         All quantiles of both lie between their ends at once, with chance `level`: half of the error chance goes to each
-        curve, so nothing is assumed of how their noises, or their records, depend on each other. They hold quantiles of
+        curve, so nothing is assumed of how their noises, or their records, depend on each other. For that, and as they
+        end at edges of cells, they hold more often than `level` says. They hold quantiles of
         these records, or of the `population`; an end is infinite where the quantile may lie outside the grid.
 
         Raises:

@@ -73,7 +73,8 @@ class Quantiles(Covered):
         """Edges that have the quantiles between them, all correct at once with chance `level`: ``(quantiles, 2)``.
 
         They hold the quantiles of these records however the records are tied, or those of the `population` that they
-        were drawn from; see `CDF.quantile_interval`. An end is infinite where the quantile may lie outside the grid.
+        were drawn from; see `CDF.quantile_interval`. They end at edges of cells, so they hold more often than `level`
+        says. An end is infinite where the quantile may lie outside the grid.
         """
         return self.curve.quantile_intervals(self.p, level, population=population)
 

@@ -89,7 +89,7 @@ class ROC(TableReading):
         """Two areas that have the AUC of these records, by their exact scores, between them with chance `level`.
 
         How scores rank within a cell was not counted: each end takes the order that is the worst for it, so that the
-        interval holds whether scores are tied there or not.
+        interval holds whether scores are tied there or not: on coarse cells more often than `level` says.
 
         With `population`, the AUC of all that they were drawn from: independent units of one record, which scatter as
         `spread_of` says.
@@ -113,8 +113,9 @@ class ROC(TableReading):
 
         Both rates of a point have noise, so each threshold has a box of rates, and all points lie in their boxes at
         once. Between two thresholds, where scores may rank in any order, the curve lies between the lower corner of one
-        box and the upper corner of the next: see `RocBand.at`. With `population`, it is the curve of all that the
-        records were drawn from, which needs independent units of one record each.
+        box and the upper corner of the next: see `RocBand.at`. As every order is allowed for, the region holds more
+        often than `level` says. With `population`, it is the curve of all that the records were drawn from, which needs
+        independent units of one record each.
 
         A class that noise alone may have made has every rate.
 

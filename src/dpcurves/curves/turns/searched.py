@@ -49,7 +49,8 @@ class Searched:
         """Edges that have the quantiles between them, all correct at once with chance `level`: ``(..., 2)``.
 
         See `PathQuantile`. They are as short as noise allows at the level that was searched for; at another one they
-        end where its search meets a count that nobody asked for.
+        end where its search meets a count that nobody asked for. The error chance is divided by the number of looks, so
+        they hold more often than `level` says.
 
         Raises:
             ValueError: `level` is no chance; or for the population, units have several records.
