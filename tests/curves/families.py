@@ -50,6 +50,8 @@ READ = both("auc", "average-precision", "ks", "ece", "precision-recall", "gain",
 """Scores: the worst order within cells, the worst curve in a band, or the worst signs of errors."""
 SAMPLED = frozenset(f"{kind}, population" for kind in ("band", "bins", "histogram", "thresholds"))
 """Distributions: noise and sampling each have a part of the error chance, and sampling is bounded for any law."""
+SAMPLED_BOXES = frozenset({"boxes, population", "boxes at thresholds, population"})
+"""Rates of ROC curves: likewise."""
 AT_EDGES = "quantiles", "one quantile", "searched", "pairs", "region"
 """Quantiles: their intervals end at edges of cells."""
 
@@ -74,7 +76,10 @@ def _families() -> Iterator[tuple[str, Family]]:
             covered_groups.covered_of_two_servers, frozenset(), 1, 3, tuple(case for case in CASES if case.adjacency)
         ),
     )
-    yield "areas", Family(covered_areas.covered, both("area", "coarse area", "region", "coarse region"), 1, 3)
+    yield (
+        "areas",
+        Family(covered_areas.covered, both("area", "coarse area", "region", "coarse region") | SAMPLED_BOXES, 1, 3),
+    )
     yield "scores", Family(covered_scores.covered, READ | {"counts, population"}, 2, 3)
     yield "differences", Family(covered_scores.covered_differences, both("auc", "average-precision", "ks", "ece"), 1, 3)
 
