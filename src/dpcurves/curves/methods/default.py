@@ -27,6 +27,8 @@ class Default:
         """Three turns that are all read, or one."""
         if by is None and is_worth_looking(axis, self.hint, setting):
             releases = yield from refining(axis, setting)
+            if isinstance(releases[-1].plan.query, CountQuery):
+                return Counted.last_of(releases)
             return Counted(releases, tuple(Evidence.of(release) for release in releases))
         axes = axes_of(by, axis)
         return Counted.last_of(((yield Step(CountQuery(axes, Read.PREFIXES, self.hint), share=ALL)),))

@@ -15,9 +15,20 @@ from ...laws.noise import LEAST_VARIANCE
 from ...postprocess.estimation.dyadic import Dyadic
 from ...postprocess.estimation.empirical_bayes import Splits, estimate, least_squares_total, reestimate
 from ...postprocess.estimation.measurements import Measurements, gather
-from ...queries import Hint, PartitionQuery
+from ...queries import CountQuery, Hint, PartitionQuery, Read
 from ...release import Evidence, Release, Setting, Step
-from .refinement import Tilings, first_look, is_dense, is_glance, last_refinement, parts, refinement
+from .refinement import (
+    Tilings,
+    all_depths,
+    first_look,
+    is_dense,
+    is_full,
+    is_glance,
+    is_widespread,
+    last_refinement,
+    parts,
+    refinement,
+)
 
 FEWEST = 100
 """Cells from which on looking before counting pays."""
@@ -95,20 +106,23 @@ def is_worth_looking(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
 def refining(axis: Axis, setting: Setting) -> Generator[Step, Release, tuple[Release, ...]]:
     """Ask for a fixed partition, then for intervals that were not clear, and once more.
 
-    Two turns do if nearly nothing was clear, if records seem to lie evenly, or if the last turn has much to count.
+    Two turns do if nearly nothing was clear, if records seem to lie evenly, or if the last turn has much to count;
+    under zero-concentrated privacy the second one then counts all cells.
 
-    Formal guarantees: each turn is priced as `PartitionQuery`, whatever was answered before: its intervals are
-    functions of earlier answers and of public facts. The parts of the loss are public before anything is asked.
-    Whatever the first answer is, what follows loses all that the first one left: in one turn, or in one of a tenth of
-    the whole loss and then one of the rest. So the conversation is the adaptive composition of two mechanisms of
-    fixed losses, the second of which is one of two that are both priced the same: pure losses and rho add up to what
-    was granted (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
+    Formal guarantees: each turn is priced as `PartitionQuery`, or as `CountQuery` of all cells, whatever was answered
+    before: its intervals are functions of earlier answers and of public facts. The parts of the loss are public before
+    anything is asked. Whatever the first answer is, what follows loses all that the first one left: in one turn, or in
+    one of a tenth of the whole loss and then one of the rest. So the conversation is the adaptive composition of two
+    mechanisms of fixed losses, the second of which is one of several that are all priced the same: pure losses and rho
+    add up to what was granted (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
     """
-    layout = _layout(axis.slots)
-    look, glance, rest = parts(axis.slots, setting.adjacency.total, _noise_alone(setting))
+    layout, alone = _layout(axis.slots), _noise_alone(setting)
+    look, glance, rest = parts(axis.slots, setting.adjacency.total, alone)
     releases = [(yield Step(PartitionQuery((axis,), first_look(layout)), look))]
     looks = Looks.of(releases)
     last = _worth_counting(looks, (glance + rest) / look, last_refinement)
+    if is_widespread(last, looks.splits, alone):
+        return releases[0], (yield Step(_all_cells(axis, setting), glance + rest))
     tilings = _worth_counting(looks, glance / look, refinement)
     if is_glance(tilings, last, looks.splits, looks.noise.family):
         releases.append((yield Step(PartitionQuery((axis,), tilings, look=1), glance)))
@@ -117,6 +131,16 @@ def refining(axis: Axis, setting: Setting) -> Generator[Step, Release, tuple[Rel
         rest += glance
     releases.append((yield Step(PartitionQuery((axis,), last, look=2), rest)))
     return tuple(releases)
+
+
+def _all_cells(axis: Axis, setting: Setting) -> CountQuery | PartitionQuery:
+    """What counts every cell: as one turn would where many records are known to be in each, else in nested tilings.
+
+    The first is a square root of prefix sums: less noise than a tree, but not on intervals, so it is read alone.
+    """
+    if is_full(axis.slots, setting.adjacency.total, _noise_alone(setting)):
+        return CountQuery((axis,), Read.PREFIXES)
+    return PartitionQuery((axis,), all_depths(_layout(axis.slots)), look=1)
 
 
 @lru_cache(maxsize=4)  # a pure function of public facts

@@ -4,7 +4,8 @@ A conversation of three looks, at 15, 10 and 75 % of the loss, or 10, 10 and 80 
 partition (`first_look`). The others split intervals whose halves are not known well enough (`refinement`). If the
 second look would need many intervals, data are rough nearly everywhere; if the first finds no unevenness, there is
 nothing to look for: in both cases (`is_glance` says no) all that is left is spent at once. If cells hold many records
-each (`is_dense`), no look is needed: a tree over all cells does better.
+each (`is_dense`), no look is needed: a tree over all cells does better. Under zero-concentrated privacy the first look
+takes 10 %; if it shows that the last one would count much of the grid (`is_widespread`), all cells are counted instead.
 
 The last look does more (`last_refinement`): it also splits what holds many records, for inside an interval a band is as
 wide as all that it holds. Whole years on a fine grid have one full cell among empty ones, which an estimate knows after
@@ -33,10 +34,15 @@ Starts = range | tuple[int, ...]
 Tilings = tuple[Starts, ...]
 
 LOOK, SHORT_LOOK, SECOND_LOOK = Fraction(3, 20), Fraction(1, 10), Fraction(1, 10)
-"""Parts of the loss: for the first look, the same if cells are known to hold many records, and for the second one."""
+"""Parts of the loss: for the first look, the same if cells are known to hold many records or noise is Gaussian, and
+for the second one."""
 
 GLANCE = 96  # intervals of a second look at most
 ANYHOW = 200  # intervals of a last look from which on no second one is made before
+WIDESPREAD, WIDESPREAD_ATOMS = 0.4, 0.5
+"""Parts of the cells: if a last look with Gaussian noise has more intervals, all cells are counted instead. The second
+one if cells hold `FAR_ABOVE` as many records on average as a count deviates by."""
+FAR_ABOVE = 12.0
 LARGEST = {Family.LAPLACE: (96, 1200), Family.GAUSSIAN: (16, 130, 1000)}
 """Intervals that are counted in 1, 2, ... tilings, at most; a look at more has one more tiling."""
 TOLERANCE = (4.0, 4.0, 1.0, 1.0)
@@ -82,6 +88,17 @@ def is_dense(cells: int, total: float, alone: Noise) -> bool:
     return total / cells > DENSE * _split_variance(alone, 3)
 
 
+def is_full(cells: int, total: float | None, alone: Noise) -> bool:
+    """Whether cells are known to hold many records on average, but not so many that there is nothing to look for.
+
+    Args:
+        cells: How many there are.
+        total: The public number of records; None where it is private.
+        alone: See `is_dense`.
+    """
+    return total is not None and total / cells > FULL * _split_variance(alone, 3)
+
+
 def parts(cells: int, total: float | None, alone: Noise) -> tuple[Fraction, Fraction, Fraction]:
     """What the three looks may lose, as parts of the whole loss: public before anything is asked.
 
@@ -93,8 +110,7 @@ def parts(cells: int, total: float | None, alone: Noise) -> tuple[Fraction, Frac
     >>> parts(100, 1000, Noise(Family.LAPLACE, Fraction(2)))
     (Fraction(3, 20), Fraction(1, 10), Fraction(3, 4))
     """
-    full = total is not None and total / cells > FULL * _split_variance(alone, 3)
-    look = SHORT_LOOK if full else LOOK
+    look = SHORT_LOOK if is_full(cells, total, alone) or alone.family is Family.GAUSSIAN else LOOK
     return look, SECOND_LOOK, 1 - look - SECOND_LOOK
 
 
@@ -162,6 +178,33 @@ def is_glance(tilings: Tilings, instead: Tilings, splits: Splits, family: Family
     """
     anyhow = family is Family.LAPLACE and len(instead[-1]) > ANYHOW
     return len(tilings[-1]) <= GLANCE and splits.even <= CLEAR and not anyhow
+
+
+def is_widespread(tilings: Tilings, splits: Splits, alone: Noise) -> bool:
+    """Whether a last look would count so many of the cells that counting all of them at once is no worse.
+
+    So it is with Gaussian noise: what adds up all cells has noise that hardly grows with their number. With Laplace
+    noise it grows too fast. Where records stand far above the noise, atoms among them are worth more intervals.
+
+    Args:
+        tilings: What the last look would count.
+        splits: What is known before.
+        alone: See `is_dense`.
+    """
+    cells = splits.layout.cells
+    stands_out = splits.counts[WHOLE] > FAR_ABOVE * cells * sqrt(alone.variance)
+    most = cells * (WIDESPREAD_ATOMS if stands_out else WIDESPREAD)
+    return alone.family is Family.GAUSSIAN and len(tilings[-1]) > most
+
+
+def all_depths(layout: Dyadic) -> Tilings:
+    """A binary tree over all cells but for its root.
+
+    >>> all_depths(Dyadic.plain(8))
+    (range(0, 8, 4), range(0, 8, 2), range(0, 8))
+    """
+    depths = range(min(layout.depth, 1), layout.depth + 1)
+    return tuple(_starts(layout, layout.at_depth(depth)) for depth in depths)
 
 
 def _tolerance(splits: Splits, alone: Noise) -> tuple[float, ...]:
