@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from ..curves import CDF, ByCategory, Survival
 
 
+ON_WIDE_CELLS = "(if cells are wide, groups that are censored differently seem to survive differently)"
+
+
 def distributions_compared(curves: ByCategory[CDF], sure: Covering) -> str:
     """Two tests of two distributions; nothing where there are more groups, or the population is not spoken of."""
     if not _are_tested(curves, sure):
@@ -31,7 +34,7 @@ def survival_compared(curves: ByCategory[Survival], sure: Covering) -> str:
     from ..curves import log_rank_test
 
     found = log_rank_test(*curves.values())
-    return f"log-rank, {_names(curves)}: chi-squared {found.statistic:.3g}, {_chance(found.pvalue)}\n"
+    return f"log-rank, {_names(curves)}: chi-squared {found.statistic:.3g}, {_chance(found.pvalue)}\n{ON_WIDE_CELLS}\n"
 
 
 def _are_tested(curves: ByCategory[Any], sure: Covering) -> bool:

@@ -53,8 +53,10 @@ LEVEL = 0.95
 class Survival(Covered):
     """The share of records without an event until each edge of the grid, as Kaplan and Meier estimate it.
 
-    An event, or the end of a record's observation, is taken to come at the end of its cell. Times beyond the grid are
-    observed until its end; times below it count in the first cell.
+    An event, or the end of a record's observation, is taken to come at the end of its cell, events first. So where
+    records are censored inside wide cells more seem to be at risk than are, and more to survive than do, without any
+    noise too: take cells that are as narrow as times are written. Times beyond the grid are observed until its end;
+    times below it count in the first cell.
 
     Attributes:
         x: Edges of the grid, of shape ``(cells + 1,)``.
@@ -117,8 +119,9 @@ class Survival(Covered):
         """Lower and upper ends of `y`, all correct at once with chance `level`; see `survival_band`.
 
         They hold the curve that these records have on this grid. With `population` that of the population that they
-        were drawn from, its times on the same cells, where censoring does not depend on the time of the event; that
-        needs independent units of one record each. Nothing is said where 20 records or fewer are at risk.
+        were drawn from, its times taken to the ends of the same cells, where censoring does not depend on the time of
+        the event; that needs independent units of one record each. Nothing is said where 20 records or fewer are at
+        risk.
 
         Raises:
             ValueError: `level` is no chance; or for the population, units have several records.
