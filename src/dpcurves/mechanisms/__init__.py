@@ -8,6 +8,8 @@ from .selection.exponential_quantiles import ExponentialQuantiles
 from .selection.exponential_worst_box import ExponentialWorstBox
 from .selection.noisy_auc import NoisyAuc
 from .selection.noisy_medians import NoisyMedians
+from .sequential import Sequential, State
+from .streams.perturber import Perturber
 from .sums.flat import Flat
 from .sums.haar import Haar
 from .sums.linear import Linear
@@ -20,7 +22,31 @@ from .thresholds.privtree import PrivTree
 from .thresholds.sparse_vector import SparseVector
 
 __all__ = [
-    "AUTO", "LINEAR", "Choice", "Counter", "ExactTable", "ExponentialPartition", "ExponentialQuantiles",
-    "ExponentialWorstBox", "Flat", "Haar", "Lazy", "LazyTree", "Linear", "LinearChoice", "Mechanism", "MergedCells",
-    "NoisyAuc", "NoisyMedians", "PrivTree", "Privelet", "Regions", "SparseVector", "SquareRoot", "Tree",
+    "AUTO",
+    "LINEAR",
+    "Choice",
+    "Counter",
+    "ExactTable",
+    "ExponentialPartition",
+    "ExponentialQuantiles",
+    "ExponentialWorstBox",
+    "Flat",
+    "Haar",
+    "Lazy",
+    "LazyTree",
+    "Linear",
+    "LinearChoice",
+    "Mechanism",
+    "MergedCells",
+    "NoisyAuc",
+    "NoisyMedians",
+    "Perturber",
+    "PrivTree",
+    "Privelet",
+    "Regions",
+    "Sequential",
+    "SparseVector",
+    "SquareRoot",
+    "State",
+    "Tree",
 ]  # fmt: skip

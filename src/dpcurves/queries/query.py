@@ -15,6 +15,7 @@ from ..data.spacing import Outside
 from .base import Hint, Read, Table
 from .ranks import AucQuery, MedianQuery
 from .region import IntervalPartitionQuery, RegionQuery, WaveletQuery, WorstBoxQuery
+from .ticks import TickQuery
 
 MOST_PIECES = 2**16
 LARGEST_WEIGHT = 2**31
@@ -317,4 +318,5 @@ Query = (
     | WorstBoxQuery
     | MedianQuery
     | AucQuery
+    | TickQuery
 )

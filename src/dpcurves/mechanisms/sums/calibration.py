@@ -8,7 +8,7 @@ from fractions import Fraction
 from ...laws import Family, IntervalSums, Level, Noise
 from ...noise import discrete_gaussian, discrete_laplace
 from ...privacy import Adjacency, PrivacyLoss
-from ...queries import CountQuery, PartitionQuery, Query, RegionQuery, SumQuery
+from ...queries import CountQuery, PartitionQuery, Query, RegionQuery, SumQuery, TickQuery
 from ...release import UnsupportedQuery
 from .tree_strategy import Shape
 
@@ -50,7 +50,7 @@ def law_over(
 
 
 def noise_of(
-    query: CountQuery | PartitionQuery | RegionQuery | SumQuery, loss: PrivacyLoss, adjacency: Adjacency
+    query: CountQuery | PartitionQuery | RegionQuery | SumQuery | TickQuery, loss: PrivacyLoss, adjacency: Adjacency
 ) -> Noise:
     """Noise for one table of disjoint sums: Laplace for a pure loss, Gaussian for a zero-concentrated one.
 

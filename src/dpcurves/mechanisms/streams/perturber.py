@@ -1,0 +1,84 @@
+"""Fresh noise on every count of every tick."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+from ...arguments import Refused
+from ...laws import IntervalSums, Level
+from ...noise.randomness import Randomness
+from ...privacy import Adjacency, PrivacyLoss
+from ...queries import Query, TickQuery
+from ...release import Plan, UnsupportedQuery
+from ..base import ExactTable
+from ..sequential import read, require_next, written
+from ..sums.calibration import noise_of
+from ..sums.linear import draws, printed
+
+KIND = "perturber"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Passed:
+    """Nothing but the tick: noise of one tick is independent of all others."""
+
+    tick: int
+
+    def to_bytes(self) -> bytes:
+        """The tick."""
+        return written(KIND, {"tick": self.tick})
+
+
+@dataclass(frozen=True, slots=True)
+class Perturber:
+    """One noisy integer for each cell of each tick (Chen, Machanavajjhala, Hay and Miklau 2017, section 4.1).
+
+    Formal guarantees: all ticks together are one table with a cell for each tick and state, in which a tuple is in one
+    cell at most; so neighbouring streams have tables as far apart as ``adjacency.l1_sensitivity`` and
+    ``adjacency.squared_l2_sensitivity`` say. Each cell has noise of its own: discrete Laplace noise of scale b on
+    integers loses ``|shift|_1 / b``, discrete Gaussian noise with variance parameter v rho ``|shift|_2**2 / (2 v)``.
+    Counts that depend on answers before change nothing: given these, each tick adds its own shift to the sum.
+    """
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        query = stream_only(query)
+        noise = noise_of(query, loss, adjacency)
+        law = IntervalSums(1, query.keys, (Level(range(query.keys), noise),), missing=None)
+        name = f"{noise.family.value} noise on every tick"
+        return Plan(query, loss, adjacency, name, law, printed(sqrt(noise.variance)))
+
+    def begin(self, plan: Plan) -> Passed:
+        """No tick was answered."""
+        return Passed(0)
+
+    def step(
+        self, table: ExactTable, tick: int, state: Passed, plan: Plan, randomness: Randomness
+    ) -> tuple[tuple[int, ...], Passed]:
+        """Exact counts, each plus one draw."""
+        require_next(tick, state)
+        law = plan.law.required(IntervalSums)
+        noise = draws(law.levels[0].noise, law.cells, randomness)
+        return added(table, noise.tolist()), Passed(tick)
+
+    def restored(self, stored: bytes, plan: Plan) -> Passed:
+        """The tick that was written."""
+        return Passed(int(read(KIND, stored)["tick"]))
+
+
+def stream_only(query: Query) -> TickQuery:
+    """The query, if it is one of a stream.
+
+    Raises:
+        UnsupportedQuery: it is another one.
+    """
+    if not isinstance(query, TickQuery):
+        raise UnsupportedQuery("question", f"what answers tick by tick cannot answer {type(query).__name__}")
+    return query
+
+
+def added(table: ExactTable, noise: list[int]) -> tuple[int, ...]:
+    """SECRET: counts plus noise, in Python's integers, which cannot overflow."""
+    if len(table) != len(noise):
+        raise Refused("table", f"a tick has {len(noise)} counts, got {len(table)}")
+    return tuple(count + each for count, each in zip(table.tolist(), noise, strict=True))

@@ -1,0 +1,42 @@
+"""Questions about a stream: the same table again at every tick."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..arguments import Refused, make_each_whole, make_whole
+from .base import Table
+
+MOST_TICKS = 2**40
+
+
+@dataclass(frozen=True, slots=True)
+class TickQuery(Table):
+    """How many tuples fall in each state during each tick of a stream; ticks are numbered 1, 2, 3, ...
+
+    The table of a tick has the cells of the axes, and no missing cell: a tuple in no declared state counts nowhere.
+
+    Attributes:
+        ticks: How many there will be, in public; None: without end.
+        windows: Widths, in ticks, of the sliding sums that will be read: what is planned for. Every width can be read.
+
+    Raises:
+        ValueError: there are too few or too many ticks, or a window is not above 0.
+    """
+
+    ticks: int | None = None
+    windows: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        make_each_whole(self, windows="windows")
+        if self.ticks is not None:
+            make_whole(self, ticks="ticks")
+            if not 1 <= self.ticks <= MOST_TICKS:
+                raise Refused("ticks", f"a whole number from 1 to {MOST_TICKS} is needed, got {self.ticks}")
+        if any(window < 1 for window in self.windows):
+            raise Refused("windows", f"widths of at least 1 tick are needed, got {min(self.windows)}")
+
+    @property
+    def keys(self) -> int:
+        """How many counts a tick has."""
+        return self.rows * self.cells
