@@ -12,7 +12,7 @@ import dpcurves
 ROOT = Path(dpcurves.__file__).parent
 DOORS = (
     "", "checks", "cli", "curves", "ledger", "ledger.postgres", "session", "shortcuts", "study", "table_shortcuts",
-    "mechanisms.streams.perturber", "two_servers.launch",
+    "mechanisms.streams.perturber", "mechanisms.streams.tree_counter", "two_servers.launch",
 )  # fmt: skip
 BY_HAND = {
     "mechanisms.sequential.Sequential": "the interface of what answers tick by tick",

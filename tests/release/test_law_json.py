@@ -18,7 +18,9 @@ from dpcurves.laws import (
     Noise,
     Selection,
     ToeplitzSums,
+    TreeCounts,
 )
+from dpcurves.laws.prefix_trees import Epoch, PrefixTree
 from dpcurves.release import Evidence
 
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(7, 3)), Noise(Family.GAUSSIAN, Fraction(2**40 * 9, 2))
@@ -33,6 +35,7 @@ LAWS: list[Law] = [
     ToeplitzSums(2, 5, 3, 7, GAUSSIAN, None),
     HaarTensorSums((2, 3), (LAPLACE, GAUSSIAN) * 3, None, LAPLACE),
     HaarTensorSums((1,), (LAPLACE,), GAUSSIAN, LAPLACE),
+    TreeCounts(2, (Epoch(3, PrefixTree((4, 1), (LAPLACE, GAUSSIAN))), Epoch(1, PrefixTree((1,), (LAPLACE,))))),
 ]
 
 

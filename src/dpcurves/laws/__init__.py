@@ -13,6 +13,7 @@ from .least_squares import Estimate, least_squares, least_squares_batch
 from .nested import Level
 from .noise import Family, Noise
 from .path_sums import Block, PathSums
+from .prefix_trees import TreeCounts
 from .selection import PartitionDecisions, Selection
 from .threshold_answers import ThresholdAnswers
 from .threshold_sums import ThresholdSums
@@ -22,7 +23,7 @@ MOST_CELLS = 2**22
 """The most cells in all rows together: a curator counts no more one by one."""
 MOST_BITS = 256
 
-LAWS: tuple[type[Law], ...] = (IntervalSums, HaarSums, ToeplitzSums, PathSums, HaarTensorSums, Selection)
+LAWS: tuple[type[Law], ...] = (IntervalSums, HaarSums, ToeplitzSums, PathSums, HaarTensorSums, Selection, TreeCounts)
 """Each with a `KEY` of its own: a new law is its own file, and a word here."""
 
 
@@ -54,5 +55,6 @@ def _require_readable(stored: Mapping[str, Any]) -> None:
 __all__ = [
     "LAWS", "Block", "CountLaw", "Estimate", "Family", "HaarSums", "HaarTensorSums", "IntervalSums", "Law", "Level",
     "Noise", "NoisySums", "PartitionDecisions", "PathSums", "Selection", "TableEstimate", "ThresholdAnswers",
-    "ThresholdSums", "ToeplitzSums", "law_from_json", "least_squares", "least_squares_batch", "wavelet_estimate",
+    "ThresholdSums", "ToeplitzSums", "TreeCounts", "law_from_json", "least_squares", "least_squares_batch",
+    "wavelet_estimate",
 ]  # fmt: skip

@@ -10,6 +10,7 @@ from .selection.noisy_auc import NoisyAuc
 from .selection.noisy_medians import NoisyMedians
 from .sequential import Sequential, State
 from .streams.perturber import Perturber
+from .streams.tree_counter import TreeCounter
 from .sums.flat import Flat
 from .sums.haar import Haar
 from .sums.linear import Linear
@@ -49,4 +50,5 @@ __all__ = [
     "SquareRoot",
     "State",
     "Tree",
+    "TreeCounter",
 ]  # fmt: skip

@@ -1,0 +1,186 @@
+"""Counts of prefixes by least-squares noise: exactness, privacy on all tiny neighbouring streams, and its error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from math import prod, sqrt
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from tiny_streams import ADJACENCIES, neighbours, streams, ticks
+
+from dpcurves.data import Categories
+from dpcurves.laws import Family, Noise, TreeCounts
+from dpcurves.laws.prefix_trees import PARTS, Block, Epoch, PrefixTree, block_noise, denominator
+from dpcurves.mechanisms import TreeCounter
+from dpcurves.mechanisms.streams import tree_counter
+from dpcurves.mechanisms.streams.tree_counter import BlockNoise
+from dpcurves.mechanisms.streams.window_shape import mean_window_variance
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
+from dpcurves.queries import TickQuery
+from dpcurves.release import Plan
+
+ONE = AddRemove(EACH_RECORD)
+PURE = PrivacyLoss.pure(1)
+SHAPES = ((1,), (4, 1), (12, 4, 1), (12, 6, 2, 1), (15, 5, 1))
+BINARY = PrefixTree((4, 2, 1), (Noise(Family.LAPLACE, Fraction(3)),) * 3)
+
+
+def tree_of(widths: tuple[int, ...]) -> PrefixTree:
+    return PrefixTree(widths, tuple(Noise(Family.LAPLACE, Fraction(3 + level)) for level in range(len(widths))))
+
+
+def sizes(tree: PrefixTree) -> list[int]:
+    return [tree.widths[0] // width for width in tree.widths]
+
+
+def strategy(tree: PrefixTree) -> Any:
+    """R: which ticks each node sums, from coarse to fine."""
+    rows = [np.kron(np.eye(size, dtype=int), np.ones((1, tree.widths[0] // size), dtype=int)) for size in sizes(tree)]
+    return np.concatenate(rows).astype(object)
+
+
+def estimator(tree: PrefixTree) -> tuple[Any, Any]:
+    """L over `denominator`, and the row that estimates the whole block."""
+    nodes = sum(sizes(tree))
+    each = np.split(np.array(np.eye(nodes, dtype=int), dtype=object), np.cumsum(sizes(tree))[:-1])
+    return block_noise(tree, each)
+
+
+@pytest.mark.parametrize("widths", SHAPES, ids=str)
+def test_exact_sums_of_nodes_give_exact_prefixes(widths: tuple[int, ...]) -> None:
+    """``L R = A`` in whole numbers, and of the whole block too."""
+    tree = tree_of(widths)
+    left, whole = estimator(tree)
+    lower = denominator(tree) * np.tril(np.ones((widths[0], widths[0]), dtype=int))
+    assert np.array_equal(left.dot(strategy(tree)), lower)
+    assert np.array_equal(whole.dot(strategy(tree)), [PARTS ** len(tree.radices)] * widths[0])
+    assert [each * prod(tree.radices) for each in whole] == list(left[-1])
+
+
+@pytest.mark.parametrize("widths", SHAPES, ids=str)
+def test_variances_are_those_of_the_estimator(widths: tuple[int, ...]) -> None:
+    tree = tree_of(widths)
+    left, _ = estimator(tree)
+    noises = np.repeat([noise.variance for noise in tree.noises], sizes(tree))
+    rows = left.astype(float) / denominator(tree)
+    np.testing.assert_allclose((rows**2).dot(noises), tree.prefix_variances)
+    law = TreeCounts(1, (Epoch(1, tree),))
+    width = widths[0]
+    window = np.square(rows[-1] - rows[width // 2 - 1] if width > 1 else rows[-1]).dot(noises)
+    assert law.variance(width, width - width // 2) == pytest.approx(window)
+    assert law.variance(2 * width + 1) == pytest.approx(2 * tree.estimated[0] + tree.prefix_variances[0])
+    blocks = [law.variance(tick) for tick in range(1, 2 * width + 2)]
+    assert law.mean_variance(2 * width + 1) == pytest.approx(np.mean(blocks))
+
+
+def test_no_weights_are_better_by_much_than_those_in_sixty_fourths() -> None:
+    tree = tree_of((12, 4, 1))
+    inverse = np.diag(1 / np.repeat([noise.variance for noise in tree.noises], sizes(tree)))
+    rows = strategy(tree).astype(float)
+    best = np.linalg.inv(rows.T @ inverse @ rows)
+    lower = np.tril(np.ones((12, 12)))
+    assert tree.prefix_variances.mean() < 1.001 * np.diag(lower @ best @ lower.T).mean()
+
+
+Chooser = Callable[[Sequence[int]], int]
+
+
+def answers(plan: Plan, noises: list[list[Any]], chosen: Chooser, extra: int | None) -> list[int]:
+    """What comes out, tick by tick, if counts are chosen by the answers before, and one more tuple comes at a tick."""
+
+    def known(block: Block, keys: int, secret: bytes) -> BlockNoise:
+        return BlockNoise(*block_noise(block.tree, noises[block.start // block.tree.widths[0]]))
+
+    mechanism, shown = TreeCounter(), list[int]()
+    state = mechanism.begin(plan)
+    with patch.object(tree_counter, "drawn", known):
+        for tick in range(1, 9):
+            table = np.array([chosen(shown) + (tick == extra)])
+            answer, state = mechanism.step(table, tick, state, plan, Randomness.from_seed(1))
+            shown += answer
+    return shown
+
+
+def test_one_more_tuple_is_hidden_by_noise_that_is_shifted_by_one_in_each_of_its_nodes() -> None:
+    """The bijection of the proof, on streams that are fixed and on one that is chosen by answers, in two blocks."""
+    plan = Plan(ticks(1, 8), PURE, ONE, "", TreeCounts(1, (Epoch(1, BINARY),)), 0.0)
+    generator = np.random.default_rng(1)
+    choosers: list[Chooser] = [lambda shown: 0, lambda shown: len(shown) % 3, lambda shown: sum(shown) % 4]
+    for chosen in choosers * 6:
+        noises = [[generator.integers(-9, 10, (size, 1)).astype(object) for size in (1, 2, 4)] for _ in range(2)]
+        for tick in range(1, 9):
+            shifted = [[level.copy() for level in block] for block in noises]
+            block, place = divmod(tick - 1, 4)
+            for level, width in zip(shifted[block], (4, 2, 1), strict=True):
+                level[place // width] -= 1
+            assert answers(plan, shifted, chosen, tick) == answers(plan, noises, chosen, None)
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+@pytest.mark.parametrize("loss", [PURE, PrivacyLoss.zcdp("0.5")], ids=str)
+def test_the_shifts_of_neighbours_cost_no_more_than_is_claimed(loss: PrivacyLoss, adjacency: Adjacency) -> None:
+    plan = TreeCounter().plan(ticks(1, 3), loss, adjacency)
+    tree = plan.law.required(TreeCounts).epochs[0].tree
+    blocks = -(-3 // tree.widths[0])
+    rows = np.kron(np.eye(blocks, dtype=int), strategy(tree))[:, :3]
+    noises = [noise for noise, size in zip(tree.noises, sizes(tree), strict=True) for _ in range(size)] * blocks
+    worst = Fraction(0)
+    for stream in streams(1, 3, 2):
+        for other in neighbours(stream, adjacency):
+            shift = rows.dot((other - stream)[:, 0]).tolist()
+            costs = [
+                abs(each) / noise.parameter if loss.is_pure else Fraction(each**2) / (2 * noise.parameter)
+                for each, noise in zip(shift, noises, strict=True)
+            ]
+            worst = max(worst, sum(costs, Fraction(0)))
+    claimed = loss.epsilon if loss.epsilon is not None else loss.rho
+    assert claimed / 2 < worst <= claimed
+
+
+@pytest.mark.parametrize(
+    "query", [ticks(2, 40), ticks(2, None), TickQuery((Categories("s", (0, 1)),), None, (16,))], ids=str
+)
+def test_answers_scatter_as_the_law_says_and_a_state_goes_on_from_its_bytes(query: TickQuery) -> None:
+    mechanism = TreeCounter()
+    plan = mechanism.plan(query, PURE, ONE)
+    law, randomness, errors = plan.law.required(TreeCounts), Randomness.from_seed(5), []
+    for _ in range(60):
+        state, row = mechanism.begin(plan), []
+        for tick in range(1, 41):
+            answer, state = mechanism.step(np.array([tick, 1]), tick, state, plan, randomness)
+            if tick == 17:
+                restored = mechanism.restored(state.to_bytes(), plan)
+                assert restored == state
+                state = restored
+            row.append([answer[0] - tick * (tick + 1) // 2, answer[1] - tick])
+        errors.append(row)
+    spread = np.square(errors).mean(axis=(0, 2))
+    expected = np.array([law.variance(tick) for tick in range(1, 41)]) + 1 / 12
+    assert np.all(np.abs(spread / expected - 1) < 5 * sqrt(5 / 120))  # 120 draws a tick, 40 ticks: 5 sigma
+
+
+def test_noise_beyond_64_bits_is_worked_out_exactly() -> None:
+    mechanism = TreeCounter()
+    plan = mechanism.plan(ticks(1, 70_000), PrivacyLoss.pure(Fraction(1, 2**50)), ONE)
+    answer, state = mechanism.step(np.array([1]), 1, mechanism.begin(plan), plan, Randomness.from_seed(1))
+    assert abs(answer[0]) > 2**40
+    assert state.noise is not None
+    assert state.noise.prefixes.dtype == object
+
+
+def test_errors_meet_what_is_asked_for() -> None:
+    """Mean squared error at epsilon 1, and the standard deviation of sliding sums."""
+    for length, most in ((2**10, 125), (2**12, 203), (2**16, 445)):
+        assert TreeCounter().plan(ticks(1, length), PURE, ONE).error ** 2 < most
+    windows = TickQuery((Categories("s", (0,)),), None, (256, 1024))
+    tree = TreeCounter().plan(windows, PURE, ONE).law.required(TreeCounts).epochs[0].tree
+    assert sqrt(mean_window_variance(tree, 256)) < 13
+    assert sqrt(mean_window_variance(tree, 1024)) < 19
+    law = TreeCounts(1, (Epoch(1, tree),))
+    exact = np.mean([law.variance(2000 + end, 256) for end in range(tree.widths[0])])
+    assert mean_window_variance(tree, 256) == pytest.approx(exact)
