@@ -19,13 +19,13 @@ from dpcurves.privacy import PrivacyLoss
 
 KEY = bytes(range(32))
 COLUMNS = [(table.name, column.name) for table in METADATA.sorted_tables for column in table.columns]
-ENTRIES = 13
+ENTRIES = 15
 TABLES = ("dpcurves_accounts", "dpcurves_grants", "dpcurves_answers", "dpcurves_notes")
 
 
 @pytest.fixture
 def path(tmp_path: Path, flights: Account, patients: Account) -> Path:
-    """A ledger of two accounts, four grants and four answers, rows 1 to 10, and notes, rows 11 to 13."""
+    """A ledger of two accounts, four grants and answers, rows 1 to 10, notes, rows 11 to 13, ticks, rows 14 and 15."""
     path = tmp_path / "budget.db"
     ledger = Ledger.open(f"sqlite:///{path}", KEY)
     ledger.create(flights)
@@ -39,6 +39,8 @@ def path(tmp_path: Path, flights: Account, patients: Account) -> Path:
         ledger.store(grant, i, i, f"[{i}]")
     ledger.remember(grant, 0, {"0:5": -3, "1:2": 70})
     ledger.remember(grant, 1, {"0:5": 4})
+    ledger.advance(grant, {1: "[1]"}, b"state")
+    ledger.advance(grant, {2: "[2]"}, b"state")
     return path
 
 

@@ -13,15 +13,17 @@ if TYPE_CHECKING:
     from .balance import Balance
     from .ledger import Ledger
     from .statement import Line, Statement
+    from .stream_state import Standing
     from .verification import Verified
 
 _WITH_DATABASES = {
-    "Balance": "balance", "Ledger": "ledger", "Line": "statement", "Statement": "statement", "Verified": "verification"
+    "Balance": "balance", "Ledger": "ledger", "Line": "statement", "Standing": "stream_state", "Statement": "statement",
+    "Verified": "verification"
 }  # fmt: skip
 
 __all__ = [
     "Account", "Allotment", "Amount", "Balance", "BudgetExceeded", "Currency", "Grant", "Ledger", "Line",
-    "QuestionBudget", "Statement", "Verified",
+    "QuestionBudget", "Standing", "Statement", "Verified",
 ]  # fmt: skip
 
 

@@ -62,6 +62,14 @@ class Chain:
         """Whether the account has spent what it had when it was sealed."""
         return self._key.fits(account["seal"], "spent", self.book.name, account["dataset"], account["spent"])
 
+    def enclose(self, secret: bytes) -> str:
+        """Encrypt what must stay secret and does change: it stands beside the chain."""
+        return self._key.enclose(secret)
+
+    def disclose(self, token: object) -> bytes:
+        """What was encrypted; refused if it was changed without the key."""
+        return self._key.disclose(token)
+
     def _sealed(self, table: Table, row: Mapping[str, Fact]) -> dict[str, Fact]:
         """The next entry, to be written; the book goes on to it."""
         entry: dict[str, Fact] = {**row, "entry": self.book.entries + 1, "previous": self.book.head}

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, RowMapping, Select, insert, select, update
 
 from ..arguments import Refused
 from .key import Fact, Key
-from .schema import BOOK, FIRST_VERSION, METADATA, NOTES, VERSION
+from .schema import BOOK, FIRST_VERSION, METADATA, NOTES, STATES, VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,8 @@ def require_version(connection: Connection) -> None:
 def upgrade(connection: Connection, key: Key) -> None:
     """Bring an older ledger to this schema. Entries stay as they are."""
     book = lock_book(connection, key)
-    NOTES.create(connection, checkfirst=True)
+    for table in (NOTES, STATES):
+        table.create(connection, checkfirst=True)
     replace(book, version=VERSION).write(connection, key)
 
 

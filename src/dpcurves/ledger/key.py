@@ -6,14 +6,21 @@ import hmac
 import json
 import os
 import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..arguments import Refused
 from .new_file import publish
 
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet
+
 VARIABLE = "DPCURVES_LEDGER_KEY"
 SIZE = 32
+_OF_STATES = b"dpcurves: states of streams"
 
 Fact = str | int | float | bytes | None
 
@@ -67,12 +74,38 @@ class Key:
         """The 32 bytes that belong to one dataset: they tell nothing about the key, or about those of others."""
         return bytes.fromhex(self.seal("key of dataset", dataset))
 
+    def enclose(self, secret: bytes) -> str:
+        """Encrypt what nobody may read or change without the key: Fernet, under a key that is derived from this one."""
+        return self._cipher().encrypt(secret).decode()
+
+    def disclose(self, token: object) -> bytes:
+        """What was encrypted.
+
+        Raises:
+            ValueError: it was changed, or encrypted under another key.
+        """
+        from cryptography.fernet import InvalidToken
+
+        with suppress(InvalidToken, ValueError):
+            # What follows after its last character would be read over.
+            if isinstance(token, str) and urlsafe_b64encode(urlsafe_b64decode(token)) == token.encode():
+                return self._cipher().decrypt(token)
+        raise Refused("ledger", "the state of a stream was changed without the key")
+
     def fits(self, seal: object, *facts: Fact) -> bool:
         """Whether `seal` was made of these facts under this key."""
         return isinstance(seal, str) and hmac.compare_digest(seal.encode(errors="replace"), self.seal(*facts).encode())
 
     def __repr__(self) -> str:
         return "Key(...)"
+
+    def _cipher(self) -> Fernet:
+        from cryptography.fernet import Fernet
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+        derived = HKDF(SHA256(), length=32, salt=None, info=_OF_STATES).derive(self._secret)
+        return Fernet(urlsafe_b64encode(derived))
 
 
 def find_key(given: bytes | None, otherwise: Callable[[], Key]) -> Key:

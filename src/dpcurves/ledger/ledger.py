@@ -22,6 +22,7 @@ from .location import place_of
 from .receipt import perhaps_charged_under
 from .schema import VERSION
 from .statement import Statement, statement_of
+from .stream_state import Standing, find_standing, find_ticks, keep_ticks, require_states
 from .tree_notes import find_notes, keep_notes
 from .verification import Head, Verified, head_of, require_sum, require_whole, verify
 
@@ -194,6 +195,38 @@ class Ledger:
         """
         return self._read(lambda chain: find_notes(chain, grant, part, names))
 
+    def advance(self, grant: Grant, ticks: Mapping[int, str], state: bytes) -> Mapping[int, str]:
+        """Store the answers to the next ticks of a stream and replace its secret state, durably: both or neither.
+
+        The state is encrypted under a key that is derived from the ledger's. It is forgotten when it is replaced,
+        though a disk and its backups may remember it, encrypted.
+
+        Returns:
+            The answers that are stored now: the only ones that may be shown. Where another process was first they are
+            its answers, perhaps to fewer of these ticks, and the stream goes on from its `standing`, not from `state`.
+
+        Raises:
+            ValueError: the ticks are not the next ones, the state that stood there is missing or of another tick, or
+                this ledger did not give the grant.
+        """
+        return self._write(lambda chain: keep_ticks(chain, grant, ticks, state))
+
+    def standing(self, grant: Grant) -> Standing | None:
+        """The last tick of a stream that was answered, and the secret state behind it. None: nothing was answered.
+
+        Raises:
+            ValueError: there are answers and no state, or that of another tick; or this ledger did not give the grant.
+        """
+        return self._read(lambda chain: find_standing(chain, grant))
+
+    def answered(self, grant: Grant, ticks: range) -> Mapping[int, str]:
+        """The stored answers to some ticks of a stream, in order.
+
+        Raises:
+            ValueError: one is missing or was changed without the key, or this ledger did not give the grant.
+        """
+        return self._read(lambda chain: find_ticks(chain, grant, ticks))
+
     def granted(self, dataset: str, request: str) -> Grant | None:
         """What was granted to this request before, if anything was. One row is read.
 
@@ -232,7 +265,13 @@ class Ledger:
             ValueError: something was changed without the key. Names the first row.
         """
         kept = None if head is None else Head.parse(head)
-        return self._read(lambda chain: verify(chain, kept))
+
+        def work(chain: Chain) -> Verified:
+            verified = verify(chain, kept)
+            require_states(chain)
+            return verified
+
+        return self._read(work)
 
     def dataset_key(self, dataset: str) -> bytes:
         """32 secret bytes of one dataset: the same ones as long as the ledger's key is."""

@@ -1,8 +1,8 @@
 """The tables of a ledger.
 
 Four tables hold entries: facts that are written once, numbered 1, 2, 3, ... across all four, each sealed together with
-the one before it. Two things change, and are sealed on their own: what an account has spent, and the book, which
-says how many entries there are and how the last one is sealed.
+the one before it. Three things change, and are sealed on their own: what an account has spent, the secret state of a
+stream, and the book, which says how many entries there are and how the last one is sealed.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, MetaData, Table, Text, UniqueConstraint
 from sqlalchemy.schema import SchemaItem
 
-VERSION = 2
+VERSION = 3
 FIRST_VERSION = 1
-"""Had no notes. Such a ledger is brought to the present schema when it is opened."""
+"""Had no notes, and 2 no states. Such a ledger is brought to the present schema when it is opened."""
 
 METADATA = MetaData()
 
@@ -87,6 +87,14 @@ NOTES = _entries(
     Column("name", Text, nullable=False),
     Column("value", Text, nullable=False),
     UniqueConstraint("grant", "part", "name", name="dpcurves_first_note_stays"),
+)
+
+# SECRET, and encrypted: an open group of a stream holds exact counts. Not among the entries, which forget nothing.
+STATES = Table(
+    "dpcurves_states",
+    METADATA,
+    Column("grant", BigInteger, primary_key=True, autoincrement=False),
+    Column("sealed", Text, nullable=False),
 )
 
 ENTRIES = (ACCOUNTS, GRANTS, ANSWERS, NOTES)

@@ -124,6 +124,19 @@ def require_unbroken(chain: Chain, after: Head) -> None:
     walk.end()
 
 
+def require_reached(chain: Chain, after: Head) -> None:
+    """Refuse a chain that does not lead from an entry to its end; only entries behind that one are read.
+
+    Raises:
+        ValueError: names the first entry that is missing, or is not as it was written.
+    """
+    walk = _Walk(chain, None, after)
+    if after != head_of(chain):
+        for entry in _in_order(chain, after.entries):
+            walk.step(entry)
+    walk.arrive()
+
+
 def _compare_spent(balance: Balance, total: int) -> None:
     if total != balance.spent.billionths:
         raise Refused("ledger", f"what {balance.account.dataset!r} has spent is not what its grants sum to")
@@ -153,12 +166,19 @@ class _Walk:
         self.here = Head(number, row["mac"])
         self._compare()
 
-    def end(self) -> None:
+    def arrive(self) -> None:
         """Find out whether this is the end of the chain."""
         end = head_of(self._chain)
         if self.here.entries < end.entries:
             raise Refused("ledger", f"row {self.here.entries + 1} was removed without the key")
-        if self.here != end or _count(self._chain) != end.entries:
+        if self.here != end:
+            raise Refused("ledger", f"row {end.entries + 1} was inserted without the key")
+
+    def end(self) -> None:
+        """Find out whether this is the end of the chain, and nothing stands beside it."""
+        self.arrive()
+        end = head_of(self._chain)
+        if _count(self._chain) != end.entries:
             raise Refused("ledger", f"row {end.entries + 1} was inserted without the key")
         if self._kept is not None and self._kept.entries > end.entries:
             raise Refused(

@@ -1,0 +1,200 @@
+"""The answers to the ticks of a stream, and the secret state from which it goes on: both, or neither."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import RowMapping, func, insert, select, update
+
+from ..arguments import Refused
+from .budget import Grant
+from .chain import Chain
+from .charge import grant_of
+from .schema import ANSWERS, GRANTS, STATES
+from .stored_text import require_text
+from .verification import Head, head_of, require_reached, require_unbroken
+
+FIRST_TICK = 1
+PART = -1
+"""What marks answers to ticks: parts of questions are counted from 0."""
+_BLOCK = 1024  # bytes by which a sealed state grows: its length tells little of what it holds
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Standing:
+    """SECRET. Where a stream stands. It has no repr.
+
+    Attributes:
+        tick: The last tick that was answered. Public.
+        state: What the mechanism goes on from.
+    """
+
+    tick: int
+    state: bytes
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Kept:
+    """What is sealed: the standing, and the end of the chain when it was written."""
+
+    standing: Standing
+    end: Head
+
+
+def keep_ticks(chain: Chain, grant: Grant, ticks: Mapping[int, str], state: bytes) -> dict[int, str]:
+    """Store answers to the ticks that follow, and the state behind the last of them. Returns what is stored now.
+
+    Formal guarantees: one grant shows one answer to a tick, ticks are answered in order and none is left out, and the
+    state is the one behind the last answer. The sealed state says which tick that is and where the chain ended then;
+    the chain is followed from there, so a state or an answer that was taken away or put back is found.
+
+    If some of these ticks were answered before, by whoever was first, nothing is written: what is returned are the
+    answers of the first one to as many of these ticks as have one.
+
+    Raises:
+        ValueError: the ticks do not follow one another or the last one that was answered; the state is missing, of
+            another tick or of another grant; an answer cannot be stored; or this ledger did not give the grant.
+    """
+    first = _require_row(ticks)
+    row = _find(chain, grant)
+    kept = _opened(chain, grant, row)
+    following = FIRST_TICK if kept is None else kept.standing.tick + 1
+    if first < following:
+        return _stored(chain, grant, range(first, min(following, first + len(ticks))))
+    if first > following:
+        raise Refused("ticks", f"the next one is {following}, got {first}: none is left out")
+    if kept is None:
+        _require_unbegun(chain, grant, row)
+    else:
+        require_reached(chain, kept.end)
+    chain.append_all(ANSWERS, [_row(grant, tick, answer) for tick, answer in ticks.items()])
+    _write(chain, grant, _Kept(Standing(first + len(ticks) - 1, state), head_of(chain)), is_new=kept is None)
+    return dict(ticks)
+
+
+def find_standing(chain: Chain, grant: Grant) -> Standing | None:
+    """The last tick that was answered, and the state behind it; none where nothing was answered yet.
+
+    Raises:
+        ValueError: this ledger did not give the grant, or answers without their state, or with that of another tick.
+    """
+    row = _find(chain, grant)
+    kept = _opened(chain, grant, row)
+    if kept is None:
+        _require_unbegun(chain, grant, row)
+        return None
+    require_reached(chain, kept.end)
+    last, count = _extent(chain, grant)
+    if (last, count) != (kept.standing.tick, kept.standing.tick):
+        raise Refused(
+            "ledger",
+            f"the state of {grant.request!r} is not the one behind its last answer: it was put back without the key",
+        )
+    return kept.standing
+
+
+def find_ticks(chain: Chain, grant: Grant, ticks: range) -> dict[int, str]:
+    """The answers to these ticks, in order.
+
+    Raises:
+        ValueError: this ledger did not give the grant, or one of them is missing or was changed without the key.
+    """
+    _find(chain, grant)
+    return _stored(chain, grant, ticks)
+
+
+def require_states(chain: Chain) -> None:
+    """Refuse streams without a state, and states that are not those of their streams.
+
+    Raises:
+        ValueError: names the stream.
+    """
+    begun = select(ANSWERS.c.grant).where(ANSWERS.c.part == PART).union(select(STATES.c.grant))
+    for row in chain.connection.execute(select(GRANTS).where(GRANTS.c.entry.in_(begun))).mappings().all():
+        find_standing(chain, grant_of(row))
+
+
+def _require_row(ticks: Mapping[int, str]) -> int:
+    """The first of ticks that follow one another, with answers that can be stored."""
+    first = next(iter(ticks), 0)
+    if first < FIRST_TICK or list(ticks) != list(range(first, first + len(ticks))):
+        raise Refused("ticks", "at least one is needed, counted from 1, each the next of the one before")
+    for answer in ticks.values():
+        require_text("answer", answer)
+    return first
+
+
+def _find(chain: Chain, grant: Grant) -> RowMapping:
+    """The row of the grant together with its state, in one statement."""
+    both = select(GRANTS, STATES.c.sealed).outerjoin(STATES, STATES.c.grant == GRANTS.c.entry)
+    row = chain.connection.execute(both.where(GRANTS.c.entry == grant.id)).mappings().first()
+    if row is not None:
+        chain.require(GRANTS, row)
+    if row is None or grant_of(row) != grant:
+        raise Refused("grant", f"this ledger has not granted {grant.request!r} as its row {grant.id}")
+    return row
+
+
+def _opened(chain: Chain, grant: Grant, row: RowMapping) -> _Kept | None:
+    if row["sealed"] is None:
+        return None
+    head, _, padded = chain.disclose(row["sealed"]).partition(b"\n")
+    name, of, tick, entries, seal, length = json.loads(head)
+    if (name, of) != (chain.book.name, grant.id):
+        raise Refused(
+            "ledger", f"the state of {grant.request!r} is that of another stream: it was changed without the key"
+        )
+    return _Kept(Standing(tick, padded[:length]), Head(entries, seal))
+
+
+def _write(chain: Chain, grant: Grant, kept: _Kept, *, is_new: bool) -> None:
+    state, end = kept.standing.state, kept.end
+    head = json.dumps([chain.book.name, grant.id, kept.standing.tick, end.entries, end.seal, len(state)]).encode()
+    sealed = chain.enclose(head + b"\n" + state + bytes(-(len(head) + len(state)) % _BLOCK))
+    if is_new:
+        chain.connection.execute(insert(STATES), {"grant": grant.id, "sealed": sealed})
+    else:
+        chain.connection.execute(update(STATES).where(STATES.c.grant == grant.id), {"sealed": sealed})
+
+
+def _row(grant: Grant, tick: int, answer: str) -> dict[str, str | int]:
+    return {"grant": grant.id, "turn": tick, "part": PART, "answer": answer}
+
+
+def _extent(chain: Chain, grant: Grant) -> tuple[int | None, int]:
+    """The last tick that has an answer, and how many have one."""
+    mine = (ANSWERS.c.grant == grant.id, ANSWERS.c.part == PART)
+    extent = select(func.max(ANSWERS.c.turn), func.count()).where(*mine)
+    last, count = chain.connection.execute(extent).one()
+    return last, count
+
+
+def _require_unbegun(chain: Chain, grant: Grant, row: RowMapping) -> None:
+    require_unbroken(chain, Head(grant.id, str(row["mac"])))
+    if _extent(chain, grant)[1]:
+        raise Refused(
+            "ledger",
+            f"the state of {grant.request!r} is missing: it was removed without the key, and is never begun again",
+        )
+
+
+def _stored(chain: Chain, grant: Grant, ticks: range) -> dict[int, str]:
+    wanted = (ANSWERS.c.grant == grant.id, ANSWERS.c.turn.between(ticks.start, ticks.stop - 1), ANSWERS.c.part == PART)
+    rows = chain.connection.execute(select(ANSWERS).where(*wanted).order_by(ANSWERS.c.turn)).mappings()
+    found = dict(_read(chain, rows))
+    if list(found) != list(ticks):
+        missing = next(tick for tick in ticks if tick not in found)
+        raise Refused("ledger", f"the answer to tick {missing} was removed without the key")
+    return found
+
+
+def _read(chain: Chain, rows: Iterable[RowMapping]) -> Iterable[tuple[int, str]]:
+    for row in rows:
+        chain.require(ANSWERS, row)
+        yield row["turn"], row["answer"]
+
+
+def _changed(grant: Grant, how: str) -> Refused:
+    return Refused("ledger", f"the state of {grant.request!r} is {how}")
