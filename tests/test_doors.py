@@ -12,10 +12,9 @@ import dpcurves
 ROOT = Path(dpcurves.__file__).parent
 DOORS = (
     "", "checks", "cli", "curves", "ledger", "ledger.postgres", "session", "shortcuts", "study", "table_shortcuts",
-    "mechanisms.streams.perturber", "mechanisms.streams.tree_counter", "two_servers.launch",
+    "mechanisms.streams.choice", "streams", "two_servers.launch",
 )  # fmt: skip
 BY_HAND = {
-    "mechanisms.sequential.Sequential": "the interface of what answers tick by tick",
     "mechanisms.sums.haar.Haar": "may be named: Central(mechanism=Haar())",
     "privacy.conversion.delta_of_zcdp": "for who reports what a rho means",
     "privacy.conversion.rho_for": "for who was promised an epsilon and a delta",

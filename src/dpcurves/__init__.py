@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import streams as streams
     from .curves import *  # noqa: F403
     from .data import Categories as Categories
     from .data import Grid as Grid
@@ -46,6 +47,8 @@ _ROOMS = {
 }  # fmt: skip
 _WHOLE = ("curves", "shortcuts", "table_shortcuts")
 """Rooms of which all public names are found here."""
+_MODULES = ("streams",)
+"""Rooms that are found under their own names."""
 _PLACES = {name: room for room, names in _ROOMS.items() for name in names}
 _ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")
 
@@ -56,6 +59,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(".privacy", __name__).Neighbours, name)
     if name in _PLACES:
         return getattr(import_module(f".{_PLACES[name]}", __name__), name)
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
     if name == "__all__":
         return _names()
     for room in _WHOLE if not name.startswith("_") else ():
@@ -72,4 +77,4 @@ def __dir__() -> list[str]:
 def _names() -> list[str]:
     """All public names."""
     whole = (name for room in _WHOLE for name in import_module(f".{room}", __name__).__all__)
-    return sorted([*_ADJACENCIES, *_PLACES, *whole])
+    return sorted([*_ADJACENCIES, *_MODULES, *_PLACES, *whole])

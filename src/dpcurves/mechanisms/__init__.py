@@ -9,6 +9,7 @@ from .selection.exponential_worst_box import ExponentialWorstBox
 from .selection.noisy_auc import NoisyAuc
 from .selection.noisy_medians import NoisyMedians
 from .sequential import Sequential, State
+from .streams.choice import STREAMS, StreamChoice
 from .streams.perturber import Perturber
 from .streams.tree_counter import TreeCounter
 from .sums.flat import Flat
@@ -25,6 +26,7 @@ from .thresholds.sparse_vector import SparseVector
 __all__ = [
     "AUTO",
     "LINEAR",
+    "STREAMS",
     "Choice",
     "Counter",
     "ExactTable",
@@ -49,6 +51,7 @@ __all__ = [
     "SparseVector",
     "SquareRoot",
     "State",
+    "StreamChoice",
     "Tree",
     "TreeCounter",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..arguments import Refused, make_each_whole, make_whole
-from .base import Table
+from .base import Read, Table
 
 MOST_TICKS = 2**40
 
@@ -19,6 +19,7 @@ class TickQuery(Table):
     Attributes:
         ticks: How many there will be, in public; None: without end.
         windows: Widths, in ticks, of the sliding sums that will be read: what is planned for. Every width can be read.
+        read: Whether counts of ticks are read, or prefixes: counts so far, and differences of them.
 
     Raises:
         ValueError: there are too few or too many ticks, or a window is not above 0.
@@ -26,6 +27,7 @@ class TickQuery(Table):
 
     ticks: int | None = None
     windows: tuple[int, ...] = ()
+    read: Read = Read.CELLS
 
     def __post_init__(self) -> None:
         make_each_whole(self, windows="windows")

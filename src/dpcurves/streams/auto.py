@@ -1,0 +1,95 @@
+"""The default reading of noisy counts: the smoother that has done best so far, zero among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..arguments import Refused, whole
+from ..arrays import FloatArray
+from .bank import RATES, follow, follow_windows
+from .reader import require_variance, row
+
+
+class Auto:
+    """Counts of a stream from counts with independent noise of known variance: all post-processing, free.
+
+    Beside the noisy count itself, exponential smoothers of many widths, and zero, are followed. The squared error of
+    each has an unbiased estimate, as the variance of the noise is known (Stein's, for linear estimates). At each tick
+    the one with the least sum of these so far is shown, counts below zero as zero. Sums forget, over `bank.MEMORY`
+    ticks. On streams that are sparse or change slowly the error is a small part of that of the noise; on streams that
+    noise does not hide it is that of the noise, for the noisy count is among what is followed.
+
+    Args:
+        variance: That of the noise of one count.
+        keys: How many counts a tick has, each followed on its own.
+
+    Raises:
+        ValueError: the variance is negative or not finite, or there is no count.
+
+    >>> reading = Auto(variance=200.0)
+    >>> [round(reading.step(count), 1) for count in (14, -9, 3, 20, -16)]
+    [0.0, 0.0, 0.0, 0.0, 0.0]
+    """
+
+    __slots__ = ("_state", "_variance", "passed")
+
+    def __init__(self, variance: float, keys: int = 1) -> None:
+        self._variance = require_variance(variance)
+        if whole("keys", keys) < 1:
+            raise Refused("keys", f"at least 1 count a tick is needed, got {keys}")
+        self._state = np.zeros((keys, 2, len(RATES)))
+        self.passed = 0
+
+    def step(self, count: int) -> float:
+        """The estimate of the newest count of a stream of one."""
+        return float(self.read((count,))[0])
+
+    def read(self, counts: Sequence[int]) -> FloatArray:
+        """Estimates of the newest counts, (keys,)."""
+        (shown,) = self.read_all(row(counts, len(self._state)))
+        return np.asarray(shown)
+
+    def read_all(self, counts: FloatArray) -> FloatArray:
+        """Estimates for several ticks at once, (ticks, keys): those that `read` gives one after the other."""
+        shown = follow(counts, self._variance, self.passed, self._state)
+        self.passed += len(counts)
+        return shown
+
+
+class AutoWindow:
+    """Sums over the last ticks, from the same noisy counts: sums of what the best smoother for sums has shown.
+
+    What `Auto` says holds here of sums: the raw sum, sums of smoothed counts and zero are followed, each with an
+    unbiased estimate of its error as a sum. Before so many ticks have passed, the window has those that have.
+
+    Args:
+        variance: That of the noise of one count.
+        width: How many ticks a window has.
+        keys: How many counts a tick has.
+
+    Raises:
+        ValueError: the variance is negative or not finite, or there is no count, or no tick in a window.
+    """
+
+    __slots__ = ("_ring", "_state", "_variance", "passed")
+
+    def __init__(self, variance: float, width: int, keys: int = 1) -> None:
+        self._variance = require_variance(variance)
+        if min(whole("width", width), whole("keys", keys)) < 1:
+            raise Refused("width, keys", f"at least 1 tick and 1 count are needed, got {width} and {keys}")
+        self._state = np.zeros((keys, 3, len(RATES)))
+        self._ring = np.zeros((width, keys, len(RATES)))
+        self.passed = 0
+
+    def read(self, counts: Sequence[int]) -> FloatArray:
+        """Estimates of the sums of the newest windows, (keys,)."""
+        (shown,) = self.read_all(row(counts, len(self._state)))
+        return np.asarray(shown)
+
+    def read_all(self, counts: FloatArray) -> FloatArray:
+        """Estimates for several ticks at once, (ticks, keys)."""
+        shown = follow_windows(counts, self._variance, self.passed, self._state, self._ring)
+        self.passed += len(counts)
+        return shown

@@ -1,0 +1,39 @@
+"""What readings of counts have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Protocol
+
+import numpy as np
+
+from ..arguments import Refused, number
+from ..arrays import FloatArray
+
+
+class Reader(Protocol):
+    """Estimates of one thing per key, from the released integers of one tick after the other.
+
+    A reader is made from public facts and changes by released integers alone: fed with the same ones it gives the same
+    estimates, so it can be made again after a crash from what is stored.
+    """
+
+    def read(self, counts: Sequence[int]) -> FloatArray:
+        """The estimates, (keys,), after the counts of one more tick."""
+        ...
+
+
+def row(counts: Sequence[int], keys: int) -> FloatArray:
+    """The counts of one tick, (1, keys). Raises `ValueError` if there are more or fewer."""
+    if len(counts) != keys:
+        raise Refused("counts", f"a tick of this stream has {keys}, got {len(counts)}")
+    return np.array([counts], dtype=np.float64)
+
+
+def require_variance(variance: float) -> float:
+    """A variance that is known. Raises `ValueError` if it is negative or not finite."""
+    given = number("variance", variance)
+    if not isfinite(given) or given < 0:
+        raise Refused("variance", f"a number of at least 0 is needed, got {given:g}")
+    return given

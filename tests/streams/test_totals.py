@@ -1,0 +1,53 @@
+"""The question of totals so far: windows are differences, and deviations are those of the noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpcurves.data import Categories
+from dpcurves.laws import IntervalSums, TreeCounts
+from dpcurves.mechanisms import STREAMS
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
+from dpcurves.streams import Counts, Totals
+
+STATES = (Categories("ap", ("a", "b")),)
+ONE, HUGE = AddRemove(EACH_RECORD), PrivacyLoss.pure(200)
+
+
+def test_without_noise_totals_and_windows_are_exact() -> None:
+    question = Totals(STATES, windows=(1, 3))
+    plan = STREAMS.plan(question.query, HUGE, ONE)
+    reader, state, randomness = question.reader(plan), STREAMS.begin(plan), Randomness.from_seed(1)
+    counts = np.random.default_rng(1).integers(0, 9, (40, 2))
+    for tick, table in enumerate(counts, start=1):
+        values, state = STREAMS.step(table, tick, state, plan, randomness)
+        state = STREAMS.restored(state.to_bytes(), plan)
+        found = reader.read(values)
+        assert found.totals.tolist() == counts[:tick].sum(axis=0).tolist()
+        assert found.windows[3].tolist() == counts[max(tick - 3, 0) : tick].sum(axis=0).tolist()
+        assert found.windows[1].tolist() == table.tolist()
+    assert found.to_json(1) == {"total": found.totals[1], "window:1": table[1], "window:3": found.windows[3][1]}
+
+
+def test_deviations_are_those_of_the_errors() -> None:
+    question = Totals(STATES, windows=(16,))
+    plan = STREAMS.plan(question.query, PrivacyLoss.pure(1), ONE)
+    randomness, errors = Randomness.from_seed(2), []
+    for _ in range(300):
+        reader, state = question.reader(plan), STREAMS.begin(plan)
+        for tick in range(1, 21):
+            values, state = STREAMS.step(np.array([1, 0]), tick, state, plan, randomness)
+            found = reader.read(values)
+        errors.append([*(found.totals - [20, 0]), *(found.windows[16] - [16, 0])])
+    spread = np.square(errors).mean(axis=0)
+    expected = np.repeat([found.deviation, found.window_deviations[16]], 2) ** 2
+    assert np.all(np.abs(spread / expected - 1) < 4 * np.sqrt(5 / 300))
+
+
+def test_the_chooser_goes_by_what_is_read() -> None:
+    for question, law in ((Counts(STATES), IntervalSums), (Totals(STATES), TreeCounts)):
+        assert isinstance(STREAMS.plan(question.query, HUGE, ONE).law, law)
+    with pytest.raises(ValueError, match="windows"):
+        _ = Totals(STATES, windows=(0,)).query
