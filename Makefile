@@ -4,6 +4,7 @@ PYTHONS := python3.13 python3.12 python3.11 python3
 FITS    := import sys, ensurepip, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
 BIN     := .venv/bin
 READY   := .venv/.ready
+STARTED := typer shellingham rich numpy scipy sqlalchemy narwhals cryptography matplotlib pandas
 WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between two workers.
 PYTEST  := $(BIN)/pytest -n 2 --dist loadfile
@@ -85,5 +86,5 @@ $(READY): pyproject.toml setup.py constraints.txt
 	@UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip install --quiet --python $(BIN)/python $(WANTED) || \
 		{ $(BIN)/python -m pip install --quiet 'pip>=25.1' && $(BIN)/python -m pip install --quiet $(WANTED); }
 	@# Compiled now, so that the command answers at once where Python may write no byte code later.
-	@$(BIN)/python -m compileall -q src .venv/lib/python3*/site-packages/typer .venv/lib/python3*/site-packages/shellingham
+	@$(BIN)/python -m compileall -q src $(patsubst %,.venv/lib/python3*/site-packages/%,$(STARTED))
 	@touch $@

@@ -142,7 +142,7 @@ def _tell(notes: tuple[str, ...]) -> None:
 def _free(question: Question[Any], request: str) -> str:
     from ..curves.question import paid_by
 
-    what = "the same question" if paid_by(question) is None else "any look along this grid"
+    what = "the same question" if paid_by(question) is None else "any values along this grid"
     return f"request: {request} ({what} under this --request-id is free)"
 
 

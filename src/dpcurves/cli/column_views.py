@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .compared import distributions_compared
-from .covered import MOST_BANDED, covered
+from .covered import MOST_BANDED, covered, left_out
 from .views import ResultView, Shown
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class QuartilesView(ResultView):
 
     def tables(self, curves: ByCategory[CDF]) -> list[Shown]:
         """A row for each category: how many records, and its quartiles with their intervals."""
-        from ..curves.covering import SEVERAL, scopes
+        from ..curves.covering import scopes
         from ..display import covering, numeral
 
         (privacy, *_) = (curve.privacy for curve in curves.values())
@@ -73,8 +73,7 @@ class QuartilesView(ResultView):
         }
         each = "; ".join(covering(self.sure.level, "intervals", name) for name in whom)
         words = f"{distributions_compared(curves, self.sure)}in brackets: {each}; in each row all at once"
-        said = f"{words}\n{SEVERAL}" if self.sure.population and privacy.rows_per_unit != 1 else words
-        return [Shown(said, columns, len(curves))]
+        return [Shown(words + left_out(privacy, self.sure), columns, len(curves))]
 
 
 class HistogramsView(ResultView):

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from .output import Covering
 
 MOST_BANDED = 2**16 + 1  # simulations of more take long
-FINEST_SPAN = 1e-4
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def covered(privacy: PrivacyStatement, sure: Covering, what: str, ends: Ends) -> tuple[str, dict[str, ArrayLike]]:
-    """What is said above a table, and the columns of lower and upper ends: for these records, and for the population.
+    """What is said above a table, and its columns of intervals: for these records, and for the population.
 
     Args:
         privacy: What the curve says of it: where a unit may have several records nothing is said of the population.
@@ -27,32 +26,33 @@ def covered(privacy: PrivacyStatement, sure: Covering, what: str, ends: Ends) ->
         what: The kind, as ``band``.
         ends: Lower and upper ends.
     """
+    import numpy as np
+
     from ..curves.covering import scopes
 
     whom = scopes(privacy, population=sure.population)
-    columns = {
-        f"{name.split()[-1]}: {side}": end
-        for name, asked in whom.items()
-        for side, end in zip(("lower", "upper"), ends(sure.level, population=asked), strict=True)
+    columns: dict[str, ArrayLike] = {
+        name.split()[-1]: np.stack(tuple(ends(sure.level, population=asked)), axis=-1) for name, asked in whom.items()
     }
-    return _said(privacy, sure, what), columns
+    return said_of(privacy, sure, what), columns
 
 
-def banded(curve: ROC, sure: Covering) -> tuple[str, dict[str, ArrayLike]]:
-    """Show the bands of a ROC curve, which bound both rates of a threshold: two columns for each rate."""
+def banded(curve: ROC, sure: Covering) -> list[tuple[str, dict[str, ArrayLike]]]:
+    """Show the bands of a ROC curve, which bound both rates of a threshold: what is said of each, and two columns."""
+    import numpy as np
+
     from ..curves.covering import scopes
-    from ..display import span
+    from ..display import covering
 
-    bands = {
-        name.split()[-1]: curve.band(sure.level, population=asked)
-        for name, asked in scopes(curve.privacy, population=sure.population).items()
-    }
-    columns: dict[str, ArrayLike] = {}
-    for name, (fpr_lower, fpr_upper, tpr_lower, tpr_upper) in bands.items():
-        for rate, lower, upper in (("fpr", fpr_lower, fpr_upper), ("tpr", tpr_lower, tpr_upper)):
-            ends = zip(lower.tolist(), upper.tolist(), strict=True)
-            columns[f"{name}: {rate}"] = [span(low, high, max(high - low, FINEST_SPAN)) for low, high in ends]
-    return _said(curve.privacy, sure, "band, all at once,"), columns
+    found: list[tuple[str, dict[str, ArrayLike]]] = []
+    for name, asked in scopes(curve.privacy, population=sure.population).items():
+        fpr_lower, fpr_upper, tpr_lower, tpr_upper = curve.band(sure.level, population=asked)
+        ends = {"fpr": (fpr_lower, fpr_upper), "tpr": (tpr_lower, tpr_upper)}
+        columns: dict[str, ArrayLike] = {
+            f"{rate}, {name.split()[-1]}": np.stack(each, axis=-1) for rate, each in ends.items()
+        }
+        found.append((covering(sure.level, "band, all at once,", name), columns))
+    return found
 
 
 def drawn(curve: Any, sure: Covering, size: tuple[float, float] | None = None) -> Axes:
@@ -64,11 +64,19 @@ def drawn(curve: Any, sure: Covering, size: tuple[float, float] | None = None) -
     return axes
 
 
-def _said(privacy: PrivacyStatement, sure: Covering, what: str) -> str:
-    """What the columns are of which set of people."""
-    from ..curves.covering import SEVERAL, scopes
+def said_of(privacy: PrivacyStatement, sure: Covering, what: str) -> str:
+    """What the columns of intervals are, for each set of people that they speak of."""
+    from ..curves.covering import scopes
     from ..display import covering
 
     whom = scopes(privacy, population=sure.population)
-    words = "; ".join(f"{name.split()[-1]}: {covering(sure.level, what, name)}" for name in whom)
-    return f"{words}\n{SEVERAL}" if sure.population and privacy.rows_per_unit != 1 else words
+    return "; ".join(f"{name.split()[-1]}: {covering(sure.level, what, name)}" for name in whom) + left_out(
+        privacy, sure
+    )
+
+
+def left_out(privacy: PrivacyStatement, sure: Covering) -> str:
+    """A line on why nothing is said of the population, if somebody asked for it and a unit may have several records."""
+    from ..curves.covering import SEVERAL
+
+    return f"\n{SEVERAL}" if sure.population and privacy.rows_per_unit != 1 else ""

@@ -53,11 +53,12 @@ def deliver(part: Part, question: Question[Any], curve: Any, view: View[Any], ou
 def _show(question: Question[Any], curve: Any, view: View[Any], output: Output) -> None:
     if output.json is not None:
         return
-    from ..display import curve_table
+    from ..display import curve_table, footer
 
     with waiting("simulating the noise"):
         tables = view.tables(curve)
     screen = output.terminal()
     say(screen, str(question))
     for shown in tables:
-        say(screen, *filter(None, [shown.headline]), curve_table(shown.columns, curve.privacy, most=shown.most))
+        say(screen, *filter(None, [shown.headline]), curve_table(shown.columns, most=shown.most))
+    say(screen, footer(curve.privacy))

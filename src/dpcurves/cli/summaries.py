@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from .ask_file import Terms, answer
+from .covered import said_of
 from .literals import numbers, whole
 from .output import Covering, Output
 from .refusal import Misuse
@@ -61,7 +62,7 @@ class SummaryView(ResultView):
         values: list[str] = [numeral(each) for each in curve.statistics.values()]
         columns: dict[str, ArrayLike] = {"statistic": list(curve.statistics), "value": values}
         for whom, (found,) in ends.items():
-            columns[whom] = [_span(*each) for each in found.tolist()]
+            columns[whom] = found
         return [Shown(f"{curve.clamped}\n{words}", columns)]
 
 
@@ -79,29 +80,21 @@ class SummariesView(ResultView):
             columns[name] = [numeral(one.statistics[name]) for one in each]
         words, ends = _ends(self.sure, each)
         for whom, found in ends.items():
-            columns[f"mean, {whom}"] = [_span(*one[MEAN].tolist()) for one in found]
+            columns[f"mean, {whom}"] = [one[MEAN].tolist() for one in found]
         return [Shown(f"{each[0].clamped}\n{words}", columns, len(each))]
 
 
 def _ends(sure: Covering, curves: list[Summary]) -> tuple[str, dict[str, list[FloatArray]]]:
     """What is said above the table, and the intervals of all statistics, by whom they speak of."""
-    from ..curves.covering import EACH, SEVERAL, scopes
-    from ..display import covering
+    from ..curves.covering import EACH, scopes
 
     privacy = curves[0].privacy
     whom = scopes(privacy, population=sure.population)
-    words = "; ".join(f"{name.split()[-1]}: {covering(sure.level, EACH, name)}" for name in whom)
     found = {
         name.split()[-1]: [each.intervals(sure.level, population=population) for each in curves]
         for name, population in whom.items()
     }
-    return (f"{words}\n{SEVERAL}" if sure.population and privacy.rows_per_unit != 1 else words), found
-
-
-def _span(lower: float, upper: float) -> str:
-    from ..display import span
-
-    return span(lower, upper)
+    return said_of(privacy, sure, EACH), found
 
 
 def summary(column: Column, bounded: Bounded, split: Split, terms: Terms, output: Output) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from .covered import MOST_BANDED, banded, covered, drawn
+from .covered import MOST_BANDED, banded, covered, drawn, left_out
 from .output import Covering
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ..curves import ROC, BinnedResiduals, HosmerLemeshow
 
+MOST_RATES = 12
 Curve = TypeVar("Curve", contravariant=True)
 
 
@@ -74,11 +75,12 @@ class RocView(ResultView):
         whom = scopes(curve.privacy, population=self.sure.population)
         (_, area), *intervals = area_rows(curve.auc, curve.areas(whom, self.sure.level))
         said = "; ".join([f"AUC {area}", *(f"{name}: {ends}" for name, ends in intervals)])
+        said += left_out(curve.privacy, self.sure)
         columns: dict[str, ArrayLike] = {"threshold": curve.thresholds, "fpr": curve.fpr, "tpr": curve.tpr}
         if len(curve.fpr) > MOST_BANDED:
             return [Shown(f"{said}\nno band is shown of more than {MOST_BANDED:,} thresholds", columns)]
-        words, ends = banded(curve, self.sure)
-        return [Shown(f"{said}\n{words}", {**columns, **ends})]
+        bands = [Shown(words, {**columns, **ends}, MOST_RATES) for words, ends in banded(curve, self.sure)]
+        return [Shown(f"{said}\n{bands[0].headline}", bands[0].columns, MOST_RATES), *bands[1:]]
 
 
 class HosmerLemeshowView(ResultView):

@@ -61,7 +61,7 @@ class Summary(Covered):
     Values outside of the bounds are taken for the bound that is nearer: all four numbers speak of such values.
 
     Attributes:
-        count: Records with a value, never below zero.
+        count: Records with a value: never below zero, nor above the number of records where that is public.
         sum: The sum of their values, without bias.
         mean: Between the bounds.
         variance: With divisor n - 1, as in pandas. NaN where one moment was asked for.
@@ -91,7 +91,7 @@ class Summary(Covered):
         found, middle, half = _moments(turns), (bounds.lower + bounds.upper) / 2, (bounds.upper - bounds.lower) / 2
         total = float(half * found.value + middle * found.records)
         mean, variance = float(middle + half * mean_of(found)), float(half**2 * variance_of(found))
-        count = max(float(found.records), 0.0)
+        count = min(max(float(found.records), 0.0), inf if turns[0].total is None else float(turns[0].total))
         return cls(count, total, mean, variance, bounds.lower, bounds.upper, label, privacy, turns)
 
     @property

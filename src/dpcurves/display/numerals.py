@@ -11,6 +11,7 @@ from .safe_text import lettering
 
 LARGEST_PLAIN = 1e15
 SMALLEST_PLAIN = 1e-5
+FINEST = 1e-4  # of the upper end of an interval in a column: digits are no finer
 FIGURES = 4
 MOST_FIGURES = 7
 MOST_DECIMALS = 12
@@ -87,7 +88,7 @@ def _placed(value: float, place: int) -> str:
 def numerals(values: ArrayLike) -> list[str]:
     """A column of numbers with as many decimals each: all that they have, or enough to tell neighbours apart.
 
-    What is no number is shown as it is.
+    What is no number is shown as it is, and a pair of numbers as an interval.
 
     >>> numerals([0.25, 1.0, 1.5]), numerals([0.0, 1 / 3, 1.0])
     (['0.25', '1.00', '1.50'], ['0.0000', '0.3333', '1.0000'])
@@ -95,8 +96,12 @@ def numerals(values: ArrayLike) -> list[str]:
     (['-34,180', '-34,058'], ['2,010.1', '2,010.2'])
     >>> numerals(["a", "b"]), numerals([10000, 2])
     (['a', 'b'], ['10,000', '2'])
+    >>> numerals([[0.68881, 0.77552], [0.5, float("inf")]])
+    ['0.688 to 0.776', '0.5 or more']
     """
     array = np.asarray(values)
+    if array.ndim == 2:
+        return [span(low, high, max(high - low, FINEST * abs(high))) for low, high in array.tolist()]
     if array.dtype.kind in "iu":
         return [f"{value:,}" for value in array.tolist()]
     if array.dtype.kind != "f":

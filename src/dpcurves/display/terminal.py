@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import Refused
-from ..release import PrivacyStatement
 from .balance import Balance
 from .numerals import numerals
-from .privacy_line import footer
 from .safe_text import lettering
 
 if TYPE_CHECKING:
@@ -20,8 +18,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-def curve_table(columns: Mapping[str, ArrayLike], privacy: PrivacyStatement, *, most: int = 20) -> Group:
-    """A curve for the terminal: at most `most` rows, evenly chosen with both ends, and the footer below.
+def curve_table(columns: Mapping[str, ArrayLike], *, most: int = 20) -> Group:
+    """Columns for the terminal: at most `most` rows, evenly chosen with both ends.
+
+    A column of shape ``(rows, 2)`` is one of intervals.
 
     Raises:
         ValueError: `most` is below 2.
@@ -39,12 +39,7 @@ def curve_table(columns: Mapping[str, ArrayLike], privacy: PrivacyStatement, *, 
         table.add_column(Text(lettering(name)), justify="right")
     for cells in zip(*(numerals(array[shown]) for array in arrays.values()), strict=True):
         table.add_row(*map(Text, cells))
-    return Group(table, Text(_caption(rows, most, privacy)))
-
-
-def _caption(rows: int, most: int, privacy: PrivacyStatement) -> str:
-    thinned = f"{most} of {rows:,} rows are shown\n" if rows > most else ""
-    return thinned + footer(privacy)
+    return Group(table, *[Text(f"{most} of {rows:,} rows are shown")] * (rows > most))
 
 
 def _even(rows: int, most: int) -> NDArray[np.int64]:

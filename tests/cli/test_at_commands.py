@@ -44,8 +44,8 @@ def test_quantiles_on_a_fine_grid_are_searched_for_at_the_level_that_is_asked(ru
     assert ((again.intervals(0.9)[:, 0] <= again.x) & (again.x <= again.intervals(0.9)[:, 1])).all()
 
 
-def test_looks_under_one_request_are_paid_once_and_agree(run: Run, parquet: Path, ledger: str) -> None:
-    paid = ("--epsilon", "1", "--ledger", ledger, "--request-id", "looks")
+def test_places_asked_under_one_request_are_paid_once_and_agree(run: Run, parquet: Path, ledger: str) -> None:
+    paid = ("--epsilon", "1", "--ledger", ledger, "--request-id", "places")
     first = document(run, "cdf", parquet, *FINE, "--at", "0,100", *paid)
     more = document(run, "cdf", parquet, *FINE, "--at", "100,50", *paid)
     releases = [each["evidence"]["releases"][0] for each in (first, more)]
@@ -54,18 +54,18 @@ def test_looks_under_one_request_are_paid_once_and_agree(run: Run, parquet: Path
     assert all(counts[1].get(at, count) == count for at, count in counts[0].items())
     assert document(run, "cdf", parquet, *FINE, "--at", "0,100", *paid)["y"] == first["y"]
     median = run("quantiles", parquet, *FINE, "--at", "0.5", *paid)
-    assert "request: looks (any look along this grid under this --request-id is free)" in median.stdout
+    assert "request: places (any values along this grid under this --request-id is free)" in median.stdout
     assert "left: epsilon 1 of 2 in 'flights'" in median.stdout
 
 
 def test_another_grid_under_that_request_is_refused(run: Run, parquet: Path, ledger: str) -> None:
-    paid = ("--epsilon", "1", "--ledger", ledger, "--request-id", "looks")
+    paid = ("--epsilon", "1", "--ledger", ledger, "--request-id", "places")
     assert run("cdf", parquet, *FINE, "--at", "0", *paid).exit_code == 0
     coarse = ("--column", "delay", "--grid", "-100:300:64")
     for asked in (("cdf", parquet, *coarse, "--at", "0"), ("cdf", parquet, *coarse)):
         refused = run(*asked, *paid)
         assert (refused.exit_code, refused.stdout) == (2, "")
-        assert refused.stderr.startswith("dpcurves: request-id: 'looks' was used for another question")
+        assert refused.stderr.startswith("dpcurves: request-id: 'places' was used for another question")
 
 
 @pytest.mark.parametrize(
@@ -74,15 +74,15 @@ def test_another_grid_under_that_request_is_refused(run: Run, parquet: Path, led
         (("cdf", "--at", "0,100"), ("x", "y", "noise path through 32 levels", "95% band for these records")),
         (
             ("quantiles", "--at", "0.25"),
-            ("p", "lower", "upper", "0.25", "95% intervals, all at once, for these records"),
+            ("p", "records", "cell", "0.25", "95% intervals, all at once, for these records"),
         ),
     ],
 )
-def test_looks_are_shown_with_their_face_and_drawn(
+def test_answers_at_places_are_shown_and_drawn(
     run: Run, parquet: Path, tmp_path: Path, command: tuple[str, ...], words: tuple[str, ...]
 ) -> None:
     kind, *options = command
-    file = tmp_path / "look.png"
+    file = tmp_path / "places.png"
     result = run(kind, parquet, *FINE, *options, *ONE, "--plot", file)
     assert result.exit_code == 0, result.output
     assert all(word in result.stdout for word in (*words, "epsilon 1", "replace-one", f"written: {file}"))
