@@ -1,10 +1,11 @@
 """How accurate private ROC curves and their areas are, beside the unbiased counts of the very same releases.
 
-`python benchmarks/auc_accuracy.py [--releases N] [--quick]`. Errors are those against the records themselves, by their
-exact scores: of the area the median of its absolute value, of the curve the mean distance of true positive rates, again
-the median. A ratio below 1 says that reading pays: both come from one release, so noise and privacy are the same.
-*Unbiased* is the area of the least squares counts, and the curve of their prefixes, made monotone. *Width* is the mean
-width of the 95% interval for these records, *held* how often it held the area. Nothing is asserted.
+`python benchmarks/auc_accuracy.py [--releases N] [--quick] [--kinds K ...] [--records N ...]`. Errors are those
+against the records themselves, by their exact scores: of the area the median of its absolute value, of the curve the
+mean distance of true positive rates, again the median. A ratio below 1 says that reading pays: both come from one
+release, so noise and privacy are the same. *Unbiased* is the area of the least squares counts, and the curve of their
+prefixes, made monotone. *Width* is the mean width of the 95% interval for these records, *held* how often it held the
+area. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -169,11 +170,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--releases", type=int, default=200, help="of each setting; 200 unless said")
     parser.add_argument("--quick", action="store_true", help="fewer settings")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), help="of scores; all unless said")
+    parser.add_argument("--records", nargs="+", type=int, help="numbers of them; all unless said")
     options = parser.parse_args(arguments)
     table = Table(*COLUMNS, title=f"Errors of {options.releases} releases of each setting")
-    for setting in track(settings(quick=options.quick), description="Areas"):
+    for setting in track(_chosen(options), description="Areas"):
         table.add_row(*_row(setting, measured(setting, options.releases)))
     Console(width=130).print(table)
+
+
+def _chosen(options: argparse.Namespace) -> list[Setting]:
+    return [
+        setting
+        for setting in settings(quick=options.quick)
+        if setting.kind in options.kinds and setting.records in (options.records or [setting.records])
+    ]
 
 
 COLUMNS = (

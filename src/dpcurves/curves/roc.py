@@ -15,9 +15,10 @@ from ..arrays import FloatArray
 from ..data import Axis, Categories, Grid, Outside
 from ..data.axis import Category
 from ..display import Area, Region, Shade, area_rows, covering
-from ..postprocess import RocBand, auc, roc_points
+from ..postprocess import RocBand, roc_points
 from ..postprocess.estimation.two_classes import two_classes
 from ..postprocess.inference.area_interval import CountedAreas, area_interval, shares_of
+from ..postprocess.inference.settled_area import FEW_DRAWS, settled_area
 from ..postprocess.inference.simulation_seed import draws_for, public_generator
 from ..queries import CountQuery, PrefixQuery, Read
 from ..release import Evidence, PrivacyStatement, Release, Setting, Step
@@ -51,7 +52,8 @@ class ROC(TableReading):
         fpr: False positive rates, from 0 to 1, of shape ``(cells + 1,)``.
         tpr: True positive rates, from 0 to 1, of the same shape.
         thresholds: Falling; a score at or above threshold i is called positive at point i. The first is infinite.
-        auc: Area under the curve.
+        auc: Area under the curve; where noise is small, that of the counts before they were made to rise, which is what
+            lies nearest to the truth: see `settled_area`.
         table: What the curve was read from.
         title: What stands above a picture.
         positive: Which label is positive.
@@ -76,7 +78,9 @@ class ROC(TableReading):
         evidence = table.evidence
         cells = two_classes(evidence.sums, evidence.values, evidence.total)
         fpr, tpr = roc_points(positive=cells[1], negative=cells[0])
-        return cls(fpr, tpr, table.thresholds, float(auc(fpr, tpr)), table, title, positive)
+        noise = [each for each, _ in evidence.sums.simulate(evidence.total, FEW_DRAWS, public_generator(None))]
+        area = settled_area((fpr, tpr), cells, CountedAreas(evidence.unbiased, shares_of(fpr, tpr), noise))
+        return cls(fpr, tpr, table.thresholds, area, table, title, positive)
 
     @property
     def grid(self) -> Grid:
