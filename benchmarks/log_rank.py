@@ -21,7 +21,7 @@ from scipy.stats import CensoredData, logrank
 
 import dpcurves as dp
 from dpcurves.curves.by_category import rows_of
-from dpcurves.curves.survival import at_risk_in, noise_in
+from dpcurves.curves.turns.leaving import Leaving
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.postprocess.inference.log_rank import log_rank
@@ -74,7 +74,7 @@ def released(month: Whole, event: Whole, group: Whole, epsilon: str, seed: int) 
     rows = rows_of(Evidence.of(Release(plan, drawn, None, seeded=True)))
     pairs, chance = ((rows[0], rows[1]), (rows[2], rows[3])), np.random.default_rng(seed)
     noises = [_some(noise_of(plan.fingerprint, pair), chance) for pair in pairs]
-    groups = at_risk_in(pairs[0]), at_risk_in(pairs[1])
+    groups = tuple(Leaving.counted(each).at_risk for each in pairs)
     known = np.logical_and(*(known_cells(each, noise) for each, noise in zip(groups, noises, strict=True)))
     return log_rank(groups, (noises[0], noises[1]), known, chance).pvalue
 
@@ -85,7 +85,7 @@ KEPT: dict[str, AtRisk] = {}
 def noise_of(law: str, pair: tuple[Evidence, Evidence]) -> AtRisk:
     """Many draws of the noise of one group, from which some are chosen for each release."""
     if law not in KEPT:
-        KEPT[law] = noise_in(pair, np.random.default_rng(1))
+        KEPT[law] = Leaving.noise(pair, np.random.default_rng(1)).at_risk
     return KEPT[law]
 
 

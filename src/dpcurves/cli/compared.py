@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .ask_file import quietly
 from .output import Covering
 
 if TYPE_CHECKING:
     from ..curves import CDF, ByCategory, Survival
-
-
-ON_WIDE_CELLS = "(if cells are wide, groups that are censored differently seem to survive differently)"
 
 
 def distributions_compared(curves: ByCategory[CDF], sure: Covering) -> str:
@@ -33,8 +31,10 @@ def survival_compared(curves: ByCategory[Survival], sure: Covering) -> str:
         return ""
     from ..curves import log_rank_test
 
-    found = log_rank_test(*curves.values())
-    return f"log-rank, {_names(curves)}: chi-squared {found.statistic:.3g}, {_chance(found.pvalue)}\n{ON_WIDE_CELLS}\n"
+    with quietly():
+        found = log_rank_test(*curves.values())
+    words = f"log-rank, {_names(curves)}: chi-squared {found.statistic:.3g}, {_chance(found.pvalue)}"
+    return "".join(f"{line}\n" for line in (words, *found.notes))
 
 
 def _are_tested(curves: ByCategory[Any], sure: Covering) -> bool:

@@ -18,11 +18,9 @@ from ..data.axis import Category
 from ..display import numeral, span
 from ..display.survival_picture import draw_survival
 from ..postprocess import public_generator, simultaneous_errors
-from ..postprocess.inference.simulation_seed import draws_for
 from ..postprocess.inference.survival import (
     FEWEST_AT_RISK,
     AtRisk,
-    at_risk,
     cumulative_hazard,
     known_cells,
     log_errors,
@@ -37,7 +35,9 @@ from .keys import By, axes_of, columns_of, combined, keys_of
 from .question import require_independent, statement_of
 from .result import Covered
 from .turns.labels import labels
+from .turns.leaving import Leaving
 from .turns.one_table import axis_label, in_words
+from .wide_cells import notes_on_wide_cells
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,8 +55,9 @@ class Survival(Covered):
 
     An event, or the end of a record's observation, is taken to come at the end of its cell, events first. So where
     records are censored inside wide cells more seem to be at risk than are, and more to survive than do, without any
-    noise too: take cells that are as narrow as times are written. Times beyond the grid are observed until its end;
-    times below it count in the first cell.
+    noise too: take cells that are as narrow as times are written. A note says how many more these may be, where
+    released counts show that they may be many. Times beyond the grid are observed until its end; times below it count
+    in the first cell.
 
     Attributes:
         x: Edges of the grid, of shape ``(cells + 1,)``.
@@ -84,13 +85,12 @@ class Survival(Covered):
     @classmethod
     def read(cls, evidence: tuple[Evidence, Evidence], grid: Grid, label: str, privacy: PrivacyStatement) -> Survival:
         """From counts of the censored and of events, each of one row of cells, with those outside apart."""
-        found, noise = at_risk_in(evidence), noise_in(evidence, public_generator(None))
-        known = known_cells(found, noise)
+        told, noises = Leaving.counted(evidence), Leaving.noise(evidence, public_generator(None))
+        found, known = told.at_risk, known_cells(told.at_risk, noises.at_risk)
         share, hazard = survival(found, known), cumulative_hazard(found, known)
         records = np.append(found.records[:1], found.records)
-        return cls(
-            grid.edges, np.append(1.0, share), np.append(0.0, hazard), records, label, privacy, evidence, grid
-        )  # fmt: skip
+        noted = privacy.noted(*notes_on_wide_cells(told.within(known), noises.within(known)))
+        return cls(grid.edges, np.append(1.0, share), np.append(0.0, hazard), records, label, noted, evidence, grid)
 
     @property
     def turns(self) -> Sequence[Evidence]:
@@ -147,18 +147,18 @@ class Survival(Covered):
             return log_errors(self._found, self._noise, self._known, None), self._known
         require_independent(self.privacy)
         draw = public_generator(None)
-        noise = noise_in(self.evidence, draw)
+        noise = Leaving.noise(self.evidence, draw).at_risk
         normal = draw.standard_normal(noise.events.shape)  # after the noise, so that it does not depend on it
         known = np.logical_and.accumulate(self._known & (self._found.records > FEWEST_AT_RISK))
         return log_errors(self._found, noise, known, normal), known
 
     @cached_property
     def _found(self) -> AtRisk:
-        return at_risk_in(self.evidence)
+        return Leaving.counted(self.evidence).at_risk
 
     @cached_property
     def _noise(self) -> AtRisk:
-        return noise_in(self.evidence, public_generator(None))
+        return Leaving.noise(self.evidence, public_generator(None)).at_risk
 
     @property
     def _known(self) -> BoolArray:
@@ -270,21 +270,6 @@ class SurvivalQuestion:
 
     def __str__(self) -> str:
         return in_words(f"survival by {self.event}", self.time, self.by)
-
-
-def at_risk_in(evidence: tuple[Evidence, Evidence]) -> AtRisk:
-    """What counts of the censored and of events tell, without bias, (cells,)."""
-    censored, events = (turn.unbiased[0] for turn in evidence)
-    return at_risk(events, censored)
-
-
-def noise_in(evidence: tuple[Evidence, Evidence], draw: np.random.Generator) -> AtRisk:
-    """The noise of both, simulated, (draws, cells)."""
-    censored, events = (
-        np.concatenate([cells[:, 0] for cells, _ in turn.sums.simulate(turn.total, draws_for(turn.sums.cells), draw)])
-        for turn in evidence
-    )
-    return at_risk(events, censored)
 
 
 def _first(x: FloatArray, holds: BoolArray) -> float:
