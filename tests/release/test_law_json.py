@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dpcurves.laws import (
+    BufferedPrefixes,
     Family,
     HaarSums,
     HaarTensorSums,
@@ -35,6 +36,7 @@ LAWS: list[Law] = [
     ToeplitzSums(2, 5, 3, 7, GAUSSIAN, None),
     HaarTensorSums((2, 3), (LAPLACE, GAUSSIAN) * 3, None, LAPLACE),
     HaarTensorSums((1,), (LAPLACE,), GAUSSIAN, LAPLACE),
+    BufferedPrefixes(2, 9, (Fraction(1, 3), Fraction(3, 4)), (7, 9), GAUSSIAN),
     TreeCounts(2, (Epoch(3, PrefixTree((4, 1), (LAPLACE, GAUSSIAN))), Epoch(1, PrefixTree((1,), (LAPLACE,))))),
 ]
 

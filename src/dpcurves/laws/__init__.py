@@ -5,6 +5,7 @@ from math import prod
 from typing import Any
 
 from ..arguments import Refused
+from .buffered_prefixes import BufferedPrefixes
 from .haar_sums import HaarSums
 from .haar_tensor_sums import HaarTensorSums, TableEstimate, wavelet_estimate
 from .interval_sums import IntervalSums
@@ -23,7 +24,9 @@ MOST_CELLS = 2**22
 """The most cells in all rows together: a curator counts no more one by one."""
 MOST_BITS = 256
 
-LAWS: tuple[type[Law], ...] = (IntervalSums, HaarSums, ToeplitzSums, PathSums, HaarTensorSums, Selection, TreeCounts)
+LAWS: tuple[type[Law], ...] = (
+    IntervalSums, HaarSums, ToeplitzSums, PathSums, HaarTensorSums, Selection, TreeCounts, BufferedPrefixes,
+)  # fmt: skip
 """Each with a `KEY` of its own: a new law is its own file, and a word here."""
 
 
@@ -53,8 +56,8 @@ def _require_readable(stored: Mapping[str, Any]) -> None:
 
 
 __all__ = [
-    "LAWS", "Block", "CountLaw", "Estimate", "Family", "HaarSums", "HaarTensorSums", "IntervalSums", "Law", "Level",
-    "Noise", "NoisySums", "PartitionDecisions", "PathSums", "Selection", "TableEstimate", "ThresholdAnswers",
-    "ThresholdSums", "ToeplitzSums", "TreeCounts", "law_from_json", "least_squares", "least_squares_batch",
-    "wavelet_estimate",
+    "LAWS", "Block", "BufferedPrefixes", "CountLaw", "Estimate", "Family", "HaarSums", "HaarTensorSums",
+    "IntervalSums", "Law", "Level", "Noise", "NoisySums", "PartitionDecisions", "PathSums", "Selection",
+    "TableEstimate", "ThresholdAnswers", "ThresholdSums", "ToeplitzSums", "TreeCounts", "law_from_json",
+    "least_squares", "least_squares_batch", "wavelet_estimate",
 ]  # fmt: skip

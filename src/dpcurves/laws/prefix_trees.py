@@ -20,6 +20,10 @@ PARTS = 64
 """A node's own noise has a weight in its estimate that is a multiple of ``1 / PARTS``."""
 
 
+ROUNDING = 1 / 12
+"""The variance of rounding to a whole number what has many digits."""
+
+
 @dataclass(frozen=True)
 class PrefixTree:
     """A tree over a block of ticks: a node on level l has ``widths[l]`` ticks, and noise of its own.
@@ -134,6 +138,16 @@ class Epoch(NamedTuple):
         return self.blocks * self.tree.widths[0]
 
 
+class Released:
+    """Values that are estimates as they are."""
+
+    __slots__ = ()
+
+    def read(self, values: FloatArray) -> FloatArray:
+        """The values."""
+        return values
+
+
 @dataclass(frozen=True, slots=True)
 class TreeCounts(Law):
     """Each tick releases, for each key, the number of tuples so far, plus noise, rounded to a whole number.
@@ -174,8 +188,9 @@ class TreeCounts(Law):
         return Block(start + (tick - start - 1) // width * width, epoch.tree)
 
     def variance(self, tick: int, window: int | None = None) -> float:
-        """The variance of the sum of the last ticks, so many as the window has, or of all; before it is rounded."""
-        at, total = tick - window if window is not None and window < tick else 0, 0.0
+        """The variance of the sum of the last ticks, so many as the window has, or of all."""
+        at = tick - window if window is not None and window < tick else 0
+        total = ROUNDING * (1 if at == 0 else 2)
         while at < tick:
             start, tree = self.block(at + 1)
             first, last = at - start, min(tick - start, tree.widths[0])
@@ -183,15 +198,19 @@ class TreeCounts(Law):
             at = start + last
         return total
 
+    def estimator(self) -> Released:
+        """What turns values into totals: they are totals."""
+        return Released()
+
     def mean_variance(self, ticks: int) -> float:
-        """The mean variance of all prefixes up to so many ticks, before they are rounded."""
+        """The mean variance of all prefixes up to so many ticks."""
         at, carried, total = 0, 0.0, 0.0
         while at < ticks:
             tree = self.block(at + 1).tree
             inside = tree.prefix_variances[: ticks - at]
             total += float(inside.sum()) + carried * len(inside)
             at, carried = at + tree.widths[0], carried + tree.estimated[0]
-        return total / ticks
+        return total / ticks + ROUNDING
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
         epochs = [

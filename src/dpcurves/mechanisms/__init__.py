@@ -9,6 +9,7 @@ from .selection.exponential_worst_box import ExponentialWorstBox
 from .selection.noisy_auc import NoisyAuc
 from .selection.noisy_medians import NoisyMedians
 from .sequential import Sequential, State
+from .streams.buffered_counter import BufferedCounter
 from .streams.choice import STREAMS, StreamChoice
 from .streams.perturber import Perturber
 from .streams.tree_counter import TreeCounter
@@ -27,6 +28,7 @@ __all__ = [
     "AUTO",
     "LINEAR",
     "STREAMS",
+    "BufferedCounter",
     "Choice",
     "Counter",
     "ExactTable",

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..data import Axis, Categories
-from ..laws import TreeCounts
+from ..laws import BufferedPrefixes, TreeCounts
 from ..queries import Read, TickQuery
 from ..release import Plan
 
@@ -67,10 +67,13 @@ class Totals:
 class TotalsReader:
     """Reads released totals, tick by tick. It holds public numbers alone."""
 
-    __slots__ = ("_law", "_ring", "_windows", "tick")
+    __slots__ = ("_estimator", "_law", "_ring", "_windows", "tick")
 
     def __init__(self, question: Totals, plan: Plan) -> None:
-        self._law, self._windows = plan.law.required(TreeCounts), question.windows
+        self._law: TreeCounts | BufferedPrefixes = (
+            plan.law if isinstance(plan.law, BufferedPrefixes) else plan.law.required(TreeCounts)
+        )
+        self._estimator, self._windows = self._law.estimator(), question.windows
         self._ring = np.zeros((max(question.windows, default=0) + 1, self._law.keys))
         self.tick = 0
 
@@ -78,7 +81,7 @@ class TotalsReader:
         """What the integers of the next tick tell, with those before."""
         self.tick += 1
         length = len(self._ring)
-        self._ring[self.tick % length] = values
+        self._ring[self.tick % length] = self._estimator.read(np.array(values, dtype=np.float64))
         totals = self._ring[self.tick % length].copy()
         sums = {width: totals - self._before(width) for width in self._windows}
         deviations = {width: self._deviation(width) for width in self._windows}
@@ -90,5 +93,4 @@ class TotalsReader:
         return before if self.tick > width else np.zeros_like(before)
 
     def _deviation(self, width: int | None) -> float:
-        rounding = 1 / 12 if width is None or self.tick <= width else 1 / 6
-        return sqrt(self._law.variance(self.tick, width) + rounding)
+        return sqrt(self._law.variance(self.tick, width))

@@ -5,45 +5,53 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ...laws.buffered_prefixes import MOST_BUFFERED
 from ...noise.randomness import Randomness
 from ...privacy import Adjacency, PrivacyLoss
 from ...queries import Query, Read
 from ...release import Plan
 from ..base import ExactTable
 from ..sequential import Sequential, State
+from .buffered_counter import BufferedCounter
 from .perturber import Perturber, stream_only
 from .tree_counter import TreeCounter
 
 
 @dataclass(frozen=True, slots=True)
 class StreamChoice:
-    """`Perturber` where counts of ticks are read, `TreeCounter` where counts so far, or sums over windows, are.
+    """`Perturber` where counts of ticks are read, a counter of prefixes where counts so far, or differences, are.
 
-    Formal guarantees: those of the mechanism that it chooses, from the query alone.
+    That is `BufferedCounter` under zero-concentrated privacy, if there is a horizon and no window, else `TreeCounter`.
+
+    Formal guarantees: those of the mechanism that it chooses, from query and loss alone.
     """
 
-    def choose(self, query: Query) -> Sequential[Any]:
+    def choose(self, query: Query, loss: PrivacyLoss) -> Sequential[Any]:
         """The mechanism that makes the plan, and takes its steps. Raises `UnsupportedQuery` if there is none."""
-        return Perturber() if stream_only(query).read is Read.CELLS else TreeCounter()
+        query = stream_only(query)
+        if query.read is Read.CELLS:
+            return Perturber()
+        short = query.ticks is not None and query.ticks <= MOST_BUFFERED
+        return BufferedCounter() if short and not (loss.is_pure or query.windows) else TreeCounter()
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """The plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data."""
-        return self.choose(query).plan(query, loss, adjacency)
+        return self.choose(query, loss).plan(query, loss, adjacency)
 
     def begin(self, plan: Plan) -> State:
         """The state before the first tick."""
-        state: State = self.choose(plan.query).begin(plan)
+        state: State = self.choose(plan.query, plan.loss).begin(plan)
         return state
 
     def step(
         self, table: ExactTable, tick: int, state: State, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], State]:
         """Noisy integers, and the state after this tick: commit both, or neither."""
-        return self.choose(plan.query).step(table, tick, state, plan, randomness)
+        return self.choose(plan.query, plan.loss).step(table, tick, state, plan, randomness)
 
     def restored(self, stored: bytes, plan: Plan) -> State:
         """The state that was written by `State.to_bytes`."""
-        state: State = self.choose(plan.query).restored(stored, plan)
+        state: State = self.choose(plan.query, plan.loss).restored(stored, plan)
         return state
 
 

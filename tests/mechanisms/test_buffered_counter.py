@@ -1,0 +1,122 @@
+"""Totals through buffers: how far one tuple moves what is released, on tiny streams and long ones, and the error."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+import pytest
+from tiny_streams import ADJACENCIES, neighbours, streams, ticks
+
+from dpcurves.laws import BufferedPrefixes
+from dpcurves.laws.buffered_prefixes import LATTICE
+from dpcurves.laws.toeplitz_sums import causal_product, root_weights
+from dpcurves.mechanisms import STREAMS, BufferedCounter
+from dpcurves.mechanisms.streams.buffered_counter import BITS, Buffers, buffers_for, moved, squared_length
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
+from dpcurves.release import UnsupportedQuery
+from dpcurves.streams import Totals
+
+ONE, HALF = AddRemove(EACH_RECORD), PrivacyLoss.zcdp("0.5")
+
+
+def released(stream: list[list[int]], buffers: Buffers) -> list[int]:
+    """All exact values of a stream, tick by tick and key by key."""
+    kept, found = ((0,) * len(buffers.decays),) * len(stream[0]), list[int]()
+    for counts in stream:
+        values, kept = moved(counts, kept, buffers)
+        found += values
+    return found
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+def test_the_worst_neighbours_lose_no_more_than_is_claimed(adjacency: Adjacency) -> None:
+    query = ticks(1, 3)
+    plan = BufferedCounter().plan(query, HALF, adjacency)
+    variance = plan.law.required(BufferedPrefixes).noise.parameter
+    buffers, worst = buffers_for(3), 0
+    for stream in streams(1, 3, 2):
+        ours = released(stream.tolist(), buffers)
+        for other in neighbours(stream, adjacency):
+            theirs = released(other.tolist(), buffers)
+            worst = max(worst, sum((one - two) ** 2 for one, two in zip(ours, theirs, strict=True)))
+    assert Fraction(3, 10) < Fraction(worst) / (2 * variance) <= Fraction(1, 2)
+
+
+def test_one_tuple_moves_the_values_of_long_streams_within_the_bound_and_upwards_alone() -> None:
+    """The coarser the buffers are rounded, the more there would be to see; the bound is nearly attained."""
+    generator = np.random.default_rng(1)
+    for length in (1, 2, 17, 1000):
+        buffers = buffers_for(length)
+        bound = squared_length(buffers, length)
+        counts = [[int(each)] for each in generator.integers(0, 1000, length)]
+        base = released(counts, buffers)
+        for tick in (0, length // 3):
+            more = [[each + (place == tick)] for place, (each,) in enumerate(counts)]
+            rises = [new - old for new, old in zip(released(more, buffers), base, strict=True)]
+            assert min(rises) >= 0
+            total = sum(each**2 for each in rises)
+            assert total <= bound
+            assert tick > 0 or total > bound * 0.9999
+
+
+def test_rounding_of_coarse_buffers_is_within_the_bound_of_the_proof() -> None:
+    """Each buffer stays within ``1 / (1 - decay)`` units of what one tuple leaves, whatever else came."""
+    generator = np.random.default_rng(2)
+    decay, one = 15 * 2**BITS // 16, 2**BITS
+    for _ in range(200):
+        low = high = int(generator.integers(0, 2**60)) << 8
+        high += one
+        for tick in range(1, 40):
+            low, high = (each * decay >> BITS for each in (low, high))
+            assert abs(high - low - one * Fraction(15, 16) ** tick) < 16
+            more = int(generator.integers(0, 9)) << BITS
+            low, high = low + more, high + more
+
+
+def test_totals_are_exact_without_noise_and_scatter_as_the_law_says() -> None:
+    question = Totals(ticks(2, 30).axes, ticks=30)
+    for loss, runs in ((PrivacyLoss.zcdp(10**9), 1), (HALF, 120)):
+        plan = STREAMS.plan(question.query, loss, ONE)
+        law, errors, randomness = plan.law.required(BufferedPrefixes), [], Randomness.from_seed(3)
+        for _ in range(runs):
+            state, reader, row = STREAMS.begin(plan), question.reader(plan), []
+            for tick in range(1, 31):
+                values, state = STREAMS.step(np.array([tick, 0]), tick, state, plan, randomness)
+                if tick == 20:
+                    state = STREAMS.restored(state.to_bytes(), plan)
+                row.append(reader.read(values).totals - [tick * (tick + 1) // 2, 0])
+            errors.append(row)
+        if runs == 1:
+            assert np.abs(errors).max() < 0.01
+    spread = np.square(errors).mean(axis=(0, 2))
+    assert np.all(np.abs(spread / [law.variance(tick) for tick in range(1, 31)] - 1) < 5 * sqrt(2 / 240))
+    window = np.square(np.array(errors)[:, 29] - np.array(errors)[:, 21]).mean()
+    assert abs(window / law.variance(30, 8) - 1) < 5 * sqrt(2 / 240)
+
+
+def test_errors_are_below_those_of_a_square_root_that_remembers_all() -> None:
+    """In units of ``1 / mu**2``: rho is ``mu**2 / 2``."""
+    for length, most in ((2**10, 9.7), (2**12, 12.7), (2**16, 19.7)):
+        error = BufferedCounter().plan(ticks(1, length), HALF, ONE).error ** 2
+        root = root_weights(length, LATTICE) / 2.0**LATTICE
+        square_root = np.cumsum(root**2).mean() * np.sum(root**2)
+        assert error < min(most, square_root)
+    kernel = causal_product(root, root, 16)
+    np.testing.assert_allclose(kernel, 1, atol=1e-4)  # what it is compared with is a square root
+
+
+def test_what_it_cannot_do_is_refused() -> None:
+    for query, loss, named in (
+        (ticks(1, 5), PrivacyLoss.pure(1), "epsilon"),
+        (ticks(1, None), HALF, "ticks"),
+        (ticks(1, 2**30), HALF, "ticks"),
+    ):
+        with pytest.raises(UnsupportedQuery, match=named):
+            BufferedCounter().plan(query, loss, ONE)
+    plan = BufferedCounter().plan(ticks(1, 1), HALF, ONE)
+    _, state = BufferedCounter().step(np.array([1]), 1, BufferedCounter().begin(plan), plan, Randomness.from_seed(1))
+    with pytest.raises(UnsupportedQuery, match="tick: this stream was planned for 1 ticks"):
+        BufferedCounter().step(np.array([1]), 2, state, plan, Randomness.from_seed(1))
