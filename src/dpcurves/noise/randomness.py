@@ -62,6 +62,14 @@ class Randomness:
             raise Refused("secret", f"at least {LEAST_SECRET} bytes are needed, got {len(secret)}")
         return cls(_stream(hmac.digest(secret, name.encode(), "sha256")), seeded=False)
 
+    def expanded(self) -> Randomness:
+        """The ChaCha20 key stream under 32 bytes that are drawn here: for millions of draws that are made at once.
+
+        Formal guarantees: whoever does not know these bytes, which are kept nowhere else, can not tell the stream from
+        even bits (ChaCha20 as a pseudo-random function). It is used up where it was asked for: no fork repeats it.
+        """
+        return Randomness(_stream(self.octets(LEAST_SECRET)), self.seeded)
+
     def below(self, n: int) -> int:
         """A uniform integer in ``0, ..., n - 1``, for `n` of any size, by rejection.
 

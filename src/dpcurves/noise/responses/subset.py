@@ -1,0 +1,126 @@
+"""Subset selection: a set of answers that has the true one in it more often than others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from math import comb
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arguments import Refused
+from ...arrays import BoolArray, IntArray
+from ...compiled import compiled
+from ..randomness import Randomness
+from .bit_rows import BitRows
+from .coins import WHOLE, decay_above, heads, rounded_down
+from .randomiser import Reports, Support
+
+MOST_ANSWERS = 2**12
+_HALFWORDS = 2**16
+
+
+@dataclass(frozen=True)
+class Subset(BitRows):
+    """A set of d answers: with chance p the true one and d - 1 others, else d others, evenly (Ye and Barg 2018).
+
+    The size d is about ``k / (1 + e)``, for which rare answers have the least variance.
+
+    Formal guarantees: a set has the chance ``p / C(k-1, d-1)`` if the true answer is in it, ``(1 - p) / C(k-1, d)`` if
+    not: the ratio ``p (k - d) / ((1 - p) d)`` is at most exp(epsilon), for p is rounded down.
+
+    Raises:
+        ValueError: there are more than 2**12 answers.
+    """
+
+    NAME: ClassVar[str] = "subset"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.answers > MOST_ANSWERS:
+            raise Refused("answers", f"subsets of at most {MOST_ANSWERS} are sent, got {self.answers}")
+
+    @cached_property
+    def size(self) -> int:
+        """How many answers a set has."""
+        return min(max(1, round(self.answers * self._share)), self.answers - 1)
+
+    @property
+    def _share(self) -> Fraction:
+        below = decay_above(self.epsilon)
+        return below / (1 + below)
+
+    @cached_property
+    def _own(self) -> int:
+        """The chance p, in parts of `WHOLE`."""
+        left_out = (self.answers - self.size) * decay_above(self.epsilon)
+        return rounded_down(self.size / (self.size + left_out))
+
+    @cached_property
+    def support(self) -> Support:
+        own, size, others = Fraction(self._own, WHOLE), self.size, self.answers - 1
+        with_own, without = Fraction(size - 1, others), Fraction(size, others)
+        pairs = max(others * (others - 1), 1)
+        two = own * Fraction((size - 1) * (size - 2), pairs) + (1 - own) * Fraction(size * (size - 1), pairs)
+        return Support(own, own * with_own + (1 - own) * without, own * with_own, two)
+
+    def chance(self, answer: int, report: bytes) -> Fraction:
+        own, others = Fraction(self._own, WHOLE), self.answers - 1
+        if self.supports(answer, report):
+            return own / comb(others, self.size - 1)
+        return (1 - own) / comb(others, self.size)
+
+    def every_report(self) -> Iterator[bytes]:
+        for chosen in combinations(range(self.answers), self.size):
+            yield sum(1 << answer for answer in chosen).to_bytes(self.octets, "little")
+
+    def _drawn(self, answers: IntArray, randomness: Randomness) -> Reports:
+        own = heads(self._own, len(answers), randomness)
+        rows, done = np.zeros((len(answers), self.octets), dtype=np.uint8), 0
+        while done < len(answers):
+            words = randomness.halfwords((self.size + 2) * (len(answers) - done) + 64)
+            done = _fill(rows, answers, own, self.answers, self.size, words, done)
+        return rows
+
+    def _may_be_set(self, received: Reports) -> BoolArray:
+        return np.asarray(np.bitwise_count(received).sum(axis=1) == self.size, dtype=np.bool_)
+
+
+@compiled
+def _fill(  # noqa: PLR0917
+    rows: Reports, answers: IntArray, own: BoolArray, many: int, size: int, words: NDArray[np.uint16], done: int
+) -> int:
+    """Sets from row `done` on, as long as there are words: how many rows are done.
+
+    Others are drawn from the k - 1 places that are left without the true answer, evenly and without putting back (Floyd
+    1987): for each of the last places, an even one up to it; the last place itself, if that one is taken. Even places
+    are upper halves of products; a word whose lower half is uneven is passed over (Lemire 2019).
+    """
+    used = 0
+    for row in range(done, len(rows)):
+        others = size - 1 if own[row] else size
+        for last in range(many - 1 - others, many - 1):
+            outcomes = last + 1
+            uneven = _HALFWORDS % outcomes
+            while True:
+                if used == len(words):
+                    rows[row, :] = 0
+                    return row
+                product = np.int64(words[used]) * outcomes
+                used += 1
+                if product & (_HALFWORDS - 1) >= uneven:
+                    break
+            place = product >> 16
+            answer = place + (place >= answers[row])
+            if rows[row, answer >> 3] >> (answer & 7) & 1:
+                answer = last + (last >= answers[row])
+            rows[row, answer >> 3] |= np.uint8(1 << (answer & 7))
+        if own[row]:
+            answer = answers[row]
+            rows[row, answer >> 3] |= np.uint8(1 << (answer & 7))
+    return len(rows)

@@ -1,0 +1,201 @@
+"""Each randomiser, over all answers and reports: what one report tells is at most epsilon, in whole numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from dpcurves.arguments import Refused, WrongKind
+from dpcurves.noise import Randomness
+from dpcurves.noise.exponential import decay
+from dpcurves.noise.responses import RANDOMISERS, Hadamard, KAry, Randomiser, Subset, Unary, choose_randomiser
+from dpcurves.noise.responses.coins import WHOLE, even, heads
+from dpcurves.noise.responses.hadamard import walsh_hadamard
+
+EPSILONS = (Fraction(1, 100), Fraction(1), Fraction(12))
+ANSWERS = (2, 3, 5, 12, 16)
+BITS = 512
+
+every_randomiser = pytest.mark.parametrize("kind", RANDOMISERS, ids=lambda kind: kind.NAME)
+
+
+def chances(way: Randomiser) -> tuple[list[bytes], list[list[Fraction]]]:
+    """All reports, and for each the chances under all answers."""
+    reports = list(way.every_report())
+    return reports, [[way.chance(answer, report) for answer in range(way.answers)] for report in reports]
+
+
+def extremes_and_sums(way: Randomiser) -> tuple[set[tuple[Fraction, Fraction]], list[Fraction]]:
+    """The largest and the least chance of each report over all answers; the sum over all reports, for each answer."""
+    if isinstance(way, Unary) and way.answers > 5:
+        return of_bits(way)
+    table = chances(way)[1]
+    return {(max(row), min(row)) for row in table}, [sum(column, Fraction(0)) for column in zip(*table, strict=True)]
+
+
+def of_bits(way: Unary) -> tuple[set[tuple[Fraction, Fraction]], list[Fraction]]:
+    """The chance of a row of bits is that of how many are set, and whether the true one is: all rows are counted so."""
+    kinds = [(2**size - 1).to_bytes(way.octets, "little") for size in range(way.answers + 1)]
+    known = [(way.chance(way.answers - 1, kind), way.chance(0, kind)) for kind in kinds]  # unset, set; but at the ends
+    bits, sums = np.arange(2**way.answers), []
+    sizes = np.bitwise_count(bits)
+    for answer in range(way.answers):
+        is_set = bits >> answer & 1
+        reports = np.bincount(2 * sizes + is_set, minlength=2 * len(kinds)).reshape(-1, 2).tolist()
+        chances_of = [(unset * pair[0], set_ * pair[1]) for (unset, set_), pair in zip(reports, known, strict=True)]
+        sums.append(sum((part for pair in chances_of for part in pair), Fraction(0)))
+    return {(max(pair), min(pair)) for pair in known}, sums
+
+
+@every_randomiser
+@pytest.mark.parametrize("epsilon", EPSILONS, ids=float)
+def test_no_report_is_more_than_e_to_epsilon_times_as_likely_under_another_answer(
+    kind: type[Randomiser], epsilon: Fraction
+) -> None:
+    least_decay = Fraction(decay(epsilon, BITS)[1], 1 << BITS)  # exp(-epsilon) is not above it, by 2**-511 at most
+    for answers in ANSWERS:
+        extremes, sums = extremes_and_sums(kind(answers, epsilon))
+        assert all(most * least_decay <= least for most, least in extremes)
+        assert set(sums) == {1}
+
+
+@every_randomiser
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(3)], ids=float)
+def test_little_of_epsilon_is_left_unused(kind: type[Randomiser], epsilon: Fraction) -> None:
+    most_decay = Fraction(decay(epsilon, BITS)[0], 1 << BITS) * (1 + Fraction(1, 2**50))
+    _, table = chances(kind(5, epsilon))
+    assert max(max(row) / min(row) for row in table) * most_decay >= 1
+
+
+@every_randomiser
+@pytest.mark.parametrize("answers", [2, 3, 5, 6])
+def test_chances_of_support_are_those_of_the_tallies_of_all_reports(kind: type[Randomiser], answers: int) -> None:
+    way = kind(answers, Fraction(1))
+    reports, table = chances(way)
+    received = np.frombuffer(b"".join(reports), dtype=np.uint8).reshape(-1, way.octets)
+    assert way.are_reports(received).all()
+    supported = [way.tally(received[place : place + 1]).tolist() for place in range(len(reports))]
+
+    def supports(own: int, *them: int) -> Fraction:
+        rows = zip(table, supported, strict=True)
+        return sum((row[own] for row, bits in rows if all(bits[each] for each in them)), Fraction(0))
+
+    for own in range(answers):
+        others = [answer for answer in range(answers) if answer != own]
+        assert supports(own, own) == way.support.own
+        assert {supports(own, other) for other in others} == {way.support.other}
+        assert {supports(own, own, other) for other in others} == {way.support.own_and_other}
+        assert all(supports(own, *pair) == way.support.two_others for pair in combinations(others, 2))
+
+
+@every_randomiser
+@pytest.mark.parametrize(("answers", "epsilon"), [(3, Fraction(1)), (6, Fraction(2))])
+def test_reports_are_drawn_by_their_chances(kind: type[Randomiser], answers: int, epsilon: Fraction) -> None:
+    """Chi-squared over all reports: by chance it is as high once in 16,000 runs; the seed is fixed."""
+    from scipy.stats import chisquare
+
+    way, draws = kind(answers, epsilon), 40_000
+    reports, table = chances(way)
+    for own in (0, answers - 1):
+        drawn = way.draw(np.full(draws, own), Randomness.from_seed(own))
+        seen = Counter(row.tobytes() for row in drawn)
+        expected = np.array([float(row[own]) for row in table]) * draws
+        assert set(seen) <= set(reports)
+        assert chisquare([seen[report] for report in reports], expected).pvalue > 6e-5
+
+
+@every_randomiser
+def test_variances_are_those_of_debiased_counts(kind: type[Randomiser]) -> None:
+    """Sums of squares over 4,000 runs, within 4 sigma: by chance off once in 16,000 runs; the seed is fixed."""
+    way, people, runs, share = kind(6, Fraction(3, 2)), 50, 4000, 0.3
+    own, source = np.zeros(people, dtype=np.int64), Randomness.from_seed(3)
+    own[int(people * share) :] = 5
+    tallies = np.array([way.tally(way.draw(own, source)) for _ in range(runs)])
+    counts = (tallies - people * float(way.support.other)) / float(way.support.gain)
+    assert abs(counts[:, 0].mean() - people * share) < 4 * counts[:, 0].std() / runs**0.5
+    for column, of in ((0, share), (3, 0.0)):
+        squares = (counts[:, column] - people * of) ** 2 / (people * way.variance(of))
+        assert abs(squares.mean() - 1) < 4 * squares.std() / runs**0.5
+
+
+@every_randomiser
+def test_variances_of_sums_of_rare_answers_have_all_covariances(kind: type[Randomiser]) -> None:
+    way = kind(6, Fraction(1))
+    each, apart = way.support.other * (1 - way.support.other), way.support.two_others - way.support.other**2
+    covariance = np.where(np.eye(6, dtype=np.bool_), float(each), float(apart))
+    sums = [covariance[:first, :first].sum() / float(way.support.gain) ** 2 for first in range(1, 6)]
+    assert way.mean_prefix_variance() == pytest.approx(np.mean(sums), rel=1e-12)
+
+
+def test_coins_and_even_draws_are_decided_by_whole_numbers() -> None:
+    def scripted(octets: bytes) -> Randomness:
+        left = bytearray(octets)
+
+        def take(count: int) -> bytes:
+            taken = bytes(left[:count])
+            del left[:count]
+            return taken
+
+        return Randomness(take, seeded=True)
+
+    parts = (7 << 56) + 5  # eight bits that are 7 leave it open; what they leave is compared with 5
+    for rest, expected in ((4, True), (5, False)):
+        word = (rest << 8).to_bytes(8, "little")
+        assert heads(parts, 3, scripted(bytes([6, 8, 7]) + word)).tolist() == [True, False, expected]
+    assert heads(WHOLE // 2, 2, scripted(bytes([127, 128]) + bytes(8))).tolist() == [True, False]
+    outcomes = Counter(even(3, 2, scripted(word.to_bytes(4, "little") * 2 + bytes([1] * 8)))[0] for word in (0, 1, 2))
+    assert sum(outcomes.values()) == 3
+    third = -(-(2**32) // 3)
+    assert even(3, 1, scripted((third).to_bytes(4, "little"))).tolist() == [1]
+    assert even(3, 1, scripted((third - 1).to_bytes(4, "little"))).tolist() == [0]
+    assert even(3, 1, scripted(bytes(4) + third.to_bytes(4, "little"))).tolist() == [1], "2**32 is 1 too many: again"
+
+
+def test_a_public_index_leaves_one_bit_and_points_are_read_without_a_table() -> None:
+    way, generator = Hadamard(11, Fraction(2)), np.random.default_rng(5)
+    answers, index = generator.integers(0, 11, 2000), generator.integers(0, way.length, 2000)
+    bits = way.bits(answers, index, Randomness.from_seed(1))
+    assert set(bits.tolist()) == {0, 1}
+    reports = way.sent(index, bits)
+    assert [way.support_of(answer, reports) for answer in range(11)] == way.tally(reports).tolist()
+    signs = generator.integers(-5, 6, 8)
+    table = [[(-1) ** (row & column).bit_count() for column in range(8)] for row in range(8)]
+    assert walsh_hadamard(signs).tolist() == (np.array(table) @ signs).tolist()
+
+
+@every_randomiser
+def test_what_is_no_report_is_told_apart(kind: type[Randomiser]) -> None:
+    way = kind(5, Fraction(1))
+    reports = set(way.every_report())
+    octets = np.arange(256, dtype=np.uint8).reshape(-1, 1)
+    assert {bytes([number]) for number in np.flatnonzero(way.are_reports(octets))} == reports
+
+
+@every_randomiser
+def test_what_can_not_be_randomised_is_refused_without_showing_it(kind: type[Randomiser]) -> None:
+    with pytest.raises(Refused, match="^answers: whole numbers from 0 to 3 are needed$"):
+        kind(4, Fraction(1)).draw(np.array([1, 4]), Randomness.from_seed(1))
+    with pytest.raises(Refused, match="answers"):
+        kind(1, Fraction(1))
+    with pytest.raises(Refused, match="epsilon"):
+        kind(4, Fraction(0))
+    with pytest.raises(WrongKind, match="epsilon"):
+        kind(4, 1.0)  # type: ignore[arg-type]
+
+
+def test_the_chooser_takes_the_least_variance_among_reports_that_are_short() -> None:
+    for epsilon in EPSILONS:
+        for answers in (2, 4, 16, 64, 1024, 2**20):
+            chosen = choose_randomiser(answers, epsilon)
+            known = [
+                each(answers, epsilon)
+                for each in (KAry, Hadamard, Unary, Subset)
+                if each is not Subset or answers <= 4096
+            ]
+            assert chosen.octets <= 64
+            assert chosen.variance() == min(each.variance() for each in known if each.octets <= 64)
+    assert isinstance(choose_randomiser(1024, Fraction(1), longest=128), Subset)
