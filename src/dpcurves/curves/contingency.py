@@ -239,7 +239,7 @@ class ContingencyQuestion:
 
 
 def _noise_of(evidence: Evidence, draw: np.random.Generator) -> FloatArray:
-    law = evidence.measured
+    law = evidence.sums
     draws = max(400, min(DRAWS, VALUES // (law.rows * law.cells)))
     return np.concatenate([cells for cells, _ in law.simulate(evidence.total, draws, draw)])
 

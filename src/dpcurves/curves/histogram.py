@@ -69,10 +69,9 @@ class Histogram(Covered):
     @classmethod
     def read(cls, evidence: Evidence, grid: Grid, label: str, privacy: PrivacyStatement) -> Histogram:
         """From counts of one row of cells."""
-        law = evidence.measured
-        (cells,), missing = law.reconstruct(np.array(evidence.values, dtype=np.float64), evidence.total)
+        (cells,), missing = evidence.sums.reconstruct(np.array(evidence.values, dtype=np.float64), evidence.total)
         unbiased = cells[1:-1] if grid.outside is Outside.APART else cells
-        error = sqrt(law.levels[-1].noise.variance)
+        error = sqrt(evidence.measured.levels[-1].noise.variance)
         below = np.append(0.0, np.cumsum(cells))
         noted = privacy.noted(*notes_on_end_cells(grid, np.arange(grid.cells + 1), below, evidence))
         return cls(
@@ -126,7 +125,7 @@ class Histogram(Covered):
         return mean_counts(least, most, self.total, (1 - level) / 2 / (len(places) - 1))
 
     def _around(self, level: float, at: NDArray[np.int64], generator: np.random.Generator | None) -> FloatArray:
-        law, total = self.evidence.measured, self.evidence.total
+        law, total = self.evidence.sums, self.evidence.total
         draws = law.simulate(total, PILOT + draws_for(law.cells), public_generator(generator))
         noises = (np.add.reduceat(self._inner(cells[:, 0]), at[:-1], axis=-1) for cells, _ in draws)
         errors, counts = simultaneous_errors(noises, level), np.add.reduceat(self.unbiased, at[:-1])

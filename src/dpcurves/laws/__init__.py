@@ -15,7 +15,9 @@ from .nested import Level
 from .noise import Family, Noise
 from .path_sums import Block, PathSums
 from .prefix_trees import TreeCounts
+from .responses import Responses
 from .selection import PartitionDecisions, Selection
+from .tallied import Tallied
 from .threshold_answers import ThresholdAnswers
 from .threshold_sums import ThresholdSums
 from .toeplitz_sums import ToeplitzSums
@@ -25,7 +27,7 @@ MOST_CELLS = 2**22
 MOST_BITS = 256
 
 LAWS: tuple[type[Law], ...] = (
-    IntervalSums, HaarSums, ToeplitzSums, PathSums, HaarTensorSums, Selection, TreeCounts, BufferedPrefixes,
+    IntervalSums, HaarSums, ToeplitzSums, PathSums, HaarTensorSums, Selection, TreeCounts, BufferedPrefixes, Tallied,
 )  # fmt: skip
 """Each with a `KEY` of its own: a new law is its own file, and a word here."""
 
@@ -57,7 +59,7 @@ def _require_readable(stored: Mapping[str, Any]) -> None:
 
 __all__ = [
     "LAWS", "Block", "BufferedPrefixes", "CountLaw", "Estimate", "Family", "HaarSums", "HaarTensorSums",
-    "IntervalSums", "Law", "Level", "Noise", "NoisySums", "PartitionDecisions", "PathSums", "Selection",
-    "TableEstimate", "ThresholdAnswers", "ThresholdSums", "ToeplitzSums", "TreeCounts", "law_from_json",
+    "IntervalSums", "Law", "Level", "Noise", "NoisySums", "PartitionDecisions", "PathSums", "Responses", "Selection",
+    "TableEstimate", "Tallied", "ThresholdAnswers", "ThresholdSums", "ToeplitzSums", "TreeCounts", "law_from_json",
     "least_squares", "least_squares_batch", "wavelet_estimate",
 ]  # fmt: skip

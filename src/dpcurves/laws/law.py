@@ -188,6 +188,19 @@ class NoisySums(CountLaw):
         """Whether sums over nested intervals were measured, each with noise of its own."""
         return False
 
+    @property
+    def nested(self) -> NoisySums:
+        """The law of `debiased` values. Where `is_nested`, that of independent noises on sums over nested intervals."""
+        return self
+
+    def debiased(self, values: FloatArray) -> FloatArray:
+        """Released values (..., size) without bias: as they are, but where people randomised them."""
+        return values
+
+    def given(self, values: Sequence[int]) -> NoisySums:
+        """The law as far as it depends on what was released: noise that is added does not."""
+        return self
+
     def shrunken(self, values: FloatArray, total: int | None) -> FloatArray:
         """Cells (rows, cells) in which differences may be taken back that noise alone explains: the unbiased ones."""
         return self.reconstruct(values, total)[0]

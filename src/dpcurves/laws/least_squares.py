@@ -56,7 +56,9 @@ class Ascent(NamedTuple):
     sums: tuple[FloatArray, ...]
 
 
-def least_squares(law: NestedSums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> Estimate:
+def least_squares(
+    law: NestedSums, values: Sequence[int] | NDArray[np.int64] | FloatArray, total: int | None
+) -> Estimate:
     """The best linear unbiased counts, from all values together, each weighed by its noise.
 
     Exact in two passes over the tree. Upwards: inverse-variance means of an interval's own value and of the sum of

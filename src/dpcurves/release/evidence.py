@@ -37,7 +37,7 @@ class Evidence:
     @property
     def sums(self) -> NoisySums:
         """The law of noisy sums of any kind. Raises `TypeError` if the values are something else."""
-        return self.law.required(NoisySums)  # type: ignore[type-abstract]
+        return self.law.required(NoisySums).given(self.values)  # type: ignore[type-abstract]
 
     def in_cells(self, rows: int = 1) -> Evidence:
         """Read counts of prefixes as counts of the cells between their thresholds; all else stays as it is.
@@ -64,8 +64,11 @@ class Evidence:
 
     @property
     def measured(self) -> IntervalSums:
-        """The law of noisy sums over intervals. Raises `TypeError` if the values are something else."""
-        return self.law.required(IntervalSums)
+        """The law of noisy sums over intervals: of randomised reports, that of their debiased counts.
+
+        Raises `TypeError` if the values are something else.
+        """
+        return self.law.required(NoisySums).nested.required(IntervalSums)  # type: ignore[type-abstract]
 
     def to_json(self) -> dict[str, Any]:
         """Plain objects."""

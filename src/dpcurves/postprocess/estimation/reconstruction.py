@@ -12,7 +12,7 @@ from ...laws import Estimate, IntervalSums, NoisySums, least_squares
 from ...laws.blocks import in_parts
 from .binary_tree import Layout
 from .empirical_bayes import estimate
-from .measurements import gather
+from .measurements import Values, gather
 
 
 def unbiased(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> Estimate:
@@ -30,7 +30,7 @@ def unbiased(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: i
     return Estimate(cells, float(missing))
 
 
-def smoothed(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> FloatArray:
+def smoothed(law: IntervalSums, values: Values, total: int | None) -> FloatArray:
     """Cells (rows, cells) of flat histograms, trees or partitions, row by row as `estimate` reads them: never negative.
 
     What noise explains is taken back, as far as the splits of a row tell; totals are those of least squares. Costs no
@@ -63,6 +63,7 @@ def shrunken_estimate(law: NoisySums, values: Sequence[int] | NDArray[np.int64],
 
     Nested sums are read as `smoothed` says, all others as their law does.
     """
+    known = np.asarray(values, dtype=np.float64)
     if law.is_nested:
-        return smoothed(law.required(IntervalSums), values, total)
-    return law.shrunken(np.asarray(values, dtype=np.float64), total)
+        return smoothed(law.nested.required(IntervalSums), law.debiased(known), total)
+    return law.shrunken(known, total)

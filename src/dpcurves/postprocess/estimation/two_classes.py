@@ -67,8 +67,8 @@ def two_classes(law: NoisySums, values: Sequence[int], total: int | None) -> Flo
     """
     if not law.is_nested:
         return shrunken_estimate(law, values, total)
-    known, nested = np.asarray(values, dtype=np.float64), law.required(IntervalSums)
-    counts = least_squares(nested, values, total).cells
+    known, nested = law.debiased(np.asarray(values, dtype=np.float64)), law.nested.required(IntervalSums)
+    counts = least_squares(nested, known, total).cells
     fit = fitted(nested, known, counts)
     apart = _departures(nested, known, total, fit)
     trust = min(1.0, apart.freedom / 2 / max(apart.squares, EXACT))

@@ -1,0 +1,100 @@
+"""How randomised reports about one tiling scatter: public chances of what a report supports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+from ..arguments import Refused
+from ..arrays import IntArray
+from ..queries.region import laid_out
+
+MOST_REPORTS = 2**50
+_CHANCES = ("own", "other", "own_and_other", "two_others")
+
+
+@dataclass(frozen=True, slots=True)
+class Responses:
+    """Reports of so many people about which interval of a tiling they are in, or that their value is missing.
+
+    Attributes:
+        starts: The first cells of the intervals.
+        reports: How many people reported.
+        randomiser: What they reported by, in a word.
+        own: The chance that a report supports the true answer.
+        other: That it supports a given other answer.
+        own_and_other: That it supports the true answer and a given other one.
+        two_others: That it supports two given other answers.
+
+    Raises:
+        ValueError: there is a negative number of reports, or these are no chances that tell answers apart.
+    """
+
+    starts: range | tuple[int, ...]
+    reports: int
+    randomiser: str
+    own: Fraction
+    other: Fraction
+    own_and_other: Fraction
+    two_others: Fraction
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.reports <= MOST_REPORTS:
+            raise Refused("reports", f"from 0 to {MOST_REPORTS} are counted")
+        if not 0 <= self.other < self.own <= 1 or not all(0 <= chance <= 1 for chance in self.pairs):
+            raise Refused("responses", "the true answer is supported with a larger chance than others")
+
+    @property
+    def pairs(self) -> tuple[Fraction, Fraction]:
+        """The chances that two answers are supported."""
+        return self.own_and_other, self.two_others
+
+    @property
+    def gain(self) -> Fraction:
+        """How much more often the true answer is supported."""
+        return self.own - self.other
+
+    @property
+    def first(self) -> IntArray:
+        """The first cells of the intervals."""
+        return laid_out(self.starts)
+
+    @property
+    def offset(self) -> float:
+        """How many reports support an answer that nobody has."""
+        return float(self.reports * self.other)
+
+    def scatter(self, share: Any, *, together: bool) -> Any:
+        """The variance, per report, of the debiased count of an answer of this share: array to array, or a number.
+
+        True answers are given; what sampling adds is not in it. With `together`, where all answers stand side by side
+        and their sum is known: *then debiased counts scatter as if they were independent, with this variance, and their
+        sum were made right.* Proof. Given the true answers c, supports of u and w have the covariance
+        ``n two + (c_u + c_w) more``, for two numbers, and u itself has a variance that is larger by d_u. Sums over
+        answers with weights that add up to 0 see neither the constant nor what depends on u or on w alone; least
+        squares under a known sum has such weights. So the variance less ``n two + 2 c_u more`` is all that counts.
+        """
+        own, other = float(self.own * (1 - self.own)), float(self.other * (1 - self.other))
+        variance = share * own + (1 - share) * other
+        if together:
+            two = self.two_others - self.other**2
+            more = self.own_and_other - self.own * self.other - two
+            variance = variance - float(two) - 2 * share * float(more)
+        return variance / float(self.gain) ** 2
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain objects."""
+        starts = self.starts
+        told = {"range": [starts.start, starts.stop, starts.step]} if isinstance(starts, range) else list(starts)
+        chances = {name: str(getattr(self, name)) for name in _CHANCES}
+        return {"starts": told, "reports": self.reports, "randomiser": self.randomiser, **chances}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """The inverse of `to_json`."""
+        told = stored["starts"]
+        starts = range(*told["range"]) if isinstance(told, Mapping) else tuple(int(start) for start in told)
+        chances = (Fraction(stored[name]) for name in _CHANCES)
+        return cls(starts, int(stored["reports"]), str(stored["randomiser"]), *chances)
