@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .shortcuts import *  # noqa: F403
     from .study import Study as Study
     from .table_shortcuts import *  # noqa: F403
+    from .trust import Local as Local
 
     ADD_REMOVE = Neighbours.ADD_REMOVE
     REPLACE_ONE = Neighbours.REPLACE_ONE
@@ -44,6 +45,7 @@ _ROOMS = {
     "release": ("UnsupportedQuery",),
     "session": ("Session", "rehearse"),
     "study": ("Study",),
+    "trust": ("Local",),
 }  # fmt: skip
 _WHOLE = ("curves", "shortcuts", "table_shortcuts")
 """Rooms of which all public names are found here."""

@@ -1,0 +1,105 @@
+"""A tree of intervals that people report about, each person about one level: which tree, and by which randomisers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from math import isqrt, prod, sqrt
+
+from ..laws import Responses, Tallied
+from ..noise.responses import Randomiser, choose_randomiser, randomiser_named
+from ..privacy import Adjacency, PrivacyLoss, ReplaceOne
+from ..queries import CountQuery, Query, Read
+from ..release import Plan, UnsupportedQuery
+
+MOST_CELLS = 2**20
+"""Cells of all rows together: the tables of one level."""
+_MOST_LEVELS = 10
+_TILTS = (Fraction(1, 2), Fraction(1), Fraction(2))
+"""How many times as many people report about a level as about the one above it."""
+_FINE = 2**40
+
+
+def planned(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+    """Which levels are reported about, by how many people and how: with the least predicted error of what is read.
+
+    Formal guarantees: each person sends one report about one level, which the person draws without regard to the value.
+    Whatever the level, the report is one of a randomiser that loses at most epsilon; so a person's whole message does,
+    to whoever sees it, where neighbours differ in one person's value. How many people report is public. Under
+    zero-concentrated privacy, ``epsilon**2 / 2`` is at most rho (Bun and Steinke 2016, Proposition 1.4).
+
+    Raises:
+        UnsupportedQuery: other numbers than counts of cells are asked for, or more than 2**20 of them; or the number of
+            people is private, or one has several records.
+    """
+    if not isinstance(query, CountQuery):
+        raise UnsupportedQuery("question", f"people report cells of a grid, they answer no {type(query).__name__}")
+    if not isinstance(adjacency, ReplaceOne) or adjacency.unit.records != 1:
+        raise UnsupportedQuery("adjacency", "how many people report is public, and each has one value: use replace-one")
+    if prod(query.shape) > MOST_CELLS:
+        raise UnsupportedQuery("grid", f"at most {MOST_CELLS} cells are reported about, got {prod(query.shape)}")
+    law = _law(query.rows, query.cells, query.read, epsilon_of(loss), adjacency.units)
+    ways = ", ".join(dict.fromkeys(level.randomiser for level in law.levels))
+    levels = f"{len(law.levels)} levels" if len(law.levels) > 1 else "one level"
+    return Plan(query, loss, adjacency, f"{ways} responses about {levels}", law, sqrt(_error(law, query.read)))
+
+
+def epsilon_of(loss: PrivacyLoss) -> Fraction:
+    """What one report may lose, purely."""
+    if loss.epsilon is not None:
+        return loss.epsilon
+    doubled = 2 * loss.rho * _FINE**2
+    return Fraction(isqrt(doubled.numerator // doubled.denominator), _FINE)
+
+
+def randomisers(law: Tallied, epsilon: Fraction) -> list[Randomiser]:
+    """By which people report about each level: the last answer is that the value is missing."""
+    return [randomiser_named(level.randomiser, law.rows * len(level.starts) + 1, epsilon) for level in law.levels]
+
+
+@lru_cache(maxsize=64)  # a pure function of public facts
+def _law(rows: int, cells: int, read: Read, epsilon: Fraction, people: int) -> Tallied:
+    trees = {_widths(cells, levels) for levels in range(1, _MOST_LEVELS + 1)}
+    tried = (
+        _tree(rows, cells, widths, tilt, epsilon, people)
+        for widths in sorted(trees, key=len)
+        for tilt in (_TILTS if len(widths) > 1 else _TILTS[:1])
+        if len(widths) <= people
+    )
+    return min(tried, key=lambda law: _error(law, read))
+
+
+def _widths(cells: int, levels: int) -> tuple[int, ...]:
+    """Cells in the intervals of each level, from coarse to fine, in powers of one number."""
+    fan = next(fan for fan in range(2, cells + 2) if fan**levels >= cells)
+    return tuple(fan**power for power in reversed(range(levels)) if fan**power < cells or power == 0)
+
+
+def _tree(  # noqa: PLR0917
+    rows: int, cells: int, widths: tuple[int, ...], tilt: Fraction, epsilon: Fraction, people: int
+) -> Tallied:
+    levels = tuple(
+        _responses(range(0, cells, width), rows, epsilon, reports)
+        for width, reports in zip(widths, _parts(people, len(widths), tilt), strict=True)
+    )
+    return Tallied(rows, cells, levels)
+
+
+def _parts(people: int, levels: int, tilt: Fraction) -> list[int]:
+    """How many people report about each level: at least one."""
+    weights = [tilt**level for level in range(levels)]
+    ends = [round((people - levels) * sum(weights[:level], Fraction(0)) / sum(weights)) for level in range(levels + 1)]
+    return [1 + after - before for before, after in pairwise(ends)]
+
+
+def _responses(starts: range, rows: int, epsilon: Fraction, reports: int) -> Responses:
+    way = choose_randomiser(rows * len(starts) + 1, epsilon)
+    return Responses(starts, reports, way.NAME, *way.support)
+
+
+def _error(law: Tallied, read: Read) -> float:
+    """The mean variance of prefixes, or the variance of one cell of those that are counted together."""
+    if read is Read.PREFIXES:
+        return law.mean_prefix_variance(total_is_public=True)
+    return law.nested.levels[-1].noise.variance

@@ -1,0 +1,182 @@
+"""Nobody sees a record: each person randomises one answer at home, and sends that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..arguments import Refused
+from ..arrays import BoolArray, IntArray
+from ..laws import Tallied
+from ..ledger import Allotment
+from ..mechanisms.reported_tree import epsilon_of, planned, randomisers
+from ..noise.randomness import Randomness
+from ..noise.responses import Randomiser
+from ..noise.responses.coins import even
+from ..noise.responses.randomiser import Reports
+from ..privacy import Adjacency, PrivacyLoss, ReplaceOne
+from ..queries import Query
+from ..release import Plan, Release, UnsupportedQuery
+from .base import require
+from .person import Person
+
+MOST_PEOPLE = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """Each person sends one randomised report, and whoever adds them up may be anybody.
+
+    Formal guarantees: `contribute` is a function of one person's value and of that person's randomness alone, and what
+    it gives loses at most ``plan.loss`` to whoever sees it, however the others behave and whatever they know. `collect`
+    sees reports alone. *Assumed*: each person sends one report; it is not hidden who sends which, and nothing is
+    shuffled. Somebody who lies can shift a count by what one report weighs, no more.
+    """
+
+    @property
+    def holders(self) -> tuple[type, ...]:
+        """People."""
+        return (Person,)
+
+    @property
+    def adaptive(self) -> bool:
+        """A person reports once: nobody is asked again about cells that depend on answers."""
+        return False
+
+    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """What people would report. Raises `UnsupportedQuery`."""
+        plan = planned(query, loss, adjacency)
+        if plan.law.required(Tallied).people > MOST_PEOPLE:
+            raise UnsupportedQuery("people", f"at most {MOST_PEOPLE} report")
+        return replace(plan, made_by=f"each person at home: {plan.made_by}")
+
+    def run(self, plan: Plan, holders: Sequence[Person], allotment: Allotment, randomness: Randomness) -> Release:
+        """All people at once, in one place: for simulations."""
+        slots = np.array([person.slot for person in holders], dtype=np.int64)
+        return collect(plan, [contributions(plan, slots, randomness)], allotment, seeded=randomness.seeded)
+
+
+def contribute(plan: Plan, slot: int, randomness: Randomness) -> bytes:
+    """One person's message: the number of a level, drawn, and a randomised report about it, filled up with zeros.
+
+    Args:
+        plan: What was planned, for everybody.
+        slot: SECRET. See `Person`.
+        randomness: Where the noise comes from.
+
+    Raises:
+        ValueError: there is no such slot.
+    """
+    return contributions(plan, np.array([slot], dtype=np.int64), randomness).tobytes()
+
+
+def contributions(plan: Plan, slots: IntArray, randomness: Randomness) -> Reports:
+    """The messages of many people, (people, octets): as if each had drawn one.
+
+    Raises:
+        ValueError: there is no such slot.
+    """
+    law = plan.law.required(Tallied)
+    if slots.size and not 0 <= slots.min() <= slots.max() <= law.rows * law.cells:
+        raise Refused("value", "it lies in no cell, and is not missing")
+    levels = _drawn_levels(law, len(slots), randomness)
+    messages = np.zeros((len(slots), octets(plan)), dtype=np.uint8)
+    messages[:, 0] = levels
+    for number, way in enumerate(_ways(plan)):
+        here = np.flatnonzero(levels == number)
+        messages[here, 1 : 1 + way.octets] = way.draw(_answers(law, number, slots[here]), randomness)
+    return messages
+
+
+def octets(plan: Plan) -> int:
+    """How long a message is: they are all of one length."""
+    return 1 + max(way.octets for way in _ways(plan))
+
+
+class Tables:
+    """Tallies that messages are added to: all that is kept of them.
+
+    Attributes:
+        refused: How many messages were none.
+        reports: How many reports there are about each level.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan, self._ways = plan, _ways(plan)
+        self._tallies = [np.zeros(way.answers, dtype=np.int64) for way in self._ways]
+        self.reports, self.refused = [0] * len(self._ways), 0
+
+    def are_messages(self, messages: Reports) -> BoolArray:
+        """Which rows of (rows, octets) are messages under this plan at all."""
+        good = np.zeros(len(messages), dtype=np.bool_)
+        for number, way in enumerate(self._ways):
+            here = np.flatnonzero(messages[:, 0] == number)
+            spare = messages[here, 1 + way.octets :]
+            good[here] = way.are_reports(messages[here, 1 : 1 + way.octets]) & ~spare.any(axis=1)
+        return good
+
+    def add(self, messages: Reports) -> None:
+        """Count what are messages, and how many are not."""
+        good = self.are_messages(messages)
+        self.refused += int(len(good) - good.sum())
+        for number, way in enumerate(self._ways):
+            here = messages[good & (messages[:, 0] == number), 1 : 1 + way.octets]
+            self._tallies[number] += way.tally(here)
+            self.reports[number] += len(here)
+
+    def release(self, allotment: Allotment, *, seeded: bool) -> Release:
+        """What was counted, as the answer to a plan of as many people as there were.
+
+        Raises:
+            ValueError: there was no report, or the payment is for another loss than the plan's.
+        """
+        require(allotment, self._plan)
+        plan = carried_out(self._plan, self.reports)
+        counts = [tally[:-1] for tally in self._tallies]
+        missing = [tally[-1:] for tally in self._tallies]
+        return Release(plan, tuple(np.concatenate([*counts, *missing]).tolist()), allotment, seeded)
+
+
+def collect(plan: Plan, messages: Iterable[Reports], allotment: Allotment, *, seeded: bool) -> Release:
+    """Add up messages, chunk by chunk, in the memory of the tables alone. What is no message is left out.
+
+    Raises:
+        ValueError: there is no message, or the payment is for another loss than the plan's.
+    """
+    tables = Tables(plan)
+    for chunk in messages:
+        tables.add(chunk)
+    return tables.release(allotment, seeded=seeded)
+
+
+def carried_out(plan: Plan, reports: Sequence[int]) -> Plan:
+    """The plan with as many people at each level as there were. Who sent a report is public, and so are these numbers.
+
+    Raises:
+        ValueError: there was nobody.
+    """
+    law = plan.law.required(Tallied)
+    levels = tuple(replace(level, reports=many) for level, many in zip(law.levels, reports, strict=True))
+    done = replace(law, levels=levels)
+    return replace(plan, law=done, adjacency=ReplaceOne(plan.adjacency.unit, done.people))
+
+
+def _ways(plan: Plan) -> list[Randomiser]:
+    return randomisers(plan.law.required(Tallied), epsilon_of(plan.loss))
+
+
+def _drawn_levels(law: Tallied, people: int, randomness: Randomness) -> IntArray:
+    """Each level with the chance that is its part of the people of the plan, exactly."""
+    ends = np.cumsum([level.reports for level in law.levels])
+    return np.searchsorted(ends, even(law.people, people, randomness), side="right")
+
+
+def _answers(law: Tallied, number: int, slots: IntArray) -> IntArray:
+    """The intervals of a level that hold these slots, row by row; the last answer is that the value is missing."""
+    level = law.levels[number]
+    row, cell = np.divmod(slots, law.cells)
+    interval = np.searchsorted(level.first, cell, side="right") - 1
+    many = len(level.starts)
+    return np.where(slots == law.rows * law.cells, law.rows * many, row * many + interval)

@@ -1,0 +1,159 @@
+"""The local model: what one message tells, what is added up, and what is left out."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import dpcurves as dp
+from dpcurves.arguments import Refused
+from dpcurves.data import Axis, Categories, Grid
+from dpcurves.laws import Tallied
+from dpcurves.ledger import QuestionBudget
+from dpcurves.mechanisms.reported_tree import epsilon_of, randomisers
+from dpcurves.noise import Randomness
+from dpcurves.noise.exponential import decay
+from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
+from dpcurves.queries import CountQuery, Read, SumQuery
+from dpcurves.release import Plan, UnsupportedQuery
+from dpcurves.session import rehearse
+from dpcurves.trust import Local, Person
+from dpcurves.trust.local import Tables, _answers, carried_out, contribute, contributions, octets
+
+LOSSES = (PrivacyLoss.pure(1), PrivacyLoss.pure("0.3"), PrivacyLoss.pure(2), PrivacyLoss.zcdp("0.5"))
+
+
+def planned(cells: int, loss: PrivacyLoss, people: int, rows: int = 1, read: Read = Read.PREFIXES) -> Plan:
+    axes = (Axis("x", Grid(0, 1, cells=cells)),)
+    classes = (Categories("y", tuple(range(rows))),) if rows > 1 else ()
+    return Local().plan(CountQuery((*classes, *axes), read), loss, ReplaceOne(EACH_RECORD, people))
+
+
+def chances(plan: Plan, slot: int) -> dict[bytes, Fraction]:
+    """Every message that a person with this value may send: levels and reports are enumerated."""
+    law, found = plan.law.required(Tallied), {}
+    for number, (level, way) in enumerate(zip(law.levels, randomisers(law, epsilon_of(plan.loss)), strict=True)):
+        (answer,) = _answers(law, number, np.array([slot])).tolist()
+        for report in way.every_report():
+            message = bytes([number]) + report.ljust(octets(plan) - 1, b"\0")
+            found[message] = Fraction(level.reports, law.people) * way.chance(answer, report)
+    return found
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_a_whole_message_tells_at_most_epsilon_of_a_value(loss: PrivacyLoss) -> None:
+    seen = set()
+    for cells, rows, people in ((2, 1, 3), (5, 1, 1000), (9, 1, 1000), (3, 2, 50), (5, 2, 1000)):
+        plan = planned(cells, loss, people, rows)
+        epsilon = epsilon_of(plan.loss)
+        assert epsilon**2 / 2 <= loss.rho
+        below = Fraction(decay(epsilon, 512)[1], 2**512)
+        slots = range(rows * cells + 1)
+        tables = [chances(plan, slot) for slot in slots]
+        assert {frozenset(table) for table in tables} == {frozenset(tables[0])}
+        assert {sum(table.values()) for table in tables} == {1}
+        for message in tables[0]:
+            row = [table[message] for table in tables]
+            assert max(row) * below <= min(row)
+        received = np.frombuffer(b"".join(tables[0]), dtype=np.uint8).reshape(-1, octets(plan))
+        assert Tables(plan).are_messages(received).all()
+        seen.add(len(plan.law.required(Tallied).levels))
+    assert len(seen) > 1, "trees of several levels are among them"
+
+
+def test_messages_are_drawn_by_their_chances() -> None:
+    """Chi-squared over all messages: by chance it is as high once in 16,000 runs; the seed is fixed."""
+    from scipy.stats import chisquare
+
+    plan, draws = planned(8, PrivacyLoss.pure(1), 1000), 30_000
+    for slot in (0, 5, 8):
+        expected = chances(plan, slot)
+        drawn = contributions(plan, np.full(draws, slot), Randomness.from_seed(slot))
+        rows, seen = np.unique(drawn, axis=0, return_counts=True)
+        counted = {row.tobytes(): int(many) for row, many in zip(rows, seen, strict=True)}
+        assert set(counted) <= set(expected)
+        observed = [counted.get(message, 0) for message in expected]
+        assert chisquare(observed, [float(chance) * draws for chance in expected.values()]).pvalue > 6e-5
+
+
+def test_one_message_is_what_many_are_made_of() -> None:
+    plan = planned(64, PrivacyLoss.pure(2), 10_000)
+    alone = [contribute(plan, slot, Randomness.from_seed(slot)) for slot in (0, 3, 64)]
+    together = [contributions(plan, np.array([slot]), Randomness.from_seed(slot)).tobytes() for slot in (0, 3, 64)]
+    assert alone == together
+    assert {len(message) for message in alone} == {octets(plan)}
+
+
+def test_what_is_no_message_is_counted_and_left_out() -> None:
+    plan = planned(16, PrivacyLoss.pure(1), 1000)
+    good = contributions(plan, np.arange(17).repeat(20), Randomness.from_seed(1))
+    chance, tables, clean = np.random.default_rng(1), Tables(plan), Tables(plan)
+    noise = chance.integers(0, 256, (5000, octets(plan)), dtype=np.uint8)
+    bad = noise[~tables.are_messages(noise)]
+    assert len(bad) > 2500
+    tables.add(np.concatenate([good, bad])[chance.permutation(len(good) + len(bad))])
+    clean.add(good)
+    assert (tables.refused, clean.refused) == (len(bad), 0)
+    allotment = QuestionBudget.told("task", plan.loss).pay(plan.query, Fraction(1))
+    release = tables.release(allotment, seeded=True)
+    assert release == clean.release(allotment, seeded=True)
+    assert release.plan.adjacency == ReplaceOne(EACH_RECORD, len(good))
+    with pytest.raises(Refused, match="payment"):
+        tables.release(QuestionBudget.told("task", PrivacyLoss.pure(2)).pay("x", Fraction(1)), seeded=True)
+    with pytest.raises(Refused, match="reports"):
+        Tables(plan).release(allotment, seeded=True)
+
+
+def test_people_in_one_room_answer_the_plan() -> None:
+    plan = planned(4, PrivacyLoss.pure(6), 3000)
+    people = [Person(slot) for slot in (0, 0, 1, 3, 4, 4) for _ in range(500)]
+    allotment = QuestionBudget.told("task", plan.loss).pay(plan.query, Fraction(1))
+    release = Local().run(plan, people, allotment, Randomness.from_seed(4))
+    law = release.plan.law.required(Tallied)
+    cells, missing = law.reconstruct(np.array(release.values, dtype=np.float64), None)
+    off = np.append(cells[0], missing) - [1000, 500, 0, 500, 1000]
+    assert np.abs(off).max() < 6 * plan.error + 100
+    assert cells.sum() + missing == pytest.approx(3000)
+    assert carried_out(plan, [level.reports for level in law.levels]) == release.plan
+    assert "object" in repr(people[0])
+
+
+@pytest.mark.parametrize(
+    ("query", "adjacency", "named"),
+    [
+        (SumQuery((Axis("x", Grid(0, 1, cells=4)),), half=8), ReplaceOne(EACH_RECORD, 9), "question"),
+        (CountQuery((Axis("x", Grid(0, 1, cells=4)),), Read.CELLS), AddRemove(EACH_RECORD), "adjacency"),
+        (CountQuery((Axis("x", Grid(0, 1, cells=4)),), Read.CELLS), ReplaceOne(Unit("p", 2), 9), "adjacency"),
+        (CountQuery((Axis("x", Grid(0, 1, cells=2**21)),), Read.CELLS), ReplaceOne(EACH_RECORD, 9), "grid"),
+    ],
+    ids=["sums", "private number", "several records", "too many cells"],
+)
+def test_what_people_can_not_answer_is_refused(query: object, adjacency: object, named: str) -> None:
+    with pytest.raises(UnsupportedQuery, match=f"^{named}: "):
+        Local().plan(query, PrivacyLoss.pure(1), adjacency)  # type: ignore[arg-type]
+
+
+def test_a_value_that_is_nowhere_is_refused_without_showing_it() -> None:
+    plan = planned(4, PrivacyLoss.pure(1), 10)
+    for slot in (-1, 5):
+        with pytest.raises(Refused, match="^value: it lies in no cell, and is not missing$"):
+            contribute(plan, slot, Randomness.from_seed(1))
+
+
+def test_every_question_that_asks_once_is_planned_and_others_are_refused_before_anything_is_sent() -> None:
+    grid, adjacency = Grid(0, 1, cells=32), dp.REPLACE_ONE.among(EACH_RECORD, units=10_000)
+    for question in (
+        dp.CdfQuestion("x", grid),
+        dp.HistogramQuestion("x", grid),
+        dp.RocQuestion("y", "x", grid),
+        dp.CalibrationQuestion("y", "x", grid=grid),
+    ):
+        (plan,) = rehearse(question, PrivacyLoss.pure(1), adjacency, dp.Local())
+        assert plan.error > 0
+        assert plan.made_by.startswith("each person at home: ")
+    with pytest.raises(UnsupportedQuery):
+        rehearse(dp.SummaryQuestion("x", 0, 1), PrivacyLoss.pure(1), adjacency, dp.Local())
+    with pytest.raises(UnsupportedQuery):
+        dp.Session({"x": [0.5]}, budget=PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE, trust=dp.Local())  # type: ignore[arg-type]
