@@ -11,6 +11,7 @@ import pytest
 from dpcurves.laws import (
     BufferedPrefixes,
     Family,
+    GroupedCounts,
     HaarSums,
     HaarTensorSums,
     IntervalSums,
@@ -37,6 +38,7 @@ LAWS: list[Law] = [
     HaarTensorSums((2, 3), (LAPLACE, GAUSSIAN) * 3, None, LAPLACE),
     HaarTensorSums((1,), (LAPLACE,), GAUSSIAN, LAPLACE),
     BufferedPrefixes(2, 9, (Fraction(1, 3), Fraction(3, 4)), (7, 9), GAUSSIAN),
+    GroupedCounts(2, LAPLACE, LAPLACE, LAPLACE, 40),
     TreeCounts(2, (Epoch(3, PrefixTree((4, 1), (LAPLACE, GAUSSIAN))), Epoch(1, PrefixTree((1,), (LAPLACE,))))),
 ]
 

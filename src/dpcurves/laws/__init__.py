@@ -6,6 +6,7 @@ from typing import Any
 
 from ..arguments import Refused
 from .buffered_prefixes import BufferedPrefixes
+from .grouped_counts import GroupedCounts
 from .haar_sums import HaarSums
 from .haar_tensor_sums import HaarTensorSums, TableEstimate, wavelet_estimate
 from .interval_sums import IntervalSums
@@ -28,6 +29,7 @@ MOST_BITS = 256
 
 LAWS: tuple[type[Law], ...] = (
     IntervalSums, HaarSums, ToeplitzSums, PathSums, HaarTensorSums, Selection, TreeCounts, BufferedPrefixes, Tallied,
+    GroupedCounts,
 )  # fmt: skip
 """Each with a `KEY` of its own: a new law is its own file, and a word here."""
 
@@ -58,8 +60,9 @@ def _require_readable(stored: Mapping[str, Any]) -> None:
 
 
 __all__ = [
-    "LAWS", "Block", "BufferedPrefixes", "CountLaw", "Estimate", "Family", "HaarSums", "HaarTensorSums",
-    "IntervalSums", "Law", "Level", "Noise", "NoisySums", "PartitionDecisions", "PathSums", "Responses", "Selection",
-    "TableEstimate", "Tallied", "ThresholdAnswers", "ThresholdSums", "ToeplitzSums", "TreeCounts", "law_from_json",
+    "LAWS", "Block", "BufferedPrefixes", "CountLaw", "Estimate", "Family", "GroupedCounts", "HaarSums",
+    "HaarTensorSums", "IntervalSums", "Law", "Level", "Noise", "NoisySums", "PartitionDecisions", "PathSums",
+    "Responses", "Selection", "TableEstimate", "Tallied", "ThresholdAnswers", "ThresholdSums", "ToeplitzSums",
+    "TreeCounts", "law_from_json",
     "least_squares", "least_squares_batch", "wavelet_estimate",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from .selection.noisy_medians import NoisyMedians
 from .sequential import Sequential, State
 from .streams.buffered_counter import BufferedCounter
 from .streams.choice import STREAMS, StreamChoice
+from .streams.pegasus import Pegasus
 from .streams.perturber import Perturber
 from .streams.tree_counter import TreeCounter
 from .sums.flat import Flat
@@ -45,6 +46,7 @@ __all__ = [
     "MergedCells",
     "NoisyAuc",
     "NoisyMedians",
+    "Pegasus",
     "Perturber",
     "PrivTree",
     "Privelet",

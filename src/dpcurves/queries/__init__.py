@@ -18,11 +18,11 @@ from .query import (
 from .ranks import AucQuery, MedianQuery
 from .region import IntervalPartitionQuery, RegionQuery, WaveletQuery, WorstBoxQuery
 from .splitting import Boxes, Splitting
-from .ticks import TickQuery
+from .ticks import GroupedTickQuery, TickQuery
 
 __all__ = [
-    "AucQuery", "Boxes", "Comparison", "CountQuery", "CoverageQuery", "Hint", "IntervalPartitionQuery", "MedianQuery",
-    "MergePartitionQuery", "PartitionQuery", "PrefixQuery", "QuantileCutsQuery", "Query", "Read", "RegionQuery",
-    "Splitting", "SquareQuery", "SumQuery", "ThresholdQuery", "TickQuery", "TreePartitionQuery", "WaveletQuery",
-    "WorstBoxQuery",
+    "AucQuery", "Boxes", "Comparison", "CountQuery", "CoverageQuery", "GroupedTickQuery", "Hint",
+    "IntervalPartitionQuery", "MedianQuery", "MergePartitionQuery", "PartitionQuery", "PrefixQuery",
+    "QuantileCutsQuery", "Query", "Read", "RegionQuery", "Splitting", "SquareQuery", "SumQuery", "ThresholdQuery",
+    "TickQuery", "TreePartitionQuery", "WaveletQuery", "WorstBoxQuery",
 ]  # fmt: skip

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
-from ..arguments import Refused, make_each_whole, make_whole
+from ..arguments import Refused, exact, make_each_whole, make_whole
 from .base import Read, Table
 
 MOST_TICKS = 2**40
@@ -42,3 +43,29 @@ class TickQuery(Table):
     def keys(self) -> int:
         """How many counts a tick has."""
         return self.rows * self.cells
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedTickQuery(TickQuery):
+    """How many tuples fall in each state during each tick, and which ticks follow one another as a group of like ones.
+
+    Attributes:
+        share: The part of the loss that grouping has.
+        deviation: The sum of distances from their mean from which on counts are no group, over what noise is measured
+            in there: one over the epsilon that grouping has for one tuple.
+
+    Raises:
+        ValueError: the share is not strictly between 0 and 1, or the deviation is negative.
+    """
+
+    share: Fraction = Fraction(1, 5)
+    deviation: Fraction = Fraction(50)
+
+    def __post_init__(self) -> None:
+        TickQuery.__post_init__(self)
+        for name in ("share", "deviation"):
+            object.__setattr__(self, name, exact(name, getattr(self, name)))
+        if not 0 < self.share < 1:
+            raise Refused("share", f"a part of the loss between 0 and 1 is needed, got {self.share}")
+        if self.deviation < 0:
+            raise Refused("deviation", f"a number of at least 0 is needed, got {self.deviation}")

@@ -3,10 +3,11 @@
 from .auto import Auto, AutoWindow
 from .counts import Counts, CountsReader, Smoothing, TickReading
 from .events import Event, Jump, Low
+from .groups import GroupReader, Groups, GroupWindow, Smoother
 from .plain import Plain, PlainWindow
 from .totals import TotalReading, Totals, TotalsReader
 
 __all__ = [
-    "Auto", "AutoWindow", "Counts", "CountsReader", "Event", "Jump", "Low", "Plain", "PlainWindow", "Smoothing",
-    "TickReading", "TotalReading", "Totals", "TotalsReader",
+    "Auto", "AutoWindow", "Counts", "CountsReader", "Event", "GroupReader", "GroupWindow", "Groups", "Jump", "Low",
+    "Plain", "PlainWindow", "Smoother", "Smoothing", "TickReading", "TotalReading", "Totals", "TotalsReader",
 ]  # fmt: skip

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -102,25 +102,38 @@ class Counts:
 
     def reader(self, plan: Plan) -> CountsReader:
         """What reads the releases of the plan, from the first tick on."""
-        return CountsReader(self, plan)
+        variance, keys = plan.law.required(IntervalSums).levels[-1].noise.variance, self.keys
+        lows = (event.width for event in self.events if isinstance(event, Low))
+        sums = {width: self.smoothing.of_windows(variance, width, keys) for width in sorted({*self.windows, *lows})}
+        return CountsReader(self, keys, self.smoothing.of_counts(variance, keys), sums)
+
+
+class Asked(Protocol):
+    """What of a question its reader has to know."""
+
+    @property
+    def windows(self) -> tuple[int, ...]: ...
+
+    @property
+    def events(self) -> tuple[Jump | Low | Event, ...]: ...
 
 
 class CountsReader:
     """Reads released counts, tick by tick, as its question says.
 
     Fed with the same integers it reads the same numbers. It holds public numbers alone.
+
+    Args:
+        question: Windows and events.
+        keys: How many counts a tick has.
+        counts: What reads counts.
+        sums: What reads sums over windows, by their width: those of the question, and of low signals.
     """
 
-    __slots__ = ("_counts", "_last", "_question", "_windows", "tick")
+    __slots__ = ("_counts", "_last", "_question", "_sums", "tick")
 
-    def __init__(self, question: Counts, plan: Plan) -> None:
-        variance = plan.law.required(IntervalSums).levels[-1].noise.variance
-        keys, smoothing = question.keys, question.smoothing
-        lows = {event.width for event in question.events if isinstance(event, Low)}
-        widths = sorted({*question.windows, *lows})
-        self._question = question
-        self._counts: Reader = smoothing.of_counts(variance, keys)
-        self._windows: dict[int, Reader] = {width: smoothing.of_windows(variance, width, keys) for width in widths}
+    def __init__(self, question: Asked, keys: int, counts: Reader, sums: Mapping[int, Reader]) -> None:
+        self._question, self._counts, self._sums = question, counts, sums
         reach = max((event.width for event in question.events if not isinstance(event, Low)), default=1)
         self._last = np.zeros((reach, keys))
         self.tick = 0
@@ -128,7 +141,7 @@ class CountsReader:
     def read(self, values: Sequence[int]) -> TickReading:
         """What the integers of the next tick tell, with those before."""
         counts = self._counts.read(values)
-        sums = {width: reader.read(values) for width, reader in self._windows.items()}
+        sums = {width: reader.read(values) for width, reader in self._sums.items()}
         self._last = np.concatenate((self._last[1:], counts[None]))
         self.tick += 1
         windows = {width: sums[width] for width in self._question.windows}

@@ -8,18 +8,19 @@ from typing import Any
 from ...laws.buffered_prefixes import MOST_BUFFERED
 from ...noise.randomness import Randomness
 from ...privacy import Adjacency, PrivacyLoss
-from ...queries import Query, Read
+from ...queries import GroupedTickQuery, Query, Read
 from ...release import Plan
 from ..base import ExactTable
 from ..sequential import Sequential, State
 from .buffered_counter import BufferedCounter
+from .pegasus import Pegasus
 from .perturber import Perturber, stream_only
 from .tree_counter import TreeCounter
 
 
 @dataclass(frozen=True, slots=True)
 class StreamChoice:
-    """`Perturber` where counts of ticks are read, a counter of prefixes where counts so far, or differences, are.
+    """`Pegasus` for groups, `Perturber` for counts of ticks, a counter of prefixes for counts so far and differences.
 
     That is `BufferedCounter` under zero-concentrated privacy, if there is a horizon and no window, else `TreeCounter`.
 
@@ -29,6 +30,8 @@ class StreamChoice:
     def choose(self, query: Query, loss: PrivacyLoss) -> Sequential[Any]:
         """The mechanism that makes the plan, and takes its steps. Raises `UnsupportedQuery` if there is none."""
         query = stream_only(query)
+        if isinstance(query, GroupedTickQuery):
+            return Pegasus()
         if query.read is Read.CELLS:
             return Perturber()
         short = query.ticks is not None and query.ticks <= MOST_BUFFERED
