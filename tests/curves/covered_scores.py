@@ -16,7 +16,7 @@ from dpcurves.curves.confusion import RATES
 from dpcurves.curves.score_readings import groups_of_cells
 from dpcurves.data import Categories
 from dpcurves.postprocess import auc_of_counts
-from dpcurves.postprocess.inference.count_bands import ABOVE, NEGATIVE, POSITIVE, cumulated
+from dpcurves.postprocess.inference.class_counts import ABOVE, NEGATIVE, POSITIVE, cumulated
 from dpcurves.postprocess.summaries.calibration import brier_score, calibration_gaps
 from dpcurves.postprocess.summaries.class_distance import largest_gap_of_classes
 from dpcurves.postprocess.summaries.net_benefit import net_benefit

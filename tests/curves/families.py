@@ -46,12 +46,8 @@ def both(*kinds: str) -> frozenset[str]:
     return frozenset(f"{kind}, {whom}" for kind in kinds for whom in ("records", "population"))
 
 
-READ = both("auc", "average-precision", "ks", "ece", "precision-recall", "gain", "decision")
+READ = both("auc", "average-precision", "ks", "ece")
 """Scores: the worst order within cells, the worst curve in a band, or the worst signs of errors."""
-SAMPLED = frozenset(f"{kind}, population" for kind in ("band", "bins", "histogram", "thresholds"))
-"""Distributions: noise and sampling each have a part of the error chance, and sampling is bounded for any law."""
-SAMPLED_BOXES = frozenset({"boxes, population", "boxes at thresholds, population"})
-"""Rates of ROC curves: likewise."""
 AT_EDGES = "quantiles", "one quantile", "searched", "pairs", "region"
 """Quantiles: their intervals end at edges of cells."""
 
@@ -59,7 +55,7 @@ AT_EDGES = "quantiles", "one quantile", "searched", "pairs", "region"
 def _families() -> Iterator[tuple[str, Family]]:
     yield (
         "distributions",
-        Family(covered_distributions.covered, SAMPLED | both(*AT_EDGES), 2, 1),
+        Family(covered_distributions.covered, both(*AT_EDGES), 2, 1),
     )
     yield (
         "summaries",
@@ -78,9 +74,9 @@ def _families() -> Iterator[tuple[str, Family]]:
     )
     yield (
         "areas",
-        Family(covered_areas.covered, both("area", "coarse area", "region", "coarse region") | SAMPLED_BOXES, 1, 3),
+        Family(covered_areas.covered, both("area", "coarse area", "region", "coarse region"), 1, 3),
     )
-    yield "scores", Family(covered_scores.covered, READ | {"counts, population"}, 2, 3)
+    yield "scores", Family(covered_scores.covered, READ, 2, 3)
     yield "differences", Family(covered_scores.covered_differences, both("auc", "average-precision", "ks", "ece"), 1, 3)
 
 

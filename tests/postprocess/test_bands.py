@@ -17,7 +17,6 @@ from dpcurves.postprocess import (
     dvoretzky,
     interval,
     monotone_hull,
-    population_band,
     simultaneous_band,
     simultaneous_errors,
     upper_quantile,
@@ -154,14 +153,6 @@ def test_levels_outside_zero_and_one_are_refused(level: float) -> None:
 def test_sampling_needs_units(units: float) -> None:
     with pytest.raises(ValueError, match="units: a number above zero"):
         dvoretzky(units, 0.9)
-
-
-def test_the_band_of_the_population_is_wider_by_what_sampling_may_do() -> None:
-    curve, deviations = curve_of(FINE, releases_of(FINE)[0]), [deviations_of(FINE, 999)]
-    lower, upper = population_band(curve, deviations, 0.9, TOTAL)
-    inner_lower, inner_upper = simultaneous_band(curve, deviations, 0.95)
-    np.testing.assert_allclose(lower, np.clip(inner_lower - dvoretzky(TOTAL, 0.95), 0, 1))
-    np.testing.assert_allclose(upper, np.clip(inner_upper + dvoretzky(TOTAL, 0.95), 0, 1))
 
 
 def test_the_sampling_bound_holds_for_the_uniform_law() -> None:

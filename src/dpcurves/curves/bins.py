@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from operator import index
 from typing import TYPE_CHECKING, ClassVar, SupportsIndex
 
@@ -14,11 +15,15 @@ from .. import display
 from ..arguments import Refused, chance
 from ..arrays import FloatArray
 from ..data import Grid
-from ..postprocess import mean_counts, simultaneous_errors
+from ..postprocess import simultaneous_errors
+from ..postprocess.inference.bands import scaled
+from ..postprocess.inference.sampling import means_at_once, outermost
+from ..postprocess.inference.simulation_seed import sampling_generator
 from .question import require_independent
 from .result import Covered
 from .turns.declared_grid import read_grid, written_grid
 from .turns.prefixes import Prefixes
+from .turns.spans import Spans
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,35 +92,50 @@ class Bins(Covered):
 
         Between the nearest edges that were measured, inside a bin and around it, the noise of the unbiased estimate is
         simulated. A bin has at least what is inside and at most what is around. That holds for these records; for the
-        `population` that they were drawn from, half of the error chance goes to sampling, divided by the number of
-        bins, in each of which it is binomial: so those hold more often than `level` says. That needs independent units
-        of one record each.
+        `population` that they were drawn from noise and sampling are simulated together: see `means_at_once`. That
+        needs independent units of one record each.
 
         Raises:
             ValueError: `level` is no chance; or for the population, units have several records.
         """
         level = chance("level", level)
+        records = self._around(level, generator)
         if not population:
-            return self._around(level, generator)
+            return records
         require_independent(self.privacy)
-        least, most = self.total * self._around((1 + level) / 2, generator).T
-        ends = mean_counts(least, most, self.total, (1 - level) / 2 / len(self.share))
-        return np.minimum(ends / self.total, 1.0)
+        return outermost(records, self._of_population(level, generator))
 
     def _around(self, level: float, generator: np.random.Generator | None) -> FloatArray:
-        known = np.flatnonzero(self.prefixes.measured)
-        places = self.prefixes.grid.edges[known]
-        below = np.concatenate([[0.0], self.prefixes.unbiased_shares[known], [1.0]])
+        counted = self._spans.of(self._below(self.prefixes.unbiased_shares))
+        errors = simultaneous_errors(self._noise(generator), level)
+        return np.clip(_widened(_inside_and_around(counted - errors, counted + errors), self.share), 0.0, 1.0)
+
+    def _of_population(self, level: float, generator: np.random.Generator | None) -> FloatArray:
+        spans, total, chance = self._spans, self.total, sampling_generator(generator)
+        below = self._below(self.prefixes.shares)
+        counted = total * spans.of(self._below(self.prefixes.unbiased_shares))
+        scale, noises = scaled(self._noise(generator))
+        errors = (total * each + spans.sampled(below, round(total), len(each), chance) for each in noises)
+        ends = means_at_once(counted, (total * scale) ** 2, errors, total * spans.of(below), total, level)
+        return np.clip(_inside_and_around(*ends) / total, 0.0, 1.0)
+
+    @cached_property
+    def _spans(self) -> Spans:
+        """What was measured inside each bin, then around each."""
+        places = self.prefixes.grid.edges[self.prefixes.measured]
         left, right = self.x[:-1], self.x[1:]
         around = np.searchsorted(places, left, side="right"), np.searchsorted(places, right) + 1
         begin, end = np.searchsorted(places, left) + 1, np.searchsorted(places, right, side="right")
-        inside = begin, np.maximum(begin, end)
-        noises = map(_closed, self.prefixes.deviations(generator))
-        moved = (np.hstack([noise[:, last] - noise[:, first] for first, last in (inside, around)]) for noise in noises)
-        errors = simultaneous_errors(moved, level)
-        least, most = (below[last] - below[first] for first, last in (inside, around))
-        ends = np.stack([least - errors[: len(left)], most + errors[len(left) :]], axis=1)
-        return np.clip(_widened(ends, self.share), 0.0, 1.0)
+        first, last = np.append(begin, around[0]), np.append(np.maximum(begin, end), around[1])
+        return Spans.between(first, last, len(places) + 2)
+
+    def _below(self, shares: FloatArray) -> FloatArray:
+        """At measured edges, and at an edge below all records and one above all."""
+        return np.concatenate([[0.0], shares[self.prefixes.measured], [1.0]])
+
+    def _noise(self, generator: np.random.Generator | None) -> Iterator[FloatArray]:
+        closed = (np.pad(noise, ((0, 0), (1, 1))) for noise in self.prefixes.deviations(generator))
+        return map(self._spans.of, closed)
 
     @property
     def turns(self) -> tuple[Evidence, ...]:
@@ -192,9 +212,10 @@ def _moved(edges: list[float], found: list[float]) -> str:
     return f"bins: moved to the nearest edges of the grid: {', '.join(pairs[:MOST_NAMED])}{more}"
 
 
-def _closed(noise: FloatArray) -> FloatArray:
-    """With an edge below all records and an edge above all: there is no noise on them."""
-    return np.pad(noise, ((0, 0), (1, 1)))
+def _inside_and_around(lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """The lower ends of what is inside of bins, and the upper ends of what is around: (bins, 2)."""
+    bins = len(lower) // 2
+    return np.stack([lower[:bins], upper[bins:]], axis=1)
 
 
 def _widened(ends: FloatArray, share: FloatArray) -> FloatArray:

@@ -155,10 +155,8 @@ class CDF(Covered):
         The noise of the unbiased estimate is simulated, its largest studentised deviation bounded, and the monotone
         hull taken; edges inside merged cells span both neighbours. If there were several turns, the estimate is that of
         the last one, which counts small intervals where records are many: see `Prefixes` for why that is allowed. The
-        true curve is that of the records; with `population`, that of the population they were drawn from: half of the
-        error chance goes to the inequality of Dvoretzky, Kiefer and Wolfowitz (with Massart's constant), which needs
-        independent units of one record each. It bounds sampling for any law, so that band holds more often than
-        `level` says.
+        true curve is that of the records; with `population`, that of the population they were drawn from: noise and
+        sampling are simulated together, see `population_band`. That needs independent units of one record each.
 
         Returns:
             Lower and upper shares, each of the shape of `x`. Between two edges the curve lies between the lower share
@@ -182,7 +180,8 @@ class CDF(Covered):
         deviations = self.prefixes.deviations(generator)
         if population:
             require_independent(self.privacy)
-            lower, upper = population_band(curve, deviations, level, self.count, known)
+            sample = self.prefixes.sample(generator)
+            lower, upper = self.prefixes.pinned(population_band(curve, deviations, level, sample, known))
         else:
             lower, upper = simultaneous_band(curve, deviations, level, known)
         return np.minimum(lower, self.y), np.maximum(upper, self.y)  # shrinkage may have taken the curve outside

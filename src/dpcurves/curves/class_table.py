@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -16,7 +16,7 @@ from ..arguments import Refused, chance
 from ..arrays import FloatArray
 from ..data import Grid, Outside
 from ..postprocess.inference.class_counts import ClassCounts
-from ..postprocess.inference.count_bands import CountBands, count_bands
+from ..postprocess.inference.ratio_bands import Ratio, Simulated, ratio_bands
 from ..release import Evidence, PrivacyStatement
 from .question import require_independent
 from .result import Covered
@@ -79,8 +79,10 @@ class ClassTable:
             require_independent(self.privacy)
         return self.counts.errors(population=population, generator=generator)
 
-    def bands(self, level: float, *, population: bool, generator: np.random.Generator | None) -> CountBands:
-        """Ends of all counts above and below all thresholds, which hold at once with chance `level`.
+    def bands(
+        self, ratios: Sequence[Ratio], level: float, *, population: bool, generator: np.random.Generator | None
+    ) -> tuple[Band, ...]:
+        """Ends of ratios at all thresholds, which hold at once with chance `level`; see `ratio_bands`.
 
         Raises:
             ValueError: `level` is no chance; or for the population, units have several records.
@@ -89,15 +91,19 @@ class ClassTable:
         if population:
             require_independent(self.privacy)
         if generator is not None:
-            return count_bands(self.counts, level, population=population, generator=generator)
-        if (level, population) not in self._bands:
-            self._bands[level, population] = count_bands(self.counts, level, population=population, generator=None)
-        return self._bands[level, population]
+            return ratio_bands(Simulated.of(self.counts, population=population, generator=generator), ratios, level)
+        asked = (*ratios, level, population)
+        if asked not in self._bands:
+            self._bands[asked] = ratio_bands(self._simulated(population), ratios, level)
+        return self._bands[asked]
 
     @cached_property
-    def _bands(self) -> dict[tuple[float, bool], CountBands]:
-        """Those that were asked for: the same draws make the same bands, for all curves that are read from them."""
+    def _bands(self) -> dict[Hashable, tuple[Band, ...]]:
+        """Those that were asked for: the same draws make the same bands."""
         return {}
+
+    def _simulated(self, population: bool) -> Simulated:
+        return Simulated.of(self.counts, population=population, generator=None)
 
     @property
     def are_probabilities(self) -> bool:

@@ -12,8 +12,8 @@ import numpy as np
 from .. import display
 from ..arguments import chance
 from ..arrays import FloatArray
-from ..postprocess import GroupNoise, Groups, interval, mean_counts, public_generator, share_intervals
-from ..postprocess.inference.count_bands import ABOVE, BELOW, NEGATIVE, POSITIVE, cumulated
+from ..postprocess import GroupNoise, Groups, interval, mean_intervals, public_generator, share_intervals
+from ..postprocess.inference.class_counts import ABOVE, BELOW, NEGATIVE, POSITIVE, cumulated
 from ..postprocess.summaries.roc import LEAST_MASS
 from .class_table import ClassTable, TableReading
 from .covering import EACH
@@ -102,19 +102,16 @@ class Confusion(TableReading):
     ) -> FloatArray:
         """Lower and upper ends of the four counts, each on its own, of shape ``(2, 2, 2)``: ends come last.
 
-        With `population`, of the means of such counts over samples of this size; the chance of an error is split in
-        halves between noise and sampling, so they hold more often than `level` says. Arguments and errors as for
-        `intervals`.
+        With `population`, of the means of such counts over samples of this size; see `mean_intervals`. Arguments and
+        errors as for `intervals`.
         """
-        level = chance("level", level)
-        each = (1 + level) / 2 if population else level
-        counts, noise = _four(self.table.counts.unbiased, self._point), self._noise(population, generator)
-        found = [interval(count, errors, each) for count, errors in zip(counts.tolist(), noise.T, strict=True)]
-        ends = np.maximum(np.array(found), 0.0)
+        level, draw = chance("level", level), public_generator(generator)
+        counts, noise = _four(self.table.counts.unbiased, self._point), self._noise(population, draw)
         if population:
-            least, most = ends.T
-            ends = mean_counts(least, most, max(float(counts.sum()), 1.0), (1 - level) / 2)
-        return np.asarray(ends).reshape(2, 2, 2)
+            normal, size = draw.standard_normal(noise.shape), max(float(counts.sum()), 1.0)
+            return np.reshape(mean_intervals(counts, noise, normal, size, level), (2, 2, 2))
+        found = [interval(count, errors, level) for count, errors in zip(counts.tolist(), noise.T, strict=True)]
+        return np.reshape(np.maximum(np.array(found), 0.0), (2, 2, 2))
 
     @property
     def _point(self) -> int:

@@ -15,9 +15,9 @@ from ..data import Categories
 from ..display import numeral
 from ..display.contingency_picture import draw_contingency
 from ..postprocess import public_generator, share_intervals, simultaneous_errors
-from ..postprocess.inference.count_bands import means_at_once
 from ..postprocess.inference.hosmer_lemeshow import GroupNoise, Groups
 from ..postprocess.inference.independence import chi_squared, expected_counts, independence_p_value
+from ..postprocess.inference.sampling import means_at_once
 from ..queries import CountQuery, Read
 from ..release import ALL, Evidence, PrivacyStatement, Release, Setting, Step
 from .notes import notes_on_dependence
@@ -112,7 +112,7 @@ class Contingency(Covered):
         noise = _noise_of(self.evidence, draw)
         sampled = draw.multinomial(round(size), self.count.ravel() / size, len(noise)).reshape(noise.shape)
         errors = noise + sampled - self.count * (round(size) / size)
-        lower, upper = means_at_once(self.unbiased, noise.var(axis=0), errors, self.count, size, level)
+        lower, upper = means_at_once(self.unbiased, noise.var(axis=0), [errors], self.count, size, level)
         return np.maximum(np.stack([lower.ravel(), upper.ravel()], axis=1), 0.0)
 
     def row_share_intervals(self, level: float, *, population: bool = False) -> FloatArray:

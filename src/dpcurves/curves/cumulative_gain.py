@@ -11,7 +11,7 @@ import numpy as np
 from .. import display
 from ..arrays import FloatArray
 from ..postprocess import Band
-from ..postprocess.inference.count_bands import ABOVE, BELOW, BOTH, NEGATIVE, POSITIVE, CountBands, share_ends
+from ..postprocess.inference.ratio_bands import FLAGGED, PRECISION, RECALL, from_none_to_all
 from ..postprocess.inference.swept import EDGES, swept
 from ..postprocess.summaries.roc import LEAST_MASS
 from .class_table import BandedReading, ClassTable
@@ -59,8 +59,9 @@ class CumulativeGain(BandedReading):
         """Lower and upper ends of `flagged`, of `gain` and of `lift`, at all thresholds at once with chance `level`.
 
         They hold what these records have; with `population`, what all have that the records were drawn from, which
-        needs independent units of one record each. All are worked out from the same ends of counts, so all hold at
-        once, and more often than `level` says. A lift whose share of records may be none has no upper end but infinity.
+        needs independent units of one record each. All hold at once: see `ratio_bands`. A lift lies between what the
+        ends of precision and prevalence leave, and between what those of both shares leave; where the share of records
+        may be none it has no upper end but infinity.
 
         Args:
             level: The chance that nothing leaves its ends.
@@ -70,12 +71,11 @@ class CumulativeGain(BandedReading):
         Raises:
             ValueError: `level` is no chance; or for the population, units have several records.
         """
-        found = self.table.bands(level, population=population, generator=generator)
-        flagged, gain = _shares(found, BOTH), _shares(found, POSITIVE)
-        precision = share_ends(found.of(ABOVE, POSITIVE), found.of(ABOVE, NEGATIVE))
-        low, high = (ends[-1:] for ends in precision)  # below all thresholds: the share of positives among all
-        most = np.divide(precision[1], low, out=np.full_like(precision[1], np.inf), where=low > 0)
-        return flagged, gain, (precision[0] / np.maximum(high, 1e-300), most)
+        asked = FLAGGED, RECALL, PRECISION
+        shares = self.table.bands(asked, level, population=population, generator=generator)
+        flagged, gain = (from_none_to_all(share) for share in shares[:2])
+        prevalence = shares[2][0][-1:], shares[2][1][-1:]  # below all thresholds
+        return flagged, gain, _both(_quotient(shares[2], prevalence), _quotient(gain, flagged))
 
     def _ends(self, level: float, /, *, population: bool) -> Band:
         flagged, gain, _ = self.band(level, population=population)
@@ -105,8 +105,13 @@ def _share_above(count: FloatArray) -> FloatArray:
     return above / above[-1] if above[-1] >= LEAST_MASS else np.full_like(above, np.nan)
 
 
-def _shares(found: CountBands, row: int) -> Band:
-    """Ends of the share of a class that lies above each threshold; above all of them lies nobody."""
-    lower, upper = share_ends(found.of(ABOVE, row), found.of(BELOW, row))
-    upper[0] = 0.0
-    return lower, upper
+def _quotient(part: Band, whole: Band) -> Band:
+    """Ends of a quotient of two numbers that lie between theirs; infinity where the second may be 0."""
+    (low, high), (least, most) = np.broadcast_arrays(*part), np.broadcast_arrays(*whole)
+    upper = np.divide(high, least, out=np.full(high.shape, np.inf), where=least > 0)
+    return low / np.maximum(most, 1e-300), upper
+
+
+def _both(one: Band, other: Band) -> Band:
+    """What lies between the ends of both."""
+    return np.maximum(one[0], other[0]), np.minimum(one[1], other[1])

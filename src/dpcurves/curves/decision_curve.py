@@ -12,7 +12,8 @@ from .. import display
 from ..arrays import FloatArray
 from ..data import Outside
 from ..postprocess import Band
-from ..postprocess.inference.count_bands import ABOVE, NEGATIVE, POSITIVE, cumulated
+from ..postprocess.inference.class_counts import ABOVE, NEGATIVE, POSITIVE, cumulated
+from ..postprocess.inference.ratio_bands import benefit_at
 from ..postprocess.summaries.net_benefit import net_benefit, odds
 from .class_table import BAND, ClassTable, TableReading
 
@@ -63,8 +64,7 @@ class DecisionCurve(TableReading):
         """Lower and upper ends of `benefit`, at all thresholds at once with chance `level`.
 
         They hold the net benefit of these records; with `population`, that of all that the records were drawn from,
-        which needs independent units of one record each. It is worked out from ends of all counts at once, so the band
-        holds more often than `level` says.
+        which needs independent units of one record each. See `ratio_bands`.
 
         Args:
             level: The chance that nothing leaves its ends.
@@ -74,12 +74,10 @@ class DecisionCurve(TableReading):
         Raises:
             ValueError: `level` is no chance; or for the population, units have several records.
         """
-        found = self.table.bands(level, population=population, generator=generator)
-        points, weight, (least, most) = _points(self.table), odds(self.threshold), found.total
-        true, false = (tuple(ends[points] for ends in found.of(ABOVE, row)) for row in (POSITIVE, NEGATIVE))
-        least, most = max(least, 1.0), max(most, 1.0)
-        lower = np.maximum(true[0] / most, 0.0) - weight * np.minimum(false[1] / least, 1.0)
-        return lower, np.minimum(true[1] / least, 1.0) - weight * np.maximum(false[0] / most, 0.0)
+        points, thresholds = _points(self.table), len(self.table.thresholds)
+        asked = (benefit_at(odds(self.threshold), points, thresholds),)
+        ((lower, upper),) = self.table.bands(asked, level, population=population, generator=generator)
+        return lower[points], upper[points]
 
     def _ends(self, level: float, /, *, population: bool) -> Band:
         return self.band(level, population=population)

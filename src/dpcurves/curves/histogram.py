@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
@@ -16,9 +16,10 @@ from ..arguments import chance
 from ..arrays import FloatArray
 from ..data import Axis, Grid, Outside
 from ..display import numeral
-from ..postprocess import mean_counts, public_generator, simultaneous_errors
-from ..postprocess.inference.bands import PILOT
-from ..postprocess.inference.simulation_seed import draws_for
+from ..postprocess import public_generator, simultaneous_errors
+from ..postprocess.inference.bands import PILOT, scaled
+from ..postprocess.inference.sampling import means_at_once, outermost
+from ..postprocess.inference.simulation_seed import draws_for, sampling_generator
 from ..queries import Read
 from ..release import Evidence, PrivacyStatement, Release, Setting, Step
 from .end_notes import notes_on_end_cells
@@ -104,9 +105,8 @@ class Histogram(Covered):
         """Lower and upper ends of the counts, all correct at once with chance `level`: shape ``(cells, 2)``.
 
         The noise of the unbiased counts is simulated, and its largest studentised deviation bounded. The counts are
-        those of these records; with `population`, the means of such counts over samples of this size: half of the
-        error chance goes to sampling, divided by the number of cells, in each of which it is binomial: so those hold
-        more often than `level` says. That needs independent units of one record each.
+        those of these records; with `population`, the means of such counts over samples of this size, with noise and
+        sampling simulated together: see `means_at_once`. That needs independent units of one record each.
 
         Args:
             level: The chance that all intervals cover.
@@ -118,18 +118,31 @@ class Histogram(Covered):
             ValueError: `level` is no chance; or for the population, units have several records.
         """
         level, places = chance("level", level), np.arange(len(self.count) + 1) if at is None else at
+        records = self._around(level, places, generator)
         if not population:
-            return self._around(level, places, generator)
+            return records
         require_independent(self.privacy)
-        least, most = self._around((1 + level) / 2, places, generator).T
-        return mean_counts(least, most, self.total, (1 - level) / 2 / (len(places) - 1))
+        return outermost(records, self._of_population(level, places, generator))
 
     def _around(self, level: float, at: NDArray[np.int64], generator: np.random.Generator | None) -> FloatArray:
-        law, total = self.evidence.sums, self.evidence.total
-        draws = law.simulate(total, PILOT + draws_for(law.cells), public_generator(generator))
-        noises = (np.add.reduceat(self._inner(cells[:, 0]), at[:-1], axis=-1) for cells, _ in draws)
-        errors, counts = simultaneous_errors(noises, level), np.add.reduceat(self.unbiased, at[:-1])
+        counts = np.add.reduceat(self.unbiased, at[:-1])
+        errors = simultaneous_errors(self._noise(at, generator), level)
         return np.maximum(np.stack([counts - errors, counts + errors], axis=1), 0.0)
+
+    def _of_population(self, level: float, at: NDArray[np.int64], generator: np.random.Generator | None) -> FloatArray:
+        counts, likely = (np.add.reduceat(cells, at[:-1]) for cells in (self.unbiased, self.count))
+        chance, size = sampling_generator(generator), max(round(max(self.total, float(likely.sum()))), 1)
+        shares = np.append(likely, max(size - likely.sum(), 0.0))
+        shares /= shares.sum()
+        scale, noises = scaled(self._noise(at, generator))
+        errors = (noise + (chance.multinomial(size, shares, len(noise)) - size * shares)[:, :-1] for noise in noises)
+        ends = means_at_once(counts, scale**2, errors, likely, self.total, level)
+        return np.maximum(np.stack(ends, axis=1), 0.0)
+
+    def _noise(self, at: NDArray[np.int64], generator: np.random.Generator | None) -> Iterator[FloatArray]:
+        law = self.evidence.sums
+        draws = law.simulate(self.evidence.total, PILOT + draws_for(law.cells), public_generator(generator))
+        return (np.add.reduceat(self._inner(cells[:, 0]), at[:-1], axis=-1) for cells, _ in draws)
 
     @cached_property
     def _cells(self) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy as np
 from .. import display
 from ..arrays import FloatArray
 from ..postprocess import Band
-from ..postprocess.inference.count_bands import ABOVE, BELOW, NEGATIVE, POSITIVE, share_ends
+from ..postprocess.inference.ratio_bands import PRECISION, RECALL, from_none_to_all
 from ..postprocess.inference.swept import EDGES, swept
 from ..postprocess.summaries.precision_recall import average_precision, precision_and_recall
 from .class_table import BandedReading, ClassTable
@@ -60,8 +60,8 @@ class PrecisionRecall(BandedReading):
         """Lower and upper ends of `precision`, and those of `recall`, at all thresholds at once with chance `level`.
 
         They hold the rates of these records; with `population`, those of all that the records were drawn from, which
-        needs independent units of one record each. They are worked out from ends of all counts above and below all
-        thresholds, so that both rates are held at once, and more often than `level` says.
+        needs independent units of one record each. Both rates are held at once: see `ratio_bands`. Where noise may have
+        made all records above a threshold, precision is not known.
 
         Args:
             level: The chance that nothing leaves its ends.
@@ -71,11 +71,9 @@ class PrecisionRecall(BandedReading):
         Raises:
             ValueError: `level` is no chance; or for the population, units have several records.
         """
-        found = self.table.bands(level, population=population, generator=generator)
-        above, below = found.of(ABOVE, POSITIVE), found.of(BELOW, POSITIVE)
-        recall = share_ends(above, below)
-        recall[1][0] = 0.0  # above all thresholds there is nobody
-        return share_ends(above, found.of(ABOVE, NEGATIVE)), recall
+        asked = PRECISION, RECALL
+        precision, recall = self.table.bands(asked, level, population=population, generator=generator)
+        return precision, from_none_to_all(recall)
 
     def _ends(self, level: float, /, *, population: bool) -> Band:
         precision, recall = self.band(level, population=population)

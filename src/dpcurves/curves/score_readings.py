@@ -15,10 +15,8 @@ from ..arguments import chance
 from ..arrays import FloatArray
 from ..postprocess import auc_of_counts, public_generator, upper_quantile
 from ..postprocess.inference.area_interval import CountedAreas, area_interval
-from ..postprocess.inference.count_bands import ABOVE, BELOW, share_ends
-from ..postprocess.inference.count_bands import NEGATIVE as NEGATIVES
-from ..postprocess.inference.count_bands import POSITIVE as POSITIVES
 from ..postprocess.inference.largest import absolute_sum_interval, largest_interval
+from ..postprocess.inference.ratio_bands import PRECISION, RECALL, from_none_to_all
 from ..postprocess.inference.swept import swept
 from ..postprocess.summaries.calibration import brier_score, calibration_gaps, even_groups
 from ..postprocess.summaries.class_distance import class_gaps, largest_gap_of_classes
@@ -109,9 +107,10 @@ class MeanPrecision(Number):
 
     def interval(self, table: ClassTable, errors: FloatArray, sure: Sure) -> Ends:
         """The areas below the lower and the upper end of all curves of precision against recall in their band."""
-        found = table.bands(sure.level, population=sure.population, generator=sure.generator)
-        recall = share_ends(found.of(ABOVE, POSITIVES), found.of(BELOW, POSITIVES))
-        lower, upper = swept(recall, share_ends(found.of(ABOVE, POSITIVES), found.of(ABOVE, NEGATIVES)))
+        precision, recall = table.bands(
+            (PRECISION, RECALL), sure.level, population=sure.population, generator=sure.generator
+        )
+        lower, upper = swept(from_none_to_all(recall), precision)
         return float(lower.mean()), float(upper.mean())
 
 

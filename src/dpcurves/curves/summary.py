@@ -146,7 +146,7 @@ class Summary(Covered):
         step = half / (2 * HALF)
         mean = _scaled(mean_ends(found, noise, level, student), half, middle, step)
         ends = [
-            count_ends(found, noise, level, total, population=population),
+            count_ends(found, noise, level, total, normal),
             _scaled(sum_ends(found, noise, level, student, middle / half, total), half, 0, step * self.count),
             (max(mean[0], self.lower), min(mean[1], self.upper)),
         ]

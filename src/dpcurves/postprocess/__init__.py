@@ -6,7 +6,6 @@ from .inference.bands import (
     dvoretzky,
     interval,
     monotone_hull,
-    population_band,
     simultaneous_band,
     simultaneous_errors,
     upper_quantile,
@@ -14,13 +13,13 @@ from .inference.bands import (
 )
 from .inference.bisection import Bracket, bisected
 from .inference.end_cells import crowded_ends
-from .inference.group_intervals import positive_intervals, residual_envelope, share_intervals
+from .inference.group_intervals import mean_intervals, positive_intervals, residual_envelope, share_intervals
 from .inference.hosmer_lemeshow import GroupNoise, Groups, hosmer_lemeshow, simulated_p_value
 from .inference.outward import cell_at, ends_at, inside
 from .inference.path_quantile import PathQuantile
+from .inference.population_band import Sample, population_band
 from .inference.rate_bands import RocBand, population_roc_band, roc_band
 from .inference.residual_means import mean_residuals
-from .inference.sampling import mean_counts
 from .inference.simulation_seed import DRAWS, public_generator
 from .inference.tail_bound import Weighed, tail_bound
 from .shape.interpolate import inverse_at, value_at
@@ -37,9 +36,9 @@ from .summaries.roc import auc, auc_of_counts, roc_points
 
 __all__ = [
     "DRAWS", "AtMost", "Band", "Bracket", "Ceiling", "Distribution", "Exactly", "GroupNoise", "Groups", "NoiseGraph",
-    "PathQuantile", "RocBand", "Weighed", "area_between", "auc", "auc_of_counts", "auc_of_steps",
+    "PathQuantile", "RocBand", "Sample", "Weighed", "area_between", "auc", "auc_of_counts", "auc_of_steps",
     "binormal_tpr", "bisected", "cell_at", "counts_to_prefixes", "crowded_ends", "dvoretzky", "ends_at",
-    "energy_between", "hosmer_lemeshow", "inside", "interval", "inverse_at", "largest_gap", "mean_counts",
+    "energy_between", "hosmer_lemeshow", "inside", "interval", "inverse_at", "largest_gap", "mean_intervals",
     "mean_residuals", "monotone_hull", "monotone_prefixes", "nested_prefixes", "noise_graph", "non_decreasing",
     "population_band", "population_roc_band", "positive_intervals", "prefix_graph", "public_generator",
     "residual_envelope", "roc_band", "roc_points", "share_intervals", "shrunken_estimate", "simulated_p_value",

@@ -14,9 +14,10 @@ from ...arguments import Refused
 from ...arrays import FloatArray
 from ...data import Grid, Outside
 from ...laws import NoisySums
-from ...postprocess import monotone_prefixes, shrunken_estimate
+from ...postprocess import Band, Sample, monotone_prefixes, shrunken_estimate
 from ...postprocess.inference.bands import PILOT
-from ...postprocess.inference.simulation_seed import draws_for, public_generator
+from ...postprocess.inference.population_band import seen
+from ...postprocess.inference.simulation_seed import draws_for, public_generator, sampling_generator
 from ...release import Evidence
 from .adaptive_refinement import Looks
 
@@ -110,6 +111,17 @@ class Prefixes:
         for noise in _public_noise(law, total is not None) if generator is None else _noise(law, total, generator):
             shares = (below + noise) / np.maximum(below[-1] + noise[:, -1:], 1.0) - below / self._own_total
             yield shares[:, 1:-1] if self.grid.outside is Outside.APART else shares
+
+    def sample(self, generator: np.random.Generator | None) -> Sample:
+        """What is known of sampling at the edges that were measured."""
+        return Sample(seen(self.shares[self.measured], self.total), self.total, sampling_generator(generator))
+
+    def pinned(self, band: Band) -> Band:
+        """A band at the edges of the grid, with none below the first and all below the last one where these clamp."""
+        if self.grid.outside is not Outside.APART:
+            for ends in band:
+                ends[[0, -1]] = 0.0, 1.0
+        return band
 
     @cached_property
     def _looks(self) -> Looks:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...arrays import FloatArray
 from ...postprocess import RocBand, population_roc_band, roc_band
 from ...postprocess.inference.rate_bands import spread_out
-from ...postprocess.inference.simulation_seed import draws_for, public_generator
+from ...postprocess.inference.simulation_seed import draws_for, public_generator, sampling_generator
 from ...release import Evidence
 
 
@@ -48,8 +48,8 @@ class CountsAbove:
         self, rates: FloatArray, level: float, *, population: bool, generator: np.random.Generator | None
     ) -> RocBand:
         """At all thresholds, about these rates of both classes, ``(2, thresholds)``."""
-        read = population_roc_band if population else roc_band
-        found = read(self.counts, self.noise(generator), rates[:, self.at], level)
+        what = self.counts, self.noise(generator), rates[:, self.at], level
+        found = population_roc_band(*what, sampling_generator(generator)) if population else roc_band(*what)
         whole = spread_out(found, self.at, rates.shape[1])
         lower, upper = np.minimum(whole[0::2], rates), np.maximum(whole[1::2], rates)  # the curve lies in its band
         return RocBand(lower[0], upper[0], lower[1], upper[1])

@@ -1,8 +1,8 @@
 """Bands and intervals: how far the truth may be from what was released.
 
 All stand on the unbiased linear estimate, whose noise can be simulated exactly. (Simulating through isotonic
-regression or shrinkage covers too little.) Where two uncertainties meet, the chance of an error is split between
-them: at level 0.95, a band for the population takes noise at 0.975 and sampling at 0.975.
+regression or shrinkage covers too little.) For the population noise and sampling are simulated together: see
+`population_band`.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ def simultaneous_errors(deviations: Iterable[FloatArray], level: float) -> Float
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
     """
-    scale, counted = _scaled(iter(deviations))
+    scale, counted = scaled(iter(deviations))
     noisy = scale > ROUNDING * scale.max(initial=0.0)
     largest = [np.max(np.abs(chunk[:, noisy] / scale[noisy]), axis=1, initial=0.0) for chunk in counted]
     return np.where(noisy, upper_quantile(np.concatenate(largest), level) * scale, 0.0)
 
 
-def _scaled(chunks: Iterator[FloatArray]) -> tuple[FloatArray, Iterator[FloatArray]]:
+def scaled(chunks: Iterator[FloatArray]) -> tuple[FloatArray, Iterator[FloatArray]]:
     """The standard deviations of the points, and the chunks that count."""
     squares, draws, counted = np.zeros(1), 0, chunks
     for chunk in chunks:
@@ -86,24 +86,6 @@ def _scaled(chunks: Iterator[FloatArray]) -> tuple[FloatArray, Iterator[FloatArr
         if draws >= PILOT:
             break
     return np.sqrt(squares / draws), counted
-
-
-def population_band(
-    curve: FloatArray,
-    deviations: Iterable[FloatArray],
-    level: float,
-    units: float,
-    known: NDArray[np.bool_] | None = None,
-) -> Band:
-    """A simultaneous band for the distribution that `units` independent units were drawn from.
-
-    The chance of an error is split in halves: noise, and sampling by Dvoretzky, Kiefer and Wolfowitz. Units that have
-    several records, or that depend on each other, are not covered.
-    """
-    each = (1 + chance("level", level)) / 2
-    lower, upper = simultaneous_band(curve, deviations, each, known)
-    sampling = dvoretzky(units, each)
-    return np.maximum(lower - sampling, 0.0), np.minimum(upper + sampling, 1.0)
 
 
 def monotone_hull(lower: FloatArray, upper: FloatArray) -> Band:

@@ -9,6 +9,7 @@ from .bands import upper_quantiles
 from .hosmer_lemeshow import GroupNoise, Groups
 from .search import accepted
 
+HALF = 0.5
 FAR = 12.0
 """Standard deviations of sampling, and as many records, beyond which no number of positives is tried."""
 
@@ -69,6 +70,37 @@ def positive_intervals(groups: Groups, noise: GroupNoise, normal: FloatArray | N
     return accepted(excess, positive, np.zeros_like(positive), most)
 
 
+def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, units: float, level: float) -> FloatArray:
+    """Ends of the means of counts over samples of this size, each with chance `level`: (counts, 2), not below 0.
+
+    A mean m is between them if noise and sampling together take a count of m units as far up as the released one with
+    half of the error chance, and as far down likewise. The law of samples is that of `share_intervals`, half a record
+    further out: without noise ends are those of Clopper and Pearson (1934), but for a part of a record.
+    Where the number of units is not known, counts are taken to scatter as Poisson's law does, which is more than those
+    of any number of units do.
+
+    Args:
+        counts: Released counts, (counts,), without bias.
+        noise: Their simulated noise, (draws, counts).
+        normal: Draws of the standard normal law for sampling, of the same shape.
+        units: How many units there are, about; infinite: not known.
+        level: The chance of each.
+
+    Raises:
+        ValueError: the level is not between 0 and 1, or needs more draws.
+    """
+    each = (1 + level) / 2
+
+    def excess(mean: FloatArray) -> FloatArray:
+        moved = noise + _scatter(mean, np.clip(mean / units, 0.0, 1.0), normal)
+        up, down = upper_quantiles(moved, each), upper_quantiles(-moved, each)
+        return np.maximum(counts - mean - up, mean - counts - down) - HALF
+
+    inside = np.clip(counts, 0.0, units)
+    most = np.minimum(inside + np.abs(noise).max(axis=0) + FAR * (np.sqrt(inside) + FAR), units)
+    return accepted(excess, inside, np.zeros_like(inside), most)
+
+
 def residual_envelope(groups: Groups, noise: GroupNoise, normal: FloatArray, level: float) -> FloatArray:
     """How far from zero the mean residual of a group stays with chance `level` if the model is right: (groups,).
 
@@ -88,6 +120,9 @@ def residual_envelope(groups: Groups, noise: GroupNoise, normal: FloatArray, lev
 
 def _sampled(size: FloatArray, share: FloatArray, normal: FloatArray | None) -> FloatArray:
     """Positives of so many records less the expected ones, (draws, groups) or none."""
-    if normal is None:
-        return np.zeros(1)
-    return normal * np.sqrt(size * share * (1 - share)) + (normal**2 - 1) * (1 - 2 * share) / 6
+    return np.zeros(1) if normal is None else _scatter(size * share, share, normal)
+
+
+def _scatter(mean: FloatArray, share: FloatArray, normal: FloatArray) -> FloatArray:
+    """Counts of a binomial law less their mean: of a share of all, or of Poisson's law if that is 0."""
+    return normal * np.sqrt(mean * (1 - share)) + (normal**2 - 1) * (1 - 2 * share) / 6

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...arrays import FloatArray
 from .bands import interval, upper_quantile
-from .sampling import mean_counts
+from .group_intervals import mean_intervals
 from .search import accepted
 
 Ends = tuple[float, float]
@@ -42,23 +42,21 @@ def variance_of(found: Moments) -> FloatArray:
     return np.asarray(np.clip(_unbounded_variance(found), 0.0, LARGEST_VARIANCE))
 
 
-def count_ends(found: Moments, noise: Moments, level: float, total: float, *, population: bool) -> Ends:
-    """Ends of the number of records, or of its mean over samples of this size; see `mean_counts`.
+def count_ends(found: Moments, noise: Moments, level: float, total: float, normal: FloatArray | None) -> Ends:
+    """Ends of the number of records, or of its mean over samples of this size; see `mean_intervals`.
 
     Args:
         found: What was released, without bias.
         noise: Simulated.
         level: The chance that they cover.
         total: How many records there are, those without a value among them; infinite: private.
-        population: Whether they cover what holds for the population.
+        normal: Draws of the standard normal law for sampling, (draws,); None: for these records.
     """
-    each = (1 + level) / 2 if population else level
-    low, high = interval(float(found.records), noise.records, each)
-    low, high = min(max(low, 0.0), total), min(max(high, 0.0), total)
-    if not population:
-        return low, high
-    ((low, high),) = mean_counts(np.array([low]), np.array([high]), total, (1 - level) / 2).tolist()
-    return low, high
+    if normal is None:
+        low, high = interval(float(found.records), noise.records, level)
+        return min(max(low, 0.0), total), min(max(high, 0.0), total)
+    ends = mean_intervals(np.atleast_1d(found.records), noise.records[:, None], normal[:, None], total, level)
+    return float(ends[0, 0]), float(ends[0, 1])
 
 
 def mean_ends(found: Moments, noise: Moments, level: float, student: FloatArray | None) -> Ends:

@@ -3,7 +3,8 @@
 A rate is a count above a threshold over the count of its class, both with noise. The noise of ``count - rate * total``
 is known where the rate is, and has mean zero. So a rate is held if this contrast is within c of its standard deviations
 (Fieller 1954: no ratio is linearised, and a class that noise may have made leaves its rates open), where c is the
-quantile of the largest of all contrasts of both classes, which is simulated.
+quantile of the largest of all contrasts of both classes, which is simulated. Sampling is one more error of the
+contrast: of a class of given size it is that of the class's own distribution function.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import chance
 from ...arrays import FloatArray
 from ..summaries.roc import LEAST_MASS
-from .bands import ROUNDING, dvoretzky, monotone_hull, upper_quantile
+from .bands import ROUNDING, Band, monotone_hull, upper_quantile
+from .population_band import LEVELLED, Sample, seen
 
 
 class RocBand(NamedTuple):
@@ -70,25 +71,34 @@ def roc_band(counts: FloatArray, noise: FloatArray, rates: FloatArray, level: fl
     return _boxed([_rates_within(*each, most) for each in zip(counts, noise.swapaxes(0, 1), strict=True)])
 
 
-def population_roc_band(counts: FloatArray, noise: FloatArray, rates: FloatArray, level: float) -> RocBand:
+def population_roc_band(
+    counts: FloatArray, noise: FloatArray, rates: FloatArray, level: float, generator: np.random.Generator
+) -> RocBand:
     """The rates of the population, of which these records are independent draws.
 
-    Half of the error chance is that of the noise, which now bounds the size of each class, too. Half of the rest goes
-    to each class: given its size its scores are independent draws, so its rates are off by what Dvoretzky, Kiefer and
-    Wolfowitz allow for the least size, at all thresholds at once.
+    Contrasts are judged by their noise and sampling, as `population_band` does, and all of both classes are simulated
+    together. Given its size, the scores of a class are independent draws. That size is known but for noise; where this
+    matters, noise outweighs sampling. No box is smaller than that for these records.
 
-    Args and errors: as for `roc_band`.
+    Args:
+        counts, noise, rates, level: As for `roc_band`.
+        generator: For sampling, independent of that of the noise.
+
+    Raises:
+        ValueError: the level is not between 0 and 1, or needs more draws.
     """
-    each = (1 + chance("level", level)) / 2
-    totals = noise[:, :, -1]
-    most = upper_quantile(np.maximum(_largest(noise, rates), _studentised(totals).max(axis=-1)), each)
-    bands = []
-    for count, own, total in zip(counts, noise.swapaxes(0, 1), totals.T, strict=True):
-        least = float(count[-1]) - most * _root_mean_square(total)
-        sampling = dvoretzky(least, (1 + each) / 2) if least >= LEAST_MASS else 1.0
-        lower, upper = _rates_within(count, own, most)
-        bands.append(_pinned(lower - sampling, upper + sampling))
-    return _boxed(bands)
+    sizes, largest = np.maximum(counts[:, -1], 1.0), np.zeros(len(noise))
+    for own, rate, size in zip(noise.swapaxes(0, 1), rates, sizes, strict=True):
+        sample, contrast = Sample(seen(rate, size), size, generator), own - rate * own[:, -1:]
+        judged = np.sqrt(np.mean(contrast**2, axis=0) + size * (sample.likely * (1 - sample.likely) + LEVELLED))
+        errors = contrast + size * sample.scatter(len(noise))
+        np.maximum(largest, np.abs(errors / judged).max(axis=-1, initial=0.0), out=largest)
+    most, records = upper_quantile(largest, level), roc_band(counts, noise, rates, level)
+    classes = zip(counts, noise.swapaxes(0, 1), sizes, strict=True)
+    found = _boxed([_rates_within(count, own, most, size) for count, own, size in classes])
+    lower = [np.minimum(*each) for each in zip(found[0::2], records[0::2], strict=True)]
+    upper = [np.maximum(*each) for each in zip(found[1::2], records[1::2], strict=True)]
+    return RocBand(lower[0], upper[0], lower[1], upper[1])
 
 
 def _largest(noise: FloatArray, rates: FloatArray) -> FloatArray:
@@ -106,34 +116,32 @@ def _studentised(deviations: FloatArray) -> FloatArray:
     return np.asarray(np.abs(deviations) / np.where(noisy, size, np.inf))
 
 
-def _root_mean_square(deviations: FloatArray) -> float:
-    return float(np.sqrt(np.mean(deviations**2)))
+def _rates_within(counts: FloatArray, noise: FloatArray, most: float, size: float = 0.0) -> Band:
+    """All rates r of one class with ``|count - r * total|`` within `most` standard deviations of its errors.
 
-
-def _rates_within(counts: FloatArray, noise: FloatArray, most: float) -> tuple[FloatArray, FloatArray]:
-    """All rates r of one class with ``|count - r * total|`` within `most` standard deviations of its noise.
-
-    Where the total is within as many of none, that is every rate.
+    These are noise and, where the class is a sample of some size, ``size * (r (1 - r) + LEVELLED)``. Where the total is
+    within as many standard deviations of its noise of none, that is every rate.
     """
     of_total = noise[:, -1]
     total, squared = float(counts[-1]), most**2
     square = total**2 - squared * float(np.mean(of_total**2))
     if total < LEAST_MASS or square <= 0:
         return _pinned(np.zeros(counts.shape), np.ones(counts.shape))
-    middle = counts * total - squared * np.mean(noise * of_total[:, None], axis=0)
-    rest = counts**2 - squared * np.mean(noise**2, axis=0)
+    square += squared * size
+    middle = counts * total - squared * (np.mean(noise * of_total[:, None], axis=0) - size / 2)
+    rest = counts**2 - squared * (np.mean(noise**2, axis=0) + size * LEVELLED)
     half = np.sqrt(np.maximum(middle**2 - square * rest, 0.0))
     return _pinned((middle - half) / square, (middle + half) / square)
 
 
-def _pinned(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _pinned(lower: FloatArray, upper: FloatArray) -> Band:
     """Rates in [0, 1] that do not fall, from none above the highest threshold to all above the lowest."""
     low, high = monotone_hull(lower, upper)
     low[0], high[0], low[-1], high[-1] = 0.0, 0.0, 1.0, 1.0
     return low, high
 
 
-def _boxed(bands: list[tuple[FloatArray, FloatArray]]) -> RocBand:
+def _boxed(bands: list[Band]) -> RocBand:
     (fpr_lower, fpr_upper), (tpr_lower, tpr_upper) = bands
     return RocBand(fpr_lower, fpr_upper, tpr_lower, tpr_upper)
 

@@ -2,51 +2,56 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from collections.abc import Iterable
 
 import numpy as np
 
 from ...arrays import FloatArray
+from .bands import Band, upper_quantile
 
-LITTLE = 1e-300
-"""Stands for a count of none where a law needs one above."""
+GUARD = 1.0
+"""Squared records added to the variance of sampled counts: a count of none may come from a mean of a few."""
 
 
-def mean_counts(least: FloatArray, most: FloatArray, units: float, error: float) -> FloatArray:
-    """Between which ends the means of counts lie, over samples of this size, if counts lie between bounds: (counts, 2).
+def means_at_once(  # noqa: PLR0917
+    counted: FloatArray,
+    noise: FloatArray,
+    errors: Iterable[FloatArray],
+    likely: FloatArray,
+    records: float,
+    level: float,
+) -> Band:
+    """Ends of the means of counts over samples, at once with chance `level`: not yet cut at 0.
 
-    A count is that of independent units, so it is binomial: the exact interval (Clopper and Pearson 1934) of the least
-    count has the lower end, that of the most the upper one, for both ends rise with the count. Where the number of
-    units is not known it is taken as endless: then counts scatter as Poisson's law does (Garwood 1936), and those of
-    any number of units scatter less. The bounds themselves are always between the ends.
+    All means m with ``(counted - m)^2 <= c^2 (noise + GUARD + m (1 - m / n))`` (Wilson 1927, with noise): c is the
+    `level` quantile of the largest such deviation of simulated errors from likely counts.
 
     Args:
-        least: Counts at the least.
-        most: Counts at the most.
-        units: How many units there are, about; infinite: not known.
-        error: The chance at most with which each pair misses, besides what its bounds may miss.
-
-    >>> mean_counts(np.array([0.0, 40.0]), np.array([0.0, 60.0]), 100, 0.05).round(1).tolist()
-    [[0.0, 3.6], [30.3, 69.7]]
-    >>> mean_counts(np.array([4.0]), np.array([4.0]), np.inf, 0.05).round(2).tolist()
-    [[1.09, 10.24]]
+        counted: Unbiased counts.
+        noise: Variances of their noise.
+        errors: Simulated, of noise and sampling, with one more axis, draws, in front; in chunks.
+        likely: About the counts, not below 0.
+        records: How many there seem to be.
+        level: The chance.
     """
-    low, high = np.maximum(least, 0.0), np.maximum(most, 0.0)
-    lower, upper = _binomial(low, high, units, error) if isfinite(units) else _poisson(low, high, error)
-    return np.stack([np.minimum(lower, low), np.maximum(upper, high)], axis=-1)
+    size = max(records, 1.0)
+    judged = np.sqrt(noise + GUARD + likely * np.maximum(1 - likely / size, 0.0))
+    largest = [np.abs(chunk / judged).reshape(len(chunk), -1).max(axis=1) for chunk in errors]
+    squared = upper_quantile(np.concatenate(largest), level) ** 2
+    return means_within(counted, noise + GUARD, squared, size)
 
 
-def _binomial(low: FloatArray, high: FloatArray, units: float, error: float) -> tuple[FloatArray, FloatArray]:
-    from scipy.special import betaincinv
+def means_within(counted: FloatArray, spread: FloatArray, squared: float, size: float) -> Band:
+    """The least and the largest m with ``(counted - m)^2 <= squared (spread + m (1 - m / size))``.
 
-    low, high = np.minimum(low, units), np.minimum(high, units)
-    lower = betaincinv(np.maximum(low, LITTLE), units - low + 1, error / 2)
-    upper = betaincinv(high + 1, np.maximum(units - high, LITTLE), 1 - error / 2)
-    return units * np.where(low > 0, lower, 0.0), units * np.where(high < units, upper, 1.0)
+    >>> [round(float(end), 2) for end in means_within(np.array(0.0), np.array(0.0), 4.0, 100.0)]
+    [0.0, 3.85]
+    """
+    first, half = 1 + squared / size, counted + squared / 2
+    root = np.sqrt(np.maximum(half**2 - first * (counted**2 - squared * spread), 0.0))
+    return (half - root) / first, (half + root) / first
 
 
-def _poisson(low: FloatArray, high: FloatArray, error: float) -> tuple[FloatArray, FloatArray]:
-    from scipy.special import gammaincinv
-
-    lower = np.where(low > 0, gammaincinv(np.maximum(low, LITTLE), error / 2), 0.0)
-    return lower, np.asarray(gammaincinv(high + 1, 1 - error / 2), dtype=np.float64)
+def outermost(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Intervals that hold both of these, each (intervals, 2)."""
+    return np.stack([np.minimum(one[:, 0], other[:, 0]), np.maximum(one[:, 1], other[:, 1])], axis=1)

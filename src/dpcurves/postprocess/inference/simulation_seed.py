@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+SEED = 20160605
 DRAWS = 1000
 MOST_DRAWS = 5000
 AT_EASE, VALUES = 2**20, 2**25
@@ -24,4 +25,12 @@ def public_generator(generator: np.random.Generator | None) -> np.random.Generat
 
     So what an order statistic misses by, it misses by in every release: see `bands.safe_rank`.
     """
-    return generator if generator is not None else np.random.default_rng(20160605)
+    return generator if generator is not None else np.random.default_rng(SEED)
+
+
+def sampling_generator(generator: np.random.Generator | None) -> np.random.Generator:
+    """The caller's generator; else a stream beside that of `public_generator`, for samples that noise is added to.
+
+    Noise may have been kept from an earlier simulation: drawn from one stream again, samples would depend on it.
+    """
+    return generator if generator is not None else np.random.default_rng([SEED, 1])
