@@ -19,8 +19,9 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import DISJOINT_RECORDS, EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Query, SumQuery
-from dpcurves.release import Release, Setting, Step
+from dpcurves.release import Release, Step
 from dpcurves.session import converse
+from dpcurves.trust import Central, conversation
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -60,7 +61,7 @@ def released(label: IntArray, score: FloatArray, epsilon: str, seed: int) -> Bin
         plan = AUTO.plan(step.query, allotment.loss, adjacency)
         return Release(plan, AUTO.run(table(label, score, step.query), plan, chance), allotment, seeded=True)
 
-    return converse(QUESTION.steps(Setting(loss, adjacency, adaptive=True)), reply)
+    return converse(conversation(QUESTION, loss, adjacency, Central()), reply)
 
 
 def slopes(mean: FloatArray, residual: FloatArray) -> FloatArray:

@@ -24,8 +24,9 @@ from dpcurves.ledger import Grant, QuestionBudget
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.release import Release, Setting, Step
+from dpcurves.release import Release, Step
 from dpcurves.session import converse
+from dpcurves.trust import Central, conversation
 
 MARGINS = {
     "2 x 2, even": ((1, 1), (1, 1)), "2 x 2, rare": ((19, 1), (9, 1)), "3 x 5, uneven": ((8, 3, 1), (5, 4, 3, 2, 1)),
@@ -87,7 +88,7 @@ def released(exact: Counts, loss: PrivacyLoss, adjacency: Adjacency, seed: int) 
         drawn = AUTO.run(np.append(exact.ravel(), 0), plan, Randomness.from_seed(seed))
         return Release(plan, drawn, allotment, seeded=True)
 
-    return converse(ContingencyQuestion(*names).steps(Setting(loss, adjacency, adaptive=True)), reply)
+    return converse(conversation(ContingencyQuestion(*names), loss, adjacency, Central()), reply)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,8 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.postprocess.inference.log_rank import log_rank
 from dpcurves.postprocess.inference.survival import AtRisk, known_cells
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
-from dpcurves.release import Evidence, Release, Setting
+from dpcurves.release import Evidence, Release
+from dpcurves.trust import Central, conversation
 
 RECORDS, EPSILONS, LEVEL, LONGER, DRAWS = (1000, 10_000), ("0.1", "1"), 0.05, 1.25, 400
 CELLS = 24
@@ -67,7 +68,7 @@ def released(month: Whole, event: Whole, group: Whole, epsilon: str, seed: int) 
     """The p-value of one release of both groups' counts."""
     loss, records = PrivacyLoss.pure(epsilon), len(month)
     adjacency = (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, records))[seed % 2]
-    query = next(QUESTION.steps(Setting(loss, adjacency, adaptive=True))).query
+    query = next(conversation(QUESTION, loss, adjacency, Central())).query
     place = (group * 2 + event) * (CELLS + 2) + np.minimum(month, CELLS) + 1
     plan = planned(query, loss, adjacency)
     drawn = AUTO.run(np.append(np.bincount(place, minlength=4 * (CELLS + 2)), 0), plan, Randomness.from_seed(seed))

@@ -29,7 +29,8 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.postprocess.inference.two_samples import Sample, alike, kolmogorov_smirnov, mann_whitney
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
-from dpcurves.release import Evidence, Release, Setting
+from dpcurves.release import Evidence, Release
+from dpcurves.trust import Central, conversation
 
 FloatArray = NDArray[np.float64]
 
@@ -102,7 +103,7 @@ def released(values: FloatArray, group: NDArray[np.bool_], epsilon: str, seed: i
     loss, records = PrivacyLoss.pure(epsilon), len(values)
     adjacency = (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, records))[seed % 2]
     question = dp.CdfQuestion("x", GRID, by=dp.Categories("group", (0, 1)))
-    query = next(question.steps(Setting(loss, adjacency, adaptive=True))).query
+    query = next(conversation(question, loss, adjacency, Central())).query
     exact = np.bincount(group * GRID.cells + GRID.cell_of(values), minlength=2 * GRID.cells)
     plan = planned(query, loss, adjacency)
     drawn = AUTO.run(np.append(exact, 0), plan, Randomness.from_seed(seed))

@@ -346,7 +346,7 @@ def errors(table: Table, bars: Progress) -> None:
     shares = encoding.shared(places, Randomness.system())
     keys = [encoding.keys(party, [share[party] for share in shares]) for party in (0, 1)]
     query = replace(Quartiles().paid_as, at=at)
-    plan = FunctionShares().plan(query, ONE, dp.REPLACE_ONE.among(EACH_RECORD, 500))
+    plan = FunctionShares().turn(query, ONE, dp.REPLACE_ONE.among(EACH_RECORD, 500))
     allotment, exact = QuestionBudget.rehearsing(ONE).pay("tree", ALL), np.array([(places < each).sum() for each in at])
     squares = []
     for _ in bars.track(range(RUNS), description="errors"):

@@ -15,8 +15,9 @@ from dpcurves.mechanisms import AUTO, Mechanism
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PartitionQuery, Query
-from dpcurves.release import Evidence, Release, Setting, Step
+from dpcurves.release import Evidence, Release, Step
 from dpcurves.session import converse
+from dpcurves.trust import Central, conversation
 
 from .data import Sample
 
@@ -35,13 +36,13 @@ def answer(
 ) -> Curve:
     """The curve that a session would give; if not said otherwise under replace-one: the number of records is public."""
     asked = _replace_one(sample) if adjacency is None else adjacency
-    return converse(question.steps(Setting(loss, asked, adaptive=True)), _replies(sample, loss, seed, mechanism, asked))
+    return converse(conversation(question, loss, asked, Central()), _replies(sample, loss, seed, mechanism, asked))
 
 
 def counts_of_partition(question: Question[object], sample: Sample, loss: PrivacyLoss, seed: int) -> Evidence:
     """What a question is told about the partition that it asks for first, before it reads a curve from that."""
     adjacency = _replace_one(sample)
-    steps = question.steps(Setting(loss, adjacency, adaptive=True))
+    steps = conversation(question, loss, adjacency, Central())
     reply = _replies(sample, loss, seed, AUTO, adjacency)
     step = next(steps)
     while not isinstance(step.query, PartitionQuery):

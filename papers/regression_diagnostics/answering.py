@@ -17,6 +17,7 @@ from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Query
 from dpcurves.release import Release, Setting, Step
 from dpcurves.session import converse
+from dpcurves.trust import Central, conversation
 
 Curve = TypeVar("Curve")
 Columns = Mapping[str, NDArray[np.float64]]
@@ -25,7 +26,8 @@ DIGITS = 12
 
 def answer(question: Question[Curve], columns: Columns, epsilon: float, seed: int) -> Curve:
     """The curve that a session would give under replace-one, where the number of records is public."""
-    return converse(question.steps(setting(columns, epsilon)), replies(columns, epsilon, seed))
+    steps = conversation(question, _loss(epsilon), _adjacency(columns), Central())
+    return converse(steps, replies(columns, epsilon, seed))
 
 
 def setting(columns: Columns, epsilon: float) -> Setting:

@@ -12,17 +12,21 @@ from binned_as_printed import Plot
 from binned_data import Judged
 from numpy.typing import NDArray
 
+from dpcurves import workloads
 from dpcurves.curves import BinnedResidualsQuestion
-from dpcurves.curves.binned_residuals import COUNTS, CUTS, MERGES, SUMS, least_records, merged
-from dpcurves.curves.turns.score_groups import SCORES, Shares, measured
-from dpcurves.data import Axis, Categories, Outside
+from dpcurves.curves.binned_residuals import COUNTS, CUTS, MERGES, SUMS, least_records
+from dpcurves.curves.turns.score_cells import groups_in
+from dpcurves.curves.turns.score_groups import SCORES
+from dpcurves.data import Axis, Categories
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.postprocess import Groups, mean_residuals
 from dpcurves.privacy import DISJOINT_RECORDS, EACH_RECORD, PrivacyLoss, ReplaceOne
-from dpcurves.queries import MergePartitionQuery, QuantileCutsQuery, Query, SumQuery
+from dpcurves.queries import Query, SumQuery
 from dpcurves.release import Release, Setting, Step
 from dpcurves.session import converse
+from dpcurves.strategies.groups import cut_and_measured
+from dpcurves.workloads import Shares, Strategy
 
 Found = TypeVar("Found")
 Steps = Callable[[Setting], Generator[Step, Release, Found]]
@@ -38,18 +42,16 @@ class Divided:
 
     share: Fraction
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, Groups]:
+    def steps(self, setting: Setting) -> Strategy[Groups]:
         """Cuts, merges, counts, sums."""
-        cells = SCORES.with_outside(Outside.CLAMPED)
-        classes, score, least = Categories("label", (0, 1)), Axis("score", cells), least_records(setting)
         joining = self.share * MERGES / CUTS
         rest = (1 - self.share - joining) / (COUNTS + SUMS)
-        cuts = yield Step(QuantileCutsQuery((score,), QUESTION.bins), self.share)
-        fine = Axis("score", cells.cut(cuts.values))
-        merges = yield Step(MergePartitionQuery((fine,), least), joining)
-        bins = merged(fine.grid, merges.values)
-        groups, _ = yield from measured(classes, "score", bins, Shares(self.share, COUNTS * rest, SUMS * rest))
-        return groups.released
+        shares = Shares(self.share, COUNTS * rest, SUMS * rest, joining)
+        needed = workloads.Groups(
+            Categories("label", (0, 1)), Axis("score", SCORES), QUESTION.bins, shares, least_records(setting)
+        )
+        found = yield from cut_and_measured(needed, setting)
+        return groups_in(found, QUESTION.bins).released
 
 
 def by_dpcurves(records: Judged, epsilon: float, seed: int, ratio: float) -> Plot:

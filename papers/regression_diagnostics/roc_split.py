@@ -18,10 +18,10 @@ from roc_sizes import RocSize
 from dpcurves.curves.class_table import ClassTable
 from dpcurves.curves.question import statement_of
 from dpcurves.curves.roc import ROC
-from dpcurves.curves.turns.roc_cuts import levels_for, pieces_between
 from dpcurves.data import Axis, Categories
 from dpcurves.queries import CountQuery, QuantileCutsQuery, Read
 from dpcurves.release import ALL, Evidence, Release, Setting, Step
+from dpcurves.strategies.ranks import levels_for, pieces_between
 
 FloatArray = NDArray[np.float64]
 GOOD, LARGEST, WIDEST = 0.2, 0.95, 0.5

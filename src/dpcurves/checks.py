@@ -17,9 +17,9 @@ from .laws import CountLaw
 from .ledger import QuestionBudget
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne
-from .release import Release, Setting, Step, UnsupportedQuery
+from .release import Release, Step, UnsupportedQuery
 from .session import Session, converse, rehearse
-from .trust import Central, FunctionShares, TrustModel
+from .trust import Central, FunctionShares, TrustModel, conversation
 
 ONE = PrivacyLoss.pure(1)
 LOSSES = ONE, PrivacyLoss.zcdp(Fraction(1, 2))
@@ -140,11 +140,11 @@ def _answered(question: Any, adjacency: Adjacency, send: Callable[[int], list[in
 
     def reply(step: Step) -> Release:
         allotment = budget.pay(step.query.paid_as, step.share)
-        plan = trust.plan(step.query, allotment.loss, adjacency)
+        plan = trust.turn(step.query, allotment.loss, adjacency)
         blank = Release.rehearsed(plan)
         return replace(blank, values=tuple(send(len(blank.values)))) if isinstance(plan.law, CountLaw) else blank
 
-    return converse(question.steps(Setting(ONE, adjacency, trust.adaptive)), reply)
+    return converse(conversation(question, ONE, adjacency, trust), reply)
 
 
 def _check_asking(question: Any, columns: Mapping[str, Any]) -> None:

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from .arguments import Refused, WrongKind, require_kind, shown
 from .curves import Question
@@ -19,7 +19,7 @@ from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
 from .queries import Query
 from .release import Plan, Plans, Release, Setting, Step, UnsupportedQuery
-from .trust import Central, Curator, TrustModel
+from .trust import Central, Curator, Planner, TrustModel, conversation
 
 if TYPE_CHECKING:
     from .ledger import Balance, Ledger, Statement
@@ -194,13 +194,13 @@ class Session:
                 paid[allotment.part] = self._paid_release(step.query.paid_as, grant, allotment, records)
             if step.query == step.query.paid_as:
                 return paid[allotment.part]
-            return self._run(self._trust.plan(step.query, allotment.loss, self.adjacency), grant, allotment, records)
+            return self._run(self._trust.turn(step.query, allotment.loss, self.adjacency), grant, allotment, records)
 
-        return pay_and_converse(question, self._setting(grant.loss), QuestionBudget(grant), reply)
+        return pay_and_converse(question, self.adjacency, self._trust, QuestionBudget(grant), reply)
 
     def _paid_release(self, thing: Query, grant: Grant, allotment: Allotment, records: Records) -> Release:
         """What was answered when this was paid for; else answered and stored now. It has the turn of its part."""
-        plan = self._trust.plan(thing, allotment.loss, self.adjacency)
+        plan = self._trust.turn(thing, allotment.loss, self.adjacency)
         stored = self._ledger.stored(grant, allotment.part, allotment.part)
         if stored is None:
             fresh = self._run(plan, grant, allotment, records)
@@ -210,9 +210,6 @@ class Session:
     def _run(self, plan: Plan, grant: Grant, allotment: Allotment, records: Records) -> Release:
         curator = Curator(records, _Notes(self._ledger, grant, allotment.part))
         return self._trust.run(plan, [curator], allotment, self._randomness)
-
-    def _setting(self, loss: PrivacyLoss) -> Setting:
-        return Setting(loss, self.adjacency, self._trust.adaptive)
 
     def _opened(self) -> Records:
         if self._records is None:
@@ -259,32 +256,21 @@ def rehearse(question: Question[Curve], loss: PrivacyLoss, adjacency: Adjacency,
     plans: list[Plan] = []
 
     def blank(step: Step, allotment: Allotment) -> Release:
-        plans.append(model.plan(step.query, allotment.loss, adjacency))
+        plans.append(model.turn(step.query, allotment.loss, adjacency))
         return Release.rehearsed(plans[-1])
 
-    setting = Setting(loss, adjacency, model.adaptive)
-    pay_and_converse(question, setting, budget, blank)
+    pay_and_converse(question, adjacency, model, budget, blank)
     if budget.left != 0:
         raise Refused("question", f"the shares of a question add up to 1; {budget.left} of this one is left")
-    return Plans(plans, question.plan_notes(setting) if isinstance(question, Forewarned) else ())
-
-
-class Planner(Protocol):
-    """What of a trust model is needed to rehearse."""
-
-    @property
-    def adaptive(self) -> bool:
-        """Whether a later turn may count on cells that depend on earlier answers."""
-        ...
-
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """What would be done. Raises `UnsupportedQuery`; touches no data."""
-        ...
+    return Plans(
+        plans, question.plan_notes(Setting(loss, adjacency, model.adaptive)) if isinstance(question, Forewarned) else ()
+    )
 
 
 def pay_and_converse(
     question: Question[Curve],
-    setting: Setting,
+    adjacency: Adjacency,
+    trust: Planner,
     budget: QuestionBudget,
     reply: Callable[[Step, Allotment], Release],
 ) -> Curve:
@@ -294,7 +280,7 @@ def pay_and_converse(
         _require_paid(question, step)
         return reply(step, budget.pay(step.query.paid_as, step.share))
 
-    return converse(question.steps(setting), paid)
+    return converse(conversation(question, budget.grant.loss, adjacency, trust), paid)
 
 
 def converse(steps: Generator[Step, Release, Curve], reply: Callable[[Step], Release]) -> Curve:
@@ -350,7 +336,7 @@ def _neighbours(adjacency: object) -> Neighbours:
 def _trust(trust: TrustModel[Curator] | None) -> TrustModel[Curator]:
     if trust is None:
         return Central()
-    if isinstance(trust, type) or not all(hasattr(trust, part) for part in ("adaptive", "holders", "plan", "run")):
+    if isinstance(trust, type) or not all(hasattr(trust, part) for part in ("holders", "plan", "run", "turn")):
         raise WrongKind("trust", f"a trust model, as Central(), is needed, got {shown(trust)}")
     if trust.holders != (Curator,):
         needed = ", ".join(holder.__name__ for holder in trust.holders)

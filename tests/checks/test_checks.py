@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any
 
@@ -13,8 +12,8 @@ import dpcurves as dp
 from dpcurves import curves
 from dpcurves.checks import Failure, check_question
 from dpcurves.data import Axis
-from dpcurves.queries import CountQuery, Read
-from dpcurves.release import ALL, Evidence, Release, Setting, Step
+from dpcurves.release import ALL, Setting
+from dpcurves.workloads import Cells, Needs, needed
 
 GENERATOR = np.random.default_rng(3)
 COLUMNS = {
@@ -59,18 +58,18 @@ def test_every_question_keeps_what_questions_promise(name: str) -> None:
 class Wasteful:
     """Asks for half of its loss, and no more."""
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, object]:
-        release = yield Step(CountQuery((Axis("x", GRID),), Read.CELLS), share=ALL / 2)
-        return Evidence.of(release)
+    def steps(self, setting: Setting) -> Needs[object]:
+        found = yield from needed(Cells((Axis("x", GRID),)), share=ALL / 2)
+        return found.counts
 
 
 @dataclass(frozen=True)
 class Fragile:
     """Fails where noise makes a count negative."""
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, object]:
-        release = yield Step(CountQuery((Axis("x", GRID),), Read.CELLS), share=ALL)
-        if min(release.values) < 0:
+    def steps(self, setting: Setting) -> Needs[object]:
+        found = yield from needed(Cells((Axis("x", GRID),)), share=ALL)
+        if min(found.counts.values) < 0:
             raise ZeroDivisionError
         return (yield from dp.HistogramQuestion("x", GRID).steps(setting))
 

@@ -18,9 +18,9 @@ from dpcurves.noise.memory import FleetingMemory
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PrefixQuery, Query, SquareQuery, SumQuery
-from dpcurves.release import Release, Setting, Step
+from dpcurves.release import Release, Step
 from dpcurves.session import converse
-from dpcurves.trust import FunctionShares
+from dpcurves.trust import Central, FunctionShares, conversation
 
 Curve = TypeVar("Curve")
 Columns = Mapping[str, ArrayLike]
@@ -39,7 +39,7 @@ def answer(question: Question[Curve], columns: Columns, loss: PrivacyLoss, adjac
             return Release(plan, counts, allotment, seeded=True)
         return Release(plan, AUTO.run(table_of(columns, step.query), plan, randomness), allotment, seeded=True)
 
-    return converse(question.steps(Setting(loss, adjacency, adaptive=True)), reply)
+    return converse(conversation(question, loss, adjacency, Central()), reply)
 
 
 def answer_of_two_servers(
@@ -55,14 +55,14 @@ def answer_of_two_servers(
     def reply(step: Step) -> Release:
         allotment = budget.pay(step.query.paid_as, step.share)
         plan, alone = (
-            FunctionShares().plan(step.query, allotment.loss, adjacency),
+            FunctionShares().turn(step.query, allotment.loss, adjacency),
             LINEAR.plan(step.query, allotment.loss, adjacency),
         )
         table = table_of(columns, step.query)
         halves = [LINEAR.run(each, alone, randomness) for each in (table, np.zeros_like(table))]
         return Release(plan, tuple(map(add, *halves)), allotment, seeded=True)
 
-    return converse(question.steps(Setting(loss, adjacency, adaptive=False)), reply)
+    return converse(conversation(question, loss, adjacency, FunctionShares()), reply)
 
 
 def _counter(columns: Columns, query: PrefixQuery) -> Callable[[tuple[int, ...]], list[int]]:

@@ -17,9 +17,7 @@ from dpcurves.curves.binned_residuals import (
     BinnedResiduals,
     BinnedResidualsQuestion,
     least_records,
-    merged,
 )
-from dpcurves.curves.turns.score_groups import HALF
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO
@@ -36,6 +34,8 @@ from dpcurves.privacy import (
 from dpcurves.queries import CountQuery, Query, Read, SumQuery
 from dpcurves.release import Setting
 from dpcurves.session import Session, rehearse
+from dpcurves.strategies.groups import merged
+from dpcurves.workloads import HALF
 
 FloatArray = NDArray[np.float64]
 DRAW = np.random.default_rng(5)

@@ -14,7 +14,8 @@ from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.laws import Family, Noise, PathSums
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import Hint, PrefixQuery
-from dpcurves.release import ALL, Evidence, Plan, PrivacyStatement, Release, Setting
+from dpcurves.release import ALL, Evidence, Plan, PrivacyStatement, Release
+from dpcurves.trust import FunctionShares, conversation
 
 GRID, ONE, WHO = Grid(0, 8, cells=8), PrivacyLoss.pure(1), AddRemove(EACH_RECORD)
 FACE = PrivacyStatement(1.0, 0.5, "add-remove", "", 1, None, "one curator", "noise path", False, "a")
@@ -37,7 +38,7 @@ def test_it_asks_for_slots_of_the_grid_its_ends_and_all_records() -> None:
     for outside, slots in ((Outside.CLAMPED, (3, 8)), (Outside.APART, (1, 4, 9, 10))):
         axis = Axis("age", GRID.with_outside(outside))
         question = CdfQuestion("age", axis.grid, at=(3, 0, 8))
-        steps = question.steps(Setting(ONE, WHO, adaptive=False))
+        steps = conversation(question, ONE, WHO, FunctionShares())
         step, share = next(steps)
         assert (step, share, step.paid_as) == (PrefixQuery((axis,), slots), ALL, question.paid_as)
         plan = Plan(step, ONE, WHO, "one curator: path", PathSums(axis.slots, slots, 4, LAW.noise, None), 1.0)

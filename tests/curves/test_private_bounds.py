@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isnan, sqrt
@@ -15,8 +14,9 @@ from dpcurves import ADD_REMOVE
 from dpcurves.curves.bounds import Bounds, BoundsQuestion, bound_query, bounded
 from dpcurves.laws import Selection
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.release import ALL, Plan, Release, Setting, Step
+from dpcurves.release import ALL, Plan, Release, Setting
 from dpcurves.session import Session
+from dpcurves.workloads import Needs
 
 HUGE = PrivacyLoss.pure(10**9)
 VALUES = np.random.default_rng(3).normal(scale=10, size=2000)
@@ -90,7 +90,7 @@ def test_a_session_answers_it_and_another_column_with_its_own_share() -> None:
 class Rectangle:
     """Bounds of two columns, one after the other."""
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, tuple[float, float]]:
+    def steps(self, setting: Setting) -> Needs[tuple[float, float]]:
         across, _ = yield from bounded(bound_query("r", 1, 0.95), Fraction(1, 4))
         upwards, _ = yield from bounded(bound_query("s", 0.01, 0.5), Fraction(3, 4))
         return across.bound, upwards.bound

@@ -12,14 +12,14 @@ from by_hand import answer, both
 from numpy.typing import NDArray
 
 from dpcurves.curves import CDF, CdfQuestion, Quantiles, QuantilesQuestion
-from dpcurves.curves.turns.adaptive_refinement import FEWEST, is_worth_looking
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.mechanisms import Tree
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CountQuery, Hint, PartitionQuery
 from dpcurves.release import Setting
 from dpcurves.session import Session, rehearse
-from dpcurves.trust import Central
+from dpcurves.strategies.prefixes import FEWEST, is_worth_looking
+from dpcurves.trust import Central, FunctionShares
 
 GRID = Grid(0, 1, cells=1000)
 QUESTION = CdfQuestion("x", GRID)
@@ -111,8 +111,8 @@ def test_a_curve_of_one_turn_is_still_read_and_one_of_none_is_not() -> None:
         CDF.from_json(json.dumps(document))
 
 
-def setting(loss: PrivacyLoss, units: int | None, *, adaptive: bool = True) -> Setting:
-    return Setting(loss, AddRemove(EACH_RECORD) if units is None else ReplaceOne(EACH_RECORD, units), adaptive)
+def setting(loss: PrivacyLoss, units: int | None) -> Setting:
+    return Setting(loss, AddRemove(EACH_RECORD) if units is None else ReplaceOne(EACH_RECORD, units), adaptive=True)
 
 
 def test_three_turns_are_chosen_from_public_facts() -> None:
@@ -126,7 +126,7 @@ def test_three_turns_are_chosen_from_public_facts() -> None:
     assert not is_worth_looking(axis, Hint.SPREAD, setting(LOSSES[0], None))
     assert not is_worth_looking(axis, Hint.ATOMS, setting(LOSSES[0], None))
     for hint in (None, Hint.PEAKED):
-        assert not is_worth_looking(axis, hint, setting(LOSSES[0], None, adaptive=False))
+        assert len(rehearse(CdfQuestion("x", axis.grid, hint=hint), LOSSES[0], both(10)[1], FunctionShares())) == 1
         assert not is_worth_looking(Axis("x", Grid(0, 1, cells=2**32)), hint, setting(LOSSES[0], None))
 
 

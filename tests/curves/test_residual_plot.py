@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -11,11 +12,12 @@ import pytest
 from by_hand import answer, both
 
 import dpcurves as dp
-from dpcurves.curves.residual_plot import scattered, tree_estimator
+from dpcurves.curves.residual_plot import SEEN, scattered
 from dpcurves.curves.turns.bounds_of_residuals import bound_part, coverage_of_each, records_to_spare
 from dpcurves.histograms import CellEstimator, DawaEstimator
 from dpcurves.queries import TreePartitionQuery
 from dpcurves.release import Setting
+from dpcurves.strategies.tables import tree_estimator
 
 GENERATOR = np.random.default_rng(6)
 X = GENERATOR.normal(0, 1, 3000)
@@ -191,7 +193,7 @@ def test_where_records_are_many_hardly_any_are_spared() -> None:
 @pytest.mark.parametrize("loss", [dp.PrivacyLoss.pure("0.1"), dp.PrivacyLoss.zcdp("0.005")])
 def test_no_box_is_divided_for_noise(loss: dp.PrivacyLoss) -> None:
     setting = Setting(loss, dp.ADD_REMOVE.among(dp.EACH_RECORD, units=None), adaptive=True)
-    estimator = tree_estimator(setting, Fraction(4, 5))
+    estimator = tree_estimator(SEEN, replace(setting, loss=loss * Fraction(4, 5)))
     *_, counts = dp.rehearse(question(estimator=estimator), loss, setting.adjacency)
     assert estimator.least == pytest.approx(3 / np.sqrt(2) * counts.error, rel=0.03)
     assert dp.rehearse(question(), loss, setting.adjacency)[2].query == TreePartitionQuery(

@@ -10,10 +10,10 @@ from sklearn.metrics import roc_curve as sklearn_roc_curve
 
 from dpcurves.curves import ROC, Cuts, RocQuestion
 from dpcurves.curves.roc import UNIT_INTERVAL
-from dpcurves.curves.turns.roc_cuts import levels_for
 from dpcurves.data import Grid, Outside
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 from dpcurves.release import Setting
+from dpcurves.strategies.ranks import levels_for
 
 DRAW = np.random.default_rng(5)
 SCORES = np.round(DRAW.beta(2, 2, size=1500), 2)

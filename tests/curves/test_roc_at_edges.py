@@ -14,9 +14,9 @@ from dpcurves.data import Grid, Outside
 from dpcurves.ledger import QuestionBudget
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PrefixQuery
-from dpcurves.release import ALL, Setting
+from dpcurves.release import ALL
 from dpcurves.session import converse
-from dpcurves.trust import FunctionShares
+from dpcurves.trust import FunctionShares, conversation
 from dpcurves.trust.function_shares import told
 
 DRAW = np.random.default_rng(5)
@@ -32,11 +32,11 @@ def answered(question: RocQuestion, noise: float = 0.0, seed: int = 1, loss: Pri
 
     def reply(step: Any) -> Any:
         query: PrefixQuery = step.query
-        plan = FunctionShares().plan(query, loss, WHO)
+        plan = FunctionShares().turn(query, loss, WHO)
         counts = [int((places < each).sum() + np.rint(chance.normal() * noise)) for each in query.at]
         return told(plan, counts, QuestionBudget.told("a", loss).pay(query.paid_as, ALL))
 
-    return converse(question.steps(Setting(loss, WHO, adaptive=False)), reply)
+    return converse(conversation(question, loss, WHO, FunctionShares()), reply)
 
 
 @pytest.mark.parametrize("outside", list(Outside))

@@ -17,10 +17,11 @@ from dpcurves.data import Grid, Outside
 from dpcurves.laws import Family, Noise, PathSums
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import Hint, PrefixQuery
-from dpcurves.release import ALL, Plan, Release, Setting
+from dpcurves.release import ALL, Plan, Release
+from dpcurves.trust import Central, conversation
 
 ONE = PrivacyLoss.pure(1)
-SETTING = Setting(ONE, AddRemove(EACH_RECORD), True)
+WHO = AddRemove(EACH_RECORD)
 TINY = Noise(Family.LAPLACE, Fraction(1, 1000))
 
 
@@ -35,7 +36,11 @@ def place(found: Quantiles, level: float = 0.95) -> list[tuple[float, ...]]:
 
 def asked(question: QuantilesQuestion, values: list[float]) -> tuple[Quantiles, list[tuple[int, ...]]]:
     """The quantiles of these values, without noise, and the thresholds of each look."""
-    cells, looks, steps = question.grid.cell_of(np.array(values)), list[tuple[int, ...]](), question.steps(SETTING)
+    cells, looks, steps = (
+        question.grid.cell_of(np.array(values)),
+        list[tuple[int, ...]](),
+        conversation(question, ONE, WHO, Central()),
+    )
     try:
         step = next(steps)
         while True:
@@ -44,7 +49,7 @@ def asked(question: QuantilesQuestion, values: list[float]) -> tuple[Quantiles, 
             assert (step.share, query.paid_as) == (ALL, question.paid_as)
             looks.append(query.at)
             law = PathSums(query.cells, query.at, 4, TINY, TINY)
-            plan = Plan(query, ONE, SETTING.adjacency, "one curator: noise path", law, 1.0)
+            plan = Plan(query, ONE, WHO, "one curator: noise path", law, 1.0)
             counts = tuple(int(np.sum(cells < slots)) for slots in query.at)
             step = steps.send(replace(Release.rehearsed(plan), values=(*counts, 0)))
     except StopIteration as end:

@@ -11,9 +11,9 @@ from every_question import LOSS, QUESTIONS, WHO
 
 from dpcurves.curves import ByCategory, Question
 from dpcurves.laws.selection import Choices
-from dpcurves.release import Release, Setting, Step
+from dpcurves.release import Release, Step
 from dpcurves.session import converse
-from dpcurves.trust import Central
+from dpcurves.trust import Central, conversation
 
 HUGE = 2**62
 TURN = {"all huge": (HUGE,), "all as far below zero": (-HUGE,), "by turns": (HUGE, -HUGE)}
@@ -21,7 +21,7 @@ TURN = {"all huge": (HUGE,), "all as far below zero": (-HUGE,), "by turns": (HUG
 
 def answered_with(values: tuple[int, ...]) -> Callable[[Step], Release]:
     def reply(step: Step) -> Release:
-        plan = Central().plan(step.query, LOSS, WHO)
+        plan = Central().turn(step.query, LOSS, WHO)
         blank = plan.law.blank()
         chosen = isinstance(plan.law, Choices)  # from what was offered
         return Release(plan, blank if chosen else tuple(islice(cycle(values), len(blank))), allotment=None, seeded=True)
@@ -40,4 +40,4 @@ def test_every_question_ends_in_a_curve_whatever_is_released(kind: str) -> None:
 
 
 def read(question: Question[object], reply: Callable[[Step], Release]) -> object:
-    return converse(question.steps(Setting(LOSS, WHO, adaptive=True)), reply)
+    return converse(conversation(question, LOSS, WHO, Central()), reply)

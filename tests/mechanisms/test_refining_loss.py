@@ -18,8 +18,9 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.mechanisms.sums.linear import exact_sums
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import Hint, PartitionQuery
-from dpcurves.release import Plan, Release, Setting, Step
+from dpcurves.release import Plan, Release, Step
 from dpcurves.session import converse
+from dpcurves.trust import Central, conversation
 
 LOSSES = {"pure": PrivacyLoss.pure("0.5"), "concentrated": PrivacyLoss.zcdp("0.01")}
 GRIDS = [Grid(0, 1, cells=2), Grid(0, 1, cells=4), Grid(0, 1, cells=2, outside=Outside.APART)]
@@ -55,7 +56,7 @@ def ways(grid: Grid, loss: PrivacyLoss, adjacency: Adjacency) -> Iterator[Way]:
             return Release(plans[-1], tuple(values.tolist()), allotment=None, seeded=True)  # noqa: B023
 
         question = CdfQuestion("score", grid, hint=Hint.PEAKED)
-        converse(question.steps(Setting(loss, adjacency, adaptive=True)), reply)
+        converse(conversation(question, loss, adjacency, Central()), reply)
         yield plans, sum(shares, start=Fraction(0))
 
 

@@ -29,14 +29,15 @@ from dpcurves.curves import (
     Question,
     RocQuestion,
 )
-from dpcurves.curves.turns import roc_cuts
 from dpcurves.data import Axis, Grid, Outside
 from dpcurves.laws import Family, NoisySums
 from dpcurves.mechanisms import AUTO
 from dpcurves.mechanisms.sums.linear import exact_sums
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import QuantileCutsQuery, Query, SumQuery
-from dpcurves.release import Plan, Release, Setting, Step
+from dpcurves.release import Plan, Release, Step
+from dpcurves.strategies import ranks
+from dpcurves.trust import Central, conversation
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -63,7 +64,7 @@ COUNTED = (0, 300)
 @pytest.fixture(autouse=True)
 def few_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """ROC curves have 16 pieces where the number of records is private: too many to walk through all cuts."""
-    monkeypatch.setattr(roc_cuts, "LEVELS_WHERE_N_IS_PRIVATE", 2)
+    monkeypatch.setattr(ranks, "LEVELS_WHERE_N_IS_PRIVATE", 2)
 
 
 class Way(NamedTuple):
@@ -76,7 +77,7 @@ class Way(NamedTuple):
 
 def talk(question: Asked, loss: PrivacyLoss, adjacency: Adjacency, counted: int, cuts: tuple[int, ...]) -> list[Step]:
     """The turns, where the cuts fall as given and the records are counted as so many."""
-    steps = question.steps(Setting(loss, adjacency, adaptive=True))
+    steps = conversation(question, loss, adjacency, Central())
     asked = [next(steps)]
     while sum(step.share for step in asked) < 1:
         plan = AUTO.plan(asked[-1].query, loss * asked[-1].share, adjacency)

@@ -17,7 +17,8 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss
 from dpcurves.queries import CountQuery, Read, SumQuery
 from dpcurves.records import open_records, tabulate
-from dpcurves.release import Release, Setting
+from dpcurves.release import Release
+from dpcurves.trust import Central, conversation
 
 BY = Categories("sex", ("F", "M")), Categories("ward", (1, 2))
 HALVES, ONE_CELL = Grid(0, 1, cells=2), Grid(0, 1, cells=1)
@@ -32,7 +33,7 @@ QUESTIONS: dict[str, Question[object]] = {
 
 def asked(question: Question[object], loss: PrivacyLoss, adjacency: Adjacency) -> CountQuery:
     """The counts that it asks for first."""
-    query = next(question.steps(Setting(loss, adjacency, adaptive=True))).query
+    query = next(conversation(question, loss, adjacency, Central())).query
     assert isinstance(query, CountQuery)
     return query
 
@@ -65,7 +66,7 @@ def test_tiny_neighbours_lose_at_most_what_was_paid(read: Read, adjacency: Adjac
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
 def test_sums_by_two_columns_lose_at_most_what_was_paid(adjacency: Adjacency) -> None:
     loss = PrivacyLoss.pure("0.7")
-    steps = QUESTIONS["summary"].steps(Setting(loss, adjacency, adaptive=True))
+    steps = conversation(QUESTIONS["summary"], loss, adjacency, Central())
     first = next(steps)
     asked_next = steps.send(Release.rehearsed(AUTO.plan(first.query, loss * first.share, adjacency))).query
     assert isinstance(asked_next, SumQuery)

@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dpcurves.curves.turns.leaf_tilings import leaf_tilings
 from dpcurves.laws import Family
+from dpcurves.strategies.leaf_tilings import leaf_tilings
 
 
 @pytest.mark.parametrize("family", list(Family))

@@ -10,7 +10,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis.strategies import integers, sampled_from
 
-from dpcurves.curves.turns.refinement import (
+from dpcurves.data import Axis, Grid
+from dpcurves.laws import Family, IntervalSums, Level, Noise
+from dpcurves.postprocess.estimation.dyadic import Dyadic
+from dpcurves.postprocess.estimation.empirical_bayes import Splits, estimate
+from dpcurves.postprocess.estimation.measurements import Measurements, gather
+from dpcurves.queries import PartitionQuery
+from dpcurves.strategies.refinement import (
     LARGEST,
     Tilings,
     first_look,
@@ -20,12 +26,6 @@ from dpcurves.curves.turns.refinement import (
     parts,
     refinement,
 )
-from dpcurves.data import Axis, Grid
-from dpcurves.laws import Family, IntervalSums, Level, Noise
-from dpcurves.postprocess.estimation.dyadic import Dyadic
-from dpcurves.postprocess.estimation.empirical_bayes import Splits, estimate
-from dpcurves.postprocess.estimation.measurements import Measurements, gather
-from dpcurves.queries import PartitionQuery
 
 Layout = Callable[[int], Dyadic]
 LAYOUTS = [Dyadic.plain, Dyadic.ends_apart]

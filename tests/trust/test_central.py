@@ -24,7 +24,7 @@ def test_the_curator_counts_and_adds_noise_once() -> None:
     records = open_records({"x": np.array([0.1, 0.1, 0.9, np.nan])}, unit=EACH_RECORD, key=b"k" * 32)
     allotment = QuestionBudget.rehearsing(PrivacyLoss.pure(10**6)).pay("counts", Fraction(1))
     model = Central()
-    plan = model.plan(QUERY, allotment.loss, EACH)
+    plan = model.turn(QUERY, allotment.loss, EACH)
     release = model.run(plan, [Curator(records, FleetingMemory())], allotment, Randomness.from_seed(1))
     assert release.values == (2, 0, 0, 1, 1)
     assert release.seeded
@@ -33,7 +33,7 @@ def test_the_curator_counts_and_adds_noise_once() -> None:
 
 def test_without_the_right_payment_nothing_runs() -> None:
     allotment = QuestionBudget.rehearsing(PrivacyLoss.pure(1)).pay("counts", Fraction(1, 2))
-    plan = Central(Flat()).plan(QUERY, PrivacyLoss.pure(1), EACH)
+    plan = Central(Flat()).turn(QUERY, PrivacyLoss.pure(1), EACH)
     with pytest.raises(ValueError, match=r"the payment is for epsilon 0.5"):
         Central(Flat()).run(plan, [], allotment, Randomness.system())
 
@@ -49,7 +49,7 @@ def test_the_curator_remembers_what_was_looked_at() -> None:
     model, randomness = Central(), Randomness.system()
 
     def look(*at: int) -> tuple[int, ...]:
-        plan = model.plan(replace(FINE, at=at), allotment.loss, EACH)
+        plan = model.turn(replace(FINE, at=at), allotment.loss, EACH)
         return model.run(plan, [curator], allotment, randomness).values
 
     assert look() == (1,)
@@ -61,7 +61,7 @@ def test_the_curator_remembers_what_was_looked_at() -> None:
 def test_a_look_without_memory_is_refused_before_records_are_read() -> None:
     allotment = QuestionBudget.rehearsing(PrivacyLoss.pure(1)).pay(FINE, Fraction(1))
     model = Central(LazyTree())
-    plan = model.plan(replace(FINE, at=(5,)), allotment.loss, EACH)
+    plan = model.turn(replace(FINE, at=(5,)), allotment.loss, EACH)
     records = open_records(TABLE, unit=EACH_RECORD, key=b"k" * 32)
     records.close()
     with pytest.raises(ValueError, match=r"^memory: "):
@@ -71,7 +71,7 @@ def test_a_look_without_memory_is_refused_before_records_are_read() -> None:
 def test_seeded_and_secret_noise_do_not_meet() -> None:
     curator = Curator(open_records(TABLE, unit=EACH_RECORD, key=b"k" * 32), FleetingMemory())
     allotment = QuestionBudget.rehearsing(PrivacyLoss.pure(1)).pay(FINE, Fraction(1))
-    plan = Central().plan(FINE, allotment.loss, EACH)
+    plan = Central().turn(FINE, allotment.loss, EACH)
     assert Central().run(plan, [curator], allotment, Randomness.from_seed(1)).seeded
     with pytest.raises(ValueError, match=r"^randomness: "):
         Central().run(plan, [curator], allotment, Randomness.system())
@@ -82,7 +82,7 @@ def test_notes_of_one_thing_are_not_gone_on_with_for_another() -> None:
     for column, refused in (("x", False), ("y", True)):
         query = replace(FINE, axes=(replace(FINE.axes[0], column=column),))
         allotment = QuestionBudget.rehearsing(PrivacyLoss.pure(1)).pay(query, Fraction(1))
-        plan = Central().plan(query, allotment.loss, EACH)
+        plan = Central().turn(query, allotment.loss, EACH)
         if refused:
             with pytest.raises(ValueError, match=r"^memory: something else was opened"):
                 Central().run(plan, [curator], allotment, Randomness.system())

@@ -46,7 +46,7 @@ def allotment(loss: PrivacyLoss = ONE) -> Allotment:
 
 
 def plan(slots: int, *at: int, loss: PrivacyLoss = ONE, reports: int = 9) -> Plan:
-    return FunctionShares().plan(query(slots, *at), loss, ReplaceOne(EACH_RECORD, reports))
+    return FunctionShares().turn(query(slots, *at), loss, ReplaceOne(EACH_RECORD, reports))
 
 
 def servers(places: NDArray[np.int64], slots: int, secrets: tuple[int, int] = (1, 2)) -> tuple[Reports, Reports]:
@@ -146,12 +146,12 @@ def test_without_noise_the_answer_is_that_of_one_curator() -> None:
     places = places_of(records, asked.axes)
     both = servers(places, grid.slots)
     shared = FunctionShares().run(
-        FunctionShares().plan(asked, loss, adjacency), both, allotment(loss), Randomness.system()
+        FunctionShares().turn(asked, loss, adjacency), both, allotment(loss), Randomness.system()
     )
     model = Central(LazyTree())
     curator = Curator(records, FleetingMemory())
-    model.run(model.plan(asked.paid_as, loss, adjacency), [curator], allotment(loss), Randomness.system())
-    central = model.run(model.plan(asked, loss, adjacency), [curator], allotment(loss), Randomness.system())
+    model.run(model.turn(asked.paid_as, loss, adjacency), [curator], allotment(loss), Randomness.system())
+    central = model.run(model.turn(asked, loss, adjacency), [curator], allotment(loss), Randomness.system())
     assert shared.values == central.values[: len(asked.at)]
 
 
@@ -167,7 +167,7 @@ def test_each_record_has_the_place_that_the_central_model_counts_it_in() -> None
 
 
 def test_plan_states_twice_the_variance_and_the_trust_model() -> None:
-    ours, theirs = plan(2**32, 7), Central(LazyTree()).plan(query(2**32, 7), ONE, ReplaceOne(EACH_RECORD, 9))
+    ours, theirs = plan(2**32, 7), Central(LazyTree()).turn(query(2**32, 7), ONE, ReplaceOne(EACH_RECORD, 9))
     assert ours.error == pytest.approx(sqrt(2) * theirs.error, rel=1e-8)
     assert ours.made_by.startswith("two servers that do not collude, owners unchecked: noise path through 32 levels")
     assert isinstance(ours.law, PathSums)
@@ -223,9 +223,9 @@ def test_what_cannot_be_shared_is_refused() -> None:
         (query(2**32), PrivacyLoss.pure(Fraction(1, 2**40)), each, "more noise than shares have room for"),
     ):
         with pytest.raises(UnsupportedQuery, match=words):
-            model.plan(asked, loss, adjacency)
+            model.turn(asked, loss, adjacency)
     with pytest.raises(UnsupportedQuery, match="cannot answer SumQuery"):
-        collect(Central().plan(SumQuery((axis,), 4), ONE, each), [(0,) * 4] * 2, allotment())
+        collect(Central().turn(SumQuery((axis,), 4), ONE, each), [(0,) * 4] * 2, allotment())
 
 
 def test_halves_that_are_no_halves_are_refused() -> None:
@@ -280,7 +280,7 @@ def test_all_cells_are_one_curators_sums_with_the_noise_of_both(query: CountQuer
     """What is left to a server that knows its own shares and noise is one curator's release, with all of its noise."""
     slots = query.rows * query.cells
     places = np.random.default_rng(3).integers(0, slots + 1, 40)
-    both, asked = servers(places, slots), FunctionShares().plan(query, loss, ReplaceOne(EACH_RECORD, 40))
+    both, asked = servers(places, slots), FunctionShares().turn(query, loss, ReplaceOne(EACH_RECORD, 40))
     law, central = asked.law.required(IntervalSums), LINEAR.plan(query, loss, asked.adjacency)
     assert law.by(1) == central.law
     assert asked.error == pytest.approx(sqrt(2) * central.error, rel=1e-8)
@@ -307,7 +307,7 @@ def test_against_each_server_any_replaced_report_loses_at_most_the_loss_and_some
 ) -> None:
     """All data sets of 3 reports, and all reports that may be replaced. The closed form is that of exact shifts."""
     slots = query.rows * query.cells
-    asked = FunctionShares().plan(query, loss, ReplaceOne(EACH_RECORD, 3))
+    asked = FunctionShares().turn(query, loss, ReplaceOne(EACH_RECORD, 3))
     law, silent = asked.law.required(IntervalSums), key(7)
     noise = silent.of_sums(law)
     parameters = [each.parameter for each, size in law.noises for _ in range(size)]

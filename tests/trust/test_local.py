@@ -28,7 +28,7 @@ LOSSES = (PrivacyLoss.pure(1), PrivacyLoss.pure("0.3"), PrivacyLoss.pure(2), Pri
 def planned(cells: int, loss: PrivacyLoss, people: int, rows: int = 1, read: Read = Read.PREFIXES) -> Plan:
     axes = (Axis("x", Grid(0, 1, cells=cells)),)
     classes = (Categories("y", tuple(range(rows))),) if rows > 1 else ()
-    return Local().plan(CountQuery((*classes, *axes), read), loss, ReplaceOne(EACH_RECORD, people))
+    return Local().turn(CountQuery((*classes, *axes), read), loss, ReplaceOne(EACH_RECORD, people))
 
 
 def chances(plan: Plan, slot: int) -> dict[bytes, Fraction]:
@@ -132,7 +132,7 @@ def test_people_in_one_room_answer_the_plan() -> None:
 )
 def test_what_people_can_not_answer_is_refused(query: object, adjacency: object, named: str) -> None:
     with pytest.raises(UnsupportedQuery, match=f"^{named}: "):
-        Local().plan(query, PrivacyLoss.pure(1), adjacency)  # type: ignore[arg-type]
+        Local().turn(query, PrivacyLoss.pure(1), adjacency)  # type: ignore[arg-type]
 
 
 def test_a_value_that_is_nowhere_is_refused_without_showing_it() -> None:

@@ -1,6 +1,8 @@
 """What people look at: each file asks one question and reads its answer."""
 
 from ..postprocess.inference.two_samples import TwoSampleTest
+from ..strategies import Bisection, GrownPartition, QuantileCuts
+from ..workloads import Cuts
 from .binned_residuals import BinnedResiduals, BinnedResidualsQuestion
 from .bins import Bins
 from .bounds import Bounds, BoundsQuestion
@@ -17,7 +19,6 @@ from .histogram import Histogram, HistogramQuestion
 from .histogram_2d import Histogram2D, Histogram2DQuestion
 from .hosmer_lemeshow import HosmerLemeshow, HosmerLemeshowQuestion
 from .log_rank import log_rank_test
-from .methods import Bisection, GrownPartition, QuantileCuts
 from .notes import CurveWarning
 from .precision_recall import PrecisionRecall
 from .quantile_quantile import QuantileQuantile
@@ -31,7 +32,6 @@ from .scores import Scores, ScoresByCategory, ScoresQuestion
 from .smooth_auc import SmoothAuc, SmoothAucQuestion
 from .summary import Summary, SummaryByCategory, SummaryQuestion
 from .survival import Survival, SurvivalQuestion
-from .turns.roc_cuts import Cuts
 from .two_samples import ks_test, rank_sum_test
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -12,24 +12,26 @@ import numpy as np
 
 from .. import display
 from ..arrays import FloatArray
-from ..data import Axis, Categories, Grid, Outside
+from ..data import Axis, Grid
 from ..data.axis import Category
 from ..display.shade import POPULATION, Shade, covering
 from ..postprocess import mean_residuals, residual_envelope
 from ..privacy import Model, ReplaceOne, declared
-from ..queries import MergePartitionQuery, QuantileCutsQuery
-from ..release import PrivacyStatement, Release, Setting, Step
+from ..queries import MergePartitionQuery
+from ..release import ALL, PrivacyStatement, Setting
+from ..workloads import Groups, Needs, Shares, needed
 from .group_result import OfGroups
 from .notes import notes_on_classes, notes_on_dependence
 from .question import statement_of
 from .turns.labels import labels
-from .turns.score_cells import counted_groups
-from .turns.score_groups import SCORES, ScoreGroups, Shares, groups_of, measured, noise_of_a_count
+from .turns.score_cells import groups_in
+from .turns.score_groups import SCORES, ScoreGroups, groups_of, noise_of_a_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CUTS, MERGES, COUNTS, SUMS = Fraction(3, 20), Fraction(1, 10), Fraction(3, 5), Fraction(3, 20)
+SHARES = Shares(CUTS, COUNTS, SUMS, MERGES)
 LEVEL = 0.95
 """The chance that a bin of a right model is within the envelope, unless another one is asked for."""
 TOLERANCE = 0.05
@@ -168,43 +170,23 @@ class BinnedResidualsQuestion:
         if self.least is not None:
             MergePartitionQuery((Axis(self.score, self.grid),), self.least)
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, BinnedResiduals]:
-        """Cuts, merges, counts, sums; or the counts of all cells, where these cannot depend on answers."""
+    def steps(self, setting: Setting) -> Needs[BinnedResiduals]:
+        """Both classes in bins that are not small."""
         classes = labels(self.label, self.pos_label, self.neg_label)
-        if not setting.adaptive:
-            return (yield from self._from_cells(classes, setting))
-        score = Axis(self.score, self.grid.with_outside(Outside.CLAMPED))
         least = self.least if self.least is not None else least_records(setting)
-        cuts = yield Step(QuantileCutsQuery((score,), self._pieces(setting, least)), CUTS)
-        fine = Axis(self.score, score.grid.cut(cuts.values))
-        merges = yield Step(MergePartitionQuery((fine,), least), MERGES)
-        bins = merged(fine.grid, merges.values)
-        groups, releases = yield from measured(classes, self.score, bins, Shares(CUTS, COUNTS, SUMS))
-        notes = notes_on_classes(releases[0], classes)
-        return BinnedResiduals.read(groups, statement_of((cuts, merges, *releases), self.model.value).noted(*notes))
+        pieces = self._pieces(setting, least)
+        found = yield from needed(Groups(classes, Axis(self.score, self.grid), pieces, SHARES, least), ALL)
+        privacy = statement_of(found.releases, self.model.value).noted(*notes_on_classes(found.counts, classes))
+        return BinnedResiduals.read(groups_in(found, pieces), privacy)
 
     def __str__(self) -> str:
         return f"binned residuals of {self.score} for {self.label}"
-
-    def _from_cells(self, classes: Categories, setting: Setting) -> Generator[Step, Release, BinnedResiduals]:
-        """Bins of about equal size, none of them merged."""
-        least = self.least if self.least is not None else least_records(setting)
-        axis, shares = Axis(self.score, self.grid), Shares(CUTS + MERGES, COUNTS, SUMS)
-        groups, releases = yield from counted_groups(classes, axis, self._pieces(setting, least), shares)
-        return BinnedResiduals.read(groups, statement_of(releases, self.model.value))
 
     def _pieces(self, setting: Setting, least: int) -> int:
         if not isinstance(setting.adjacency, ReplaceOne):
             return self.bins
         records = setting.adjacency.units * setting.adjacency.unit.records
         return max(2, min(self.bins, 2 * records // least))
-
-
-def merged(fine: Grid, ends: tuple[int, ...]) -> Grid:
-    """The cells that are left: what is behind the last end belongs to the last one."""
-    inner = [place + 1 for place, said in enumerate(ends) if said]
-    left_over = bool(inner) and inner[-1] < fine.cells
-    return fine.cut(inner[:-1] if left_over else inner)
 
 
 def least_records(setting: Setting) -> int:

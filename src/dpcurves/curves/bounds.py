@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, isnan, nan
@@ -16,7 +16,8 @@ from ..arrays import FloatArray
 from ..data import Axis, doubling_grid
 from ..data.magnitude_grid import DOUBLINGS
 from ..queries import CoverageQuery
-from ..release import ALL, Evidence, PrivacyStatement, Release, Setting, Step
+from ..release import ALL, Evidence, PrivacyStatement, Release, Setting
+from ..workloads import Needs, Single, needed
 from .question import statement_of
 from .result import Released
 
@@ -142,7 +143,7 @@ class BoundsQuestion:
         """What is asked."""
         return bound_query(self.column, self.unit, self.coverage, self.doublings)
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, Bounds]:
+    def steps(self, setting: Setting) -> Needs[Bounds]:
         """One look at all intervals."""
         bounds, _ = yield from bounded(self.query, ALL)
         return bounds
@@ -178,9 +179,9 @@ def bound_query(
     return CoverageQuery((axis,), exact("coverage", coverage), spare)
 
 
-def bounded(query: CoverageQuery, share: Fraction) -> Generator[Step, Release, tuple[Bounds, Release]]:
+def bounded(query: CoverageQuery, share: Fraction) -> Needs[tuple[Bounds, Release]]:
     """Ask for one interval, for `share` of the loss; two columns are asked one after the other, each with its share."""
-    release = yield Step(query, share)
+    release = yield from needed(Single(query), share)
     (doublings,) = release.values
     law, middle = release.plan.law, query.grid.cells // 2
     bounds = Bounds(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from .. import display
 from ..arguments import Refused, require_kind
-from ..release import PrivacyStatement, Release, Setting, Step
+from ..release import PrivacyStatement, Setting
+from ..workloads import Needs
 from .bounds import Bounds, BoundsQuestion, bounded
 from .question import statement_of
 from .result import Released
@@ -115,7 +116,7 @@ class PlaneBoundsQuestion:
         if self.across.column == self.upwards.column:
             raise Refused("upwards", f"another column than the first one is needed, got {self.upwards.column!r}")
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, PlaneBounds]:
+    def steps(self, setting: Setting) -> Needs[PlaneBounds]:
         """Bounds of one column, then of the other."""
         width, first = yield from bounded(self.across.query, HALF)
         height, second = yield from bounded(self.upwards.query, HALF)

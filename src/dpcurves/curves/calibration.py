@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
@@ -14,13 +14,14 @@ from ..arrays import FloatArray
 from ..data import Axis, Grid
 from ..data.axis import Category
 from ..postprocess import share_intervals
-from ..release import PrivacyStatement, Release, Setting, Step
+from ..release import ALL, PrivacyStatement, Setting
+from ..workloads import Groups, Needs, Shares, needed
 from .group_result import CoveredGroups
 from .notes import notes_on_classes
 from .question import statement_of
 from .turns.labels import labels
-from .turns.score_cells import grouped
-from .turns.score_groups import SCORES, ScoreGroups, Shares, groups_of
+from .turns.score_cells import groups_in
+from .turns.score_groups import SCORES, ScoreGroups, groups_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -103,7 +104,7 @@ class Calibration(CoveredGroups):
 
 @dataclass(frozen=True, slots=True)
 class CalibrationQuestion:
-    """How often is the label positive, among records of like score? Three turns: cuts, counts, sums.
+    """How often is the label positive, among records of like score?
 
     Attributes:
         label: The column of true labels.
@@ -127,13 +128,12 @@ class CalibrationQuestion:
         labels(self.label, self.pos_label, self.neg_label)
         object.__setattr__(self, "groups", groups_of(self.groups, self.grid))
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, Calibration]:
-        """Cuts, counts, sums."""
+    def steps(self, setting: Setting) -> Needs[Calibration]:
+        """Both classes in groups."""
         classes = labels(self.label, self.pos_label, self.neg_label)
-        groups, releases = yield from grouped(classes, Axis(self.score, self.grid), self.groups, SHARES, setting)
-        counts = releases[-2:][0]
-        privacy = statement_of(releases, self.model).noted(*notes_on_classes(counts, classes))
-        return Calibration.read(groups, privacy)
+        found = yield from needed(Groups(classes, Axis(self.score, self.grid), self.groups, SHARES), ALL)
+        privacy = statement_of(found.releases, self.model).noted(*notes_on_classes(found.counts, classes))
+        return Calibration.read(groups_in(found, self.groups), privacy)
 
     def __str__(self) -> str:
         return f"calibration curve of {self.score} for {self.label}"

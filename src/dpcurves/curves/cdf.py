@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, overload
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import display
+from .. import display, workloads
 from ..arguments import Refused, chance, require_kind, share
 from ..arrays import FloatArray
 from ..data import Axis, Grid, Outside
@@ -18,17 +18,18 @@ from ..display import RECORDS, span, standing
 from ..postprocess import Band, cell_at, ends_at, inside, inverse_at, population_band, simultaneous_band, value_at
 from ..postprocess.shape.interpolate import numbers
 from ..queries import Hint, PrefixQuery
-from ..release import Evidence, PrivacyStatement, Release, Setting, Step
+from ..release import ALL, Evidence, PrivacyStatement, Setting
+from ..strategies import Bisection, GrownPartition, QuantileCuts
+from ..workloads import Needs, needed
 from .bins import Bins
 from .covering import scopes
 from .end_notes import notes_on_ends
-from .keys import By, keys_of
-from .methods import Bisection, Default, GrownPartition, Method, QuantileCuts
+from .keys import By, axes_of
 from .notes import warn_of
 from .quantile_quantile import PERCENTS, QuantileQuantile, shares_of
 from .question import require_independent, statement_of
 from .result import Covered
-from .turns.edge_counts import all_edges, edge_counts, edges_given
+from .turns.edge_counts import all_edges, edges_given
 from .turns.monotone_smoothing import Smoothing
 from .turns.one_table import axis_label, hint_of, hinted, in_rows, in_words
 from .turns.prefixes import Prefixes
@@ -320,7 +321,7 @@ class CdfQuestion:
     by: By = None
     measured_in: str = ""
     hint: Hint | None = None
-    method: Method | None = None
+    method: workloads.Way | None = None
     smooth: int | None = None
     at: tuple[int, ...] | None = None
 
@@ -342,20 +343,18 @@ class CdfQuestion:
         """All counts along this grid, where some are asked for."""
         return None if self.at is None else all_edges(Axis(self.column, self.grid))
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, Any]:
-        """Counts of three partitions, one table of counts, or counts below some edges, read along the grid."""
-        keys_of(self.by)
+    def steps(self, setting: Setting) -> Needs[Any]:
+        """Counts below edges, read along the grid."""
         label, axis = axis_label(self.column, self.measured_in), Axis(self.column, self.grid)
         if self.at is not None:
-            look = yield from edge_counts(axis, self.at)
-            return CDF.read(Evidence.of(look).in_cells(), self.grid.cut(self.at), label, statement_of([look]))
-        method = Default(self.hint) if self.method is None else self.method
-        releases, (*earlier, last) = yield from method.turns(axis, self.by, setting)
-        privacy = statement_of(releases)
+            found = yield from needed(workloads.Below(axis, self.at), ALL)
+            return CDF.read(found.counts, self.grid.cut(self.at), label, statement_of(found.releases))
+        found = yield from needed(workloads.Prefixes(axes_of(self.by, axis), self.hint, self.method), ALL)
+        earlier, privacy = found.read[:-1], statement_of(found.releases)
         return in_rows(
             self.by,
-            last,
-            lambda row: self._smoothed(CDF.along(Prefixes(row, self.grid, tuple(earlier)), label, privacy)),
+            found.counts,
+            lambda row: self._smoothed(CDF.along(Prefixes(row, self.grid, earlier), label, privacy)),
         )
 
     def _smoothed(self, curve: CDF) -> CDF:

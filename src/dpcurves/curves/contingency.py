@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,8 +18,8 @@ from ..postprocess import public_generator, share_intervals, simultaneous_errors
 from ..postprocess.inference.hosmer_lemeshow import GroupNoise, Groups
 from ..postprocess.inference.independence import chi_squared, expected_counts, independence_p_value
 from ..postprocess.inference.sampling import means_at_once
-from ..queries import CountQuery, Read
-from ..release import ALL, Evidence, PrivacyStatement, Release, Setting, Step
+from ..release import ALL, Evidence, PrivacyStatement, Setting
+from ..workloads import Cells, Needs, needed
 from .notes import notes_on_dependence
 from .question import require_independent, statement_of
 from .result import Covered
@@ -229,10 +229,10 @@ class ContingencyQuestion:
         if self.rows.slots * self.columns.slots > MOST_CELLS:
             raise Refused("rows, columns", f"at most {MOST_CELLS} pairs of categories are counted")
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, Contingency]:
+    def steps(self, setting: Setting) -> Needs[Contingency]:
         """One table of counts."""
-        release = yield Step(CountQuery((self.rows, self.columns), Read.CELLS), ALL)
-        return Contingency.read(Evidence.of(release), self.rows, self.columns, statement_of([release]))
+        found = yield from needed(Cells((self.rows, self.columns)), ALL)
+        return Contingency.read(found.counts, self.rows, self.columns, statement_of(found.releases))
 
     def __str__(self) -> str:
         return f"table of {self.rows.column} by {self.columns.column}"

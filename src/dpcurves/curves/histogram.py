@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
@@ -20,8 +20,8 @@ from ..postprocess import public_generator, simultaneous_errors
 from ..postprocess.inference.bands import PILOT, scaled
 from ..postprocess.inference.sampling import means_at_once, outermost
 from ..postprocess.inference.simulation_seed import draws_for, sampling_generator
-from ..queries import Read
-from ..release import Evidence, PrivacyStatement, Release, Setting, Step
+from ..release import Evidence, PrivacyStatement, Setting
+from ..workloads import Needs
 from .end_notes import notes_on_end_cells
 from .keys import By
 from .question import require_independent
@@ -72,7 +72,7 @@ class Histogram(Covered):
         """From counts of one row of cells."""
         (cells,), missing = evidence.sums.reconstruct(np.array(evidence.values, dtype=np.float64), evidence.total)
         unbiased = cells[1:-1] if grid.outside is Outside.APART else cells
-        error = sqrt(evidence.measured.levels[-1].noise.variance)
+        error = sqrt(evidence.sums.nested.parts[-1].noise.variance)
         below = np.append(0.0, np.cumsum(cells))
         noted = privacy.noted(*notes_on_end_cells(grid, np.arange(grid.cells + 1), below, evidence))
         return cls(
@@ -199,10 +199,10 @@ class HistogramQuestion:
     by: By = None
     measured_in: str = ""
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, Any]:
+    def steps(self, setting: Setting) -> Needs[Any]:
         """One table of counts, read cell by cell."""
         label = axis_label(self.column, self.measured_in)
-        return (yield from counted(Axis(self.column, self.grid), self.by, Read.CELLS, label, Histogram.read))
+        return (yield from counted(Axis(self.column, self.grid), self.by, label, Histogram.read))
 
     def __str__(self) -> str:
         return in_words("histogram", self.column, self.by)

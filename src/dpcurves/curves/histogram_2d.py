@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,8 +12,9 @@ from .. import display
 from ..arguments import Refused, WrongKind, require_kind, shown
 from ..arrays import FloatArray
 from ..data import Axis, Grid, Outside
-from ..histograms import CellEstimator, EstimatedTable, PrivTreeEstimator, TableEstimator
-from ..release import ALL, Evidence, PrivacyStatement, Release, Setting, Step
+from ..histograms import EstimatedTable, TableEstimator
+from ..release import ALL, Evidence, PrivacyStatement, Setting
+from ..workloads import Needs, Table, needed
 from .question import statement_of
 from .result import Released
 
@@ -147,14 +148,12 @@ class Histogram2DQuestion:
                 "estimator", f"one of dpcurves.histograms is needed, as in DawaEstimator(), got {shown(self.estimator)}"
             )
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, Histogram2D]:
-        """The turns of the estimator."""
+    def steps(self, setting: Setting) -> Needs[Histogram2D]:
+        """Estimates of all cells."""
         axes = Axis(self.x, self.x_grid), Axis(self.y, self.y_grid)
-        usual = PrivTreeEstimator() if setting.adaptive else CellEstimator()
-        estimator = usual if self.estimator is None else self.estimator
-        estimated = yield from estimator.counts(axes, setting, ALL)
+        estimated = yield from needed(Table(axes, estimator=self.estimator), ALL)
         privacy = statement_of(estimated.releases)
-        joined = () if isinstance(estimator, CellEstimator) else (JOINED,)
+        joined = (JOINED,) if estimated.joined else ()
         clamped = (CLAMPED,) if any(axis.grid.outside is Outside.CLAMPED for axis in axes) else ()
         return Histogram2D.read(estimated, axes, privacy.noted(*joined, *clamped))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
@@ -15,14 +15,14 @@ from ..data import Axis, Categories, Grid
 from ..data.axis import Category
 from ..postprocess import hosmer_lemeshow, positive_intervals, simulated_p_value
 from ..postprocess.inference.simulation_seed import public_generator
-from ..queries import CountQuery, Read
-from ..release import Evidence, PrivacyStatement, Release, Setting, Step
+from ..release import ALL, PrivacyStatement, Release, Setting
+from ..workloads import Cells, Groups, Needs, Shares, needed
 from .group_result import CoveredGroups
 from .notes import notes_on_classes, notes_on_dependence
 from .question import statement_of
 from .turns.labels import labels
-from .turns.score_cells import grouped
-from .turns.score_groups import SCORES, ScoreGroups, Shares, groups_of, noise_of_a_count
+from .turns.score_cells import groups_in
+from .turns.score_groups import SCORES, ScoreGroups, groups_of, noise_of_a_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -169,30 +169,26 @@ class HosmerLemeshowQuestion:
         given = groups_of(USUAL if self.groups is None else self.groups, self.grid)
         object.__setattr__(self, "groups", None if self.groups is None else given)
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, HosmerLemeshow]:
+    def steps(self, setting: Setting) -> Needs[HosmerLemeshow]:
         """How many records, if that is needed; cuts, counts, sums."""
         classes = labels(self.label, self.pos_label, self.neg_label)
-        groups, shares, counted = yield from self._groups(classes, setting)
-        found, releases = yield from grouped(classes, Axis(self.score, self.grid), groups, shares, setting)
-        counts = releases[-2:][0]
-        privacy = statement_of((*counted, *releases), self.model).noted(*notes_on_classes(counts, classes))
-        return HosmerLemeshow.read(found, privacy)
+        groups, share, counted = yield from self._groups(classes, setting)
+        found = yield from needed(Groups(classes, Axis(self.score, self.grid), groups, SHARES), share)
+        privacy = statement_of((*counted, *found.releases), self.model).noted(*notes_on_classes(found.counts, classes))
+        return HosmerLemeshow.read(groups_in(found, groups), privacy)
 
     def __str__(self) -> str:
         return f"Hosmer-Lemeshow test of {self.score} for {self.label}"
 
-    def _groups(
-        self, classes: Categories, setting: Setting
-    ) -> Generator[Step, Release, tuple[int, Shares, tuple[Release, ...]]]:
-        """How many groups, which shares are left for them, and what was released to find out."""
+    def _groups(self, classes: Categories, setting: Setting) -> Needs[tuple[int, Fraction, tuple[Release, ...]]]:
+        """How many groups, which share is left for them, and what was released to find out."""
         if self.groups is not None:
-            return self.groups, SHARES, ()
+            return self.groups, ALL, ()
         if setting.adjacency.total is not None:
-            return groups_for(setting.adjacency.total, setting), SHARES, ()
+            return groups_for(setting.adjacency.total, setting), ALL, ()
         whole = Axis(self.score, self.grid.cut([]))
-        release = yield Step(CountQuery((classes, whole), Read.CELLS), COUNTING)
-        records = Evidence.of(release).unbiased.sum()
-        return groups_for(float(records), setting), SHARES.within(1 - COUNTING), (release,)
+        found = yield from needed(Cells((classes, whole)), COUNTING)
+        return groups_for(float(found.counts.unbiased.sum()), setting), ALL - COUNTING, found.releases
 
 
 def groups_for(records: float, setting: Setting) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,14 +14,16 @@ from ..arrays import FloatArray
 from ..data import Axis, Grid
 from ..data.grid import MOST_LAID_OUT
 from ..queries import Hint, PrefixQuery
-from ..release import Release, Setting, Step
+from ..release import ALL, Setting
+from ..workloads import Brackets, Needs, needed
 from .cdf import CDF, LEVEL, CdfQuestion, quantile_rows
+from .question import statement_of
 from .result import Covered
 from .turns.declared_grid import read_grid, written_grid
 from .turns.edge_counts import all_edges
 from .turns.one_table import axis_label, hint_of, hinted, in_words
 from .turns.prefixes import Prefixes
-from .turns.searched import Searched, search
+from .turns.searched import Searched
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -172,12 +174,13 @@ class QuantilesQuestion:
     def _searched_at(self) -> float | None:
         return LEVEL if self.search is None and Axis(self.column, self.grid).slots > MOST_LAID_OUT else self.search
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, Quantiles]:
+    def steps(self, setting: Setting) -> Needs[Quantiles]:
         """Looks of a search, or a distribution function, read at the shares."""
         curve: CDF | Searched
         if self._searched_at is not None:
             axis, label = Axis(self.column, self.grid), axis_label(self.column, self.measured_in)
-            curve = yield from search(axis, self.at, self._searched_at, label, setting)
+            found = yield from needed(Brackets(axis, self.at, self._searched_at), ALL)
+            curve = Searched(found.counts, axis.grid, label, statement_of(found.releases))
         else:
             whole = CdfQuestion(self.column, self.grid, measured_in=self.measured_in, hint=self.hint)
             curve = yield from whole.steps(setting)

@@ -1,4 +1,4 @@
-"""A question is a short conversation: it asks, is answered, asks again, and in the end reads a curve."""
+"""A question is a short conversation: it says what it needs, is answered, and in the end reads a curve."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ..arguments import Refused, require_kind
 from ..privacy import PrivacyLoss
 from ..queries import Query
 from ..release import PrivacyStatement, Release, Setting, Step
+from ..workloads import Need
 from .notes import notes_on_missing
 
 Curve = TypeVar("Curve", covariant=True)
@@ -18,13 +19,13 @@ Curve = TypeVar("Curve", covariant=True)
 class Question(Protocol[Curve]):
     """Fields are public; two questions that print the same ask the same.
 
-    Formal guarantees: `steps` is a pure function of the fields, of the public setting and of the releases that it is
+    Formal guarantees: `steps` is a pure function of the fields, of the public setting and of the answers that it is
     sent (it stands behind the privacy wall, so it sees nothing else). It ends in a curve whatever is sent, for noise
     can send anything.
     """
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, Curve]:
-        """Ask turn by turn; return the curve."""
+    def steps(self, setting: Setting) -> Generator[Need | Step, Any, Curve]:
+        """Say what is needed, one after the other; return the curve."""
         ...
 
 

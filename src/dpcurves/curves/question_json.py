@@ -15,7 +15,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from ..arguments import Refused, chosen, shown
 from ..data import Categories, Grid
-from .methods import Bisection, GrownPartition, Method, QuantileCuts
+from ..strategies import Bisection, GrownPartition, QuantileCuts
+from ..workloads import Way
 from .turns.declared_grid import grid_from_json, grid_to_json
 
 ASK = "ask"
@@ -155,7 +156,7 @@ def _method(name: str, value: Any) -> Any:
 
 
 READERS: Mapping[Any, Callable[[str, Any], Any]] = MappingProxyType(
-    {Grid: _grid, Categories: _categories, Method: _method}
+    {Grid: _grid, Categories: _categories, Way: _method}
 )
 
 

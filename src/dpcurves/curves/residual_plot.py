@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,14 +13,13 @@ from .. import display
 from ..arguments import Exact, Refused, WrongKind, exact, make_whole, require_kind, shown, whole
 from ..arrays import FloatArray
 from ..data import Axis, Grid, Outside
-from ..histograms import EstimatedTable, PrivTreeEstimator, TableEstimator
-from ..histograms.table_estimator import epsilon_per_record
+from ..histograms import EstimatedTable, TableEstimator
 from ..postprocess import public_generator
 from ..postprocess.shape.simplex import on_simplex
 from ..privacy import Model, declared
 from ..queries import CoverageQuery
-from ..queries.query import LARGEST_LEAST
-from ..release import Evidence, PrivacyStatement, Release, Setting, Step
+from ..release import Evidence, PrivacyStatement, Release, Setting
+from ..workloads import Needs, Table, needed
 from .bounds import PROMISED, bound_query, bounded, promised
 from .question import statement_of
 from .result import Released
@@ -32,8 +30,8 @@ if TYPE_CHECKING:
 
     from ..display import Opened, Shade
 
-GROWING, SEEN = Fraction(1, 4), 3
-"""The part of the loss that grows a partition; and how many scales of the noise of its counts a divided box holds."""
+SEEN = 3
+"""Boxes with fewer records than so many scales of the noise of their count are not told apart."""
 MOST_POINTS = 5000
 LEFT_OUT = 0.005
 """The share of the records within the bounds that pictures may leave out, along each axis."""
@@ -276,15 +274,14 @@ class ResidualPlotQuestion:
             raise Refused("cells", f"a whole number from 1 to {MOST_CELLS_OF_AXIS} is needed, got {self.cells}")
         self._bounds(spare=0)
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, ResidualPlot]:
+    def steps(self, setting: Setting) -> Needs[ResidualPlot]:
         """Bounds of predictions, bounds of residuals, and an estimator."""
         part = bound_part(setting)
         across, upwards = self._bounds(records_to_spare(setting, part))
         width, first = yield from bounded(across, part)
         height, second = yield from bounded(upwards, part)
         axes = self._axis(self.predicted, width.bound), self._axis(self.residual, height.bound)
-        estimator = self.estimator or tree_estimator(setting, 1 - 2 * part)
-        estimated = yield from estimator.counts(axes, setting, 1 - 2 * part)
+        estimated = yield from needed(Table(axes, SEEN, self.estimator), 1 - 2 * part)
         releases = (first, second, *estimated.releases)
         privacy, evidence = statement_of(releases, self.model.value), tuple(map(Evidence.of, releases))
         fewer = nan if width.capped or height.capped else missed(first, across.spare) + missed(second, upwards.spare)
@@ -309,18 +306,6 @@ class ResidualPlotQuestion:
 def missed(bound: Release, spare: int) -> float:
     """How many records fewer than asked one bound may cover, but for half of the chance that either does."""
     return bound.plan.law.alpha((1 - PROMISED) / 2) + spare
-
-
-def tree_estimator(setting: Setting, share: Fraction) -> PrivTreeEstimator:
-    """PrivTree, for this share of the budget.
-
-    >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
-    >>> tree_estimator(Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, 500), True), Fraction(4, 5)).least
-    10
-    """
-    epsilon = epsilon_per_record(setting, share * (1 - GROWING))
-    least = min(SEEN / epsilon, LARGEST_LEAST) if epsilon > 0 else LARGEST_LEAST
-    return PrivTreeEstimator(growing=GROWING, least=int(least))
 
 
 def scattered(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -20,16 +20,16 @@ from ..postprocess.estimation.two_classes import two_classes
 from ..postprocess.inference.area_interval import CountedAreas, area_interval, shares_of
 from ..postprocess.inference.settled_area import FEW_DRAWS, settled_area
 from ..postprocess.inference.simulation_seed import draws_for, public_generator
-from ..queries import CountQuery, PrefixQuery, Read
-from ..release import Evidence, PrivacyStatement, Release, Setting, Step
+from ..queries import PrefixQuery
+from ..release import ALL, PrivacyStatement, Setting
+from ..workloads import Below, Counted, Cuts, Needs, Ranks, needed
 from .class_table import ClassTable, TableReading
 from .covering import scopes
 from .notes import notes_on_classes, notes_on_outside
 from .question import require_independent, statement_of
-from .turns.edge_counts import all_edges, edge_counts, edges_given
+from .turns.edge_counts import all_edges, edges_given
 from .turns.labels import labels
 from .turns.roc_counts import CountsAbove
-from .turns.roc_cuts import Cuts, scores_cut, share_left
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -246,20 +246,17 @@ class RocQuestion:
         """All counts of both classes along this grid, where some are asked for."""
         return None if self.at is None else all_edges(Axis(self.score, self.grid), self._classes)
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, ROC]:
-        """Cuts, if any; one table of two rows."""
+    def steps(self, setting: Setting) -> Needs[ROC]:
+        """Counts of both classes above thresholds."""
+        score = Axis(self.score, self.grid)
         if self.at is not None:
-            look = yield from edge_counts(Axis(self.score, self.grid), self.at, self._classes)
-            return self._read([look], self.grid.cut(self.at))
-        cuts = self.cuts if setting.adaptive else Cuts.FIXED
-        score, found = yield from scores_cut(Axis(self.score, self.grid), cuts, setting)
-        release = yield Step(CountQuery((self._classes, score), Read.PREFIXES), share_left(cuts))
-        return self._read([*found, release], score.grid)
+            return self._read((yield from needed(Below(score, self.at, self._classes), ALL)))
+        return self._read((yield from needed(Ranks(self._classes, score, self.cuts), ALL)))
 
-    def _read(self, releases: Sequence[Release], grid: Grid) -> ROC:
-        notes = (*notes_on_outside(releases[-1], grid), *notes_on_classes(releases[-1], self._classes))
-        privacy = statement_of(releases, self.model).noted(*notes)
-        table = ClassTable(Evidence.of(releases[-1]).in_cells(2), grid, privacy)
+    def _read(self, found: Counted) -> ROC:
+        last, grid = found.releases[-1], found.grid or self.grid
+        notes = (*notes_on_outside(last, grid), *notes_on_classes(last, self._classes))
+        table = ClassTable(found.counts, grid, statement_of(found.releases, self.model).noted(*notes))
         return ROC.read(table, f"ROC curve of {self.score} for {self.label}", str(self.pos_label))
 
     @property

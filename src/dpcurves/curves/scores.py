@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -15,8 +15,8 @@ from ..data import Axis, Grid, Outside
 from ..data.axis import Category
 from ..display import numeral
 from ..postprocess.inference.independent_difference import Measured, difference
-from ..queries import CountQuery, Read
-from ..release import ALL, Evidence, Release, Setting, Step
+from ..release import ALL, Setting
+from ..workloads import Needs, Prefixes, needed
 from .by_category import ByCategory, rows_of
 from .class_table import ClassTable, TableReading
 from .confusion import Confusion
@@ -230,19 +230,19 @@ class ScoresQuestion:
             raise Refused("grid", f"at most {MOST_CELLS} cells of scores are counted, got {self.grid.cells}")
         labels(self.label, self.pos_label, self.neg_label)
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, Any]:
+    def steps(self, setting: Setting) -> Needs[Any]:
         """One table: of each category, if there are any, two rows."""
         classes = labels(self.label, self.pos_label, self.neg_label)
         score = Axis(self.score, self.grid)
         axes = axes_of(self.by, classes, score)
-        release = yield Step(CountQuery(axes, Read.PREFIXES), ALL)
-        privacy = statement_of([release], self.model)
+        found = yield from needed(Prefixes(axes), ALL)
+        privacy = statement_of(found.releases, self.model)
         if self.by is None:
-            noted = privacy.noted(*notes_on_outside(release, self.grid))
-            return Scores.read(ClassTable(Evidence.of(release), self.grid, noted))
-        pairs = zip(combined(keys_of(self.by)), rows_of(Evidence.of(release), 2), strict=True)
-        found = {name: Scores.read(ClassTable(pair, self.grid, privacy)) for name, pair in pairs}
-        return ScoresByCategory(columns_of(self.by), found)
+            noted = privacy.noted(*notes_on_outside(found.releases[-1], self.grid))
+            return Scores.read(ClassTable(found.counts, self.grid, noted))
+        pairs = zip(combined(keys_of(self.by)), rows_of(found.counts, 2), strict=True)
+        scores = {name: Scores.read(ClassTable(pair, self.grid, privacy)) for name, pair in pairs}
+        return ScoresByCategory(columns_of(self.by), scores)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """Return by how much it is worse than a ROC question, or a calibration question, that has all of the loss.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,7 +15,8 @@ from ..data import Axis, Grid
 from ..data.axis import Category
 from ..postprocess import auc_of_steps, binormal_tpr
 from ..queries import AucQuery
-from ..release import ALL, Evidence, PrivacyStatement, Release, Setting, Step
+from ..release import ALL, Evidence, PrivacyStatement, Setting
+from ..workloads import Needs, Single, needed
 from .question import statement_of
 from .result import Released
 from .roc import UNIT_INTERVAL
@@ -121,10 +122,10 @@ class SmoothAucQuestion:
     def __post_init__(self) -> None:
         labels(self.label, self.pos_label, self.neg_label)
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, SmoothAuc]:
+    def steps(self, setting: Setting) -> Needs[SmoothAuc]:
         """One number."""
         classes = labels(self.label, self.pos_label, self.neg_label)
-        release = yield Step(AucQuery((classes, Axis(self.score, self.grid))), ALL)
+        release = yield from needed(Single(AucQuery((classes, Axis(self.score, self.grid)))), ALL)
         return SmoothAuc.read(Evidence.of(release), statement_of([release], self.model))
 
     def __str__(self) -> str:

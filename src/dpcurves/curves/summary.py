@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, nan, sqrt
@@ -26,8 +26,9 @@ from ..postprocess.inference.moments import (
     variance_ends,
     variance_of,
 )
-from ..queries import CountQuery, Query, Read, SquareQuery, SumQuery
-from ..release import Evidence, PrivacyStatement, Release, Setting, Step
+from ..queries import SquareQuery, SumQuery
+from ..release import Evidence, PrivacyStatement, Setting
+from ..workloads import Cells, Needs, Single, needed
 from .by_category import ByCategory, rows_of
 from .covering import EACH, pictured, scopes, shades
 from .keys import By, axes_of, columns_of, combined, keys_of
@@ -256,14 +257,14 @@ class SummaryQuestion:
         for name, value in (("lower", bounds.lower), ("upper", bounds.upper), ("moments", moments)):
             object.__setattr__(self, name, value)
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, Any]:
+    def steps(self, setting: Setting) -> Needs[Any]:
         """Counts, sums, and maybe sums of squares, each of one cell for each category."""
         axis = Axis(self.column, Grid(self.lower, self.upper, cells=1))
         axes = axes_of(self.by, axis)
-        asked: tuple[Query, ...] = CountQuery(axes, Read.CELLS), SumQuery(axes, HALF), SquareQuery(axes, HALF)
-        releases = []
-        for query, share in zip(asked, SHARES[self.moments], strict=False):
-            releases.append((yield Step(query, share)))
+        counted, *shares = SHARES[self.moments]
+        releases = list((yield from needed(Cells(axes), counted)).releases)
+        for query, share in zip((SumQuery(axes, HALF), SquareQuery(axes, HALF)), shares, strict=False):
+            releases.append((yield from needed(Single(query), share)))
         turns = tuple(Evidence.of(release) for release in releases)
         label, privacy = axis_label(self.column, self.measured_in), statement_of(releases)
         if self.by is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -28,8 +28,8 @@ from ..postprocess.inference.survival import (
     survival,
     survival_band,
 )
-from ..queries import CountQuery, Read
-from ..release import ALL, Evidence, PrivacyStatement, Release, Setting, Step
+from ..release import ALL, Evidence, PrivacyStatement, Setting
+from ..workloads import Needs, Prefixes, needed
 from .by_category import ByCategory, rows_of
 from .keys import By, axes_of, columns_of, combined, keys_of
 from .question import require_independent, statement_of
@@ -256,12 +256,12 @@ class SurvivalQuestion:
         if grid.cells > MOST_CELLS:
             raise Refused("grid", f"at most {MOST_CELLS} cells of time are counted, got {grid.cells}")
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, Any]:
+    def steps(self, setting: Setting) -> Needs[Any]:
         """One table: the censored and events, cell by cell, read from the end."""
         axis = Axis(self.time, self.grid.with_outside(Outside.APART))
         axes = (labels(self.event, self.came, self.censored, ("censored", "came")), axis)
-        release = yield Step(CountQuery(axes_of(self.by, *axes), Read.PREFIXES), ALL)
-        rows, privacy = rows_of(Evidence.of(release)), statement_of([release])
+        found = yield from needed(Prefixes(axes_of(self.by, *axes)), ALL)
+        rows, privacy = rows_of(found.counts), statement_of(found.releases)
         label = axis_label(self.time, self.measured_in)
         curves = [Survival.read(pair, axis.grid, label, privacy) for pair in zip(rows[::2], rows[1::2], strict=True)]
         if self.by is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -21,4 +21,5 @@ class CellEstimator:
     def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
         """Ask for all cells."""
         extent = Extent.of(axes)
-        return (yield from counted(axes, extent, [np.arange(extent.cells)], Read.CELLS, share))
+        found = yield from counted(axes, extent, [np.arange(extent.cells)], Read.CELLS, share)
+        return replace(found, joined=False)

@@ -2,48 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
-from typing import Protocol
+from typing import TypeAlias
 
-from ..arrays import FloatArray
-from ..data import Axis, Categories
-from ..release import Release, Setting, Step
+from ..release import Setting
+from ..workloads import Axes, EstimatedTable, Strategy, TableEstimator
 
-Axes = tuple[Axis | Categories, ...]
-Conversation = Generator[Step, Release, "EstimatedTable"]
+__all__ = ["Axes", "Conversation", "EstimatedTable", "TableEstimator", "epsilon_per_record"]
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class EstimatedTable:
-    """Estimated counts: no whole numbers, and some may be below zero.
-
-    Attributes:
-        cells: The counts of the cells of the grids, of shape ``(cells of the first axis, ...)``.
-        outside: The count of all cells for values outside of a grid together; 0 where there are none.
-        missing: How many records are missing on some axis.
-        releases: What they were read from.
-    """
-
-    cells: FloatArray
-    outside: float
-    missing: float
-    releases: tuple[Release, ...]
-
-
-class TableEstimator(Protocol):
-    """How the cells of a table are estimated, in one or more turns of a question. Fields are public.
-
-    Formal guarantees: `counts` is a pure function of the fields, the arguments and the releases that it is sent (it
-    stands behind the privacy wall). It asks for `share` of the budget in all, in shares that are public, and ends in
-    estimates whatever is sent. So an estimator loses what its share of the loss says, by the promises of what it asks.
-    """
-
-    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
-        """Ask turn by turn; return an estimate of the table with these axes."""
-        ...
+Conversation: TypeAlias = Strategy[EstimatedTable]
 
 
 def epsilon_per_record(setting: Setting, share: Fraction) -> float:

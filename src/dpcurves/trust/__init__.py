@@ -1,10 +1,14 @@
 """Who sees what: interchangeable ways to turn records into a release."""
 
-from .base import TrustModel
+from .base import Planner, TrustModel
 from .central import Central
+from .conversation import conversation
 from .curator import Curator
 from .function_shares import FunctionShares, Owners, ShareHolder
 from .local import Local
 from .person import Person
 
-__all__ = ["Central", "Curator", "FunctionShares", "Local", "Owners", "Person", "ShareHolder", "TrustModel"]
+__all__ = [
+    "Central", "Curator", "FunctionShares", "Local", "Owners", "Person", "Planner", "ShareHolder", "TrustModel",
+    "conversation",
+]  # fmt: skip

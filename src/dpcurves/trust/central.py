@@ -14,8 +14,10 @@ from ..noise.memory import Memory
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
 from ..queries import PrefixQuery, Query
-from ..release import Plan, Release, UnsupportedQuery
-from .base import require
+from ..release import Plan, Release, Setting, UnsupportedQuery
+from ..strategies import adaptively, at_once
+from ..workloads import Strategy, Workload
+from .base import Answer, require
 from .curator import Curator
 
 MOST_CELLS = 2**22
@@ -45,7 +47,12 @@ class Central:
         """A curator still has the records after each answer; a mechanism that was named answers once, in its way."""
         return isinstance(self.mechanism, Choice)
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+    def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
+        """In several turns where they pay; a mechanism that was named answers once, in its way."""
+        meet = adaptively if isinstance(self.mechanism, Choice) else at_once
+        return meet(workload, Setting(loss, adjacency, self.adaptive))
+
+    def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What the curator would do.
 
         Raises:

@@ -22,8 +22,10 @@ from ..mechanisms.sums.linear import printed
 from ..noise.randomness import Randomness
 from ..privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from ..queries import CountQuery, PrefixQuery, Query
-from ..release import Plan, Release, UnsupportedQuery
-from .base import require
+from ..release import Plan, Release, Setting, UnsupportedQuery
+from ..strategies import at_once
+from ..workloads import Strategy, Workload
+from .base import Answer, require
 
 SERVERS = 2
 RING = 2**64
@@ -112,7 +114,11 @@ class FunctionShares:
         """Owners have encoded their cells and gone: later turns can choose thresholds, not cells."""
         return False
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+    def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
+        """On cells that are known beforehand: owners have encoded theirs and gone; later turns choose thresholds."""
+        return at_once(workload, Setting(loss, adjacency, self.adaptive))
+
+    def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What the servers would do. Raises `UnsupportedQuery`; touches no data."""
         if type(query) not in _WAYS:
             raise UnsupportedQuery("question", f"two servers count; they cannot answer {type(query).__name__}")

@@ -18,8 +18,10 @@ from ..noise.responses.coins import even
 from ..noise.responses.randomiser import Reports
 from ..privacy import Adjacency, PrivacyLoss, ReplaceOne
 from ..queries import Query
-from ..release import Plan, Release, UnsupportedQuery
-from .base import require
+from ..release import Plan, Release, Setting, UnsupportedQuery
+from ..strategies import at_once
+from ..workloads import Strategy, Workload
+from .base import Answer, require
 from .person import Person
 
 MOST_PEOPLE = 2**31
@@ -45,7 +47,11 @@ class Local:
         """A person reports once: nobody is asked again about cells that depend on answers."""
         return False
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+    def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
+        """In one turn: a person reports once."""
+        return at_once(workload, Setting(loss, adjacency, self.adaptive))
+
+    def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What people would report. Raises `UnsupportedQuery`."""
         plan = planned(query, loss, adjacency)
         if plan.law.required(Tallied).people > MOST_PEOPLE:

@@ -11,10 +11,11 @@ from ..curves.notes import warn_of
 from ..ledger import Allotment, QuestionBudget
 from ..privacy import Adjacency, PrivacyLoss
 from ..queries import PrefixQuery, Query
-from ..release import Plan, Release, Setting, Step
+from ..release import Plan, Release, Step
 from ..session import pay_and_converse, rehearse
 from ..trust import FunctionShares
 from ..trust.function_shares import told
+from ..workloads import Strategy, Workload
 from .channel import PATIENCE, Channel
 from .errors import ProtocolAborted
 from .messages import Asked, facts_of
@@ -22,6 +23,7 @@ from .owner import require_task
 from .task import VERSION, Task
 from .ticket import Ticket
 
+Answer = TypeVar("Answer")
 Curve = TypeVar("Curve")
 
 
@@ -40,7 +42,11 @@ class OfTask:
         """Whether cells can depend on earlier answers: they can not."""
         return FunctionShares(self.task.owners).adaptive
 
-    def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+    def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
+        """How the servers would be asked."""
+        return FunctionShares(self.task.owners).plan(workload, loss, adjacency)
+
+    def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """The plan of the release that answers the query. Raises `UnsupportedQuery`."""
         return self.task.answering(query, adjacency.total or 1)
 
@@ -97,14 +103,14 @@ class Analyst:
             named = None if question_id is None else f"{question_id}x{turn}"
             turn += 1
             release = told(
-                model.plan(step.query, allotment.loss, adjacency), self._counts(step.query, named), allotment
+                model.turn(step.query, allotment.loss, adjacency), self._counts(step.query, named), allotment
             )
             progress()
             return release
 
         loss = self._task.loss.of_one_release()
         budget = QuestionBudget.told(self._task.hash, loss)
-        curve = pay_and_converse(question, Setting(loss, adjacency, model.adaptive), budget, reply)
+        curve = pay_and_converse(question, adjacency, model, budget, reply)
         warn_of(curve)
         return curve
 

@@ -165,7 +165,7 @@ class Task:
         query = self.query
         if isinstance(query, PrefixQuery):
             query = replace(query, at=tuple(at))
-        return FunctionShares(self.owners).plan(query, self.loss.of_one_release(), self.adjacency(reports))
+        return FunctionShares(self.owners).turn(query, self.loss.of_one_release(), self.adjacency(reports))
 
     def law(self, reports: int) -> CountLaw:
         """The noise of all answers, whatever is asked: the same for any number of reports."""

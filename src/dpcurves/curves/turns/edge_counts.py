@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ...arguments import Refused, several, whole
-from ...data import Axis, Categories, Outside
+from ...data import Axis, Categories
 from ...queries import PrefixQuery
-from ...release import ALL, Release, Step
 
 
 def edges_given(given: Any, axis: Axis) -> tuple[int, ...]:
@@ -23,15 +20,6 @@ def edges_given(given: Any, axis: Axis) -> tuple[int, ...]:
     if not at or len(set(at)) < len(at) or at[0] < 0 or at[-1] > axis.grid.cells:
         raise Refused("at", f"numbers of edges from 0 to {axis.grid.cells}, each once, are needed, got {at}")
     return at
-
-
-def edge_counts(axis: Axis, at: Sequence[int], classes: Categories | None = None) -> Generator[Step, Release, Release]:
-    """Ask how many records of each class lie below these edges of the grid, below its ends, and in all."""
-    query = all_edges(axis, classes)
-    apart = int(axis.grid.outside is Outside.APART)
-    own = sorted({edge + apart for edge in (0, *at, axis.grid.cells)} | {axis.slots})
-    rows = range(query.rows)
-    return (yield Step(replace(query, at=tuple(row * axis.slots + each for row in rows for each in own if each)), ALL))
 
 
 def all_edges(axis: Axis, classes: Categories | None = None) -> PrefixQuery:

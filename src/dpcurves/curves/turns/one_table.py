@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ...arguments import chosen, require_kind
 from ...data import Axis, Grid
-from ...queries import CountQuery, Hint, Read
-from ...release import ALL, Evidence, PrivacyStatement, Release, Step
+from ...queries import Hint
+from ...release import ALL, Evidence, PrivacyStatement
+from ...workloads import Cells, Needs, needed
 from ..by_category import ByCategory, rows_of
 from ..keys import By, axes_of, columns_of, combined, keys_of
 from ..question import statement_of
@@ -19,19 +20,18 @@ Curve = TypeVar("Curve", bound=Any)
 def counted(
     axis: Axis,
     by: By,
-    read: Read,
     label: str,
     make: Callable[[Evidence, Grid, str, PrivacyStatement], Curve],
-) -> Generator[Step, Release, Any]:
+) -> Needs[Any]:
     """Ask for one table. `make` reads the curve from it; with `by`, one from each row, as `ByCategory`.
 
     Raises:
         TypeError: `by` is no `Categories`, nor a tuple of these.
         ValueError: or their combinations can not be told apart.
     """
-    release = yield Step(CountQuery(axes_of(by, axis), read), share=ALL)
-    privacy = statement_of([release])
-    return in_rows(by, Evidence.of(release), lambda row: make(row, axis.grid, label, privacy))
+    found = yield from needed(Cells(axes_of(by, axis)), ALL)
+    privacy = statement_of(found.releases)
+    return in_rows(by, found.counts, lambda row: make(row, axis.grid, label, privacy))
 
 
 def in_rows(by: By, evidence: Evidence, make: Callable[[Evidence], Curve]) -> Any:

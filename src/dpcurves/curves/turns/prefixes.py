@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from ...arguments import Refused
 from ...arrays import FloatArray
 from ...data import Grid, Outside
-from ...laws import NoisySums
+from ...laws.law import NoisySums
 from ...postprocess import Band, Sample, monotone_prefixes, shrunken_estimate
+from ...postprocess.estimation.looks import Looks
 from ...postprocess.inference.bands import PILOT
 from ...postprocess.inference.population_band import seen
 from ...postprocess.inference.simulation_seed import draws_for, public_generator, sampling_generator
 from ...release import Evidence
-from .adaptive_refinement import Looks
 
 MOST_KEPT = 2**22
 """Numbers of simulated noise that are kept for other curves of the same law: 32 MB."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ...arrays import FloatArray, IntArray
-from ...data import Axis, Categories, Grid, Outside
+from ...data import Grid, Outside
 from ...postprocess import GroupNoise, Groups, shrunken_estimate
 from ...postprocess.inference.simulation_seed import draws_for, public_generator
-from ...queries import CountQuery, Read
-from ...release import Evidence, Release, Setting, Step
-from .score_groups import MeasuredGroups, ScoreGroups, Shares, cut_and_measured
+from ...release import Evidence
+from ...workloads import Grouped
+from .score_groups import MeasuredGroups, ScoreGroups
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,21 +120,9 @@ def groups_from_json(evidence: Mapping[str, Any]) -> ScoreGroups:
     return CountedGroups(cells, Evidence.from_json(counts), int(question["groups"]))
 
 
-def grouped(
-    classes: Categories, score: Axis, groups: int, shares: Shares, setting: Setting
-) -> Generator[Step, Release, tuple[ScoreGroups, tuple[Release, ...]]]:
-    """Ask for groups of about equal size: for cuts, counts and sums, or for the counts of all cells.
-
-    The latter where cells cannot depend on answers; scores outside are then counted as the grid says.
-    """
-    if setting.adaptive:
-        return (yield from cut_and_measured(classes, score, groups, shares))
-    return (yield from counted_groups(classes, score, groups, shares))
-
-
-def counted_groups(
-    classes: Categories, score: Axis, groups: int, shares: Shares
-) -> Generator[Step, Release, tuple[ScoreGroups, tuple[Release, ...]]]:
-    """Ask for both classes in all cells, with what cuts, counts and sums would have together."""
-    release = yield Step(CountQuery((classes, score), Read.PREFIXES), shares.cuts + shares.counts + shares.sums)
-    return CountedGroups(score.grid, Evidence.of(release), groups), (release,)
+def groups_in(found: Grouped, groups: int) -> ScoreGroups:
+    """So many groups at most, as they were counted; or as the counts of all cells tell."""
+    counts = Evidence.of(found.counts)
+    if found.sums is None:
+        return CountedGroups(found.grid, counts, groups)
+    return MeasuredGroups(found.grid, counts, Evidence.of(found.sums))

@@ -1,49 +1,30 @@
-"""Groups of like scores: how many, how many of them positive, and their mean score. Three turns.
-
-The cuts are chosen in private; then positives and negatives are counted and distances of scores from the middle of
-their group summed. A record lies in one group, in one class, and its distance is at most half the group's width.
-Scores outside of the grid lie in no group: they are counted apart, below and above.
-"""
+"""Groups of like scores: how many, how many of them positive, and their mean score."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from math import sqrt
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ...arguments import Refused, require_kind, whole
 from ...arrays import FloatArray
-from ...data import Axis, Categories, Grid, Outside
+from ...data import Grid, Outside
 from ...postprocess import GroupNoise, Groups
 from ...postprocess.inference.simulation_seed import draws_for, public_generator
 from ...privacy import PrivacyLoss
-from ...queries import CountQuery, QuantileCutsQuery, Read, SumQuery
-from ...release import Evidence, PrivacyStatement, Release, Setting, Step
+from ...release import Evidence, PrivacyStatement, Setting
+from ...workloads import HALF
 from ..question import require_independent
 
-HALF = 2**39  # a group's width is 2**40 steps of its lattice
 SCORES = Grid(0, 1, cells=4096)
 MOST_GROUPS = 1000
 DEVIATIONS = 5
 """Standard deviations of its noise that a number of scores outside the grid has to have, or nothing is said of it."""
-
-
-class Shares(NamedTuple):
-    """What part of the loss each turn gets."""
-
-    cuts: Fraction
-    counts: Fraction
-    sums: Fraction
-
-    def within(self, part: Fraction) -> Shares:
-        """Return these proportions of a part of the loss."""
-        return Shares(*(share * part for share in self))
 
 
 class Ends(Protocol):
@@ -166,12 +147,12 @@ class MeasuredGroups(ScoreGroups):
     @property
     def noise_of_a_count(self) -> float:
         """Standard deviation of the noise of the records in one group, of both classes together."""
-        return sqrt(2 * self.counts.measured.levels[-1].noise.variance)
+        return sqrt(2 * self.counts.sums.nested.parts[-1].noise.variance)
 
     @cached_property
     def noise_of_surplus(self) -> FloatArray:
         """Variance of the noise of positives less expected ones, for each group."""
-        counts, sums = (self._inside(each.measured.noise_by_source(each.total)) for each in (self.counts, self.sums))
+        counts, sums = (self._inside(each.sums.noise_by_source(each.total)) for each in (self.counts, self.sums))
         middle = self.released.middle
         counted = (1 - middle) * counts[:, 1] - middle * counts[:, 0]
         summed = sums.sum(axis=1) * self._step
@@ -208,26 +189,6 @@ class MeasuredGroups(ScoreGroups):
         return cls(Grid.from_edges(question["edges"], outside=Outside[question["outside"]]), counts, sums)
 
 
-def cut_and_measured(
-    classes: Categories, score: Axis, groups: int, shares: Shares
-) -> Generator[Step, Release, tuple[ScoreGroups, tuple[Release, ...]]]:
-    """Ask for groups of about equal size; cuts at the same place leave one."""
-    cuts = yield Step(QuantileCutsQuery((score,), groups), shares.cuts)
-    cells = score.grid.cut(cuts.values)
-    found, releases = yield from measured(classes, score.column, cells, shares)
-    return found, (cuts, *releases)
-
-
-def measured(
-    classes: Categories, score: str, cells: Grid, shares: Shares
-) -> Generator[Step, Release, tuple[ScoreGroups, tuple[Release, ...]]]:
-    """Ask for counts and sums of these groups; scores outside of them are counted apart."""
-    axes = classes, Axis(score, cells.with_outside(Outside.APART))
-    counts = yield Step(CountQuery(axes, Read.CELLS), shares.counts)
-    sums = yield Step(SumQuery(axes, half=HALF), shares.sums)
-    return MeasuredGroups(axes[1].grid, Evidence.of(counts), Evidence.of(sums)), (counts, sums)
-
-
 def noise_of_a_count(loss: PrivacyLoss, setting: Setting) -> float:
     """About the standard deviation of the noise of one count of disjoint ones."""
     if loss.epsilon is not None:
@@ -254,6 +215,6 @@ def groups_of(groups: int, grid: Grid, *, name: str = "groups") -> int:
 
 
 def _drawn(evidence: Evidence, chance: np.random.Generator) -> FloatArray:
-    law = evidence.measured
+    law = evidence.sums
     chunks = law.simulate(evidence.total, draws_for(law.rows * law.cells), chance)
     return np.concatenate([cells for cells, _ in chunks])

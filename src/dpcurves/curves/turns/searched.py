@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,12 @@ from numpy.typing import ArrayLike
 
 from ...arguments import Refused, chance
 from ...arrays import FloatArray
-from ...data import Axis, Grid
+from ...data import Grid
 from ...postprocess import PathQuantile, inside
 from ...postprocess.shape.interpolate import numbers
-from ...release import ALL, Evidence, PrivacyStatement, Release, Setting, Step
-from ..question import require_independent, statement_of
+from ...release import Evidence, PrivacyStatement
+from ..question import require_independent
 from .declared_grid import grid_from_json, grid_to_json
-from .edge_counts import all_edges
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,32 +87,3 @@ class Searched:
         found = [bracket(PathQuantile.of(self.evidence, share, level)) for share in shares.ravel().tolist()]
         slots = np.array([(each.low, each.high) for each in found], dtype=np.int64)
         return self.grid.boundary(slots.reshape(*shares.shape, 2))
-
-
-def search(
-    axis: Axis, p: tuple[float, ...], level: float, label: str, setting: Setting
-) -> Generator[Step, Release, Searched]:
-    """Look at the middles of all brackets, and at the count of all, till each bracket is one cell.
-
-    There are ``ceil(log2(slots))`` turns, for the quantiles and both ends of their intervals at once, and for those of
-    intervals for the population where units are single records. All look at the one tree of noises that is paid for.
-    """
-    each = 1 - (1 - level) / len(p)
-    alone = setting.adjacency.unit.records == 1
-    look = yield _look(axis, {axis.slots, max(axis.slots // 2, 1)})
-    privacy, evidence = statement_of([look]), Evidence.of(look)
-    while asked := {at for share in p for at in PathQuantile.of(evidence, share, each, independent=alone).asked}:
-        look = yield _look(axis, asked)
-        evidence = _joined(evidence, Evidence.of(look))
-    return Searched(evidence, axis.grid, label, privacy)
-
-
-def _look(axis: Axis, slots: set[int]) -> Step:
-    return Step(replace(all_edges(axis), at=tuple(sorted(slots))), share=ALL)
-
-
-def _joined(one: Evidence, other: Evidence) -> Evidence:
-    """Counts of two looks at one tree."""
-    law, more = one.path, other.path
-    counts = (*one.values[: len(law.at)], *other.values[: len(more.at)])
-    return Evidence(replace(law, at=law.at + more.at), (*counts, *one.values[len(law.at) :]), one.total)

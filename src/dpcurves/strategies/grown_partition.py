@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ...arguments import Refused, make_whole
-from ...data import Axis, Grid
-from ...queries import Splitting, TreePartitionQuery
-from ...release import ALL, Release, Setting, Step
-from ..keys import By
-from .last_turn import counted_between
-from .method import Counted
+from ..arguments import Refused, make_whole
+from ..data import Axis, Grid
+from ..queries import Splitting, TreePartitionQuery
+from ..release import ALL, Setting, Step
+from ..workloads import Axes, Counted, Strategy
+from .last_turn import along, counted_between
 
 PARTITION_SHARE = Fraction(1, 5)
 MOST_PARTS = 2**20
@@ -51,12 +49,13 @@ class GrownPartition:
             raise Refused("fan", f"a whole number from 2 to {MOST_PARTS} is needed, got {self.fan}")
         self._partition(Axis("any", Grid(0, 1, cells=1)))  # refuses what the query refuses
 
-    def turns(self, axis: Axis, by: By, setting: Setting) -> Generator[Step, Release, Counted]:
+    def turns(self, axes: Axes, setting: Setting) -> Strategy[Counted]:
         """A partition of all records; counts of its leaves."""
+        axis = along(axes)
         grown = yield Step(self._partition(axis), PARTITION_SHARE)
         leaves = Splitting((axis.slots,), (self.fan,)).leaves(grown.values)
         starts = leaves.lower[:, 0].tolist()
-        return (yield from counted_between(axis, by, starts, [grown], setting, share=ALL - PARTITION_SHARE))
+        return (yield from counted_between(axes, starts, [grown], setting, share=ALL - PARTITION_SHARE))
 
     def _partition(self, axis: Axis) -> TreePartitionQuery:
         return TreePartitionQuery((axis,), (self.fan,), self.least)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from ...laws import Family, IntervalSums, Level, Noise
+from ..laws import Family, IntervalSums, Level, Noise
 
 MOST_LEVELS = 5
 _LARGE = Fraction(10**6)  # a parameter of noise, so large that its being discrete does not matter

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from fractions import Fraction
-from functools import cached_property, lru_cache
 
-from ...arrays import FloatArray
-from ...data import Axis
-from ...data.grid import MOST_LAID_OUT
-from ...laws import Family, Noise
-from ...laws.noise import LEAST_VARIANCE
-from ...postprocess.estimation.dyadic import Dyadic
-from ...postprocess.estimation.empirical_bayes import Splits, estimate, least_squares_total, reestimate
-from ...postprocess.estimation.measurements import Measurements, gather
-from ...queries import CountQuery, Hint, PartitionQuery, Read
-from ...release import Evidence, Release, Setting, Step
+from ..data import Axis
+from ..data.grid import MOST_LAID_OUT
+from ..laws import Family, Noise
+from ..postprocess.estimation.empirical_bayes import Splits
+from ..postprocess.estimation.looks import Looks, layout_of
+from ..queries import CountQuery, Hint, PartitionQuery, Read
+from ..release import ALL, Evidence, Release, Setting, Step
+from ..workloads import Counted, Prefixes, Strategy
 from .refinement import (
     Tilings,
     all_depths,
@@ -34,68 +30,28 @@ FEWEST = 100
 """Cells from which on looking before counting pays."""
 
 
-@dataclass(frozen=True, eq=False)
-class Looks:
-    """What several turns say about one row of cells, each on intervals that halve each other.
+def one_table(workload: Prefixes, setting: Setting) -> Strategy[Counted]:
+    """In the way that was named; else one count of all cells."""
+    if workload.way is not None:
+        return (yield from workload.way.turns(workload.axes, setting))
+    return Counted.last_of([(yield Step(CountQuery(workload.axes, Read.PREFIXES, workload.hint), ALL))])
 
-    Attributes:
-        turns: Evidence of nested partitions of the same cells, at least one; noises are independent.
-    """
 
-    turns: tuple[Evidence, ...]
-
-    @classmethod
-    def of(cls, releases: Sequence[Release]) -> Looks:
-        """Take up the answers as they came."""
-        return cls(tuple(Evidence.of(release) for release in releases))
-
-    @cached_property
-    def known(self) -> Measurements:
-        """All measurements, merged by inverse variance."""
-        layout = _layout(self.turns[0].measured.cells)
-        return gather(layout, [(turn.measured, turn.values) for turn in self.turns])
-
-    @cached_property
-    def total(self) -> float:
-        """How many records have a value: the best unbiased estimate, but never below 0."""
-        counted, precision = least_squares_total(self.known)
-        public = self.turns[0].total
-        if public is not None:
-            missing, exactness = self._missing
-            counted = (counted * precision + (public - missing) * exactness) / (precision + exactness)
-        return max(counted, 0.0)
-
-    @cached_property
-    def splits(self) -> Splits:
-        """The counts of all intervals, by empirical Bayes."""
-        return estimate(self.known, self.total)
-
-    @cached_property
-    def cells(self) -> FloatArray:
-        """The best count of each cell, (cells,): by empirical Bayes once more."""
-        return reestimate(self.known, self.total, self.splits).cells
-
-    @property
-    def noise(self) -> Noise:
-        """The noise of each count of the first turn."""
-        return self.turns[0].measured.levels[0].noise
-
-    @cached_property
-    def _missing(self) -> tuple[float, float]:
-        """How many records have no value, and one over its variance."""
-        noises = [turn.measured.missing for turn in self.turns]
-        weights = [0.0 if noise is None else 1 / max(noise.variance, LEAST_VARIANCE) for noise in noises]
-        values = sum(weight * turn.values[-1] for weight, turn in zip(weights, self.turns, strict=True))
-        return values / max(sum(weights), LEAST_VARIANCE), sum(weights)
+def refined(workload: Prefixes, setting: Setting) -> Strategy[Counted]:
+    """In the way that was named; else in three turns that are all read, where they pay, or in one."""
+    axis = workload.axes[0] if len(workload.axes) == 1 else None
+    if workload.way is None and isinstance(axis, Axis) and is_worth_looking(axis, workload.hint, setting):
+        return (yield from refining(axis, setting))
+    return (yield from one_table(workload, setting))
 
 
 def is_worth_looking(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
     """Whether three turns are asked for. A function of public facts alone.
 
-    Not where nobody can count again, and not with a hint that records are spread or have atoms. Else with the hint that
-    they are peaked, or if there are many cells, and few records for them as far as that is public.
+    Not with a hint that records are spread or have atoms. Else with the hint that they are peaked, or if there are many
+    cells, and few records for them as far as that is public.
     """
-    if not setting.adaptive or setting.loss.rho == 0 or axis.slots > MOST_LAID_OUT:
+    if setting.loss.rho == 0 or axis.slots > MOST_LAID_OUT:
         return False
     if hint is not None:
         return hint is Hint.PEAKED
@@ -103,7 +59,7 @@ def is_worth_looking(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
     return axis.slots >= FEWEST and (total is None or not is_dense(axis.slots, total, _noise_alone(setting)))
 
 
-def refining(axis: Axis, setting: Setting) -> Generator[Step, Release, tuple[Release, ...]]:
+def refining(axis: Axis, setting: Setting) -> Strategy[Counted]:
     """Ask for a fixed partition, then for intervals that were not clear, and once more.
 
     Two turns do if nearly nothing was clear, if records seem to lie evenly, or if the last turn has much to count;
@@ -116,13 +72,13 @@ def refining(axis: Axis, setting: Setting) -> Generator[Step, Release, tuple[Rel
     mechanisms of fixed losses, the second of which is one of several that are all priced the same: pure losses and rho
     add up to what was granted (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
     """
-    layout, alone = _layout(axis.slots), _noise_alone(setting)
+    layout, alone = layout_of(axis.slots), _noise_alone(setting)
     look, glance, rest = parts(axis.slots, setting.adjacency.total, alone)
     releases = [(yield Step(PartitionQuery((axis,), first_look(layout)), look))]
     looks = Looks.of(releases)
     last = _worth_counting(looks, (glance + rest) / look, last_refinement)
     if is_widespread(last, looks.splits, alone):
-        return releases[0], (yield Step(_all_cells(axis, setting), glance + rest))
+        return _all_read((*releases, (yield Step(_all_cells(axis, setting), glance + rest))))
     tilings = _worth_counting(looks, glance / look, refinement)
     if is_glance(tilings, last, looks.splits, looks.noise.family):
         releases.append((yield Step(PartitionQuery((axis,), tilings, look=1), glance)))
@@ -130,7 +86,14 @@ def refining(axis: Axis, setting: Setting) -> Generator[Step, Release, tuple[Rel
     else:
         rest += glance
     releases.append((yield Step(PartitionQuery((axis,), last, look=2), rest)))
-    return tuple(releases)
+    return _all_read(tuple(releases))
+
+
+def _all_read(releases: tuple[Release, ...]) -> Counted:
+    """Counts of intervals are read together; a square root of prefix sums, which is none of intervals, alone."""
+    if isinstance(releases[-1].plan.query, CountQuery):
+        return Counted.last_of(releases)
+    return Counted(releases, tuple(Evidence.of(release) for release in releases))
 
 
 def _all_cells(axis: Axis, setting: Setting) -> CountQuery | PartitionQuery:
@@ -140,12 +103,7 @@ def _all_cells(axis: Axis, setting: Setting) -> CountQuery | PartitionQuery:
     """
     if is_full(axis.slots, setting.adjacency.total, _noise_alone(setting)):
         return CountQuery((axis,), Read.PREFIXES)
-    return PartitionQuery((axis,), all_depths(_layout(axis.slots)), look=1)
-
-
-@lru_cache(maxsize=4)  # a pure function of public facts
-def _layout(cells: int) -> Dyadic:
-    return Dyadic.ends_apart(cells)
+    return PartitionQuery((axis,), all_depths(layout_of(axis.slots)), look=1)
 
 
 def _worth_counting(looks: Looks, times: Fraction, refine: Callable[[Splits, Noise], Tilings]) -> Tilings:

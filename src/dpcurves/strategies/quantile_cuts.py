@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ...arguments import Refused, make_whole
-from ...data import Axis, Outside
-from ...queries import QuantileCutsQuery
-from ...release import ALL, Release, Setting, Step
-from ..keys import By
-from .last_turn import counted_between
-from .method import Counted
+from ..arguments import Refused, make_whole
+from ..data import Outside
+from ..queries import QuantileCutsQuery
+from ..release import ALL, Setting, Step
+from ..workloads import Axes, Counted, Strategy
+from .last_turn import along, counted_between
 
 CUTS_SHARE = Fraction(3, 10)
 
@@ -45,12 +43,13 @@ class QuantileCuts:
         if self.pieces < 2:
             raise Refused("pieces", f"at least 2 are needed, got {self.pieces}")
 
-    def turns(self, axis: Axis, by: By, setting: Setting) -> Generator[Step, Release, Counted]:
+    def turns(self, axes: Axes, setting: Setting) -> Strategy[Counted]:
         """Cuts of all records; counts between them."""
+        axis = along(axes)
         cuts = yield Step(QuantileCutsQuery((axis,), self.pieces), CUTS_SHARE)
         first = int(axis.grid.outside is Outside.APART)  # the slot of the first cell
         starts = [cut + first for cut in cuts.values if cut < axis.grid.cells]
-        return (yield from counted_between(axis, by, starts, [cuts], setting, share=ALL - CUTS_SHARE))
+        return (yield from counted_between(axes, starts, [cuts], setting, share=ALL - CUTS_SHARE))
 
     def __str__(self) -> str:
         return f"between {self.pieces} private quantiles"

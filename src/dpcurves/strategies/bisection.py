@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from ...arguments import Refused, make_whole
-from ...arrays import FloatArray
-from ...data import Axis, Outside
-from ...laws import IntervalSums, Level, least_squares
-from ...queries import PartitionQuery
-from ...release import ALL, Evidence, Release, Setting, Step
-from ..keys import By
-from .last_turn import counted_between
-from .method import Counted
+from ..arguments import Refused, make_whole
+from ..arrays import FloatArray
+from ..data import Outside
+from ..laws import IntervalSums, Level, least_squares
+from ..queries import PartitionQuery
+from ..release import ALL, Evidence, Release, Setting, Step
+from ..workloads import Axes, Counted, Strategy
+from .last_turn import along, counted_between
 
 LOOKS_SHARE = Fraction(1, 4)
 MOST_ROUNDS = 1000
@@ -54,8 +53,9 @@ class Bisection:
         if not 1 <= self.rounds <= MOST_ROUNDS:
             raise Refused("rounds", f"a whole number from 1 to {MOST_ROUNDS} is needed, got {self.rounds}")
 
-    def turns(self, axis: Axis, by: By, setting: Setting) -> Generator[Step, Release, Counted]:
+    def turns(self, axes: Axes, setting: Setting) -> Strategy[Counted]:
         """Halve, look, halve, look; count."""
+        axis = along(axes)
         seen = list[Release]()
         starts = [0, 1, axis.slots - 1] if axis.grid.outside is Outside.APART else [0]
         counts = np.diff([*starts, axis.slots]).astype(np.float64)
@@ -66,7 +66,7 @@ class Bisection:
             counts = counts_of_intervals(together(seen))
         _halve_fullest(starts, counts, axis.slots)
         share = ALL - LOOKS_SHARE if seen else ALL
-        return (yield from counted_between(axis, by, starts, seen, setting, share=share))
+        return (yield from counted_between(axes, starts, seen, setting, share=share))
 
     def __str__(self) -> str:
         return f"by {self.rounds} bisections"

@@ -1,17 +1,17 @@
-"""Where the thresholds of a ROC curve lie: in all cells of a grid, or at private quantiles of all scores."""
+"""Counts of two classes above thresholds: in all cells of a grid, or between private quantiles of all scores."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from enum import Enum
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 from math import log2
 
-from ...data import Axis, Outside
-from ...privacy import ReplaceOne
-from ...queries import MedianQuery, QuantileCutsQuery
-from ...release import ALL, Release, Setting, Step
+from ..data import Axis, Outside
+from ..privacy import ReplaceOne
+from ..queries import CountQuery, MedianQuery, QuantileCutsQuery, Read
+from ..release import ALL, Release, Setting, Step
+from ..workloads import Counted, Cuts, Ranks, Strategy
 
 CUTS_SHARE = Fraction(1, 5)
 MOST_LEVELS = 8
@@ -20,26 +20,23 @@ PARTS = 2
 PARTS_WHERE_N_IS_PRIVATE = 4
 
 
-class Cuts(Enum):
-    """How the thresholds are found.
-
-    - `FIXED`: each cell of the grid ends with one; everything is spent on counting.
-    - `QUANTILES`: at quantiles of quantiles of all scores, by the exponential mechanism.
-    - `MEDIANS`: at medians of medians, with noise by smooth sensitivity. For comparison: it is far less accurate.
-    """
-
-    FIXED = "fixed"
-    QUANTILES = "quantiles"
-    MEDIANS = "medians"
+def fixed(workload: Ranks, setting: Setting) -> Strategy[Counted]:
+    """Both classes in all cells of the grid."""
+    return (yield from _counted(workload, workload.score, (), ALL))
 
 
-def scores_cut(score: Axis, cuts: Cuts, setting: Setting) -> Generator[Step, Release, tuple[Axis, list[Release]]]:
-    """The axis to be counted on, and what was released to find it."""
-    if cuts is Cuts.FIXED:
-        return score, []
-    levels = levels_for(setting)
-    release = yield Step(_query(score, cuts, levels), CUTS_SHARE)
-    return pieces_between(score, release.values, setting), [release]
+def found(workload: Ranks, setting: Setting) -> Strategy[Counted]:
+    """Cuts, if any; then one table of two rows."""
+    if workload.cuts is Cuts.FIXED:
+        return (yield from fixed(workload, setting))
+    release = yield Step(_query(workload.score, workload.cuts, levels_for(setting)), CUTS_SHARE)
+    score = pieces_between(workload.score, release.values, setting)
+    return (yield from _counted(workload, score, (release,), ALL - CUTS_SHARE))
+
+
+def _counted(workload: Ranks, score: Axis, before: tuple[Release, ...], share: Fraction) -> Strategy[Counted]:
+    counts = yield Step(CountQuery((workload.classes, score), Read.PREFIXES), share)
+    return Counted.last_of((*before, counts), score.grid)
 
 
 def pieces_between(score: Axis, cuts: Sequence[int], setting: Setting) -> Axis:
@@ -67,11 +64,6 @@ def _parts(setting: Setting) -> int:
     records is private there are few pieces, and more parts.
     """
     return PARTS if isinstance(setting.adjacency, ReplaceOne) else PARTS_WHERE_N_IS_PRIVATE
-
-
-def share_left(cuts: Cuts) -> Fraction:
-    """The part of the loss that is left for counting."""
-    return ALL if cuts is Cuts.FIXED else ALL - CUTS_SHARE
 
 
 def levels_for(setting: Setting) -> int:

@@ -24,11 +24,11 @@ from math import floor, inf, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import FloatArray
-from ...laws import Family, Noise
-from ...postprocess.estimation.binary_tree import WHOLE, Layout
-from ...postprocess.estimation.dyadic import Dyadic
-from ...postprocess.estimation.empirical_bayes import Splits
+from ..arrays import FloatArray
+from ..laws import Family, Noise
+from ..postprocess.estimation.binary_tree import WHOLE, Layout
+from ..postprocess.estimation.dyadic import Dyadic
+from ..postprocess.estimation.empirical_bayes import Splits
 
 Starts = range | tuple[int, ...]
 Tilings = tuple[Starts, ...]

@@ -1,0 +1,8 @@
+"""How what is needed is asked for: queries, their order and their shares, from public facts and earlier answers."""
+
+from .bisection import Bisection
+from .choice import adaptively, at_once
+from .grown_partition import GrownPartition
+from .quantile_cuts import QuantileCuts
+
+__all__ = ["Bisection", "GrownPartition", "QuantileCuts", "adaptively", "at_once"]

@@ -1,0 +1,57 @@
+"""Which strategy meets a workload: of who counts once, and of who can count again on cells that answers have chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, TypeVar, cast
+
+from ..arguments import WrongKind
+from ..queries import CountQuery, Read
+from ..release import ALL, Release, Setting, Step
+from ..workloads import Below, Brackets, Cells, Counted, Groups, Prefixes, Ranks, Single, Strategy, Table, Workload
+from . import groups, looks, prefixes, ranks, tables
+
+Answer = TypeVar("Answer")
+Made = Callable[[Any, Setting], Strategy[Any]]
+
+
+def at_once(workload: Workload[Answer], setting: Setting) -> Strategy[Answer]:
+    """For who counts on cells that are known beforehand: one turn, or thresholds that follow each other.
+
+    Raises:
+        TypeError: it is no workload of ours.
+    """
+    return _met(AT_ONCE, workload, setting)
+
+
+def adaptively(workload: Workload[Answer], setting: Setting) -> Strategy[Answer]:
+    """For who still has the records after each answer: in several turns, where public facts say that they pay.
+
+    Raises:
+        TypeError: it is no workload of ours.
+    """
+    return _met(ADAPTIVELY, workload, setting)
+
+
+def _met(ways: Mapping[type[Workload[Any]], Made], workload: Workload[Answer], setting: Setting) -> Strategy[Answer]:
+    if type(workload) not in ways:
+        raise WrongKind("question", f"one of the workloads of dpcurves is needed, not a {type(workload).__name__}")
+    return cast("Strategy[Answer]", ways[type(workload)](workload, setting))
+
+
+def _cells(workload: Cells, setting: Setting) -> Strategy[Counted]:
+    return Counted.last_of([(yield Step(CountQuery(workload.axes, Read.CELLS), ALL))])
+
+
+def _single(workload: Single, setting: Setting) -> Strategy[Release]:
+    return (yield Step(workload.query, ALL))
+
+
+AT_ONCE: Mapping[type[Workload[Any]], Made] = MappingProxyType({
+    Cells: _cells, Prefixes: prefixes.one_table, Below: looks.below, Brackets: looks.brackets, Ranks: ranks.fixed,
+    Groups: groups.all_cells, Table: tables.cell_by_cell, Single: _single,
+})  # fmt: skip
+ADAPTIVELY: Mapping[type[Workload[Any]], Made] = MappingProxyType({
+    **AT_ONCE, Prefixes: prefixes.refined, Ranks: ranks.found, Groups: groups.cut_and_measured, Table: tables.grown,
+})  # fmt: skip

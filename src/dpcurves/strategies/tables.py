@@ -1,0 +1,40 @@
+"""Estimates of all cells of a table: by a named estimator, on a grown partition, or cell by cell."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from ..histograms import CellEstimator, PrivTreeEstimator
+from ..histograms.table_estimator import epsilon_per_record
+from ..queries.query import LARGEST_LEAST
+from ..release import ALL, Setting
+from ..workloads import EstimatedTable, Strategy, Table
+
+GROWING = Fraction(1, 4)
+"""The part of the loss that grows a partition, where it is known how few records need not be told apart."""
+
+
+def cell_by_cell(workload: Table, setting: Setting) -> Strategy[EstimatedTable]:
+    """With the estimator that was named; else one count for each cell."""
+    return (yield from (workload.estimator or CellEstimator()).counts(workload.axes, setting, ALL))
+
+
+def grown(workload: Table, setting: Setting) -> Strategy[EstimatedTable]:
+    """With the estimator that was named; else on a partition that is fine where records are many."""
+    return (
+        yield from (workload.estimator or tree_estimator(workload.seen, setting)).counts(workload.axes, setting, ALL)
+    )
+
+
+def tree_estimator(seen: int, setting: Setting) -> PrivTreeEstimator:
+    """PrivTree whose boxes are divided while they hold more than so many scales of the noise of their counts.
+
+    >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
+    >>> tree_estimator(3, Setting(PrivacyLoss.pure("0.8"), ReplaceOne(EACH_RECORD, 500), True)).least
+    10
+    """
+    if not seen:
+        return PrivTreeEstimator()
+    epsilon = epsilon_per_record(setting, 1 - GROWING)
+    least = min(seen / epsilon, LARGEST_LEAST) if epsilon > 0 else LARGEST_LEAST
+    return PrivTreeEstimator(growing=GROWING, least=int(least))

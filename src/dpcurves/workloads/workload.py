@@ -1,0 +1,196 @@
+"""Which numbers a question needs. Each kind names what answers it; none says which queries are asked, or how often."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from ..data import Axis, Categories
+from ..queries import Hint, Query
+from ..release import Release, Setting
+from .answers import Counted, EstimatedTable, Grouped, Strategy
+
+Answer = TypeVar("Answer", covariant=True)
+Axes: TypeAlias = tuple[Axis | Categories, ...]
+
+
+class Workload(Generic[Answer]):
+    """Numbers that a question needs: of which columns, on which public cells. Fields are public.
+
+    A trust model turns it into queries (`TrustModel.plan`), and `Answer` is what a question gets for it, whatever
+    those were. What is new to be needed is a class here and a strategy in `strategies`; a new trust model takes these
+    strategies, or its own.
+    """
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cells(Workload[Counted]):
+    """How many records fall in each cell, each to be read on its own.
+
+    Attributes:
+        axes: The sides of the table: categories and grids.
+    """
+
+    axes: Axes
+
+
+class Way(Protocol):
+    """A named way of counting one column along its grid, for who knows better than the trust model what pays.
+
+    Formal guarantees: `turns` is a pure function of the fields, of public facts and of the releases that it is sent.
+    """
+
+    def turns(self, axes: Axes, setting: Setting) -> Strategy[Counted]:
+        """Ask; for each row on the same cells."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Prefixes(Workload[Counted]):
+    """How many records lie below edges of the last axis, in each row of the others.
+
+    Attributes:
+        axes: The sides of the table; the last one is along what is counted.
+        hint: What is known in public about how records lie along it.
+        way: How it is counted; None: as the trust model chooses.
+    """
+
+    axes: Axes
+    hint: Hint | None = None
+    way: Way | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Below(Workload[Counted]):
+    """How many records lie below a few edges of a grid that may be far too fine to be counted out, and in all.
+
+    Other edges of the same axes are free under the same request.
+
+    Attributes:
+        axis: A column of numbers on its grid.
+        edges: Numbers of edges of that grid.
+        classes: Categories, each of which is counted; None: all records together.
+    """
+
+    axis: Axis
+    edges: tuple[int, ...]
+    classes: Categories | None = None
+
+    @property
+    def axes(self) -> Axes:
+        """The sides of the table."""
+        return (self.axis,) if self.classes is None else (self.classes, self.axis)
+
+
+@dataclass(frozen=True, slots=True)
+class Brackets(Workload[Counted]):
+    """Between which edges of a grid, however fine, quantiles lie, with ends of their intervals.
+
+    Attributes:
+        axis: A column of numbers on its grid.
+        shares: Which quantiles.
+        level: The chance of all their intervals together.
+    """
+
+    axis: Axis
+    shares: tuple[float, ...]
+    level: float
+
+
+class Cuts(Enum):
+    """How the thresholds of a ROC curve are found.
+
+    - `FIXED`: each cell of the grid ends with one; everything is spent on counting.
+    - `QUANTILES`: at quantiles of quantiles of all scores, by the exponential mechanism.
+    - `MEDIANS`: at medians of medians, with noise by smooth sensitivity. For comparison: it is far less accurate.
+    """
+
+    FIXED = "fixed"
+    QUANTILES = "quantiles"
+    MEDIANS = "medians"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks(Workload[Counted]):
+    """How many records of each class lie above thresholds: on cells as fine as ranking needs.
+
+    Attributes:
+        classes: The negatives and the positives, in this order.
+        score: The scores on their grid.
+        cuts: How thresholds are found where that can depend on answers.
+    """
+
+    classes: Categories
+    score: Axis
+    cuts: Cuts
+
+
+class Shares(NamedTuple):
+    """What parts of the share its turns get, where groups take several: they add up to 1."""
+
+    cuts: Fraction
+    counts: Fraction
+    sums: Fraction
+    merges: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Groups(Workload[Grouped]):
+    """How many records of each class lie in groups of like scores of about equal size, and the mean score of each.
+
+    Attributes:
+        classes: The negatives and the positives, in this order.
+        score: The scores on the grid that groups end at.
+        groups: How many groups, at most; fewer where scores are tied.
+        shares: What is spent on finding groups, on counts and on sums.
+        least: Groups are joined with their neighbours until about so many records lie in each; None: they are not.
+    """
+
+    classes: Categories
+    score: Axis
+    groups: int
+    shares: Shares
+    least: int | None = None
+
+
+class TableEstimator(Protocol):
+    """How the cells of a table are estimated, in one or more turns of a question. Fields are public.
+
+    Formal guarantees: `counts` is a pure function of the fields, the arguments and the releases that it is sent (it
+    stands behind the privacy wall). It asks for `share` of the budget in all, in shares that are public, and ends in
+    estimates whatever is sent. So an estimator loses what its share of the loss says, by the promises of what it asks.
+    """
+
+    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Strategy[EstimatedTable]:
+        """Ask turn by turn; return an estimate of the table with these axes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Table(Workload[EstimatedTable]):
+    """About how many records lie in each cell of a whole table: estimates that may be smoothed over neighbours.
+
+    Attributes:
+        axes: The sides of the table.
+        seen: Places with fewer records than so many scales of the noise of their count need not be told apart.
+        estimator: How the cells are estimated; None: as the trust model chooses.
+    """
+
+    axes: Axes
+    seen: int = 0
+    estimator: TableEstimator | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Single(Workload[Release]):
+    """Numbers that one query stands for, and of which nothing is left to choose: sums, a bound, the area under a curve.
+
+    Attributes:
+        query: What is asked.
+    """
+
+    query: Query
