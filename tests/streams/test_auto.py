@@ -22,25 +22,27 @@ def noisy(counts: NDArray[np.int64], epsilon: float, seed: int) -> tuple[FloatAr
 
 def by_hand(values: FloatArray, variance: float) -> tuple[FloatArray, FloatArray]:
     """One stream, all smoothers at once in NumPy: what is shown, and the last risks."""
-    smooth, risks, shown = np.zeros(len(RATES)), np.zeros(len(RATES)), []
+    smooth, risks, squares, shown = np.zeros(len(RATES)), np.zeros(len(RATES)), np.zeros(len(RATES)), []
     for passed, value in enumerate(values):
         rates = np.where(RATES > 0, np.maximum(RATES, 1 / (passed + 1)), 0)
+        squares = KEPT * KEPT * squares + smooth * smooth
         smooth = smooth + rates * (value - smooth)
         risks = KEPT * risks + ((smooth - value) ** 2 + (2 * rates - 1) * variance)
-        shown.append(max(smooth[np.argmin(risks)], 0.0))
+        shown.append(max(smooth[np.argmin(risks + np.sqrt(4 * variance * squares))], 0.0))
     return np.array(shown), risks
 
 
 def windows_by_hand(values: FloatArray, variance: float, width: int) -> FloatArray:
-    smooth, risks, shown = np.zeros(len(RATES)), np.zeros(len(RATES)), []
+    smooth, risks, squares, shown = np.zeros(len(RATES)), np.zeros(len(RATES)), np.zeros(len(RATES)), []
+    sums = np.zeros(len(RATES))
     seen: list[FloatArray] = []
     for value in values:
         smooth = smooth + RATES * (value - smooth)
-        seen = [*seen, smooth][-width:]
+        seen, squares = [*seen, smooth][-width:], KEPT * KEPT * squares + sums * sums
         sums, length = np.sum(seen, axis=0), len(seen)
         weights = [sum(1 - (1 - rate) ** (n + 1) for n in range(length)) for rate in RATES]
         risks = KEPT * risks + ((sums - sums[0]) ** 2 + (2 * np.array(weights) - length) * variance)
-        shown.append(max(sums[np.argmin(risks)], 0.0))
+        shown.append(max(sums[np.argmin(risks + width * np.sqrt(4 * variance * squares))], 0.0))
     return np.array(shown)
 
 
@@ -113,5 +115,5 @@ def test_plain_readings_show_what_was_released() -> None:
         assert width > wrong
         with pytest.raises(ValueError, match="width"):
             AutoWindow(1.0, wrong)
-    with pytest.raises(ValueError, match="variance: a number of at least 0"):
+    with pytest.raises(ValueError, match="variance: numbers of at least 0"):
         Auto(-1.0)

@@ -9,7 +9,7 @@ import numpy as np
 from ..arguments import Refused, whole
 from ..arrays import FloatArray
 from .bank import RATES, follow, follow_windows
-from .reader import require_variance, row
+from .reader import require_variances, row
 
 
 class Auto:
@@ -17,12 +17,13 @@ class Auto:
 
     Beside the noisy count itself, exponential smoothers of many widths, and zero, are followed. The squared error of
     each has an unbiased estimate, as the variance of the noise is known (Stein's, for linear estimates). At each tick
-    the one with the least sum of these so far is shown, counts below zero as zero. Sums forget, over `bank.MEMORY`
-    ticks. On streams that are sparse or change slowly the error is a small part of that of the noise; on streams that
-    noise does not hide it is that of the noise, for the noisy count is among what is followed.
+    the one with the least sum of these so far is shown, counts below zero as zero, and zero unless another one is
+    better by a standard error. Sums forget, over `bank.MEMORY` ticks. On streams that are sparse or change slowly the
+    error is a small part of that of the noise; on streams that noise does not hide it is that of the noise, for the
+    noisy count is among what is followed.
 
     Args:
-        variance: That of the noise of one count.
+        variance: That of the noise of one count; several, if counts have noise of their own.
         keys: How many counts a tick has, each followed on its own.
 
     Raises:
@@ -33,13 +34,11 @@ class Auto:
     [0.0, 0.0, 0.0, 0.0, 0.0]
     """
 
-    __slots__ = ("_state", "_variance", "passed")
+    __slots__ = ("_state", "_variances", "passed")
 
-    def __init__(self, variance: float, keys: int = 1) -> None:
-        self._variance = require_variance(variance)
-        if whole("keys", keys) < 1:
-            raise Refused("keys", f"at least 1 count a tick is needed, got {keys}")
-        self._state = np.zeros((keys, 2, len(RATES)))
+    def __init__(self, variance: float | FloatArray, keys: int = 1) -> None:
+        self._variances = require_variances(variance, keys)
+        self._state = np.zeros((keys, 3, len(RATES)))
         self.passed = 0
 
     def step(self, count: int) -> float:
@@ -53,7 +52,7 @@ class Auto:
 
     def read_all(self, counts: FloatArray) -> FloatArray:
         """Estimates for several ticks at once, (ticks, keys): those that `read` gives one after the other."""
-        shown = follow(counts, self._variance, self.passed, self._state)
+        shown = follow(counts, self._variances, self.passed, self._state)
         self.passed += len(counts)
         return shown
 
@@ -65,7 +64,7 @@ class AutoWindow:
     unbiased estimate of its error as a sum. Before so many ticks have passed, the window has those that have.
 
     Args:
-        variance: That of the noise of one count.
+        variance: That of the noise of one count; several, if counts have noise of their own.
         width: How many ticks a window has.
         keys: How many counts a tick has.
 
@@ -73,13 +72,13 @@ class AutoWindow:
         ValueError: the variance is negative or not finite, or there is no count, or no tick in a window.
     """
 
-    __slots__ = ("_ring", "_state", "_variance", "passed")
+    __slots__ = ("_ring", "_state", "_variances", "passed")
 
-    def __init__(self, variance: float, width: int, keys: int = 1) -> None:
-        self._variance = require_variance(variance)
-        if min(whole("width", width), whole("keys", keys)) < 1:
-            raise Refused("width, keys", f"at least 1 tick and 1 count are needed, got {width} and {keys}")
-        self._state = np.zeros((keys, 3, len(RATES)))
+    def __init__(self, variance: float | FloatArray, width: int, keys: int = 1) -> None:
+        self._variances = require_variances(variance, keys)
+        if whole("width", width) < 1:
+            raise Refused("width", f"at least 1 tick is needed, got {width}")
+        self._state = np.zeros((keys, 4, len(RATES)))
         self._ring = np.zeros((width, keys, len(RATES)))
         self.passed = 0
 
@@ -90,6 +89,6 @@ class AutoWindow:
 
     def read_all(self, counts: FloatArray) -> FloatArray:
         """Estimates for several ticks at once, (ticks, keys)."""
-        shown = follow_windows(counts, self._variance, self.passed, self._state, self._ring)
+        shown = follow_windows(counts, self._variances, self.passed, self._state, self._ring)
         self.passed += len(counts)
         return shown

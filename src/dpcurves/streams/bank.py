@@ -16,68 +16,81 @@ KEPT = 1 - 1 / MEMORY
 
 
 @compiled
-def follow(values: FloatArray, variance: float, passed: int, state: FloatArray) -> FloatArray:
+def follow(values: FloatArray, variances: FloatArray, passed: int, state: FloatArray) -> FloatArray:
     """Smooth each column of `values`, (ticks, keys), and give the leader of each tick, not below 0: the same shape.
 
     A smoother with weight a has ``e <- e + a * (y - e)``, and a is 1 / t at least, so that its first values are means.
     Its squared error ``(e - c)**2`` has the unbiased estimate ``(e - y)**2 - variance + 2 * a * variance``, for y is c
-    plus noise with that variance, of which e has the part a. Risks forget by `KEPT`. The first of the least leads.
+    plus noise with that variance, of which e has the part a. Risks forget by `KEPT`.
+
+    Zero has no noise. What a smoother's risk has less than that of zero is a sum of ``2 * e * y - e**2``, and so on, in
+    which the noise of y is multiplied by ``2 * e``: its standard error is 2 deviations of the noise times the root of
+    the sum of ``e**2``, of the ticks before. A smoother leads zero if its risk is less by more than that, and other
+    smoothers if its risk with that is less.
 
     Args:
         values: Noisy counts.
-        variance: That of their noise.
+        variances: Those of their noise, (keys,).
         passed: How many ticks were smoothed before.
-        state: What smoothers are at, and their risks, (keys, 2, rates): changed in place.
+        state: What smoothers are at, their risks, and their sums of squares, (keys, 3, rates): changed in place.
     """
-    shown = np.empty(values.shape)
+    shown, scores = np.empty(values.shape), np.empty(RATES.shape)
     for tick in range(values.shape[0]):
         floor = 1.0 / (passed + tick + 1)
         for key in range(values.shape[1]):
-            value, smooth, risks = values[tick, key], state[key, 0], state[key, 1]
+            value, variance, own = values[tick, key], variances[key], state[key]
             for each in range(RATES.shape[0]):
                 rate = RATES[each]
                 if 0.0 < rate < floor:
                     rate = floor
-                smoothed = smooth[each] + rate * (value - smooth[each])
-                smooth[each] = smoothed
-                risks[each] = KEPT * risks[each] + ((smoothed - value) ** 2 + (2 * rate - 1) * variance)
-            leader, least = 0, risks[0]
+                before = own[0, each]
+                own[2, each] = KEPT * KEPT * own[2, each] + before * before
+                own[0, each] = before + rate * (value - before)
+                own[1, each] = KEPT * own[1, each] + ((own[0, each] - value) ** 2 + (2 * rate - 1) * variance)
+                scores[each] = own[1, each] + np.sqrt(4 * variance * own[2, each])
+            leader, least = 0, scores[0]
             for each in range(1, RATES.shape[0]):
-                if risks[each] < least:
-                    leader, least = each, risks[each]
-            shown[tick, key] = max(smooth[leader], 0.0)
+                if scores[each] < least:
+                    leader, least = each, scores[each]
+            shown[tick, key] = max(own[0, leader], 0.0)
     return shown
 
 
 @compiled
-def follow_windows(values: FloatArray, variance: float, passed: int, state: FloatArray, ring: FloatArray) -> FloatArray:
+def follow_windows(
+    values: FloatArray, variances: FloatArray, passed: int, state: FloatArray, ring: FloatArray
+) -> FloatArray:
     """Do as `follow` for sums over sliding windows: of each smoother's values, the leader's is given.
 
     Smoothers begin at 0 with weights that stay, so a value of n ticks before has the weight ``1 - (1 - a)**(n + 1)`` in
     the sum of a window that it lies in: the error of the sum has the unbiased estimate ``(sum - raw)**2 - n * variance
-    + 2 * variance * (the sum of these weights)``.
+    + 2 * variance * (the sum of these weights)``. Noise of a tick is in as many sums as a window has ticks, so standard
+    errors are that many times those of single ticks.
 
     Args:
         values: Noisy counts, (ticks, keys).
-        variance: That of their noise.
+        variances: Those of their noise, (keys,).
         passed: How many ticks were smoothed before.
-        state: What smoothers are at, their risks, and their sums, (keys, 3, rates): changed in place.
+        state: What smoothers are at, risks, sums of squares, and their sums, (keys, 4, rates): changed in place.
         ring: What is to be taken off the sums again, (window, keys, rates): changed in place.
     """
     shown, window = np.empty(values.shape), ring.shape[0]
     for tick in range(values.shape[0]):
         place, length = (passed + tick) % window, min(passed + tick + 1, window)
         for key in range(values.shape[1]):
-            smooth, risks, sums = state[key, 0], state[key, 1], state[key, 2]
+            variance, own = variances[key], state[key]
             leader, least = 0, np.inf
             for each in range(RATES.shape[0]):
-                rate, left = RATES[each], 1 - RATES[each]
-                smooth[each] += rate * (values[tick, key] - smooth[each])
-                sums[each] += smooth[each] - ring[place, key, each]
-                ring[place, key, each] = smooth[each]
+                rate, left, before = RATES[each], 1 - RATES[each], own[3, each]
+                own[0, each] += rate * (values[tick, key] - own[0, each])
+                own[2, each] = KEPT * KEPT * own[2, each] + before * before
+                own[3, each] = before + (own[0, each] - ring[place, key, each])
+                ring[place, key, each] = own[0, each]
                 weight = length - left * (1 - left**length) / rate if rate > 0 else 0.0
-                risks[each] = KEPT * risks[each] + ((sums[each] - sums[0]) ** 2 + (2 * weight - length) * variance)
-                if risks[each] < least:
-                    leader, least = each, risks[each]
-            shown[tick, key] = max(sums[leader], 0.0)
+                off = own[3, each] - own[3, 0]
+                own[1, each] = KEPT * own[1, each] + (off * off + (2 * weight - length) * variance)
+                score = own[1, each] + window * np.sqrt(4 * variance * own[2, each])
+                if score < least:
+                    leader, least = each, score
+            shown[tick, key] = max(own[3, leader], 0.0)
     return shown

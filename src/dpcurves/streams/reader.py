@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
 from typing import Protocol
 
 import numpy as np
 
-from ..arguments import Refused, number
+from ..arguments import Refused, whole
 from ..arrays import FloatArray
 
 
@@ -31,9 +30,11 @@ def row(counts: Sequence[int], keys: int) -> FloatArray:
     return np.array([counts], dtype=np.float64)
 
 
-def require_variance(variance: float) -> float:
-    """A variance that is known. Raises `ValueError` if it is negative or not finite."""
-    given = number("variance", variance)
-    if not isfinite(given) or given < 0:
-        raise Refused("variance", f"a number of at least 0 is needed, got {given:g}")
-    return given
+def require_variances(variance: float | FloatArray, keys: int) -> FloatArray:
+    """Variances that are known, (keys,). Raises `ValueError` if one is negative or not finite, or there is none."""
+    if whole("keys", keys) < 1:
+        raise Refused("keys", f"at least 1 count a tick is needed, got {keys}")
+    variances = np.full(keys, variance, dtype=np.float64)
+    if not np.all(np.isfinite(variances) & (variances >= 0)):
+        raise Refused("variance", "numbers of at least 0 are needed")
+    return variances
