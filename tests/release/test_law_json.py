@@ -14,6 +14,7 @@ from dpcurves.laws import (
     GroupedCounts,
     HaarSums,
     HaarTensorSums,
+    HierarchyCounts,
     IntervalSums,
     Law,
     Level,
@@ -39,6 +40,7 @@ LAWS: list[Law] = [
     HaarTensorSums((1,), (LAPLACE,), GAUSSIAN, LAPLACE),
     BufferedPrefixes(2, 9, (Fraction(1, 3), Fraction(3, 4)), (7, 9), GAUSSIAN),
     GroupedCounts(2, LAPLACE, LAPLACE, LAPLACE, 40),
+    HierarchyCounts((-1, 0, 0), (None, LAPLACE, LAPLACE)),
     TreeCounts(2, (Epoch(3, PrefixTree((4, 1), (LAPLACE, GAUSSIAN))), Epoch(1, PrefixTree((1,), (LAPLACE,))))),
 ]
 

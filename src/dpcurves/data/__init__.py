@@ -1,10 +1,11 @@
 """What may be asked, in public; and, in `records` alone, what must not be seen."""
 
 from .axis import Axis, Categories
+from .forest import Forest
 from .grid import Grid
 from .magnitude_grid import doubling_grid
 from .spacing import Outside, Spacing
 
 __all__ = [
-    "Axis", "Categories", "Grid", "Outside", "Spacing", "doubling_grid",
+    "Axis", "Categories", "Forest", "Grid", "Outside", "Spacing", "doubling_grid",
 ]  # fmt: skip

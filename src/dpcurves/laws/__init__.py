@@ -9,6 +9,7 @@ from .buffered_prefixes import BufferedPrefixes
 from .grouped_counts import GroupedCounts
 from .haar_sums import HaarSums
 from .haar_tensor_sums import HaarTensorSums, TableEstimate, wavelet_estimate
+from .hierarchy_counts import HierarchyCounts, NodeEstimates
 from .interval_sums import IntervalSums
 from .law import CountLaw, Law, NoisySums
 from .least_squares import Estimate, least_squares, least_squares_batch
@@ -29,7 +30,7 @@ MOST_BITS = 256
 
 LAWS: tuple[type[Law], ...] = (
     IntervalSums, HaarSums, ToeplitzSums, PathSums, HaarTensorSums, Selection, TreeCounts, BufferedPrefixes, Tallied,
-    GroupedCounts,
+    GroupedCounts, HierarchyCounts,
 )  # fmt: skip
 """Each with a `KEY` of its own: a new law is its own file, and a word here."""
 
@@ -61,8 +62,8 @@ def _require_readable(stored: Mapping[str, Any]) -> None:
 
 __all__ = [
     "LAWS", "Block", "BufferedPrefixes", "CountLaw", "Estimate", "Family", "GroupedCounts", "HaarSums",
-    "HaarTensorSums", "IntervalSums", "Law", "Level", "Noise", "NoisySums", "PartitionDecisions", "PathSums",
-    "Responses", "Selection", "TableEstimate", "Tallied", "ThresholdAnswers", "ThresholdSums", "ToeplitzSums",
-    "TreeCounts", "law_from_json",
-    "least_squares", "least_squares_batch", "wavelet_estimate",
+    "HaarTensorSums", "HierarchyCounts", "IntervalSums", "Law", "Level", "NodeEstimates", "Noise", "NoisySums",
+    "PartitionDecisions", "PathSums", "Responses", "Selection", "TableEstimate", "Tallied", "ThresholdAnswers",
+    "ThresholdSums", "ToeplitzSums", "TreeCounts", "law_from_json", "least_squares", "least_squares_batch",
+    "wavelet_estimate",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from .selection.noisy_medians import NoisyMedians
 from .sequential import Sequential, State
 from .streams.buffered_counter import BufferedCounter
 from .streams.choice import STREAMS, StreamChoice
+from .streams.hierarchy import Hierarchy
 from .streams.pegasus import Pegasus
 from .streams.perturber import Perturber
 from .streams.tree_counter import TreeCounter
@@ -38,6 +39,7 @@ __all__ = [
     "ExponentialWorstBox",
     "Flat",
     "Haar",
+    "Hierarchy",
     "Lazy",
     "LazyTree",
     "Linear",

@@ -18,10 +18,10 @@ from .query import (
 from .ranks import AucQuery, MedianQuery
 from .region import IntervalPartitionQuery, RegionQuery, WaveletQuery, WorstBoxQuery
 from .splitting import Boxes, Splitting
-from .ticks import GroupedTickQuery, TickQuery
+from .ticks import GroupedTickQuery, HierarchyQuery, TickQuery
 
 __all__ = [
-    "AucQuery", "Boxes", "Comparison", "CountQuery", "CoverageQuery", "GroupedTickQuery", "Hint",
+    "AucQuery", "Boxes", "Comparison", "CountQuery", "CoverageQuery", "GroupedTickQuery", "HierarchyQuery", "Hint",
     "IntervalPartitionQuery", "MedianQuery", "MergePartitionQuery", "PartitionQuery", "PrefixQuery",
     "QuantileCutsQuery", "Query", "Read", "RegionQuery", "Splitting", "SquareQuery", "SumQuery", "ThresholdQuery",
     "TickQuery", "TreePartitionQuery", "WaveletQuery", "WorstBoxQuery",

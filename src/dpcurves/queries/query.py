@@ -15,7 +15,7 @@ from ..data.spacing import Outside
 from .base import Hint, Read, Table
 from .ranks import AucQuery, MedianQuery
 from .region import IntervalPartitionQuery, RegionQuery, WaveletQuery, WorstBoxQuery
-from .ticks import GroupedTickQuery, TickQuery
+from .ticks import GroupedTickQuery, HierarchyQuery, TickQuery
 
 MOST_PIECES = 2**16
 LARGEST_WEIGHT = 2**31
@@ -320,4 +320,5 @@ Query = (
     | AucQuery
     | TickQuery
     | GroupedTickQuery
+    | HierarchyQuery
 )

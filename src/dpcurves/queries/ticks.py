@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ..arguments import Refused, exact, make_each_whole, make_whole
+from ..data.axis import Categories
+from ..data.forest import Forest
 from .base import Read, Table
 
 MOST_TICKS = 2**40
@@ -69,3 +71,28 @@ class GroupedTickQuery(TickQuery):
             raise Refused("share", f"a part of the loss between 0 and 1 is needed, got {self.share}")
         if self.deviation < 0:
             raise Refused("deviation", f"a number of at least 0 is needed, got {self.deviation}")
+
+
+@dataclass(frozen=True, slots=True)
+class HierarchyQuery(TickQuery):
+    """How many tuples fall in each state during each tick, and in aggregations of states.
+
+    Attributes:
+        forest: The aggregations; its states are those of the one axis.
+
+    Raises:
+        ValueError: the axis has other states.
+    """
+
+    forest: Forest = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        TickQuery.__post_init__(self)
+        (axis,) = self.axes if len(self.axes) == 1 else (None,)
+        if not isinstance(axis, Categories) or axis.values != self.forest.states:
+            raise Refused("hierarchy", "the axis has the states of the hierarchy, in its order")
+
+    @classmethod
+    def of(cls, column: str, forest: Forest, ticks: int | None = None) -> HierarchyQuery:
+        """The question of a forest whose states are the values of a column."""
+        return cls((Categories(column, forest.states),), ticks, forest=forest)

@@ -1,5 +1,6 @@
 """Readings of a stream: from noisy integers, tick by tick, to counts, windows and events. They cost no privacy."""
 
+from .aggregated import Aggregated, AggregatedReader
 from .auto import Auto, AutoWindow
 from .counts import Counts, CountsReader, Smoothing, TickReading
 from .events import Event, Jump, Low
@@ -8,6 +9,7 @@ from .plain import Plain, PlainWindow
 from .totals import TotalReading, Totals, TotalsReader
 
 __all__ = [
-    "Auto", "AutoWindow", "Counts", "CountsReader", "Event", "GroupReader", "GroupWindow", "Groups", "Jump", "Low",
-    "Plain", "PlainWindow", "Smoother", "Smoothing", "TickReading", "TotalReading", "Totals", "TotalsReader",
+    "Aggregated", "AggregatedReader", "Auto", "AutoWindow", "Counts", "CountsReader", "Event", "GroupReader",
+    "GroupWindow", "Groups", "Jump", "Low", "Plain", "PlainWindow", "Smoother", "Smoothing", "TickReading",
+    "TotalReading", "Totals", "TotalsReader",
 ]  # fmt: skip

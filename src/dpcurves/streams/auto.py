@@ -45,7 +45,7 @@ class Auto:
         """The estimate of the newest count of a stream of one."""
         return float(self.read((count,))[0])
 
-    def read(self, counts: Sequence[int]) -> FloatArray:
+    def read(self, counts: Sequence[float]) -> FloatArray:
         """Estimates of the newest counts, (keys,)."""
         (shown,) = self.read_all(row(counts, len(self._state)))
         return np.asarray(shown)
@@ -82,7 +82,7 @@ class AutoWindow:
         self._ring = np.zeros((width, keys, len(RATES)))
         self.passed = 0
 
-    def read(self, counts: Sequence[int]) -> FloatArray:
+    def read(self, counts: Sequence[float]) -> FloatArray:
         """Estimates of the sums of the newest windows, (keys,)."""
         (shown,) = self.read_all(row(counts, len(self._state)))
         return np.asarray(shown)

@@ -28,11 +28,11 @@ class Smoothing(Enum):
     AUTO = "auto"
     PLAIN = "plain"
 
-    def of_counts(self, variance: float, keys: int) -> Reader:
+    def of_counts(self, variance: float | FloatArray, keys: int) -> Reader:
         """What reads counts."""
         return Auto(variance, keys) if self is Smoothing.AUTO else Plain(keys)
 
-    def of_windows(self, variance: float, width: int, keys: int) -> Reader:
+    def of_windows(self, variance: float | FloatArray, width: int, keys: int) -> Reader:
         """What reads sums over windows."""
         return AutoWindow(variance, width, keys) if self is Smoothing.AUTO else PlainWindow(width, keys)
 
@@ -138,7 +138,7 @@ class CountsReader:
         self._last = np.zeros((reach, keys))
         self.tick = 0
 
-    def read(self, values: Sequence[int]) -> TickReading:
+    def read(self, values: Sequence[float]) -> TickReading:
         """What the integers of the next tick tell, with those before."""
         counts = self._counts.read(values)
         sums = {width: reader.read(values) for width, reader in self._sums.items()}

@@ -89,7 +89,7 @@ class GroupReader:
     def __init__(self, law: GroupedCounts, smoother: Smoother) -> None:
         self._groups, self._noise, self._smoother = _Followed(law.keys), law.noise.variance, smoother
 
-    def read(self, counts: Sequence[int]) -> FloatArray:
+    def read(self, counts: Sequence[float]) -> FloatArray:
         """The estimates, (keys,), after the counts and decisions of one more tick."""
         values, found, _ = self._groups.after(counts)
         estimates: FloatArray = np.maximum(smoothed(values, found, self._noise, self._smoother), 0.0)
@@ -115,7 +115,7 @@ class GroupWindow:
         self._closed: list[deque[tuple[int, float]]] = [deque() for _ in range(law.keys)]
         self._last = np.zeros((law.keys, 4))
 
-    def read(self, counts: Sequence[int]) -> FloatArray:
+    def read(self, counts: Sequence[float]) -> FloatArray:
         """The estimates of the sums, (keys,), after the counts and decisions of one more tick."""
         _, found, joined = self._groups.after(counts)
         for key in np.flatnonzero(joined == 0):
@@ -148,7 +148,7 @@ class _Followed:
         self._kept = np.zeros((keys, COLUMNS), np.int64)
         self._heaps, self._moments = np.zeros((keys, 2, FIRST_PLACES)), np.zeros((keys, 2))
 
-    def after(self, counts: Sequence[int]) -> tuple[FloatArray, FloatArray, IntArray]:
+    def after(self, counts: Sequence[float]) -> tuple[FloatArray, FloatArray, IntArray]:
         """The noisy counts, (keys,), what `follow_groups` says of them, (keys, 4), and what joined, (keys,)."""
         values = row(counts, 2 * self.keys)
         joined = values[:, self.keys :].astype(np.int64)

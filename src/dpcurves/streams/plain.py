@@ -23,7 +23,7 @@ class Plain:
     def __init__(self, keys: int = 1) -> None:
         self._keys = keys
 
-    def read(self, counts: Sequence[int]) -> FloatArray:
+    def read(self, counts: Sequence[float]) -> FloatArray:
         """The counts, (keys,)."""
         counted: FloatArray = np.maximum(row(counts, self._keys)[0], 0.0)
         return counted
@@ -45,7 +45,7 @@ class PlainWindow:
         self._ring = np.zeros((width, keys))
         self._passed = 0
 
-    def read(self, counts: Sequence[int]) -> FloatArray:
+    def read(self, counts: Sequence[float]) -> FloatArray:
         """The sums, (keys,)."""
         self._ring[self._passed % len(self._ring)] = row(counts, self._ring.shape[1])[0]
         self._passed += 1

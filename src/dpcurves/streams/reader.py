@@ -18,12 +18,12 @@ class Reader(Protocol):
     estimates, so it can be made again after a crash from what is stored.
     """
 
-    def read(self, counts: Sequence[int]) -> FloatArray:
+    def read(self, counts: Sequence[float]) -> FloatArray:
         """The estimates, (keys,), after the counts of one more tick."""
         ...
 
 
-def row(counts: Sequence[int], keys: int) -> FloatArray:
+def row(counts: Sequence[float], keys: int) -> FloatArray:
     """The counts of one tick, (1, keys). Raises `ValueError` if there are more or fewer."""
     if len(counts) != keys:
         raise Refused("counts", f"a tick of this stream has {keys}, got {len(counts)}")

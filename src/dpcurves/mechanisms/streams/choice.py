@@ -8,11 +8,12 @@ from typing import Any
 from ...laws.buffered_prefixes import MOST_BUFFERED
 from ...noise.randomness import Randomness
 from ...privacy import Adjacency, PrivacyLoss
-from ...queries import GroupedTickQuery, Query, Read
+from ...queries import GroupedTickQuery, HierarchyQuery, Query, Read
 from ...release import Plan
 from ..base import ExactTable
 from ..sequential import Sequential, State
 from .buffered_counter import BufferedCounter
+from .hierarchy import Hierarchy
 from .pegasus import Pegasus
 from .perturber import Perturber, stream_only
 from .tree_counter import TreeCounter
@@ -20,7 +21,7 @@ from .tree_counter import TreeCounter
 
 @dataclass(frozen=True, slots=True)
 class StreamChoice:
-    """`Pegasus` for groups, `Perturber` for counts of ticks, a counter of prefixes for counts so far and differences.
+    """`Pegasus` for groups, `Hierarchy` for a forest, `Perturber` for counts, a counter of prefixes for counts so far.
 
     That is `BufferedCounter` under zero-concentrated privacy, if there is a horizon and no window, else `TreeCounter`.
 
@@ -32,6 +33,8 @@ class StreamChoice:
         query = stream_only(query)
         if isinstance(query, GroupedTickQuery):
             return Pegasus()
+        if isinstance(query, HierarchyQuery):
+            return Hierarchy()
         if query.read is Read.CELLS:
             return Perturber()
         short = query.ticks is not None and query.ticks <= MOST_BUFFERED

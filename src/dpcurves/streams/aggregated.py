@@ -1,0 +1,72 @@
+"""The question how many tuples are in each state, and in aggregations of states, at every tick."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..data import Forest
+from ..laws import HierarchyCounts, NodeEstimates
+from ..queries import HierarchyQuery
+from ..release import Plan
+from .counts import CountsReader, Smoothing, TickReading
+from .events import Event, Jump, Low
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregated:
+    """How many tuples are in each state and each aggregation of states at every tick; windows and events of all.
+
+    Attributes:
+        column: The column of states.
+        forest: The states, and their aggregations.
+        ticks: How many ticks there will be, in public; None: without end.
+        windows: Widths, in ticks, of sliding sums.
+        events: What is looked for, by `Jump`, `Low` or `Event`.
+        smoothing: How counts are read from noisy ones.
+    """
+
+    column: str
+    forest: Forest
+    ticks: int | None = None
+    windows: tuple[int, ...] = ()
+    events: tuple[Jump | Low | Event, ...] = ()
+    smoothing: Smoothing = Smoothing.AUTO
+
+    @property
+    def query(self) -> HierarchyQuery:
+        """What is asked of the stream, and paid for once."""
+        return HierarchyQuery.of(self.column, self.forest, self.ticks)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is read, in its order: aggregations, then states."""
+        return (*self.forest.names, *self.forest.states)
+
+    def reader(self, plan: Plan) -> AggregatedReader:
+        """What reads the releases of the plan, from the first tick on."""
+        return AggregatedReader(self, plan)
+
+
+class AggregatedReader:
+    """Reads released counts, tick by tick: least squares over the tree, then every node on its own.
+
+    Fed with the same integers it reads the same numbers. It holds public numbers alone.
+    """
+
+    __slots__ = ("_estimates", "_reader")
+
+    def __init__(self, question: Aggregated, plan: Plan) -> None:
+        law = plan.law.required(HierarchyCounts)
+        noises = [np.inf if noise is None else noise.variance for noise in law.noises]
+        self._estimates = NodeEstimates(law.parents, np.array(noises))
+        variances, keys = self._estimates.variances, len(noises)
+        lows = (event.width for event in question.events if isinstance(event, Low))
+        sums = {width: question.smoothing.of_windows(variances, width, keys) for width in {*question.windows, *lows}}
+        self._reader = CountsReader(question, keys, question.smoothing.of_counts(variances, keys), sums)
+
+    def read(self, values: Sequence[int]) -> TickReading:
+        """What the integers of the next tick tell, with those before, of all nodes in the order of `names`."""
+        return self._reader.read(self._estimates.of(np.array(values, dtype=np.float64)).tolist())
