@@ -1,0 +1,54 @@
+"""Counters whose noise is that of a few nodes: ``L R = A``, how much one tuple shifts, and the errors of the papers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from baselines import PathCounter, binary, mean_variance, subtracting, theorem_3
+
+from dpcurves.noise.randomness import Randomness
+
+COUNTERS = {
+    "Theorem 3": theorem_3, "binary": binary,
+    "radix 3": lambda ticks: subtracting(ticks, 3), "radix 5": lambda ticks: subtracting(ticks, 5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COUNTERS)
+def test_what_a_tuple_shifts_is_what_hides_it_and_no_more_than_the_scale_pays_for(name: str) -> None:
+    for ticks in (1, 2, 3, 4, 5, 7, 8, 13, 16, 31, 64):
+        counter = COUNTERS[name](ticks)
+        for came in range(1, ticks + 1):
+            shift = counter.accounts(came)
+            assert sum(abs(each) for each in shift.values()) <= counter.nodes
+            hidden = [
+                sum(sign * shift.get(node, 0) for node, sign in counter.noises(tick).items())
+                for tick in range(1, ticks + 1)
+            ]
+            assert hidden == [int(tick >= came) for tick in range(1, ticks + 1)]
+
+
+@pytest.mark.parametrize("name", COUNTERS)
+def test_totals_scatter_by_their_nodes_and_no_node_comes_back(name: str) -> None:
+    ticks, runs = 20, 400
+    counter, randomness, errors = COUNTERS[name](ticks), Randomness.from_seed(1), []
+    for _ in range(runs):
+        state: tuple[int, dict[tuple[int, int], int]] = (0, {})
+        for tick in range(1, ticks + 1):
+            total, state = counter.step(tick, tick, state, Fraction(1, 2), randomness)
+            errors.append(total - tick * (tick + 1) // 2)
+    gone = [set(counter.noises(tick)) for tick in range(1, ticks + 1)]
+    assert all(not (one - two) & later for one, two, later in zip(gone, gone[1:], gone[2:], strict=False))
+    spread = np.square(errors).mean() / float(4 * mean_variance(counter, ticks))
+    assert abs(spread - 1) < 4 * np.sqrt(5 / runs)  # errors of one run are alike
+
+
+def test_errors_are_those_of_the_papers() -> None:
+    """Of Theorem 3, of the binary tree, and of the best radix."""
+    for ticks, expected in ((2**10, (792, 1210, 170.5)), (2**12, (1274, 2028, 270.9))):
+        counters: list[PathCounter] = [theorem_3(ticks), binary(ticks)]
+        best = min(float(mean_variance(subtracting(ticks, radix), ticks)) for radix in range(3, 30, 2))
+        found = [*(float(mean_variance(counter, ticks)) for counter in counters), best]
+        np.testing.assert_allclose(found, expected, rtol=2e-3)
