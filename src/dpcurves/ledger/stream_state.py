@@ -88,10 +88,7 @@ def find_standing(chain: Chain, grant: Grant) -> Standing | None:
     require_reached(chain, kept.end)
     last, count = _extent(chain, grant)
     if (last, count) != (kept.standing.tick, kept.standing.tick):
-        raise Refused(
-            "ledger",
-            f"the state of {grant.request!r} is not the one behind its last answer: it was put back without the key",
-        )
+        raise _changed(grant, "not the one behind its last answer: it was put back without the key")
     return kept.standing
 
 
@@ -143,9 +140,7 @@ def _opened(chain: Chain, grant: Grant, row: RowMapping) -> _Kept | None:
     head, _, padded = chain.disclose(row["sealed"]).partition(b"\n")
     name, of, tick, entries, seal, length = json.loads(head)
     if (name, of) != (chain.book.name, grant.id):
-        raise Refused(
-            "ledger", f"the state of {grant.request!r} is that of another stream: it was changed without the key"
-        )
+        raise _changed(grant, "that of another stream: it was changed without the key")
     return _Kept(Standing(tick, padded[:length]), Head(entries, seal))
 
 
@@ -174,10 +169,7 @@ def _extent(chain: Chain, grant: Grant) -> tuple[int | None, int]:
 def _require_unbegun(chain: Chain, grant: Grant, row: RowMapping) -> None:
     require_unbroken(chain, Head(grant.id, str(row["mac"])))
     if _extent(chain, grant)[1]:
-        raise Refused(
-            "ledger",
-            f"the state of {grant.request!r} is missing: it was removed without the key, and is never begun again",
-        )
+        raise _changed(grant, "missing: it was removed without the key, and is never begun again")
 
 
 def _stored(chain: Chain, grant: Grant, ticks: range) -> dict[int, str]:
