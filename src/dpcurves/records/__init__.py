@@ -2,5 +2,6 @@
 
 from .counting import CountSource, Records, tabulate
 from .opening import open_records
+from .tuples import Tuples, Used
 
-__all__ = ["CountSource", "Records", "open_records", "tabulate"]
+__all__ = ["CountSource", "Records", "Tuples", "Used", "open_records", "tabulate"]

@@ -44,7 +44,7 @@ def open_records(data: Any, *, unit: Unit, key: bytes, columns: Sequence[str] = 
         TypeError: `data` is none of these kinds.
         ValueError: the file is not there or not what it seems, or a column is not there. No value is shown.
     """
-    source = _source(data, delimiter)
+    source = source_of(data, delimiter)
     for name in columns:
         place_of(name, source.columns)
     if unit != EACH_RECORD:
@@ -54,7 +54,12 @@ def open_records(data: Any, *, unit: Unit, key: bytes, columns: Sequence[str] = 
     return Records(source, unit, key)
 
 
-def _source(data: Any, delimiter: str) -> Source:
+def source_of(data: Any, delimiter: str) -> Source:
+    """Rows that can be scanned, from any kind of data. Looks at the schema alone.
+
+    Raises:
+        TypeError, ValueError: as `open_records`.
+    """
     if isinstance(data, str | Path):
         return _file(Path(data), delimiter)
     if isinstance(data, Mapping):

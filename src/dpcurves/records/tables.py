@@ -9,7 +9,7 @@ from typing import NamedTuple
 import duckdb
 import numpy as np
 
-from ..arguments import WrongKind
+from ..arguments import Refused, WrongKind
 from ..arrays import FloatArray, IntArray
 from ..data.axis import Axis, Categories
 from ..data.grid import Grid
@@ -130,23 +130,45 @@ def _slot(bound: BoundAxis, number: str, text: str, slot: str) -> str | None:
     return category_slot(values, number, text, slot)
 
 
-def _read(rows: str, bound: Sequence[BoundAxis]) -> str:
-    """SQL for the number and the text of each axis."""
+def _read(rows: str, bound: Sequence[BoundAxis], *more: str) -> str:
+    """SQL for the number and the text of each axis, and for what else is named."""
     numbers = [f"{each.column.number.format(called(each.place))} AS n{i}" for i, each in enumerate(bound)]
     texts = [f"{each.column.text.format(called(each.place))} AS t{i}" for i, each in enumerate(bound)]
-    return f"SELECT {', '.join(numbers + texts)} FROM {rows}"
+    return f"SELECT {', '.join([*numbers, *texts, *more])} FROM {rows}"
+
+
+def place_in_sql(bound: Sequence[BoundAxis]) -> str:
+    """SQL for the cell of a row of `read_in_sql`, the last axis fastest; NULL where it is missing on any axis.
+
+    Raises:
+        ValueError: a grid is one whose cells no formula finds.
+    """
+    slots = [slot for slot in _slots(bound) if slot]
+    if len(slots) < len(bound):
+        raise Refused("axes", "tuples of a stream are counted on linear grids and in categories")
+    return f"({_joined(bound, [f'({slot})' for slot in slots])})::BIGINT"
+
+
+def read_in_sql(rows: str, bound: Sequence[BoundAxis], extra: str) -> str:
+    """SQL for the rows with the number and the text of each axis, and something else."""
+    return _read(rows, bound, extra)
+
+
+def _joined(bound: Sequence[BoundAxis], slots: Sequence[str]) -> str:
+    """SQL for the place in the table, from the slots on its axes."""
+    sizes = [each.axis.slots for each in bound]
+    kind, place = slot_type(sizes), slots[0]
+    for number, size in enumerate(sizes[1:], start=1):
+        factor = size if prod(sizes[:number]) > 1 else 1  # times nothing; so many as all cells might not fit the type
+        place = f"({place}) * {factor}::{kind} + {slots[number]}"
+    return place
 
 
 def _counts_by_sql(
     connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis], slots: Sequence[str]
 ) -> IntArray:
     each = ", ".join(f"{slot} AS k{number}" for number, slot in enumerate(slots))
-    sizes = [each.axis.slots for each in bound]
-    kind = slot_type(sizes)
-    place = "k0"
-    for number, size in enumerate(sizes[1:], start=1):
-        factor = size if prod(sizes[:number]) > 1 else 1  # times nothing; so many as all cells might not fit the type
-        place = f"({place}) * {factor}::{kind} + k{number}"
+    place = _joined(bound, [f"k{number}" for number in range(len(bound))])
     grouped = f"SELECT {place} AS place, count(*) AS n FROM (SELECT {each} FROM ({_read(rows, bound)})) GROUP BY 1"
     found = connection.execute(f"SELECT coalesce(place::BIGINT, {_size(bound)}), n FROM ({grouped})").fetchnumpy()
     places, numbers = found.values()

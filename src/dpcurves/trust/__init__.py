@@ -2,6 +2,7 @@
 
 from .base import Planner, TrustModel
 from .central import Central
+from .central_stream import CentralStream, Watcher
 from .conversation import conversation
 from .curator import Curator
 from .function_shares import FunctionShares, Owners, ShareHolder
@@ -9,6 +10,6 @@ from .local import Local
 from .person import Person
 
 __all__ = [
-    "Central", "Curator", "FunctionShares", "Local", "Owners", "Person", "Planner", "ShareHolder", "TrustModel",
-    "conversation",
+    "Central", "CentralStream", "Curator", "FunctionShares", "Local", "Owners", "Person", "Planner", "ShareHolder",
+    "TrustModel", "Watcher", "conversation",
 ]  # fmt: skip

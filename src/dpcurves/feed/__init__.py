@@ -1,0 +1,13 @@
+"""Streams that are followed: tuples in, windows that close by the clock, noisy counts out, the same after every crash."""
+
+from .dropped import Dropped
+from .follow import Following, Source, follow
+from .pipe_lines import CsvLines, JsonLines
+from .reading import StepReading
+from .schedule import Fields, Schedule
+from .window import Window, Windows
+
+__all__ = [
+    "CsvLines", "Dropped", "Fields", "Following", "JsonLines", "Schedule", "Source", "StepReading", "Window", "Windows",
+    "follow",
+]  # fmt: skip

@@ -1,0 +1,73 @@
+"""One curator sees the tuples of a stream, and adds noise to their counts, tick by tick."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..arguments import Refused
+from ..ledger import Allotment, Standing
+from ..mechanisms import ExactTable, Sequential, State
+from ..noise.randomness import Randomness
+from ..privacy import Adjacency, PrivacyLoss
+from ..queries import TickQuery
+from ..release import Plan, Release
+from .base import require
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Watcher:
+    """SECRET. Where a stream stands: the state that its next answer is made from. It has no repr."""
+
+    state: Any
+
+
+@dataclass(frozen=True, slots=True)
+class CentralStream:
+    """The curator runs a mechanism on one closed window after the other.
+
+    Formal guarantees: all releases of one stream together lose at most ``plan.loss`` under ``plan.adjacency``, if each
+    tick's release and the state behind it are stored together, once, before the release is shown and the next tick is
+    stepped. Whoever calls `step` does that: a release that was not stored is shown to nobody, and is made again.
+    """
+
+    mechanism: Sequential[Any]
+
+    def plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        """What the curator would do.
+
+        Raises:
+            UnsupportedQuery: the mechanism cannot answer.
+        """
+        plan = self.mechanism.plan(query, loss, adjacency)
+        return replace(plan, made_by=f"one curator: {plan.made_by}")
+
+    def watch(self, plan: Plan, standing: Standing | None) -> Watcher:
+        """Where the stream stands: at its beginning, or where it was left.
+
+        Raises:
+            ValueError: the state is not that of the last tick, or of another mechanism or plan.
+        """
+        if standing is None:
+            return Watcher(self.mechanism.begin(plan))
+        state: State = self.mechanism.restored(standing.state, plan)
+        if state.tick != standing.tick:
+            raise Refused("state", f"it is of tick {state.tick}, and tick {standing.tick} was the last one answered")
+        return Watcher(state)
+
+    def step(
+        self, plan: Plan, watcher: Watcher, tick: int, table: ExactTable, allotment: Allotment, randomness: Randomness
+    ) -> tuple[Release, Watcher]:
+        """The release of one tick, and where the stream then stands: to be stored together, or neither.
+
+        Raises:
+            ValueError: the payment is for another loss, or it is not the turn of this tick.
+        """
+        require(allotment, plan)
+        values, state = self.mechanism.step(table, tick, watcher.state, plan, randomness)
+        return Release(plan, values, allotment, randomness.seeded), Watcher(state)
+
+    def kept(self, watcher: Watcher) -> bytes:
+        """SECRET. The state as it is stored."""
+        stored: bytes = watcher.state.to_bytes()
+        return stored

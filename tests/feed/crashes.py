@@ -1,0 +1,185 @@
+"""Processes that follow a stream and are killed at any statement, commit or write. Run as a program: all places."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Engine, event
+
+import dpcurves as dp
+from dpcurves.feed import Window, follow
+from dpcurves.feed.sinks import JsonLinesFile
+from dpcurves.ledger import Ledger
+from dpcurves.streams import Counts, Smoothing
+
+LOSS = dp.PrivacyLoss.pure(1)
+COUNTS = Counts((dp.Categories("state", ("a", "b", "c")),), smoothing=Smoothing.PLAIN)
+KILLED = -signal.SIGKILL
+
+Place = tuple[int, int]
+"""A step, and how many statements, commits and writes came before in it."""
+
+
+@dataclass
+class Dying:
+    """Counts statements, commits and writes, and kills its process at a place of them."""
+
+    at: Place | None
+    tell: int
+    step: int = 0
+    passed: int = 0
+
+    def begin(self, step: int) -> None:
+        self.step, self.passed = step, 0
+
+    def pass_by(self, *_: Any, **__: Any) -> None:
+        if self.at is not None and (self.step, self.passed) >= self.at:
+            os.write(self.tell, json.dumps([self.step, self.passed]).encode())
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.passed += 1
+
+
+class Given:
+    """A source of windows that are known: counts are a function of the step."""
+
+    def __init__(self, steps: int, dying: Dying) -> None:
+        self._steps, self._dying = steps, dying
+
+    def check(self) -> None:
+        pass
+
+    def after(self, tick: int) -> Iterator[Sequence[Window]]:
+        for step in range(tick + 1, self._steps + 1):
+            self._dying.begin(step)
+            yield [Window(step, np.array([step, 100, 7 * step], dtype=np.int64))]
+
+    def done(self, tick: int) -> None:
+        self._dying.pass_by()
+
+
+class Torn:
+    """A file to which every write is one of two halves, with a place to die before, between and after."""
+
+    def __init__(self, file: Any, dying: Dying) -> None:
+        self._file, self._dying = file, dying
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def write(self, data: bytes) -> None:
+        for half in (data[: len(data) // 2], data[len(data) // 2 :]):
+            self._dying.pass_by()
+            self._file.write(half)
+        self._dying.pass_by()
+
+    def truncate(self, size: int) -> None:
+        self._dying.pass_by()
+        self._file.truncate(size)
+
+
+def follow_until_killed(url: str, name: str, steps: int, folder: Path, dying: Dying) -> None:
+    """Follow a stream, tell a witness what is shown, and write it to a file."""
+    for kind in ("before_cursor_execute", "after_cursor_execute", "commit"):
+        event.listen(Engine, kind, dying.pass_by)
+    stream = follow(Given(steps, dying), COUNTS, loss=LOSS, store=url, start=0, every=1, name=name)
+    with (folder / f"{name}.witness").open("a") as witness, JsonLinesFile(folder / f"{name}.jsonl") as sink:
+        sink._file = Torn(sink._file, dying)  # type: ignore[assignment]
+        for reading in stream:
+            witness.write(json.dumps([reading.step, reading.values]) + "\n")
+            witness.flush()
+            sink.write(reading)
+            if reading.step == steps:  # the stream has no end that is declared
+                break
+
+
+def in_a_fork(work: Callable[[Dying], object], at: Place | None) -> tuple[int, Place | None]:
+    """How a process ended that did `work` and was to die at a place, and where it died."""
+    hear, tell = os.pipe()
+    process = os.fork()
+    if process == 0:
+        status = 1
+        try:
+            work(Dying(at, tell))
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(tell)
+    _, status = os.waitpid(process, 0)
+    told = os.read(hear, 100)
+    os.close(hear)
+    return os.waitstatus_to_exitcode(status), tuple(json.loads(told)) if told else None
+
+
+def require_once(url: str, name: str, steps: int, folder: Path) -> None:
+    """No step has two values, none is missing, and all of it was paid once."""
+    shown = defaultdict(set)
+    for line in (folder / f"{name}.witness").read_text().splitlines():
+        step, values = json.loads(line)
+        shown[step].add(tuple(values))
+    assert sorted(shown) == list(range(1, steps + 1)), f"{name}: a step was skipped"
+    assert all(len(values) == 1 for values in shown.values()), f"{name}: a step has two values"
+    lines = [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
+    counts = [max(0.0, float(value)) for step in sorted(shown) for values in shown[step] for value in values]
+    assert [line["step"] for line in lines] == [step for step in sorted(shown) for _ in range(3)]
+    assert [line["count"] for line in lines] == counts
+    assert Ledger.open(url).balance(name).spent.digits == "1"
+
+
+def kill_at_every_place(url: str, steps: Sequence[int], folder: Path) -> int:
+    """Kill a stream of its own at each place of these steps, and let another process go on. How many places."""
+    places = 0
+    for step in steps:
+        for number in count():
+            name = f"{step}-{number}"
+
+            def work(dying: Dying, name: str = name, until: int = step + 1) -> None:
+                follow_until_killed(url, name, until, folder, dying)
+
+            status, died = in_a_fork(work, (step, number))
+            assert in_a_fork(work, None)[0] == 0
+            require_once(url, name, step + 1, folder)
+            if died != (step, number):  # the step has no more places
+                assert status in (0, KILLED)
+                break
+            places += 1
+    return places
+
+
+def kill_at_random_places(url: str, steps: int, kills: int, folder: Path, seed: int = 11) -> None:
+    """Kill one stream again and again, and let another process go on each time."""
+    drawn = random.Random(seed)
+    places = sorted((drawn.randrange(1, steps + 1), drawn.randrange(12)) for _ in range(kills))
+    for place in [*places, None]:
+        status, _ = in_a_fork(lambda dying: follow_until_killed(url, "long", steps, folder, dying), place)
+        assert status == (0 if place is None else KILLED)
+    require_once(url, "long", steps, folder)
+
+
+def main(urls: Sequence[str]) -> None:
+    """Sweep all places on each database."""
+    for url in urls:
+        with tempfile.TemporaryDirectory() as made:
+            folder = Path(made)
+            store = url or f"sqlite:///{folder}/s.db"
+            Ledger.open(store)
+            # Step 0 is what comes before the first window: making the account, and the charge.
+            places = kill_at_every_place(store, range(11), folder)
+            kill_at_random_places(store, 200, 50, folder)
+            Ledger.open(store).verify()
+        print(f"{store.split(':')[0]}: killed at {places} places of 10 steps and at 50 of 200: each step has one value")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or [""])
