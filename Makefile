@@ -9,7 +9,7 @@ WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between two workers.
 PYTEST  := $(BIN)/pytest -n 2 --dist loadfile
 
-.PHONY: demo demo-federated test lint types contracts docs unit package pictures bench papers format constraints clean
+.PHONY: demo demo-federated test lint types contracts docs unit package pictures bench crash papers format constraints clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
@@ -50,6 +50,10 @@ pictures: $(READY)
 	$(BIN)/python docs/pictures.py
 	$(BIN)/python demo/who_sees_what.py
 	$(BIN)/python papers/gallery.py
+
+# Kills a stream at every statement, commit and write of its first steps; with STORE=, a URL, on that server.
+crash: $(READY)
+	$(BIN)/python tests/feed/crashes.py $(STORE)
 
 bench: $(READY)
 	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python "$$file"; done

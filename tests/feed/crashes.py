@@ -11,12 +11,13 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Engine, event
 
 import dpcurves as dp
 from dpcurves.feed import Window, follow
@@ -138,22 +139,24 @@ def require_once(url: str, name: str, steps: int, folder: Path) -> None:
 
 
 def kill_at_every_place(url: str, steps: Sequence[int], folder: Path) -> int:
-    """Kill a stream of its own at each place of these steps, and let another process go on. How many places."""
-    places = 0
-    for step in steps:
-        for number in count():
-            name = f"{step}-{number}"
+    """Kill processes at each place of these steps, and let others go on. How many places.
 
-            def work(dying: Dying, name: str = name, until: int = step + 1) -> None:
-                follow_until_killed(url, name, until, folder, dying)
-
-            status, died = in_a_fork(work, (step, number))
-            assert in_a_fork(work, None)[0] == 0
-            require_once(url, name, step + 1, folder)
-            if died != (step, number):  # the step has no more places
-                assert status in (0, KILLED)
-                break
-            places += 1
+    Stream n is killed at place n of the first step, its next process at place n of the second one, and so on: each is
+    killed once at each of its steps, and no place is left out.
+    """
+    left, places = list(steps), 0
+    for number in count():
+        work = partial(follow_until_killed, url, f"every-{number}", max(steps) + 1, folder)
+        for step in list(left):
+            _, died = in_a_fork(work, (step, number))
+            if died == (step, number):
+                places += 1
+            else:
+                left.remove(step)  # it has no more places
+        assert in_a_fork(work, None)[0] == 0
+        require_once(url, f"every-{number}", max(steps) + 1, folder)
+        if not left:
+            return places
     return places
 
 
@@ -162,7 +165,7 @@ def kill_at_random_places(url: str, steps: int, kills: int, folder: Path, seed: 
     drawn = random.Random(seed)
     places = sorted((drawn.randrange(1, steps + 1), drawn.randrange(12)) for _ in range(kills))
     for place in [*places, None]:
-        status, _ = in_a_fork(lambda dying: follow_until_killed(url, "long", steps, folder, dying), place)
+        status, _ = in_a_fork(partial(follow_until_killed, url, "long", steps, folder), place)
         assert status == (0 if place is None else KILLED)
     require_once(url, "long", steps, folder)
 

@@ -1,4 +1,4 @@
-"""Streams that are followed: tuples in, windows that close by the clock, noisy counts out, the same after every crash."""
+"""Streams that are followed: tuples in, windows that close by the clock, noisy counts out."""
 
 from .dropped import Dropped
 from .follow import Following, Source, follow

@@ -59,10 +59,13 @@ class Arriving:
         while tick != schedule.ticks and not inbox.is_over(tick):
             for arrived, given in inbox.until(schedule.closes(tick + 1)):
                 windows.take(given, arrived)
-            last = schedule.closed_by(self._intake.clock.now())
+            # Where several have closed, as after a pause, all that arrived before the last one did is taken first.
+            last = max(tick + 1, schedule.closed_by(self._intake.clock.now()))
+            for arrived, given in inbox.until(schedule.closes(last)):
+                windows.take(given, arrived)
             for ticks in self._intake.batches(tick + 1, last):
                 yield windows.close(ticks[-1])
-            tick = max(tick, last)
+            tick = last
 
 
 class _Inbox:

@@ -20,7 +20,7 @@ class AtRest:
     """Counts all windows that have closed by now, in DuckDB.
 
     Args:
-        data: A path to a .csv or .parquet file, a data frame, an Arrow table, a mapping of columns or a DuckDB relation.
+        data: A path to a .csv or .parquet file, a data frame, an Arrow table, a mapping or a DuckDB relation.
         intake: What is declared of the stream.
         delimiter: What separates the fields of a CSV file.
     """

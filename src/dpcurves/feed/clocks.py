@@ -1,4 +1,4 @@
-"""What time it is, for streams: the system's, or one that stands still."""
+"""What time it is, for streams: the system's, or another one."""
 
 from __future__ import annotations
 
@@ -22,18 +22,3 @@ class SystemClock:
     def now(self) -> int:
         """Microseconds since 1970."""
         return time_ns() // 1000
-
-
-@dataclass(frozen=True, slots=True)
-class StoppedClock:
-    """It is always the same time: windows that have not closed by then never do.
-
-    Attributes:
-        moment: Microseconds since 1970.
-    """
-
-    moment: int
-
-    def now(self) -> int:
-        """The moment."""
-        return self.moment

@@ -1,4 +1,4 @@
-"""CONFIDENTIAL. How many tuples were not counted, and why: for the operator alone, never shown with what is released."""
+"""CONFIDENTIAL. How many tuples were not counted, and why: for the operator alone, never for readers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping
 from enum import Enum
-from pathlib import Path
+from os import PathLike
 
 from ..arguments import Refused
 
@@ -36,7 +36,7 @@ class Dropped:
 
     __slots__ = ("_counts", "_file")
 
-    def __init__(self, file: Path | str | None = None) -> None:
+    def __init__(self, file: PathLike[str] | str | None = None) -> None:
         self._counts: Counter[Reason] = Counter()
         self._file = None if file is None else os.fspath(file)
         self.write(0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from os import PathLike
 from typing import Any, Protocol, runtime_checkable
@@ -100,7 +100,7 @@ class Following:
         texts = {}
         for window in windows:
             release, watcher = self._stream.trust.step(
-                self.plan, watcher, window.tick, window.counts, self._allotment, self._stream.randomness
+                self.plan, watcher, window.counts, self._allotment, self._stream.randomness
             )
             texts[window.tick] = release.to_json()
         return watcher, texts
@@ -116,14 +116,20 @@ class Following:
         return release
 
 
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _Stream:
     """All that is declared of a stream, and where its noise comes from."""
 
-    def __init__(
-        self, name: str, counts: Counts, intake: Intake, plan: Plan, trust: CentralStream, randomness: Randomness
-    ) -> None:
-        self.name, self.counts, self.intake, self.plan, self.trust = name, counts, intake, plan, trust
-        self.randomness, self.schedule = randomness, intake.schedule
+    name: str
+    counts: Counts
+    intake: Intake
+    plan: Plan
+    trust: CentralStream
+    randomness: Randomness
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.intake.schedule
 
     @property
     def binding(self) -> str:
@@ -208,7 +214,9 @@ def _with_ticks(counts: Counts, schedule: Schedule) -> Counts:
     if counts.ticks is None:
         return replace(counts, ticks=schedule.ticks)
     if counts.ticks != schedule.ticks:
-        raise Refused("end", f"it is {schedule.ticks} steps after start, and the counts are declared for {counts.ticks}")
+        raise Refused(
+            "end", f"it is {schedule.ticks} steps after start, and the counts are declared for {counts.ticks}"
+        )
     return counts
 
 
@@ -222,10 +230,13 @@ def _windows(source: Any, intake: Intake) -> Windows:
         return AtRest(source, intake)
     if isinstance(source, Iterable | AsyncIterable):
         return Arriving(source, intake)
-    raise WrongKind("source", f"a file, a table, an iterable of mappings or Windows is needed, got {type(source).__name__}")
+    raise WrongKind(
+        "source", f"a file, a table, an iterable of mappings or Windows is needed, got {type(source).__name__}"
+    )
 
 
 def _is_table(source: Any) -> bool:
-    return any(hasattr(source, part) for part in ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__", "to_arrow_reader", "collect_schema"))
-
-
+    return any(
+        hasattr(source, part)
+        for part in ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__", "to_arrow_reader", "collect_schema")
+    )

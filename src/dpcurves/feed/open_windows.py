@@ -70,21 +70,26 @@ class OpenWindows:
         return [self._closed(tick) for tick in ticks]
 
     def _judge(self, given: Mapping[str, Any] | None, arrived: int | None) -> tuple[int | Reason, int]:
+        """The step and the place of a tuple, or why it does not count."""
         moment = None if given is None else when(given.get(self._fields.time))
         if given is None or moment is None:
             return Reason.MALFORMED, 0
         tick, key = self._schedule.tick_of(moment), self._keys.find(given)
-        if tick is None:
-            return Reason.OUTSIDE, 0
-        if arrived is not None and moment > arrived + self._schedule.grace + FUTURE:
-            return Reason.FUTURE, 0
-        if arrived is not None and arrived >= self._schedule.closes(tick):
-            return Reason.LATE, 0
-        if tick <= self._after:
-            return Reason.REPEATED, 0
+        reason = self._untimely(moment, tick, arrived)
+        if reason is not None or tick is None:
+            return reason or Reason.OUTSIDE, 0
         if key is None:
             return Reason.UNKNOWN, 0
         return (Reason.BEYOND_CAP, 0) if self._is_beyond_cap(tick, given) else (tick, key)
+
+    def _untimely(self, moment: int, tick: int | None, arrived: int | None) -> Reason | None:
+        if tick is None:
+            return Reason.OUTSIDE
+        if arrived is not None and moment > arrived + self._schedule.grace + FUTURE:
+            return Reason.FUTURE
+        if arrived is not None and arrived >= self._schedule.closes(tick):
+            return Reason.LATE
+        return Reason.REPEATED if tick <= self._after else None
 
     def _is_beyond_cap(self, tick: int, given: Mapping[str, Any]) -> bool:
         if self._fields.user is None or self._fields.tuples_per_user is None:

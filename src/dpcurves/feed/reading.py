@@ -53,9 +53,7 @@ class StepReading:
         """What each count is of: the values of its fields."""
         places = np.unravel_index(np.arange(len(self.counts)), [axis.slots for axis in self.axes])
         columns = [[_named(axis, slot) for slot in slots] for axis, slots in zip(self.axes, places, strict=True)]
-        return [
-            dict(zip((axis.column for axis in self.axes), row, strict=True)) for row in zip(*columns, strict=True)
-        ]
+        return [dict(zip((axis.column for axis in self.axes), row, strict=True)) for row in zip(*columns, strict=True)]
 
     def lines(self, states: Sequence[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
         """One plain object for each count; `states` where they are known already."""

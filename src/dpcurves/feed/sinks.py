@@ -12,7 +12,7 @@ from .reading import StepReading
 
 
 class Sink(Protocol):
-    """Something that readings are written to, from the first step on, again in each run: the same ones are not written twice."""
+    """Something that readings are written to, in each run from the first step on; none is there twice."""
 
     def write(self, reading: StepReading) -> None:
         """Write one step, unless it is there."""
@@ -36,7 +36,7 @@ class JsonLinesFile:
         self._states: list[dict[str, Any]] | None = None
         self._is_behind = True  # what stands there has not been passed yet
         try:
-            self._file: BinaryIO = open(path, "a+b", buffering=0)
+            self._file: BinaryIO = open(path, "a+b", buffering=0)  # noqa: SIM115 - `with` closes it
             self._file.seek(0)
         except OSError as error:
             trouble = str(error.strerror)
@@ -47,7 +47,9 @@ class JsonLinesFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._file.close()
 
     def write(self, reading: StepReading) -> None:

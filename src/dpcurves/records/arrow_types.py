@@ -8,6 +8,13 @@ import pyarrow.compute as pc
 from .column import LONGEST_TEXT, NUMBER, NUMBER_IN_TEXT, Column, Kind, wide_numbers
 from .python_values import texts
 
+_DAYS = "TRY_CAST({0}::HUGEINT * 86400000000 AS BIGINT)"
+_MOMENTS = {
+    "s": "TRY_CAST({0}::HUGEINT * 1000000 AS BIGINT)", "ms": "TRY_CAST({0}::HUGEINT * 1000 AS BIGINT)",
+    "us": "{0}::BIGINT", "ns": "{0}::BIGINT // 1000",
+}  # fmt: skip
+"""By the unit that a type counts in."""
+
 
 def column_of(name: str, declared: pa.DataType) -> Column:
     """What an Arrow type says of a column."""
@@ -16,7 +23,7 @@ def column_of(name: str, declared: pa.DataType) -> Column:
         return wide_numbers(name)
     kind = _kind(held)
     if kind not in {Kind.NUMBERS, Kind.UNTYPED}:
-        return Column(name, kind, NUMBER_IN_TEXT)
+        return Column(name, kind, NUMBER_IN_TEXT, moment=_moment(held))
     unit = "CASE WHEN NOT isnan({0}) THEN {0} END" if pa.types.is_floating(held) else "{0}"
     return Column(name, kind, NUMBER, unit=unit)
 
@@ -73,6 +80,15 @@ def _kind(held: pa.DataType) -> Kind:
     if pa.types.is_temporal(held):
         return Kind.TIMES
     return Kind.TEXT if _is_text(held) else Kind.OTHER
+
+
+def _moment(held: pa.DataType) -> str | None:
+    """SQL for microseconds since 1970, from the integers of `plain_array`."""
+    if pa.types.is_timestamp(held):
+        return _MOMENTS[held.unit]
+    if pa.types.is_date(held):
+        return _DAYS if held.bit_width == 32 else _MOMENTS["ms"]
+    return None
 
 
 def _is_number(held: pa.DataType) -> bool:

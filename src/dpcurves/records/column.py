@@ -47,6 +47,7 @@ class Column:
         number: SQL of its value as a double, where ``{0}`` stands for it; NULL or NaN: missing.
         text: SQL of its value as text.
         unit: SQL of the unit that it names; NULL: missing.
+        moment: SQL of its moment in microseconds since 1970, where the type says what it counts in.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Column:
     number: str
     text: str = TEXT
     unit: str = "{0}"
+    moment: str | None = None
 
 
 def wide_numbers(name: str) -> Column:

@@ -16,12 +16,13 @@ from .opening import source_of
 from .tables import BoundAxis, place_in_sql, read_in_sql
 
 ROWS_AT_ONCE = 2**16
+LARGEST = 2**60
 _PLACED = "placed"
 _MICROSECONDS = "TRY_CAST(round({number} * 1000000) AS BIGINT)"
 # What reads as a number is seconds since 1970; other text is ISO 8601, in UTC where it does not say.
 _MOMENT = (
     "coalesce(TRY_CAST(round(TRY_CAST({text} AS DOUBLE) * 1000000) AS BIGINT), "
-    "CASE WHEN isfinite(TRY_CAST({text} AS TIMESTAMP)) THEN epoch_us(TRY_CAST({text} AS TIMESTAMP)) END)"
+    "CASE WHEN isfinite(TRY_CAST({text} AS TIMESTAMPTZ)) THEN epoch_us(TRY_CAST({text} AS TIMESTAMPTZ)) END)"
 )
 
 
@@ -85,7 +86,9 @@ class Tuples:
     def counts(self, after: int) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
         """Steps, places and numbers of tuples, in the order of steps; what is zero is left out. From `after` on."""
         engine = self._opened()
-        rows = f"SELECT tick, place, count(*) AS tuples FROM {_PLACED} WHERE rank <= {self._used.most} AND tick > {after}"
+        rows = (
+            f"SELECT tick, place, count(*) AS tuples FROM {_PLACED} WHERE rank <= {self._used.most} AND tick > {after}"
+        )
         query = f"{rows} AND tick <= {self._used.last} GROUP BY tick, place ORDER BY tick, place"
         reader = hidden(lambda: engine.connection.sql(query).to_arrow_reader(ROWS_AT_ONCE), FAILURE)
         while (batch := hidden(lambda: next(reader, None), FAILURE)) is not None:
@@ -104,8 +107,8 @@ class Tuples:
 
     def _opened(self) -> Engine:
         if self._engine is None:
-            self._engine = Engine()
-            engine = self._engine
+            engine = self._engine = Engine()
+            engine.connection.execute("SET TimeZone = 'UTC'")
             hidden(lambda: self._place(engine), FAILURE)
         return self._engine
 
@@ -135,6 +138,14 @@ def _ranked(placed: str, used: Used) -> str:
 
 
 def _moment(column: Column, place: int) -> str:
+    """SQL for microseconds since 1970, or NULL; far from the ends of 64 bits, so that what follows cannot overflow."""
+    found = _any_moment(column, place)
+    return f"CASE WHEN ({found}) BETWEEN -{LARGEST} AND {LARGEST} THEN ({found}) END"
+
+
+def _any_moment(column: Column, place: int) -> str:
+    if column.moment is not None:
+        return column.moment.format(called(place))
     if column.kind is Kind.NUMBERS:
         return _MICROSECONDS.format(number=column.number.format(called(place)))
     return _MOMENT.format(text=column.text.format(called(place)))

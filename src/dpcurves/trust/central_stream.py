@@ -56,15 +56,16 @@ class CentralStream:
         return Watcher(state)
 
     def step(
-        self, plan: Plan, watcher: Watcher, tick: int, table: ExactTable, allotment: Allotment, randomness: Randomness
+        self, plan: Plan, watcher: Watcher, table: ExactTable, allotment: Allotment, randomness: Randomness
     ) -> tuple[Release, Watcher]:
-        """The release of one tick, and where the stream then stands: to be stored together, or neither.
+        """The release of the next tick, and where the stream then stands: to be stored together, or neither.
 
         Raises:
-            ValueError: the payment is for another loss, or it is not the turn of this tick.
+            ValueError: the payment is for another loss.
         """
         require(allotment, plan)
-        values, state = self.mechanism.step(table, tick, watcher.state, plan, randomness)
+        before: State = watcher.state
+        values, state = self.mechanism.step(table, before.tick + 1, before, plan, randomness)
         return Release(plan, values, allotment, randomness.seeded), Watcher(state)
 
     def kept(self, watcher: Watcher) -> bytes:

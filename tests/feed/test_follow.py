@@ -1,0 +1,261 @@
+"""Streams that are followed: what counts, what does not, and that nothing is told twice."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+import dpcurves as dp
+from dpcurves.feed import CsvLines, Following, JsonLines, follow
+from dpcurves.feed.sinks import JsonLinesFile
+from dpcurves.ledger import Ledger
+from dpcurves.streams import Counts, Smoothing
+
+SURE = dp.PrivacyLoss.pure(10_000)
+"""So large a loss that no noise is drawn: e^-10000 never comes."""
+STATES = (dp.Categories("ap", ("a", "b")),)
+COUNTS = Counts(STATES, smoothing=Smoothing.PLAIN)
+ROWS: tuple[tuple[Any, Any, Any], ...] = (
+    ("1970-01-01T00:00:00", "a", "u1"), (9.999999, "a", "u2"), (10, "b", "u1"), ("1970-01-01T00:00:19Z", "b", "u1"),
+    ("25.5", "a", "u3"), ("1970-01-01 01:00:29+01:00", "a", "u3"), (29, "b", "u3"),
+    ("never", "a", "u1"), (5, "c", "u1"), (-1, "a", "u1"), (30, "a", "u1"), (1e300, "a", "u1"), (None, "a", "u1"),
+)  # fmt: skip
+TUPLES = [dict(zip(("ts", "ap", "user"), row, strict=True)) for row in ROWS]
+PER_TUPLE = [(2, 0), (0, 2), (2, 1)]
+
+
+def followed(source: Any, counts: Counts = COUNTS, **terms: Any) -> Following:
+    given = {"loss": SURE, "store": "sqlite://", "start": 0, "every": 10, "end": 30, "time": "ts", **terms}
+    return follow(source, counts, **given)
+
+
+def values(source: Any, **terms: Any) -> list[tuple[int, ...]]:
+    return [reading.values for reading in followed(source, **terms)]
+
+
+def csv_file(folder: Path, rows: Any = ROWS) -> Path:
+    file = folder / "events.csv"
+    lines = [",".join("" if value is None else str(value) for value in row) for row in rows]
+    file.write_text("\n".join(["ts,ap,user", *lines]) + "\n")
+    return file
+
+
+async def in_time(tuples: list[dict[str, Any]]) -> AsyncIterator[Mapping[str, Any]]:
+    for each in tuples:
+        await asyncio.sleep(0)
+        yield each
+
+
+def json_lines(broken: str = "") -> JsonLines:
+    return JsonLines(io.StringIO("".join(json.dumps(each) + "\n" for each in TUPLES) + broken))
+
+
+def test_all_sources_count_the_same_tuples(tmp_path: Path) -> None:
+    file = csv_file(tmp_path)
+    texts = {name: [None if row[at] is None else str(row[at]) for row in ROWS] for at, name in enumerate(TUPLES[0])}
+    parquet, engine = str(tmp_path / "events.parquet"), duckdb.connect()
+    engine.read_csv(str(file), all_varchar=True).write_parquet(parquet)
+    relation = engine.read_parquet(parquet)
+    with file.open() as text, file.open("rb") as octets:
+        for source in (
+            file, str(file), parquet, relation, texts, TUPLES, iter(TUPLES), in_time(TUPLES), CsvLines(text),
+            CsvLines(octets), json_lines(),
+        ):  # fmt: skip
+            assert values(source) == PER_TUPLE, type(source)
+
+
+def test_a_column_of_moments_or_of_numbers_says_when() -> None:
+    moments = np.array(["1970-01-01T00:00:09.999", "1970-01-01T00:00:10", "NaT"], dtype="datetime64[ms]")
+    assert values({"ts": moments, "ap": ["a", "a", "a"]}) == [(1, 0), (1, 0), (0, 0)]
+    numbers = np.array([9.999, 10.0, np.nan, np.inf, -np.inf, 1e300])
+    assert values({"ts": numbers, "ap": ["a"] * 6}) == [(1, 0), (1, 0), (0, 0)]
+
+
+def test_of_a_user_only_so_many_tuples_of_a_step_count(tmp_path: Path) -> None:
+    capped: dict[str, Any] = {"user": "user", "tuples_per_user": 1}
+    for source in (csv_file(tmp_path), TUPLES):
+        stream = followed(source, **capped)
+        assert [sum(reading.values) for reading in stream] == [2, 1, 1]
+        assert stream.dropped.counts["beyond what is used of a user"] == 3
+        assert str(stream.plan.adjacency.unit) == "user in one step (at most 1 records each)"
+    assert values(TUPLES, user="user", tuples_per_user=3) == PER_TUPLE
+
+
+def test_what_does_not_count_is_counted_in_confidence(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    stream = followed(TUPLES, confidential_log=log)
+    assert list(stream)
+    expected = {"malformed": 3, "of an unknown state": 1, "before the start or after the end": 2}
+    assert {reason: count for reason, count in stream.dropped.counts.items() if count} == expected
+    assert log.stat().st_mode & 0o777 == 0o600
+    assert json.loads(log.read_text().splitlines()[-1])["malformed"] == 3
+    assert "hidden" in repr(stream.dropped) or "object at" in repr(stream.dropped)
+
+
+def test_a_second_run_repeats_each_number_at_no_cost_whatever_the_source_says_then(tmp_path: Path) -> None:
+    url, loss = f"sqlite:///{tmp_path}/s.db", dp.PrivacyLoss.pure("0.1")
+    first = values(TUPLES, store=url, loss=loss)
+    assert first != PER_TUPLE  # three of four such noises are not 0; six of them never all are
+    assert values(TUPLES, store=url, loss=loss) == first
+    assert values([], store=url, loss=loss) == first
+    ledger = Ledger.open(url)
+    assert ledger.balance("stream").spent.digits == "0.1"
+    assert ledger.verify().entries == 5  # the account, one charge, three steps
+
+
+def test_readings_may_be_chosen_anew_and_cost_nothing(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/s.db"
+    plain = list(followed(TUPLES, store=url))
+    auto = list(followed(TUPLES, Counts(STATES), store=url))
+    assert [reading.values for reading in auto] == [reading.values for reading in plain]
+
+
+@pytest.mark.parametrize(
+    ("terms", "argument"),
+    [
+        ({"loss": dp.PrivacyLoss.pure(1)}, "budget"),
+        ({"every": 5}, "request"),
+        ({"start": 10, "end": 40}, "request"),
+        ({"grace": 5}, "request"),
+        ({"user": "user", "tuples_per_user": 2}, "unit"),
+        ({"counts": Counts((dp.Categories("ap", ("a", "b", "c")),))}, "request"),
+        ({"randomness": dp.Randomness.from_seed(7)}, "randomness"),
+    ],
+)
+def test_another_stream_of_this_name_is_refused_and_nothing_is_lost(
+    tmp_path: Path, terms: dict[str, Any], argument: str
+) -> None:
+    url = f"sqlite:///{tmp_path}/s.db"
+    assert values(TUPLES, store=url)
+    head = Ledger.open(url).head()
+    with pytest.raises(ValueError, match=f"^{argument}: ") as refused:
+        list(followed(TUPLES, **{"counts": COUNTS, "store": url, **terms}))
+    assert "\n" not in str(refused.value)
+    assert Ledger.open(url).head() == head
+    assert values(TUPLES, store=url)
+    assert values(TUPLES, store=url, every=5, name="other")  # under another name it is another stream
+
+
+@pytest.mark.parametrize(
+    ("terms", "argument"),
+    [
+        ({"end": 35}, "end"), ({"end": None}, "end"), ({"every": 0}, "every"), ({"every": "5 lightyears"}, "every"),
+        ({"start": "yesterday"}, "start"), ({"grace": -1}, "grace"), ({"user": "user"}, "tuples_per_user"),
+        ({"tuples_per_user": 1}, "tuples_per_user"), ({"time": "when"}, "time"),
+        ({"user": "mac", "tuples_per_user": 1}, "user"), ({"confidential_log": "/nowhere/log"}, "confidential_log"),
+        ({"counts": Counts((dp.Categories("room", ("a",)),))}, "state"),
+    ],
+)  # fmt: skip
+def test_wrong_terms_are_refused_before_anything_is_charged(
+    tmp_path: Path, terms: dict[str, Any], argument: str
+) -> None:
+    url = f"sqlite:///{tmp_path}/s.db"
+    with pytest.raises(ValueError, match=f"^{argument}: ") as refused:
+        followed(csv_file(tmp_path), **{"counts": COUNTS, "store": url, **terms})
+    assert "\n" not in str(refused.value)
+    assert Ledger.open(url).verify().entries == 0
+
+
+def test_a_header_without_a_field_is_refused_and_a_line_without_one_is_dropped() -> None:
+    with pytest.raises(ValueError, match=r"^column: 'ap' stands 0 times in the header$"):
+        followed(CsvLines(io.StringIO("ts,user\n1,u\n")))
+    broken = 'ts,ap\n1\n"1,a\n1,a,u\n' + "9" * 2**21 + "\n\xff\n1,a\n"
+    stream = followed(CsvLines(io.StringIO(broken)))
+    assert [reading.values for reading in stream] == [(1, 0), (0, 0), (0, 0)]
+    assert stream.dropped.counts["malformed"] == 5
+    deep = "[" * 100_000 + "\n{}\n3\n" + '{"ts": NaN, "ap": []}\n{"ts": 1, "ap": {"a": 1}}\n'
+    assert values(json_lines(deep)) == PER_TUPLE
+
+
+def test_an_error_of_the_source_shows_no_tuple() -> None:
+    def failing() -> Iterator[dict[str, Any]]:
+        yield TUPLES[0]
+        raise RuntimeError(f"bad tuple {TUPLES[0]}")
+
+    stream = followed(failing())
+    with pytest.raises(ValueError, match=r"^source: it broke off") as refused:
+        list(stream)
+    assert refused.value.__context__ is None
+    assert "u1" not in str(refused.value)
+    assert "u1" not in repr(stream)
+
+
+class Set:
+    """A clock that stands still until it is set."""
+
+    def __init__(self, moment: float) -> None:
+        self.moment = moment
+
+    def now(self) -> int:
+        return int(self.moment * 1e6)
+
+
+def scripted(clock: Set, script: Sequence[tuple[float, Any, str]], until: float) -> Iterator[dict[str, Any]]:
+    """Tuples, each at the time at which it arrives; then nothing more, until some time."""
+    for arrives, when, state in script:
+        clock.moment = arrives
+        yield {"ts": when, "ap": state}
+    clock.moment = until
+
+
+def test_windows_of_a_live_stream_close_by_the_clock_and_nothing_late_is_folded_in() -> None:
+    clock = Set(0.5)
+    script = [(1, 1, "a"), (2, 0, "b"), (11, 9, "a"), (12.5, 9, "b"), (13, 1e9, "a"), (13.5, 12, "a"), (14, 2, "a")]
+    stream = followed(scripted(clock, script, 33), clock=clock, grace=2)
+    assert [reading.values for reading in stream] == [(2, 1), (1, 0), (0, 0)]
+    counts = stream.dropped.counts
+    assert (counts["late"], counts["before the start or after the end"]) == (2, 1)
+
+
+def test_clocks_in_the_future_change_nothing() -> None:
+    clock = Set(0.5)
+    far = [(1, 25, "a"), (1, 601, "a"), (2, 9_999, "a"), (3, 2, "b")]
+    stream = followed(scripted(clock, far, 20_001), clock=clock, end=20_000, every=10_000)
+    assert [reading.values for reading in stream] == [(2, 1), (0, 0)]
+    assert stream.dropped.counts["from the future"] == 1
+
+
+def test_a_live_stream_without_end_stops_behind_the_last_tuple() -> None:
+    clock = Set(0.5)
+    script = [(1, 1, "a"), (15, 15, "b"), (19, 19, "b")]
+    stream = followed(scripted(clock, script, 21), clock=clock, end=None)
+    assert [next(stream).values for _ in range(2)] == [(1, 0), (0, 2)]
+    clock.moment = 31
+    assert [reading.values for reading in stream] == [(0, 0)]
+
+
+def test_two_who_follow_one_stream_are_told_the_same(tmp_path: Path) -> None:
+    url, loss = f"sqlite:///{tmp_path}/s.db", dp.PrivacyLoss.pure("0.1")
+    clocks = [Set(0.5), Set(0.5)]
+    one, other = (followed(scripted(clock, [], 31), store=url, loss=loss, clock=clock) for clock in clocks)
+    first = next(one).values
+    assert next(other).values == first  # it had begun before the first one stored its answer
+    rest = [reading.values for reading in other]
+    assert [reading.values for reading in one] == rest
+    assert values([], store=url, loss=loss) == [first, *rest]
+
+
+def test_a_file_has_each_step_once_however_often_it_is_written(tmp_path: Path) -> None:
+    url, file = f"sqlite:///{tmp_path}/s.db", tmp_path / "out.jsonl"
+
+    def write() -> bytes:
+        with JsonLinesFile(file) as sink:
+            for reading in followed(TUPLES, store=url):
+                sink.write(reading)
+        return file.read_bytes()
+
+    whole = write()
+    first = json.loads(whole.splitlines()[0])
+    assert first == {"stream": "stream", "step": 1, "start": "1970-01-01T00:00:00+00:00", "ap": "a", "count": 2.0}
+    assert write() == whole
+    for torn in (b"", whole[:50], whole[:-1], whole + b"more", b"something else\n", whole.replace(b"2.0", b"7.5")):
+        file.write_bytes(torn)
+        assert write()[: len(whole)] == whole
