@@ -1,0 +1,74 @@
+"""Errors of totals and of sliding sums of a stream, beside the targets: `python benchmarks/streams_prefixes.py`."""
+
+from __future__ import annotations
+
+import sys
+from math import log2, sqrt
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))
+
+from baselines import binary, mean_variance, subtracting, theorem_3
+
+from dpcurves.data import Categories
+from dpcurves.laws import BufferedPrefixes, TreeCounts
+from dpcurves.laws.toeplitz_sums import root_weights
+from dpcurves.mechanisms import BufferedCounter, TreeCounter
+from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
+from dpcurves.queries import Read, TickQuery
+
+ONE = AddRemove(EACH_RECORD)
+PURE, CONCENTRATED = PrivacyLoss.pure(1), PrivacyLoss.zcdp("0.5")  # mu 1 is rho 1/2
+HORIZONS = (2**10, 2**12, 2**16)
+PURE_TARGETS, CONCENTRATED_TARGETS = (125, 203, 445), (9.7, 12.7, 19.7)
+WINDOWS, WINDOW_TARGETS = (256, 1024), (13, 19)
+STATE = (Categories("state", ("a",)),)
+
+
+def totals(ticks: int | None) -> TickQuery:
+    return TickQuery(STATE, ticks, read=Read.PREFIXES)
+
+
+def pure() -> None:
+    print("Mean squared error of a total, epsilon 1, one tuple comes or goes:")
+    print(f"{'ticks':>8} {'Theorem 3':>10} {'binary':>8} {'radix 19':>9} {'here':>8} {'target':>7}")
+    endless = TreeCounter().plan(totals(None), PURE, ONE).law.required(TreeCounts)
+    for ticks, target in zip(HORIZONS, PURE_TARGETS, strict=True):
+        others = [float(mean_variance(each, ticks)) for each in (theorem_3(ticks), binary(ticks))]
+        subtracted = min(float(mean_variance(subtracting(ticks, radix), ticks)) for radix in (13, 19, 21))
+        ours = TreeCounter().plan(totals(ticks), PURE, ONE).error ** 2
+        said = "met" if ours <= target else "MISSED"
+        shown = f"{others[0]:>10.0f} {others[1]:>8.0f} {subtracted:>9.1f} {ours:>8.1f} {target:>7} {said}"
+        print(f"2^{log2(ticks):<6g} {shown}")
+        print(f"{'':>8} without a horizon {endless.mean_variance(ticks):.1f}")
+
+
+def concentrated() -> None:
+    print("\nThe same in 1 / mu**2, zero-concentrated (the square root remembers all counts):")
+    print(f"{'ticks':>8} {'square root':>12} {'buffers':>8} {'here':>8} {'target':>7}")
+    for ticks, target in zip(HORIZONS, CONCENTRATED_TARGETS, strict=True):
+        weights = root_weights(ticks, 30) / 2.0**30
+        root = float(np.cumsum(weights**2).mean() * np.sum(weights**2))
+        plan = BufferedCounter().plan(totals(ticks), CONCENTRATED, ONE)
+        ours, buffers = plan.error**2, len(plan.law.required(BufferedPrefixes).decays)
+        said = "met" if ours <= target else "MISSED"
+        print(f"2^{log2(ticks):<6g} {root:>12.2f} {buffers:>8} {ours:>8.2f} {target:>7} {said}")
+
+
+def windows() -> None:
+    print("\nStandard deviation of a sliding sum, epsilon 1, one plan for both windows:")
+    query = TickQuery(STATE, None, WINDOWS, Read.PREFIXES)
+    law = TreeCounter().plan(query, PURE, ONE).law.required(TreeCounts)
+    for window, target in zip(WINDOWS, WINDOW_TARGETS, strict=True):
+        ends = range(4 * window, 4 * window + law.epochs[0].tree.widths[0])
+        ours = sqrt(float(np.mean([law.variance(end, window) for end in ends])))
+        said = "met" if ours <= target else "MISSED"
+        print(f"{window:>8} plain noise {sqrt(2 * window):.1f}, here {ours:.1f}, target {target} {said}")
+
+
+if __name__ == "__main__":
+    pure()
+    concentrated()
+    windows()
