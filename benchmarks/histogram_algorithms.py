@@ -109,7 +109,7 @@ def axes_of(shape: tuple[int, ...]) -> Axes:
 def estimated(estimator: TableEstimator, counts: Counts, epsilon: str, seed: int) -> Floats:
     """The estimate that a curator would get, without ledger and records."""
     loss, table, randomness = PrivacyLoss.pure(epsilon), np.append(counts.ravel(), 0), Randomness.from_seed(seed)
-    steps = estimator.counts(axes_of(counts.shape), Setting(loss, WHO, adaptive=True), Fraction(1))
+    steps = estimator.counts(axes_of(counts.shape), Setting(loss, WHO), Fraction(1))
     try:
         step = next(steps)
         while True:

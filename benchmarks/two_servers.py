@@ -18,7 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from operator import sub
@@ -39,7 +39,7 @@ from dpcurves.mechanisms.prefixes.keyed_noise import NoiseKey
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD
 from dpcurves.queries import PrefixQuery
-from dpcurves.release import ALL, Release, Setting, Step
+from dpcurves.release import ALL, Setting
 from dpcurves.trust import FunctionShares, Owners
 from dpcurves.trust.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports
 from dpcurves.two_servers import Server, Task
@@ -53,6 +53,7 @@ from dpcurves.two_servers.sealing import OVERHEAD
 from dpcurves.two_servers.store import Offer, Store, Stored
 from dpcurves.two_servers.task_service import encoding_of
 from dpcurves.two_servers.ticket import Role, Ticket, hash_of
+from dpcurves.workloads import Need, Needs, Single
 
 GRID = dp.Grid(-8, 8, cells=2**32 - 1)  # with the place of missing records, 32 bits
 ONE = dp.PrivacyLoss.pure(1)
@@ -322,7 +323,7 @@ class Quartiles:
     def paid_as(self) -> PrefixQuery:
         return PrefixQuery((Axis("x", GRID),), at=())
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, list[float]]:
+    def steps(self, setting: Setting) -> Needs[list[float]]:
         total = (yield self._look([GRID.slots])).values[0]
         low, high = [0, 0, 0], [GRID.slots] * 3
         while max(map(sub, high, low)) > 1:
@@ -334,8 +335,8 @@ class Quartiles:
                 low[number], high[number] = (low[number], middle) if reached else (middle, high[number])
         return GRID.edge(np.array(high)).tolist()
 
-    def _look(self, at: list[int]) -> Step:
-        return Step(replace(self.paid_as, at=tuple(at)), share=ALL)
+    def _look(self, at: list[int]) -> Need:
+        return Need(Single(replace(self.paid_as, at=tuple(at))), share=ALL)
 
 
 def errors(table: Table, bars: Progress) -> None:

@@ -9,7 +9,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +22,10 @@ from dpcurves.curves import Continued
 from dpcurves.data import Axis
 from dpcurves.laws import ThresholdSums
 from dpcurves.ledger import Ledger
-from dpcurves.queries import CountQuery, PrefixQuery, Read
-from dpcurves.release import ALL, Release, Setting, Step
+from dpcurves.queries import PrefixQuery
+from dpcurves.release import ALL, Release, Setting
 from dpcurves.session import rehearse
+from dpcurves.workloads import Cells, Needs, Single, needed
 
 FINE = dp.Grid(-8, 8, cells=2**32)
 ONE = dp.PrivacyLoss.pure(1)
@@ -220,11 +220,11 @@ def test_processes_that_look_at_once_agree_on_every_threshold(tmp_path: Path) ->
 class Twice:
     """Asks for the same counts twice."""
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, tuple[Release, Release]]:
-        query = CountQuery((Axis("x", dp.Grid(-8, 8, cells=4)),), Read.CELLS)
-        one = yield Step(query, share=ALL)
-        other = yield Step(query, share=ALL)
-        return one, other
+    def steps(self, setting: Setting) -> Needs[tuple[Release, Release]]:
+        cells = Cells((Axis("x", dp.Grid(-8, 8, cells=4)),))
+        one = yield from needed(cells, share=ALL)
+        other = yield from needed(cells, share=ALL)
+        return one.releases[0], other.releases[0]
 
 
 def test_what_is_asked_twice_in_one_conversation_is_answered_once() -> None:
@@ -240,9 +240,9 @@ class Liar:
     def paid_as(self) -> PrefixQuery:
         return PrefixQuery((Axis("x", FINE),), ())
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, Release]:
-        release = yield Step(PrefixQuery((Axis("x", dp.Grid(0, 1, cells=8)),), (3,)), share=ALL)
-        return release
+    def steps(self, setting: Setting) -> Needs[Release]:
+        query = PrefixQuery((Axis("x", dp.Grid(0, 1, cells=8)),), (3,))
+        return (yield from needed(Single(query), share=ALL))
 
 
 def test_a_request_that_stands_for_one_grid_pays_for_no_other() -> None:

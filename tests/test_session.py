@@ -6,7 +6,6 @@ import sqlite3
 import subprocess
 import sys
 import warnings
-from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -23,7 +22,8 @@ from dpcurves.data import Axis
 from dpcurves.ledger import Ledger, sqlite
 from dpcurves.ledger.receipt import receipt_of
 from dpcurves.queries import CountQuery, Read
-from dpcurves.release import ALL, Release, Setting, Step
+from dpcurves.release import ALL, Release, Setting
+from dpcurves.workloads import Cells, Need, Needs, Single, needed
 
 SECRET = 918273.645
 GRID = dp.Grid(0, 1, cells=32)
@@ -73,9 +73,9 @@ class FreeLooks(CountQuery):
 class ManyLooks:
     """Asks such queries, as often as it likes."""
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, None]:
+    def steps(self, setting: Setting) -> Needs[None]:
         for look in range(9):
-            yield Step(FreeLooks((Axis("x", GRID),), Read.CELLS, None, look), ALL)
+            yield Need(Single(FreeLooks((Axis("x", GRID),), Read.CELLS, None, look)), ALL)
 
 
 def test_a_query_that_is_not_ours_is_refused_before_anything_is_charged() -> None:
@@ -229,11 +229,10 @@ def test_a_sum_of_small_losses_is_charged_as_the_one_release_that_it_pays_for() 
 
 def test_the_same_step_asked_twice_in_one_conversation_is_answered_once() -> None:
     class Twice:
-        def steps(self, setting: Setting) -> Generator[Step, Release, tuple[Release, Release]]:
-            step = Step(CountQuery((Axis("x", GRID),), Read.CELLS), ALL)
-            first = yield step
-            second = yield step
-            return first, second
+        def steps(self, setting: Setting) -> Needs[tuple[Release, Release]]:
+            first = yield from needed(Cells((Axis("x", GRID),)), ALL)
+            second = yield from needed(Cells((Axis("x", GRID),)), ALL)
+            return first.releases[0], second.releases[0]
 
     first, second = session({"x": X}).ask(Twice(), ONE)
     assert first.values == second.values
@@ -246,9 +245,9 @@ def test_a_question_whose_shares_do_not_add_up_to_one_is_refused_before_it_is_ch
     shares: tuple[str, ...], refused: str
 ) -> None:
     class Ill:
-        def steps(self, setting: Setting) -> Generator[Step, Release, None]:
+        def steps(self, setting: Setting) -> Needs[None]:
             for turn, share in enumerate(shares):
-                yield Step(CountQuery((Axis("x", dp.Grid(0, 1, cells=8 + turn)),), Read.CELLS), Fraction(share))
+                yield Need(Cells((Axis("x", dp.Grid(0, 1, cells=8 + turn)),)), Fraction(share))
 
     opened = session({"x": X})
     with pytest.raises(ValueError, match=refused):

@@ -32,7 +32,7 @@ def answer(question: Question[Curve], columns: Columns, epsilon: float, seed: in
 
 def setting(columns: Columns, epsilon: float) -> Setting:
     """What is public."""
-    return Setting(_loss(epsilon), _adjacency(columns), adaptive=True)
+    return Setting(_loss(epsilon), _adjacency(columns))
 
 
 def replies(columns: Columns, epsilon: float, seed: int) -> Callable[[Step], Release]:

@@ -69,7 +69,7 @@ def answered(steps: Steps[Found], records: Judged, epsilon: float, seed: int) ->
         plan = AUTO.plan(step.query, loss * step.share, adjacency)
         return Release(plan, AUTO.run(table_of(records, step.query), plan, chance), None, seeded=True)
 
-    return converse(steps(Setting(loss, adjacency, adaptive=True)), reply)
+    return converse(steps(Setting(loss, adjacency)), reply)
 
 
 def table_of(records: Judged, query: Query) -> NDArray[np.int64] | NDArray[np.object_]:

@@ -63,7 +63,7 @@ def asked(
         plan = mechanism.plan(step.query, loss * step.share, adjacency)
         return Release(plan, mechanism.run(table, plan, chance), None, seeded=True)
 
-    return converse(steps(line(len(row)), Setting(loss, adjacency, adaptive=True)), reply).cells
+    return converse(steps(line(len(row)), Setting(loss, adjacency)), reply).cells
 
 
 def line(cells: int) -> tuple[Axis, ...]:

@@ -120,7 +120,7 @@ def conversed(
         plan = _plan(mechanism, step.query, loss * step.share, adjacency)
         return Release(plan, mechanism.run(records.table(step.query.axes), plan, chance), None, seeded=True)
 
-    return converse(steps(Setting(loss, adjacency, adaptive=True)), reply)
+    return converse(steps(Setting(loss, adjacency)), reply)
 
 
 def _plan(mechanism: Mechanism, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:

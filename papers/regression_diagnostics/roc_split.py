@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -19,9 +19,10 @@ from dpcurves.curves.class_table import ClassTable
 from dpcurves.curves.question import statement_of
 from dpcurves.curves.roc import ROC
 from dpcurves.data import Axis, Categories
-from dpcurves.queries import CountQuery, QuantileCutsQuery, Read
-from dpcurves.release import ALL, Evidence, Release, Setting, Step
+from dpcurves.queries import QuantileCutsQuery
+from dpcurves.release import ALL, Setting
 from dpcurves.strategies.ranks import levels_for, pieces_between
+from dpcurves.workloads import Needs, Prefixes, Single, needed
 
 FloatArray = NDArray[np.float64]
 GOOD, LARGEST, WIDEST = 0.2, 0.95, 0.5
@@ -37,13 +38,13 @@ class Divided:
 
     share: Fraction
 
-    def steps(self, setting: Setting) -> Generator[Step, Release, ROC]:
+    def steps(self, setting: Setting) -> Needs[ROC]:
         """Cuts, counts."""
         score = Axis("score", SCORES)
-        cuts = yield Step(QuantileCutsQuery((score,), 2 ** levels_for(setting)), self.share)
+        cuts = yield from needed(Single(QuantileCutsQuery((score,), 2 ** levels_for(setting))), self.share)
         pieces = pieces_between(score, cuts.values, setting)
-        counts = yield Step(CountQuery((Categories("label", (0, 1)), pieces), Read.PREFIXES), ALL - self.share)
-        return ROC.read(ClassTable(Evidence.of(counts), pieces.grid, statement_of([cuts, counts], MODEL)))
+        counted = yield from needed(Prefixes((Categories("label", (0, 1)), pieces)), ALL - self.share)
+        return ROC.read(ClassTable(counted.counts, pieces.grid, statement_of([cuts, *counted.releases], MODEL)))
 
 
 def printed(ratio: float, levels: int) -> Method:

@@ -262,9 +262,7 @@ def rehearse(question: Question[Curve], loss: PrivacyLoss, adjacency: Adjacency,
     pay_and_converse(question, adjacency, model, budget, blank)
     if budget.left != 0:
         raise Refused("question", f"the shares of a question add up to 1; {budget.left} of this one is left")
-    return Plans(
-        plans, question.plan_notes(Setting(loss, adjacency, model.adaptive)) if isinstance(question, Forewarned) else ()
-    )
+    return Plans(plans, question.plan_notes(Setting(loss, adjacency)) if isinstance(question, Forewarned) else ())
 
 
 def pay_and_converse(

@@ -71,7 +71,7 @@ def of_buckets(mechanism: Mechanism) -> str:
 
 
 def of_estimator(estimator: AhpEstimator | DawaEstimator) -> str:
-    steps = estimator.counts(AXIS, Setting(LOSS, WHO, adaptive=True), ALL)
+    steps = estimator.counts(AXIS, Setting(LOSS, WHO), ALL)
     try:
         step = next(steps)
         while True:

@@ -165,9 +165,9 @@ def test_shares_add_up_and_pieces_follow_public_numbers_alone() -> None:
     ]
     assert rehearse(QUESTION, ONE, ReplaceOne(EACH_RECORD, 200))[0].query.pieces == 4  # type: ignore[union-attr]
     assert rehearse(QUESTION, ONE, ReplaceOne(EACH_RECORD, 1))[0].query.pieces == 2  # type: ignore[union-attr]
-    setting = Setting(ONE, ReplaceOne(Unit("u", 2), 50), adaptive=True)
+    setting = Setting(ONE, ReplaceOne(Unit("u", 2), 50))
     assert least_records(setting) == 189  # noise of scale 4 / 0.6
-    assert least_records(Setting(PrivacyLoss.zcdp("0.5"), AddRemove(EACH_RECORD), adaptive=True)) == 26
+    assert least_records(Setting(PrivacyLoss.zcdp("0.5"), AddRemove(EACH_RECORD))) == 26
 
 
 @pytest.mark.parametrize("adjacency", [AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, 2)], ids=str)

@@ -70,9 +70,7 @@ def test_fewer_groups_are_asked_of_fewer_records() -> None:
         for records in (900, 2900, 5000)
     )
     assert [query.pieces for query in (few, some, many) if isinstance(query, QuantileCutsQuery)] == [4, 5, 10]
-    gaussian = Setting(
-        PrivacyLoss.zcdp("0.125"), ReplaceOne(EACH_RECORD, 1), adaptive=True
-    )  # as much noise as epsilon 1
+    gaussian = Setting(PrivacyLoss.zcdp("0.125"), ReplaceOne(EACH_RECORD, 1))  # as much noise as epsilon 1
     assert [groups_for(records, gaussian) for records in (900, 2900, 5000)] == [4, 5, 10]
 
 

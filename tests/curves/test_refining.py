@@ -112,7 +112,7 @@ def test_a_curve_of_one_turn_is_still_read_and_one_of_none_is_not() -> None:
 
 
 def setting(loss: PrivacyLoss, units: int | None) -> Setting:
-    return Setting(loss, AddRemove(EACH_RECORD) if units is None else ReplaceOne(EACH_RECORD, units), adaptive=True)
+    return Setting(loss, AddRemove(EACH_RECORD) if units is None else ReplaceOne(EACH_RECORD, units))
 
 
 def test_three_turns_are_chosen_from_public_facts() -> None:

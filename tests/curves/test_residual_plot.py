@@ -175,9 +175,9 @@ def test_a_rehearsal_pays_for_bounds_and_an_estimator() -> None:
 @pytest.mark.parametrize("loss", [dp.PrivacyLoss.pure("0.1"), dp.PrivacyLoss.zcdp("0.005"), dp.PrivacyLoss.zcdp(3)])
 def test_bounds_get_a_public_part_and_the_plane_the_rest(loss: dp.PrivacyLoss, units: int | None) -> None:
     adjacency = (dp.REPLACE_ONE if units else dp.ADD_REMOVE).among(dp.EACH_RECORD, units=units)
-    part = bound_part(Setting(loss, adjacency, adaptive=True))
+    part = bound_part(Setting(loss, adjacency))
     assert (part == Fraction(1, 10)) if units is None else (Fraction(1, 20) <= part <= Fraction(1, 5))
-    spare = records_to_spare(Setting(loss, adjacency, adaptive=True), part)
+    spare = records_to_spare(Setting(loss, adjacency), part)
     assert 0 <= spare <= ((units or 2**50) // 2)
     plans = dp.rehearse(question(), loss, adjacency)
     spent = [plan.loss.epsilon or plan.loss.rho for plan in plans]
@@ -186,13 +186,13 @@ def test_bounds_get_a_public_part_and_the_plane_the_rest(loss: dp.PrivacyLoss, u
 
 
 def test_where_records_are_many_hardly_any_are_spared() -> None:
-    setting = Setting(dp.PrivacyLoss.pure(1), dp.REPLACE_ONE.among(dp.EACH_RECORD, units=10**6), adaptive=True)
+    setting = Setting(dp.PrivacyLoss.pure(1), dp.REPLACE_ONE.among(dp.EACH_RECORD, units=10**6))
     assert records_to_spare(setting, bound_part(setting)) == 120
 
 
 @pytest.mark.parametrize("loss", [dp.PrivacyLoss.pure("0.1"), dp.PrivacyLoss.zcdp("0.005")])
 def test_no_box_is_divided_for_noise(loss: dp.PrivacyLoss) -> None:
-    setting = Setting(loss, dp.ADD_REMOVE.among(dp.EACH_RECORD, units=None), adaptive=True)
+    setting = Setting(loss, dp.ADD_REMOVE.among(dp.EACH_RECORD, units=None))
     estimator = tree_estimator(SEEN, replace(setting, loss=loss * Fraction(4, 5)))
     *_, counts = dp.rehearse(question(estimator=estimator), loss, setting.adjacency)
     assert estimator.least == pytest.approx(3 / np.sqrt(2) * counts.error, rel=0.03)

@@ -167,10 +167,10 @@ def test_cuts_of_no_or_tied_or_one_sided_records_leave_a_curve(cuts: Cuts) -> No
 
 def test_scores_are_halved_as_often_as_public_facts_allow() -> None:
     def levels(units: int) -> int:
-        return levels_for(Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, units), adaptive=True))
+        return levels_for(Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, units)))
 
     assert [levels(units) for units in (1, 100, 1000, 5000, 10**9)] == [1, 2, 3, 5, 8]
-    assert levels_for(Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD), adaptive=True)) == 4
+    assert levels_for(Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD))) == 4
 
 
 LOGITS = 4 * (SCORES - 0.5) + DRAW.normal(size=len(SCORES))

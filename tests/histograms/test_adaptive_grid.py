@@ -39,7 +39,7 @@ def test_empty_blocks_are_not_read_as_holding_records() -> None:
 def empty_total(seed: int) -> float:
     """How many records a table without any seems to hold."""
     setting, randomness = (
-        Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD), adaptive=True),
+        Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD)),
         Randomness.from_seed(seed),
     )
     steps = AdaptiveGridEstimator().counts(PLANE, setting, Fraction(1))

@@ -93,7 +93,7 @@ def test_shares_add_up_and_it_ends_whatever_is_sent(estimator: TableEstimator, a
     for loss in (PrivacyLoss.pure("0.5"), PrivacyLoss.zcdp("0.1")):
         for who in WHO:
             for answer in ANSWERS[who]:
-                found, spent = estimated(estimator, axes, Setting(loss, who, adaptive=True), answer)
+                found, spent = estimated(estimator, axes, Setting(loss, who), answer)
                 assert spent == 1
                 inner = (each.grid.cells if isinstance(each, Axis) else each.slots for each in axes)
                 assert found.cells.shape == tuple(inner)
@@ -126,7 +126,7 @@ def test_without_noise_counts_are_the_truth(estimator: TableEstimator, axes: Axe
             place = np.arange(shape[number]).reshape([-1 if n == number else 1 for n in range(len(shape))])
             within &= (place > 0) & (place < shape[number] - 1)
     inner = tuple(each.grid.cells if isinstance(each, Axis) else each.slots for each in axes)
-    setting = Setting(PrivacyLoss.pure(10**6), AddRemove(EACH_RECORD), adaptive=True)
+    setting = Setting(PrivacyLoss.pure(10**6), AddRemove(EACH_RECORD))
     found, _ = estimated(estimator, axes, setting, partial(run, np.append(table, 7)))
     truth = table.reshape(shape)[within].reshape(inner)
     np.testing.assert_allclose(found.cells, truth, atol=1e-6)
@@ -135,14 +135,14 @@ def test_without_noise_counts_are_the_truth(estimator: TableEstimator, axes: Axe
 
 
 def test_the_uniform_estimator_keeps_the_total_alone() -> None:
-    setting = Setting(PrivacyLoss.pure(10**6), AddRemove(EACH_RECORD), adaptive=True)
+    setting = Setting(PrivacyLoss.pure(10**6), AddRemove(EACH_RECORD))
     found, _ = estimated(UniformEstimator(), (axis(4),), setting, partial(run, np.array([8, 0, 0, 0, 1])))
     assert found.cells.tolist() == [2, 2, 2, 2]
 
 
 def test_multiplicative_weights_meet_what_they_counted() -> None:
     """With as many rounds as there are prefixes every cell is known."""
-    setting = Setting(PrivacyLoss.pure(10**6), AddRemove(EACH_RECORD), adaptive=True)
+    setting = Setting(PrivacyLoss.pure(10**6), AddRemove(EACH_RECORD))
     table = np.array([10, 20, 5, 65, 1])
     found, spent = estimated(MwemEstimator(9), (axis(4),), setting, partial(run, table))
     np.testing.assert_allclose(found.cells, table[:-1], atol=1e-3)
@@ -152,7 +152,7 @@ def test_multiplicative_weights_meet_what_they_counted() -> None:
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
 def test_next_to_no_budget_is_no_error(estimator: TableEstimator) -> None:
     """Noise of a billion records."""
-    setting, table = Setting(PrivacyLoss.pure("1e-9"), AddRemove(EACH_RECORD), adaptive=True), np.arange(65)
+    setting, table = Setting(PrivacyLoss.pure("1e-9"), AddRemove(EACH_RECORD)), np.arange(65)
     found, spent = estimated(estimator, (axis(8), axis(8)), setting, partial(run, table))
     assert np.isfinite(found.cells).all()
     assert spent == 1
@@ -161,7 +161,7 @@ def test_next_to_no_budget_is_no_error(estimator: TableEstimator) -> None:
 def test_an_adaptive_grid_divides_where_records_are() -> None:
     table = np.zeros((64, 64), dtype=np.int64)
     table[:8, :8] = 500
-    setting = Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD), adaptive=True)
+    setting = Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
     found, _ = estimated(
         AdaptiveGridEstimator(), (axis(64), axis(64)), setting, partial(run, np.append(table.ravel(), 0))
     )
@@ -173,7 +173,7 @@ def test_like_cells_are_counted_together() -> None:
     """Two levels in a plane: far better than cell by cell."""
     table = np.zeros((32, 32), dtype=np.int64)
     table[:16, :16] = 200
-    setting, values = Setting(PrivacyLoss.pure("0.5"), AddRemove(EACH_RECORD), adaptive=True), table.ravel()
+    setting, values = Setting(PrivacyLoss.pure("0.5"), AddRemove(EACH_RECORD)), table.ravel()
     errors = [
         np.abs(estimated(estimator, (axis(32), axis(32)), setting, partial(run, np.append(values, 0)))[0].cells - table)
         for estimator in (DawaEstimator(), CellEstimator())

@@ -49,7 +49,7 @@ def test_all_turns_together_lose_exactly_what_is_claimed(loss: PrivacyLoss, adja
     pairs = neighbours(sets, adjacency)
     sizes = set()
     for seed in range(6):
-        plans = asked(Setting(loss, adjacency, adaptive=True), drawn(seed))
+        plans = asked(Setting(loss, adjacency), drawn(seed))
         assert len(plans) == (3 if adjacency.total is None else 2)
         spent = np.sum([_spent(plan, sets, pairs) for plan in plans], axis=0)
         assert spent.max() == (loss.epsilon if loss.is_pure else loss.rho)
@@ -74,7 +74,7 @@ def _spent(plan: Plan, sets: IntArray, pairs: IntArray) -> NDArray[np.object_]:
 def test_shares_are_public_and_make_up_the_whole() -> None:
     for adjacency in ADJACENCIES:
         rest = Fraction(99, 100) if adjacency.total is None else Fraction(1)
-        setting = Setting(PrivacyLoss.pure(1), adjacency, adaptive=True)
+        setting = Setting(PrivacyLoss.pure(1), adjacency)
         for seed in range(3):
             plans = asked(setting, drawn(seed))
             paid = [plan.loss.epsilon for plan in plans]

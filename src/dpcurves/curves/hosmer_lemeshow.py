@@ -195,7 +195,7 @@ def groups_for(records: float, setting: Setting) -> int:
     """How many groups find a wrong model best, about, without being too few to show where it is wrong.
 
     >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
-    >>> [groups_for(n, Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, n), True)) for n in (900, 2900, 10**6)]
+    >>> [groups_for(n, Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, n))) for n in (900, 2900, 10**6)]
     [4, 5, 10]
     """
     signal = records / noise_of_a_count(setting.loss, setting)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from .. import display
 from ..arguments import Refused, require_kind
 from ..privacy import PrivacyLoss
 from ..queries import Query
-from ..release import PrivacyStatement, Release, Setting, Step
-from ..workloads import Need
+from ..release import PrivacyStatement, Release, Setting
+from ..workloads import Needs
 from .notes import notes_on_missing
 
 Curve = TypeVar("Curve", covariant=True)
@@ -24,7 +24,7 @@ class Question(Protocol[Curve]):
     can send anything.
     """
 
-    def steps(self, setting: Setting) -> Generator[Need | Step, Any, Curve]:
+    def steps(self, setting: Setting) -> Needs[Curve]:
         """Say what is needed, one after the other; return the curve."""
         ...
 

@@ -21,7 +21,7 @@ def epsilon_per_record(setting: Setting, share: Fraction) -> float:
 
     >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
     >>> who = ReplaceOne(EACH_RECORD, 100)
-    >>> epsilon_per_record(Setting(PrivacyLoss.pure(1), who, True), Fraction(1, 2))
+    >>> epsilon_per_record(Setting(PrivacyLoss.pure(1), who), Fraction(1, 2))
     0.25
     """
     loss = setting.loss * share

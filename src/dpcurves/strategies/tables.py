@@ -30,7 +30,7 @@ def tree_estimator(seen: int, setting: Setting) -> PrivTreeEstimator:
     """PrivTree whose boxes are divided while they hold more than so many scales of the noise of their counts.
 
     >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
-    >>> tree_estimator(3, Setting(PrivacyLoss.pure("0.8"), ReplaceOne(EACH_RECORD, 500), True)).least
+    >>> tree_estimator(3, Setting(PrivacyLoss.pure("0.8"), ReplaceOne(EACH_RECORD, 500))).least
     10
     """
     if not seen:

@@ -20,11 +20,6 @@ Answer = TypeVar("Answer")
 class Planner(Protocol):
     """What of a trust model is needed to rehearse: how it would ask, and what it would answer."""
 
-    @property
-    def adaptive(self) -> bool:
-        """Whether a later turn may count on cells that depend on earlier answers."""
-        ...
-
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
         """How it gets what is needed: which queries, in how many turns. Chosen from public facts alone.
 

@@ -42,15 +42,10 @@ class Central:
         """One curator."""
         return (Curator,)
 
-    @property
-    def adaptive(self) -> bool:
-        """A curator still has the records after each answer; a mechanism that was named answers once, in its way."""
-        return isinstance(self.mechanism, Choice)
-
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """In several turns where they pay; a mechanism that was named answers once, in its way."""
+        """In several turns where they pay: a curator still has the records. A mechanism that was named answers once."""
         meet = adaptively if isinstance(self.mechanism, Choice) else at_once
-        return meet(workload, Setting(loss, adjacency, self.adaptive))
+        return meet(workload, Setting(loss, adjacency))
 
     def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What the curator would do.

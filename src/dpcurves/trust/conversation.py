@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 from ..privacy import Adjacency, PrivacyLoss
 from ..release import Release, Setting, Step
-from ..workloads import Need
+from ..workloads import Need, Needs
 from .base import Planner
 
 Curve = TypeVar("Curve", covariant=True)
@@ -16,7 +16,7 @@ Curve = TypeVar("Curve", covariant=True)
 class Asking(Protocol[Curve]):
     """A question, as far as a conversation knows it."""
 
-    def steps(self, setting: Setting) -> Generator[Need | Step, Any, Curve]:
+    def steps(self, setting: Setting) -> Needs[Curve]:
         """Say what is needed, one after the other; return the curve."""
         ...
 
@@ -29,7 +29,7 @@ def conversation(
     Formal guarantees: a need gets its share of the loss, and its steps get their shares of that; who pays for the steps
     holds all of them together to the loss of the question.
     """
-    setting = Setting(loss, adjacency, trust.adaptive)
+    setting = Setting(loss, adjacency)
     needs = question.steps(setting)
     try:
         need = next(needs)
@@ -40,9 +40,7 @@ def conversation(
         return curve
 
 
-def _met(need: Need | Step, setting: Setting, trust: Planner) -> Generator[Step, Release, Any]:
-    if isinstance(need, Step):
-        return (yield need)
+def _met(need: Need, setting: Setting, trust: Planner) -> Generator[Step, Release, Any]:
     turns = trust.plan(need.workload, setting.loss * need.share, setting.adjacency)
     try:
         step = next(turns)

@@ -109,14 +109,9 @@ class FunctionShares:
         """Two servers, with their shares."""
         return (ShareHolder,) * SERVERS
 
-    @property
-    def adaptive(self) -> bool:
-        """Owners have encoded their cells and gone: later turns can choose thresholds, not cells."""
-        return False
-
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
         """On cells that are known beforehand: owners have encoded theirs and gone; later turns choose thresholds."""
-        return at_once(workload, Setting(loss, adjacency, self.adaptive))
+        return at_once(workload, Setting(loss, adjacency))
 
     def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What the servers would do. Raises `UnsupportedQuery`; touches no data."""

@@ -42,14 +42,9 @@ class Local:
         """People."""
         return (Person,)
 
-    @property
-    def adaptive(self) -> bool:
-        """A person reports once: nobody is asked again about cells that depend on answers."""
-        return False
-
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """In one turn: a person reports once."""
-        return at_once(workload, Setting(loss, adjacency, self.adaptive))
+        """On cells that are known beforehand: a person reports once, and is not asked again."""
+        return at_once(workload, Setting(loss, adjacency))
 
     def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What people would report. Raises `UnsupportedQuery`."""

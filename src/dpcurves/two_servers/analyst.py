@@ -37,11 +37,6 @@ class OfTask:
 
     task: Task
 
-    @property
-    def adaptive(self) -> bool:
-        """Whether cells can depend on earlier answers: they can not."""
-        return FunctionShares(self.task.owners).adaptive
-
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
         """How the servers would be asked."""
         return FunctionShares(self.task.owners).plan(workload, loss, adjacency)

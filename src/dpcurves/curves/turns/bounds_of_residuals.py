@@ -31,7 +31,7 @@ def bound_part(setting: Setting) -> Fraction:
     """What part of the budget each bound gets, in hundredths.
 
     >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
-    >>> [float(bound_part(Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, n), True))) for n in (100, 500, 10**6)]
+    >>> [float(bound_part(Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, n)))) for n in (100, 500, 10**6)]
     [0.2, 0.12, 0.05]
     """
     loss, records = setting.loss, setting.adjacency.total
@@ -48,7 +48,7 @@ def records_to_spare(setting: Setting, part: Fraction) -> int:
     """How many records the noise of a bound may hide that gets this part of the budget: half of them at most.
 
     >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
-    >>> records_to_spare(Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, 500), True), Fraction(3, 25))
+    >>> records_to_spare(Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, 500)), Fraction(3, 25))
     50
     """
     loss, records = setting.loss * part, setting.adjacency.total

@@ -9,7 +9,6 @@ import numpy as np
 from ...arguments import Refused, make_whole, several, whole
 from ...arrays import FloatArray, IntArray
 from ...data import Outside
-from ...laws import IntervalSums
 from ...postprocess import AtMost, nested_prefixes, smooth_absolute, smooth_squares
 from .prefixes import Prefixes
 
@@ -46,10 +45,10 @@ class Smoothing:
         Raises:
             ValueError: the counts are no sums over intervals, or an edge was not counted.
         """
-        law, evidence = prefixes.evidence.law, prefixes.evidence
-        if not isinstance(law, IntervalSums):
+        law, evidence = prefixes.evidence.sums, prefixes.evidence
+        if not law.is_nested:
             raise Refused("smoothed", "it is worked out from counts of intervals, which this curve was not read from")
-        curve = nested_prefixes(law, evidence.values)
+        curve = nested_prefixes(evidence.measured, law.debiased(np.asarray(evidence.values, dtype=np.float64)))
         kept = self._places(prefixes, curve.ends)
         graph, noisy = curve.graph.at(kept), curve.counts[kept]
         ceiling = None if evidence.total is None else AtMost(float(evidence.total))

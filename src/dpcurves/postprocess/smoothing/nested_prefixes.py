@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...arrays import FloatArray, IntArray
 from ...laws import IntervalSums
@@ -28,7 +27,7 @@ class NoisyCurve(NamedTuple):
     graph: NoiseGraph
 
 
-def nested_prefixes(law: IntervalSums, values: Sequence[int] | NDArray[np.int64]) -> NoisyCurve:
+def nested_prefixes(law: IntervalSums, values: Sequence[int] | FloatArray) -> NoisyCurve:
     """The counts of one row that a release of nested intervals gives without mixing its noises.
 
     >>> from fractions import Fraction
