@@ -17,7 +17,7 @@ GRID = ("--grid", "0:100:1024")
 KINDS = {
     "cdf": GRID, "quantiles": GRID, "histogram": GRID, "roc": (), "calibration": (), "hosmer-lemeshow": (),
     "binned-residuals": (), "residuals": (), "bounds": ("--coverage", "0.95"), "summary": ("--bounds", "0:100"),
-    "scores": (), "survival": ("--grid", "0:60:60"),
+    "table": ("--x-grid", "0:1:8", "--y-grid", "0:1:8"), "scores": (), "survival": ("--grid", "0:60:60"),
     "contingency": ("--rows", "a", "--row-categories", "x,y", "--columns", "b", "--column-categories", "0,1,2"),
 }  # fmt: skip
 
@@ -36,6 +36,7 @@ def test_a_plan_names_price_error_and_mechanism_of_every_turn(run: Run, kind: st
         "binned-residuals": 4,
         "residuals": 4,
         "summary": 3,
+        "table": 2,
     }.get(kind, 1)
     assert result.stdout.count("one curator: ") == turns
 

@@ -47,7 +47,10 @@ def test_it_is_drawn_framed_and_told_in_one_line() -> None:
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("first: x", "second: x")
     assert any("epsilon 1" in text.get_text() for text in ax.texts)
     assert len(plot.plot(headless_axes(), level=None).patches) == 0
-    assert repr(plot) == "QuantileQuantile(x against x, 99 quantiles)"
+    assert repr(plot) == "QuantileQuantile(x against x, 99 quantiles, epsilon 1, replace-one)"
+    again = dp.QuantileQuantile.from_json(plot.to_json())
+    assert (again.to_json(), again.notes) == (plot.to_json(), plot.notes)
+    assert (again.intervals(0.9) == plot.intervals(0.9)).all()
     assert "<svg" in plot._repr_html_()
 
 

@@ -13,9 +13,9 @@ from .columns import COLUMN_COMMANDS
 from .commands import Commands, OneCommand
 from .contingencies import CONTINGENCY_COMMANDS
 from .ledgers import LEDGER_COMMANDS
-from .option_groups import Command, with_options
+from .option_groups import NOTHING, Command, with_options
 from .planes import PLANE_COMMANDS
-from .plans import PLAN_COMMANDS
+from .plans import STANDING, plans_of
 from .residuals import RESIDUAL_COMMANDS
 from .scores import SCORE_COMMANDS
 from .servers import SERVER_COMMANDS
@@ -43,7 +43,11 @@ def build() -> typer.Typer:
         **STUDY_COMMANDS,
     }
     app = _group({**questions, **SERVER_COMMANDS}, epilog=EXIT_STATUS)
-    app.add_typer(_group(PLAN_COMMANDS), name="plan", help="The errors a question would have; opens no data.")
+    app.add_typer(
+        _group(plans_of(questions), standing=STANDING),
+        name="plan",
+        help="The errors a question would have; opens no data.",
+    )
     app.add_typer(_group(LEDGER_COMMANDS), name="ledger", help="Privacy budgets, and what was spent of them.")
     app.add_typer(
         _group(TASK_COMMANDS),
@@ -74,11 +78,11 @@ def show_help(context: typer.Context) -> None:
         say_plainly(context.get_help())
 
 
-def _group(commands: Mapping[str, Command], **settings: Any) -> typer.Typer:
+def _group(commands: Mapping[str, Command], standing: Mapping[str, str] = NOTHING, **settings: Any) -> typer.Typer:
     # Help in boxes and shell completion would each import twice as much before there is an answer.
     plain: dict[str, Any] = {"rich_markup_mode": None, "add_completion": False, "pretty_exceptions_enable": False}
     app = typer.Typer(cls=Commands, context_settings=SETTINGS, **plain, **settings)
     app.callback(invoke_without_command=True)(show_help)
     for name, command in commands.items():
-        app.command(name, cls=OneCommand)(with_options(command))
+        app.command(name, cls=OneCommand)(with_options(command, standing))
     return app

@@ -42,16 +42,19 @@ class Terms:
     units: Units
     payer: Payer
 
+    def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
+        """Ask `question`, write what `output` names, and say what it cost.
 
-def answer(question: Question[Any], view: View[Any], terms: Terms, output: Output) -> None:
-    """Ask `question`, write what `output` names, and say what it cost.
+        Raises:
+            Misuse, ValueError, BudgetExceeded, UnsupportedQuery: nothing was spent.
+            Kept: something failed after the charge; the answer can be had again for nothing.
+        """
+        output.require_apart(*_inputs(self))
+        output.require_writable()
+        _answer(question, view, self, output)
 
-    Raises:
-        Misuse, ValueError, BudgetExceeded, UnsupportedQuery: nothing was spent.
-        Kept: something failed after the charge; the answer can be had again for nothing.
-    """
-    output.require_apart(*_inputs(terms))
-    output.require_writable()
+
+def _answer(question: Question[Any], view: View[Any], terms: Terms, output: Output) -> None:
     loss, request = terms.price.loss(), terms.payer.request_id or secrets.token_hex(8)
     with opened_session(terms, loss) as session, told_after_charge(terms.payer):
         from ..ledger.receipt import charged_under

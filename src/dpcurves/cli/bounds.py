@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from .ask_file import Terms, answer
+from .ask_file import Terms
 from .literals import amount
 from .output import Output
 from .refusal import Misuse, named
@@ -94,7 +94,7 @@ def bounds(sizes: Sizes, covered: Covered, terms: Terms, output: Output) -> None
     Example: dpcurves bounds flights.csv --column arr_delay --smallest 10 --coverage 0.95 --epsilon 0.1
     --adjacency replace-one
     """
-    answer(sizes.question(covered.share), BoundsView(), terms, output)
+    terms.answer(sizes.question(covered.share), BoundsView(), output)
 
 
 BOUNDS_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"bounds": bounds})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from .ask_file import Terms, answer
+from .ask_file import Terms
 from .column_views import HistogramsView, HistogramView, QuantilesView, QuartilesView
 from .output import Output
 from .split_options import Split
@@ -30,7 +30,7 @@ def cdf(column: SmoothColumn, cells: SomeCells, split: Split, terms: Terms, outp
         column.column, grid, by, column.measured_in, cells.hinted(), smooth=column.smoothing.power(),
         at=cells.edges_of(grid),
     )  # fmt: skip
-    answer(question, QuartilesView(sure) if by else ResultView(sure), terms, output)
+    terms.answer(question, QuartilesView(sure) if by else ResultView(sure), output)
 
 
 def quantiles(column: Column, cells: HintedCells, shares: Shares, terms: Terms, output: Output) -> None:
@@ -46,7 +46,7 @@ def quantiles(column: Column, cells: HintedCells, shares: Shares, terms: Terms, 
 
     sure = output.covering()
     question = QuantilesQuestion(column.column, cells.declared(), shares.exact, column.measured_in, cells.hinted())
-    answer(question.searched_at(sure.level), QuantilesView(sure), terms, output)
+    terms.answer(question.searched_at(sure.level), QuantilesView(sure), output)
 
 
 def histogram(column: Column, cells: Cells, split: Split, terms: Terms, output: Output) -> None:
@@ -58,7 +58,7 @@ def histogram(column: Column, cells: Cells, split: Split, terms: Terms, output: 
 
     by, sure = split.declared(), output.covering()
     question = HistogramQuestion(column.column, cells.declared(), by, column.measured_in)
-    answer(question, HistogramsView(sure) if by else HistogramView(sure), terms, output)
+    terms.answer(question, HistogramsView(sure) if by else HistogramView(sure), output)
 
 
 COLUMN_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .ask_file import Terms, answer
+from .ask_file import Terms
 from .covered import covered
 from .literals import categories
 from .output import Output
@@ -66,7 +66,7 @@ def contingency(crossed: Crossed, terms: Terms, output: Output) -> None:
     Example: dpcurves contingency flights.csv --rows carrier --row-categories UA,AA --columns late
     --column-categories 0,1 --epsilon 1 --adjacency replace-one
     """
-    answer(crossed.asked(), ContingencyView(output.covering()), terms, output)
+    terms.answer(crossed.asked(), ContingencyView(output.covering()), output)
 
 
 CONTINGENCY_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"contingency": contingency})

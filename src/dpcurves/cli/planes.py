@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from .ask_file import Terms, answer
+from .ask_file import Terms
 from .literals import chosen
 from .output import Output
 from .refusal import named
@@ -99,7 +99,7 @@ def table(pair: Pair, terms: Terms, output: Output) -> None:
     from ..curves import Histogram2DQuestion
 
     question = Histogram2DQuestion(pair.x, pair.y, *pair.grids(), pair.estimating())
-    answer(question, Histogram2DView(), terms, output)
+    terms.answer(question, Histogram2DView(), output)
 
 
 PLANE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"table": table})

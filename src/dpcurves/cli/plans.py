@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from itertools import groupby
+from math import isnan
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from .ask_file import Terms
 from .bounds import ALPHA
-from .contingencies import Crossed
+from .option_groups import groups_of
+from .output import Output
 from .promise_options import Price, Promise, Units
-from .split_options import Split
-from .summaries import Bounded
-from .table_options import (
-    Cells,
-    Covered,
-    GroupedCells,
-    Groups,
-    HintedCells,
-    MostBins,
-    PlaneCells,
-    Shares,
-    SomeCells,
-    TestedGroups,
-    Thresholded,
-)
 from .terminal import say, terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rich.table import Table
 
@@ -35,6 +25,7 @@ if TYPE_CHECKING:
     from ..privacy import PrivacyLoss
     from ..release import Plan, Plans
     from .option_groups import Command
+    from .views import View
 
 LEGEND = "error: standard deviation of one reading, in records (of sums: in records that add as much as one can)"
 EVEN = """
@@ -61,166 +52,48 @@ ASKED = MappingProxyType(
 )
 
 
-def cdf(cells: SomeCells, split: Split, price: Price, promise: Promise, units: Units) -> None:
-    """The error of a distribution function.
-
-    Example: dpcurves plan cdf --units 100000 --grid 0:100:1024 --epsilon 1 --adjacency replace-one
-    """
-    from ..curves import CdfQuestion
-
-    grid = cells.declared()
-    question = CdfQuestion("value", grid, split.declared(), hint=cells.hinted(), at=cells.edges_of(grid))
-    _rehearse(question, price, promise, units)
+ASKED_OF = re.compile(r"(Example: dpcurves) (\S+) \S+[.](?:csv|parquet)")
+CHANCE = 0.05
+STANDING = MappingProxyType({"NAME": "", "U": "1", "P": "0.95", "public|disjoint|private": "public"})
+"""What stands in a plan for options that are needed to ask, and that it does not depend on: by what they take."""
 
 
-def quantiles(cells: HintedCells, shares: Shares, price: Price, promise: Promise, units: Units) -> None:
-    """The error behind quantiles.
+@dataclass(frozen=True)
+class Rehearsal:
+    """The terms of a question that nobody is asked."""
 
-    Example: dpcurves plan quantiles --units 100000 --grid 0:100:1024 --epsilon 1 --adjacency replace-one
-    """
-    from ..curves import QuantilesQuestion
+    price: Price
+    promise: Promise
+    units: Units
 
-    _rehearse(QuantilesQuestion("value", cells.declared(), shares.exact, hint=cells.hinted()), price, promise, units)
-
-
-def histogram(cells: Cells, split: Split, price: Price, promise: Promise, units: Units) -> None:
-    """The error of a histogram.
-
-    Example: dpcurves plan histogram --grid 0:100:20 --epsilon 1 --adjacency add-remove
-    """
-    from ..curves import HistogramQuestion
-
-    _rehearse(HistogramQuestion("value", cells.declared(), split.declared()), price, promise, units)
+    def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
+        """Show what it would cost, and how good its answer would be."""
+        for alpha in {
+            plan.law.alpha(CHANCE) for plan in rehearsed(question, self.price.loss(), self.promise, self.units)
+        }:
+            if not isnan(alpha):
+                say(terminal(), f"{ALPHA}: {alpha:.4g}")
 
 
-def summary(bounded: Bounded, split: Split, price: Price, promise: Promise, units: Units) -> None:
-    """The errors of a count, a sum and a sum of squares, from which mean and variance are read.
-
-    Example: dpcurves plan summary --units 100000 --bounds 0:100 --epsilon 1 --adjacency replace-one
-    """
-    from ..curves import SummaryQuestion
-
-    question = SummaryQuestion("value", *bounded.ends(), split.declared(), moments=bounded.number)
-    _rehearse(question, price, promise, units)
+def plans_of(questions: Mapping[str, Command]) -> dict[str, Command]:
+    """A command for each question that one file can be asked, which takes what is asked and shows the errors."""
+    return {name: _plan_of(command) for name, command in questions.items() if groups_of(command).get("terms") is Terms}
 
 
-def contingency(crossed: Crossed, price: Price, promise: Promise, units: Units) -> None:
-    """The error of counts of pairs of two columns' categories.
+def _plan_of(command: Command) -> Command:
+    asked = {name: group for name, group in groups_of(command).items() if group not in (Terms, Output)}
 
-    Example: dpcurves plan contingency --rows carrier --row-categories UA,AA --columns late --column-categories 0,1
-    --units 100000 --epsilon 1 --adjacency replace-one
-    """
-    _rehearse(crossed.asked(), price, promise, units)
+    def plan(rehearsal: Rehearsal, **groups: Any) -> None:
+        command(**groups, terms=rehearsal, output=Output())
 
-
-def survival(cells: Cells, split: Split, price: Price, promise: Promise, units: Units) -> None:
-    """The error of counts of events and of censored records, from which a survival curve is read.
-
-    Example: dpcurves plan survival --units 100000 --grid 0:60:60 --epsilon 1 --adjacency replace-one
-    """
-    from ..curves import SurvivalQuestion
-
-    _rehearse(SurvivalQuestion("time", "event", cells.declared(), split.declared()), price, promise, units)
+    plan.__name__, plan.__doc__ = command.__name__, _told(command.__doc__ or "")
+    plan.__annotations__ = {**asked, "rehearsal": Rehearsal}
+    return plan
 
 
-def scores(cells: Cells, split: Split, price: Price, promise: Promise, units: Units) -> None:
-    """The error behind all that is read from scores.
-
-    Example: dpcurves plan scores --units 100000 --epsilon 1 --adjacency replace-one
-    """
-    from ..curves import ScoresQuestion
-    from ..curves.scores import HUNDREDTHS
-
-    question = ScoresQuestion("label", "score", cells.declared_or(HUNDREDTHS), split.declared())
-    _rehearse(question, price, promise, units)
-
-
-def roc(cells: Cells, thresholded: Thresholded, price: Price, promise: Promise, units: Units) -> None:
-    """The error behind a ROC curve.
-
-    Example: dpcurves plan roc --units 100000 --epsilon 1 --adjacency replace-one
-    """
-    from ..curves import RocQuestion
-    from ..curves.roc import UNIT_INTERVAL
-
-    question = RocQuestion("label", "score", cells.declared_or(UNIT_INTERVAL), cuts=thresholded.found())
-    _rehearse(question, price, promise, units)
-
-
-def calibration(groups: Groups, cells: GroupedCells, price: Price, promise: Promise, units: Units) -> None:
-    """The errors behind a calibration curve.
-
-    Example: dpcurves plan calibration --units 100000 --epsilon 1 --adjacency replace-one
-    """
-    from ..curves import CalibrationQuestion
-    from ..curves.turns.score_groups import SCORES
-
-    _rehearse(CalibrationQuestion("label", "score", groups.number, cells.declared_or(SCORES)), price, promise, units)
-
-
-def hosmer_lemeshow(groups: TestedGroups, cells: GroupedCells, price: Price, promise: Promise, units: Units) -> None:
-    """The errors behind a Hosmer-Lemeshow test.
-
-    Example: dpcurves plan hosmer-lemeshow --units 100000 --epsilon 1 --adjacency replace-one
-    """
-    from ..curves import HosmerLemeshowQuestion
-    from ..curves.turns.score_groups import SCORES
-
-    _rehearse(HosmerLemeshowQuestion("label", "score", groups.number, cells.declared_or(SCORES)), price, promise, units)
-
-
-def binned_residuals(bins: MostBins, cells: GroupedCells, price: Price, promise: Promise, units: Units) -> None:
-    """The errors behind binned residuals.
-
-    Example: dpcurves plan binned-residuals --units 100000 --epsilon 1 --adjacency replace-one
-    """
-    from ..curves import BinnedResidualsQuestion
-    from ..curves.turns.score_groups import SCORES
-    from ..privacy import PUBLIC_MODEL
-
-    grid = cells.declared_or(SCORES)
-    _rehearse(BinnedResidualsQuestion("label", "score", PUBLIC_MODEL, bins.number, grid=grid), price, promise, units)
-
-
-def residuals(cells: PlaneCells, price: Price, promise: Promise, units: Units) -> None:
-    """The errors behind a residual plot.
-
-    How finely the plane is counted depends on the answers; it is shown as for counts of zero.
-
-    Example: dpcurves plan residuals --units 100000 --epsilon 1 --adjacency replace-one
-    """
-    from ..curves import ResidualPlotQuestion
-    from ..privacy import PUBLIC_MODEL
-
-    question = ResidualPlotQuestion("predicted", "residual", 1.0, 1.0, "0.95", PUBLIC_MODEL, cells.number)
-    _rehearse(question, price, promise, units)
-
-
-def bounds(covered: Covered, price: Price, promise: Promise, units: Units) -> None:
-    """How many records a private bound may miss.
-
-    Of two columns each gets half of the loss.
-
-    Example: dpcurves plan bounds --units 100000 --coverage 0.95 --epsilon 0.1 --adjacency replace-one
-    """
-    from ..curves import BoundsQuestion
-
-    (plan,) = _rehearse(BoundsQuestion("value", 1.0, covered.share), price, promise, units)
-    say(terminal(), f"{ALPHA}: {plan.law.alpha(0.05):.4g}")
-
-
-PLAN_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
-    {
-        "cdf": cdf, "quantiles": quantiles, "histogram": histogram, "scores": scores,
-        "roc": roc, "calibration": calibration, "hosmer-lemeshow": hosmer_lemeshow,
-        "binned-residuals": binned_residuals, "residuals": residuals, "bounds": bounds, "summary": summary,
-        "contingency": contingency, "survival": survival,
-    }
-)  # fmt: skip
-
-
-def _rehearse(question: Question[Any], price: Price, promise: Promise, units: Units) -> Plans:
-    return rehearsed(question, price.loss(), promise, units)
+def _told(words: str) -> str:
+    """The help of a question as that of its plan: an example has no file, and names the public number of units."""
+    return ASKED_OF.sub(r"\1 plan \2" + (" --units 100000" if "replace-one" in words else ""), words)
 
 
 def rehearsed(question: Question[Any], loss: PrivacyLoss, promise: Promise, units: Units) -> Plans:

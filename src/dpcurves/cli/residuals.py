@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from .ask_file import Terms, answer
+from .ask_file import Terms
 from .literals import amount, chosen
 from .output import Output
 from .refusal import Misuse
@@ -94,7 +94,7 @@ def residuals(plane: Plane, covered: Covered, cells: PlaneCells, terms: Terms, o
     question = ResidualPlotQuestion(
         plane.predicted, plane.residual, *plane.units, covered.share, plane.declared(), cells.number
     )
-    answer(question, ResidualPlotView(), terms, output)
+    terms.answer(question, ResidualPlotView(), output)
 
 
 RESIDUAL_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"residuals": residuals})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from .ask_file import Terms, answer
+from .ask_file import Terms
 from .output import Output
 from .score_views import GroupedScoresView, Showing
 from .table_options import Cells, GroupedCells, Groups, Judged, MostBins, Scored, TestedGroups, Thresholded
@@ -29,7 +29,7 @@ def roc(scored: Scored, cells: Cells, thresholded: Thresholded, terms: Terms, ou
     question = RocQuestion(
         scored.label, scored.score, grid, scored.positive, scored.negative, scored.model, thresholded.found()
     )
-    answer(question, RocView(sure), terms, output)
+    terms.answer(question, RocView(sure), output)
 
 
 def calibration(scored: Scored, groups: Groups, cells: GroupedCells, terms: Terms, output: Output) -> None:
@@ -47,7 +47,7 @@ def calibration(scored: Scored, groups: Groups, cells: GroupedCells, terms: Term
         scored.label, scored.score, groups.number, cells.declared_or(SCORES), scored.positive, scored.negative,
         scored.model,
     )  # fmt: skip
-    answer(question, ResultView(sure), terms, output)
+    terms.answer(question, ResultView(sure), output)
 
 
 def hosmer_lemeshow(scored: Scored, groups: TestedGroups, cells: GroupedCells, terms: Terms, output: Output) -> None:
@@ -65,7 +65,7 @@ def hosmer_lemeshow(scored: Scored, groups: TestedGroups, cells: GroupedCells, t
         scored.label, scored.score, groups.number, cells.declared_or(SCORES), scored.positive, scored.negative,
         scored.model,
     )  # fmt: skip
-    answer(question, HosmerLemeshowView(sure), terms, output)
+    terms.answer(question, HosmerLemeshowView(sure), output)
 
 
 def binned_residuals(judged: Judged, bins: MostBins, cells: GroupedCells, terms: Terms, output: Output) -> None:
@@ -84,7 +84,7 @@ def binned_residuals(judged: Judged, bins: MostBins, cells: GroupedCells, terms:
         judged.label, judged.score, judged.declared(), bins.number, grid=cells.declared_or(SCORES),
         pos_label=judged.positive, neg_label=judged.negative,
     )  # fmt: skip
-    answer(question, BinnedResidualsView(level), terms, output)
+    terms.answer(question, BinnedResidualsView(level), output)
 
 
 def scores(scored: Scored, cells: Cells, showing: Showing, terms: Terms, output: Output) -> None:
@@ -102,7 +102,7 @@ def scores(scored: Scored, cells: Cells, showing: Showing, terms: Terms, output:
     by, grid = showing.split.declared(), cells.declared_or(HUNDREDTHS)
     view = showing.view(output.covering(), grid)
     question = ScoresQuestion(scored.label, scored.score, grid, by, scored.positive, scored.negative, scored.model)
-    answer(question, GroupedScoresView(view) if by else view, terms, output)
+    terms.answer(question, GroupedScoresView(view) if by else view, output)
 
 
 SCORE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(

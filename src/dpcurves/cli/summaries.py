@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from .ask_file import Terms, answer
+from .ask_file import Terms
 from .covered import said_of
 from .literals import numbers, whole
 from .output import Covering, Output
@@ -106,7 +106,7 @@ def summary(column: Column, bounded: Bounded, split: Split, terms: Terms, output
 
     by, sure = split.declared(), output.covering()
     question = SummaryQuestion(column.column, *bounded.ends(), by, column.measured_in, bounded.number)
-    answer(question, SummariesView(sure) if by else SummaryView(sure), terms, output)
+    terms.answer(question, SummariesView(sure) if by else SummaryView(sure), output)
 
 
 SUMMARY_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"summary": summary})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .ask_file import Terms, answer
+from .ask_file import Terms
 from .compared import survival_compared
 from .covered import covered
 from .literals import category
@@ -90,7 +90,7 @@ def survival(observed: Observed, cells: Cells, split: Split, terms: Terms, outpu
     question = SurvivalQuestion(
         observed.time, observed.event, cells.declared(), by, category(observed.came), censored, observed.measured_in
     )
-    answer(question, SurvivalsView(sure) if by else SurvivalView(sure), terms, output)
+    terms.answer(question, SurvivalsView(sure) if by else SurvivalView(sure), output)
 
 
 SURVIVAL_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"survival": survival})

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from .. import display
 from ..arguments import Refused
@@ -15,30 +14,21 @@ from ..release import PrivacyStatement
 from ..release.evidence import Evidence
 from .damage import damage_refused
 from .keys import Key, named
-from .question import card_of
-from .result import Result
+from .result import Joined
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from ..display import Opened
 
 
 SHARE = re.compile(r"(\d+)%(.*)", re.DOTALL)
 MOST_NAMED = 6
 NOT_SAID = "it does not say of which column these are the categories"
-Read = TypeVar("Read", covariant=True)
 Curve = TypeVar("Curve", bound=Any)  # a curve with `privacy`, `plot`, `to_frame` and `to_json`
 
 
-class Readable(Protocol[Read]):
-    """A kind of curves that can be read again."""
-
-    @classmethod
-    def from_json(cls, text: str) -> Read:
-        """The curve that was written."""
-        ...
-
-
-class ByCategory(Result, Mapping[Key, Curve]):
+class ByCategory(Joined, Mapping[Key, Curve]):
     """A mapping from each category to its curve, in the order that was declared.
 
     Where records are parted by several columns, a category is a tuple with one of each: ``curves["F", "north"]``.
@@ -83,48 +73,62 @@ class ByCategory(Result, Mapping[Key, Curve]):
         privacy: PrivacyStatement = next(iter(self._curves.values())).privacy
         return replace(privacy, notes=together({named(name): curve.notes for name, curve in self._curves.items()}))
 
-    def plot(self, ax: Axes | None = None, *, level: float | None = 0.95, population: bool = True) -> Axes:
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        level: float | None = 0.95,
+        population: bool = True,
+        name: str | None = None,
+    ) -> Axes:
         """All curves in one picture, or beside each other where they are many.
 
         They are shaded for these records and for the `population`; without a `level`, not. Returns the axes, or those
-        of the first small picture.
+        of the first small picture. A `name` stands before the categories in the legend.
         """
-        shaded = {"level": level, "population": population}
-        names = [self.named(category) for category in self._curves]
-        if len(names) > display.MOST_TOGETHER:
-            draw = [partial(_drawn, curve, shaded) for curve in self._curves.values()]
-            return display.draw_small(names, draw, self.privacy, ax=ax)
-        for name, curve in zip(names, self._curves.values(), strict=True):
-            ax = curve.plot(ax=ax, name=name, **shaded)
-        if ax is None:
+        if not self:
             raise Refused("by", "there is no category to draw")
-        return ax
+        shaded = {"level": level, "population": population}
+        names = [self.named(category) if name is None else f"{name}, {self.named(category)}" for category in self]
+        if len(names) > display.MOST_TOGETHER:
+            draw = [partial(_drawn, curve, shaded) for curve in self.values()]
+            return display.draw_small(names, draw, self.privacy, ax=ax)
+        for own, curve in zip(names, self.values(), strict=True):
+            ax = curve.plot(ax=ax, name=own, **shaded)
+        return cast("Axes", ax)
 
-    def to_json(self) -> str:
-        """The curves under their categories (``kind`` is ``curves``)."""
-        curves = {named(category): curve.to_json() for category, curve in self._curves.items()}
+    def _members(self) -> Mapping[str, Curve]:
+        return {named(category): curve for category, curve in self._curves.items()}
+
+    def _question(self) -> Mapping[str, object]:
         by = self.column if len(self.columns) == 1 else list(self.columns)
-        question = {"by": by, "categories": list(self._curves)}
-        return display.bundle(curves, self.privacy, {"question": question, "releases": []})
+        return {"by": by, "categories": list(self._curves)}
 
     @classmethod
-    def from_json(cls, text: str, kind: type[Readable[Curve]]) -> ByCategory[Curve]:
-        """The curves that `to_json` wrote; `kind` is what they are, as ``dp.CDF`` or ``dp.Histogram``.
+    def from_json(cls, text: str, kind: type[Curve] | None = None) -> Self:
+        """The curves that `to_json` wrote; a `kind`, as ``dp.CDF`` or ``dp.Histogram``, is held to be theirs.
 
         Raises:
             ValueError: the text holds no curves by category, or curves of another kind.
         """
-        opened = display.opened(text, "curves")
-        question, curves = opened.evidence["question"], opened.arrays["curves"]
         with damage_refused():
-            categories = [_key(category) for category in question.get("categories", list(curves))]
-            if "by" not in question or not _fits(question["by"], categories):
-                raise Refused("curve.evidence.question", NOT_SAID)
-            if [named(category) for category in categories] != list(curves):
-                raise Refused("curve.evidence.question", NOT_SAID)
-            read = (kind.from_json(json.dumps(curve)) for curve in curves.values())
-            by = question["by"]
-            return cls(by if isinstance(by, list) else str(by), dict(zip(categories, read, strict=True)))
+            return cls._read(display.opened(text, cls.KIND), kind)
+
+    @classmethod
+    def _opened(cls, opened: Opened) -> Self:
+        return cls._read(opened, None)
+
+    @classmethod
+    def _read(cls, opened: Opened, kind: type[Any] | None) -> Self:
+        question, curves = opened.evidence["question"], opened.arrays["curves"]
+        categories = [_key(category) for category in question.get("categories", list(curves))]
+        if "by" not in question or not _fits(question["by"], categories):
+            raise Refused("curve.evidence.question", NOT_SAID)
+        if [named(category) for category in categories] != list(curves):
+            raise Refused("curve.evidence.question", NOT_SAID)
+        read = cls.read_members(opened, kind)
+        by = question["by"]
+        return cls(by if isinstance(by, list) else str(by), dict(zip(categories, read.values(), strict=True)))
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """The columns of all curves, one below the other, with their categories in the first columns.
@@ -147,8 +151,17 @@ class ByCategory(Result, Mapping[Key, Curve]):
     def _in_short(self) -> tuple[str, ...]:
         return self.column, f"{len(self)} categories"
 
-    def _repr_html_(self) -> str:
-        return card_of(f"By {self.column}", self.plot, [("categories", str(len(self)))], self.privacy)
+    def _title(self) -> str:
+        return f"By {self.column}"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [("categories", str(len(self)))]
+
+    def _columns(self) -> Mapping[str, Any]:
+        return self.parts()
+
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Any], ax: Axes | None, name: str | None) -> Axes:
+        return self.plot(ax, level=None, name=name)
 
 
 def _fits(by: Any, categories: Sequence[Key]) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -12,15 +13,46 @@ from ..arguments import Refused, chance, several, share
 from ..arrays import FloatArray
 from ..postprocess.inference.paired_region import paired_region
 from .covering import scopes
-from .question import card_of
+from .result import Joined
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from matplotlib.axes import Axes
+
+    from ..display import Opened
+    from ..release import PrivacyStatement
 
 
 PERCENTS = tuple(number / 100 for number in range(1, 100))
+
+
+class Invertible(Protocol):
+    """A released curve with quantiles, as `CDF`.
+
+    Attributes:
+        x: Its edges.
+        label: What it is of.
+        privacy: What stands on every picture.
+    """
+
+    @property
+    def x(self) -> FloatArray: ...
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def privacy(self) -> PrivacyStatement: ...
+
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+
+    def quantile(self, p: FloatArray, /) -> FloatArray:
+        """Where these shares of the records end."""
+        ...
+
+    def quantile_intervals(self, p: FloatArray, /, level: float, *, population: bool = False) -> FloatArray:
+        """Ends of these quantiles, ``(quantiles, 2)``."""
+        ...
 
 
 def shares_of(p: Sequence[float]) -> FloatArray:
@@ -37,7 +69,7 @@ def shares_of(p: Sequence[float]) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class QuantileQuantile:
+class QuantileQuantile(Joined):
     """Quantiles of two released curves beside each other; nothing more is spent.
 
     Attributes:
@@ -48,9 +80,11 @@ class QuantileQuantile:
     As a data frame: columns ``p``, ``first`` and ``second``.
     """
 
+    SIZE: ClassVar[tuple[float, float]] = display.SQUARE
+
     p: FloatArray
-    first: Any
-    second: Any
+    first: Invertible
+    second: Invertible
 
     @property
     def x(self) -> FloatArray:
@@ -63,9 +97,16 @@ class QuantileQuantile:
         return np.asarray(self.second.quantile(self.p))
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What has to be known before the numbers are believed, of both curves."""
-        return tuple(dict.fromkeys((*self.first.notes, *self.second.notes)))
+    def privacy(self) -> PrivacyStatement:
+        """Return what stands on the first curve, and in a note what another one of the second says."""
+        first, second = self.first.privacy, self.second.privacy
+        told = (f"the second one: {second.loss}, {second.adjacency}, protects {second.protected}",)
+        return first.noted(*second.notes, *(() if self._alike else told))
+
+    @property
+    def _alike(self) -> bool:
+        one, other = (replace(each.privacy, notes=(), grant="") for each in (self.first, self.second))
+        return one == other
 
     @property
     def scopes(self) -> Mapping[str, bool]:
@@ -73,8 +114,8 @@ class QuantileQuantile:
         both = [scopes(each.privacy) for each in (self.first, self.second)]
         return min(both, key=len)
 
-    def intervals(self, level: float, *, population: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Ends of the quantiles of the first and of the second curve, each of shape ``(quantiles, 2)``.
+    def intervals(self, level: float, *, population: bool = False) -> FloatArray:
+        """Ends of the quantiles of the first and of the second curve, of shape ``(2, quantiles, 2)``.
 
         All quantiles of both lie between their ends at once, with chance `level`: half of the error chance goes to each
         curve, so nothing is assumed of how their noises, or their records, depend on each other. For that, and as they
@@ -85,10 +126,8 @@ class QuantileQuantile:
             ValueError: `level` is no chance; or for the population, units have several records.
         """
         each = (1 + chance("level", level)) / 2
-        one, other = (
-            curve.quantile_intervals(self.p, each, population=population) for curve in (self.first, self.second)
-        )
-        return one, other
+        both = (self.first, self.second)
+        return np.stack([curve.quantile_intervals(self.p, each, population=population) for curve in both])
 
     def region(self, level: float, *, population: bool = False) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Steps that have all points of the true plot from the first to the last share between them: see `intervals`.
@@ -103,46 +142,49 @@ class QuantileQuantile:
         ]
         return paired_region(inside[0], inside[1])
 
-    def plot(self, ax: Axes | None = None, *, level: float | None = 0.95, population: bool = True) -> Axes:
-        """Draw a point for each share, the diagonal, and what holds the true plot. Spends nothing.
+    def _shaded(self, whom: Mapping[str, bool], level: float | None) -> Sequence[display.SteppedShade]:
+        if level is None:
+            return ()
+        return [
+            display.SteppedShade(*self.region(level, population=asked), words=display.covering(level, "region", who))
+            for who, asked in reversed(list(whom.items()))
+        ]
 
-        Args:
-            ax: Where; None: on a new figure.
-            level: The chance that a shaded region holds all of the true plot; None: none is drawn.
-            population: Whether that for the population is drawn beside that for these records.
-
-        Raises:
-            ValueError: `level` is no chance.
-        """
-        whom = {who: asked for who, asked in self.scopes.items() if population or not asked}
-        shaded = [] if level is None else [
-            display.SteppedShade(
-                *self.region(level, population=asked), words=display.covering(level, "region", who)
-            )
-            for who, asked in whom.items()
-        ]  # fmt: skip
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Any], ax: Axes | None, name: str | None) -> Axes:
         return display.draw_quantile_quantile(
-            self.x, self.y, (self.first.privacy, self.second.privacy), labels=self._labels,
-            shades=tuple(reversed(shaded)), ax=ax,
+            self.x, self.y, (self.first.privacy, self.second.privacy), labels=self._labels, shades=shaded, ax=ax,
+            name=name,
         )  # fmt: skip
 
-    def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
-        """The quantiles as a data frame; with a `level`, also the ends of their intervals."""
-        columns = {"p": self.p, "first": self.x, "second": self.y}
-        if level is not None:
-            ends = zip(("first", "second"), self.intervals(level, population=population), strict=True)
-            for name, found in ends:
-                columns |= {f"{name}_lower": found[:, 0], f"{name}_upper": found[:, 1]}
-        return display.to_frame(columns)
+    def _columns(self) -> dict[str, FloatArray]:
+        return {"p": self.p, "first": self.x, "second": self.y}
+
+    def _named_ends(self) -> tuple[str, ...]:
+        return "first_lower", "first_upper", "second_lower", "second_upper"
+
+    def _ends(self, level: float, /, *, population: bool) -> FloatArray:
+        return np.concatenate([ends.T for ends in self.intervals(level, population=population)])
+
+    def _members(self) -> dict[str, Invertible]:
+        return {"first": self.first, "second": self.second}
+
+    def _question(self) -> dict[str, object]:
+        return {"p": self.p}
+
+    @classmethod
+    def _opened(cls, opened: Opened) -> QuantileQuantile:
+        return cls(np.array(opened.evidence["question"]["p"], dtype=np.float64), **cls.read_members(opened))
 
     @property
     def _labels(self) -> tuple[str, str]:
         first, second = self.first.label, self.second.label
         return (first, second) if first != second else (f"first: {first}", f"second: {second}")
 
-    def __repr__(self) -> str:
-        return f"QuantileQuantile({self.first.label} against {self.second.label}, {len(self.p)} quantiles)"
+    def _in_short(self) -> tuple[str, ...]:
+        return f"{self.first.label} against {self.second.label}", f"{len(self.p)} quantiles"
 
-    def _repr_html_(self) -> str:
-        rows = [("first", repr(self.first)), ("second", repr(self.second))]
-        return card_of("Quantiles against quantiles", self.plot, rows, self.first.privacy, size=display.SQUARE)
+    def _title(self) -> str:
+        return "Quantiles against quantiles"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [("first", repr(self.first)), ("second", repr(self.second))]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from collections.abc import Sequence
+from typing import Protocol, TypeVar, runtime_checkable
 
-from .. import display
 from ..arguments import Refused, require_kind
 from ..privacy import PrivacyLoss
 from ..queries import Query
@@ -87,17 +86,3 @@ def require_independent(privacy: PrivacyStatement) -> None:
     """
     if privacy.rows_per_unit != 1:
         raise Refused("population", "independent units of one record each are needed (rows_per_unit=1)")
-
-
-def card_of(
-    title: str,
-    plot: Callable[..., Any],
-    rows: Sequence[tuple[str, str]],
-    privacy: PrivacyStatement,
-    *,
-    size: tuple[float, float] = display.LANDSCAPE,
-    **drawn: float,
-) -> str:
-    """A picture with its facts as an HTML fragment; `drawn` goes on to `plot`."""
-    axes = plot(ax=display.headless_axes(size), **drawn)
-    return display.card(title, display.svg_text(axes), rows, privacy)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from .. import display
+from ..arguments import Refused
 from .covering import pictured, scopes, shades
 from .damage import damage_refused
 
@@ -190,3 +192,43 @@ class Covered(Released):
     if TYPE_CHECKING:
 
         def intervals(self, level: float, *, population: bool = False) -> FloatArray: ...
+
+
+class Joined(Covered):
+    """A result that is made of others, each with releases of its own: in JSON they stand in it as they are."""
+
+    KIND: ClassVar[str] = "curves"
+
+    @abstractmethod
+    def _members(self) -> Mapping[str, Any]:
+        """The results, by what they are called."""
+
+    @property
+    def turns(self) -> Sequence[Evidence]:
+        """None of its own."""
+        return ()
+
+    def to_json(self) -> str:
+        """The curves by their names (``kind`` is ``curves``)."""
+        members = {name: each.to_json() for name, each in self._members().items()}
+        return display.bundle(members, self.privacy, self.evidence_json())
+
+    @classmethod
+    def read_members(cls, opened: Opened, kind: type[Any] | None = None) -> dict[str, Any]:
+        """The results in it: of this kind, or of the one that the first says that it is."""
+        stored: Mapping[str, Any] = opened.arrays["curves"]
+        read = kind or _kind_called(next(iter(stored.values()))["kind"])
+        return {name: read.from_json(json.dumps(each)) for name, each in stored.items()}
+
+
+def _kind_called(name: str) -> type[Any]:
+    found = [each for each in _kinds(Released) if getattr(each, "KIND", None) == name]
+    if not found:
+        raise Refused("curve.kind", f"no result is of the kind {name[:40]!r}")
+    return found[0]
+
+
+def _kinds(base: type[Any]) -> Iterator[type[Any]]:
+    for each in base.__subclasses__():
+        yield each
+        yield from _kinds(each)

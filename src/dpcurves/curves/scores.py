@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -299,12 +299,3 @@ class ScoresByCategory(ByCategory[Scores]):
         own = self[name]
         value, ends = own.value(reading), own.interval(reading, level, population=population, generator=draw)
         return Measured(value, *ends, *left_open(own.table, chosen("reading", reading, Reading)))
-
-    @classmethod
-    def from_json(cls, text: str, kind: type[Any] = Scores) -> ScoresByCategory:
-        """The scores that `to_json` wrote.
-
-        Raises:
-            ValueError: the text holds no scores by category.
-        """
-        return cast("ScoresByCategory", super().from_json(text, kind))

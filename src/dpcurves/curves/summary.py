@@ -208,7 +208,14 @@ class Summary(Covered):
 class SummaryByCategory(ByCategory[Summary]):
     """A summary for each category, in the order that was declared; drawn as one dot for each, one above the other."""
 
-    def plot(self, ax: Axes | None = None, *, level: float | None = 0.95, population: bool = True) -> Axes:
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        level: float | None = 0.95,
+        population: bool = True,
+        name: str | None = None,
+    ) -> Axes:
         """Draw all means, with intervals for these records and for the `population`; without a `level`, with none."""
         whom, each = scopes(self.privacy, population=population), list(self.values())
         privacy, level = pictured(self.privacy, level, len(each), population=population)
@@ -216,7 +223,7 @@ class SummaryByCategory(ByCategory[Summary]):
         def ends(level: float, /, *, population: bool) -> FloatArray:
             return np.array([one.mean_interval(level, population=population) for one in each]).T
 
-        names, means = [self.named(name) for name in self], [one.mean for one in each]
+        names, means = [self.named(category) for category in self], [one.mean for one in each]
         shaded = shades(whom, level, EACH, ends)
         return display.draw_means(names, means, privacy, label=each[0].clamped, shades=shaded, ax=ax)
 

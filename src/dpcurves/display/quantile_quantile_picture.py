@@ -43,6 +43,7 @@ def draw_quantile_quantile(
     labels: tuple[str, str],
     shades: Sequence[SteppedShade] = (),
     ax: Axes | None = None,
+    name: str | None = None,
 ) -> Axes:
     """Draw a point for each pair of quantiles.
 
@@ -53,6 +54,7 @@ def draw_quantile_quantile(
         labels: What x and y axis show.
         shades: Regions that hold the true pairs.
         ax: Where to draw; None: in a new figure.
+        name: What the legend calls it.
     """
     from .figure_note import sign
     from .ticks import write_plainly
@@ -67,12 +69,12 @@ def draw_quantile_quantile(
         )  # fmt: skip
     ends = np.array([min(across.min(), upwards.min()), max(across.max(), upwards.max())])
     ax.plot(ends, ends, color="#6b6b6b", linewidth=1.0, linestyle=(0, (4, 3)), label=DIAGONAL)
-    ax.plot(across, upwards, "o", color=style.color, markersize=3.2)
+    ax.plot(across, upwards, "o", color=style.color, markersize=3.2, label=name)
     ax.set_xlabel(lettering(labels[0]), parse_math=False)
     ax.set_ylabel(lettering(labels[1]), parse_math=False)
     write_plainly(ax)
     explain(ax, "best")
     same = privacy[0] == privacy[1]
-    for statement, name in zip(privacy[: 1 if same else 2], (None,) if same else ("first", "second"), strict=True):
-        sign(ax, statement, name)
+    for statement, whose in zip(privacy[: 1 if same else 2], (None,) if same else ("first", "second"), strict=True):
+        sign(ax, statement, whose)
     return ax
