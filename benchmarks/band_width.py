@@ -1,16 +1,18 @@
 """How wide bands of distribution functions are beside those of one turn that counts every cell, and whether they hold.
 
-`python benchmarks/band_width.py [--releases N] [--level L] [--quick] [--private]`. For each kind of records, number of
-them and epsilon (replace-one, the number is public; with `--private` add-remove, where it is not): the mean and the
-largest width over all edges, and the errors KS, W1 and RMSE of the curve, each over that of one turn of the same loss
-(hint `atoms`), as means over 10 releases (or N); and how many releases hold the whole curve of the records, with the
-numbers that are within 4 standard deviations of the level. Nothing is asserted.
+`python benchmarks/band_width.py [--releases N] [--level L] [--quick] [--private] [--zcdp] [--epsilons E ...]`. For
+each kind of records, number of them and epsilon (replace-one, the number is public; with `--private` add-remove, where
+it is not; with `--zcdp` rho is epsilon**2 / 2, the least that holds wherever epsilon does): the mean and the largest
+width over all edges, and the errors KS, W1 and RMSE of the curve, each over that of one turn of the same loss (hint
+`atoms`), as means over 10 releases (or N); and how many releases hold the whole curve of the records, with the numbers
+that are within 4 standard deviations of the level. Nothing is asserted.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from math import ceil, floor, sqrt
 from typing import NamedTuple
 
@@ -75,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure row by row."""
     options = _options(arguments)
     table = Table(*COLUMNS, title=f"Bands of level {options.level}, {CELLS} cells, {options.releases} releases")
-    for kind, sample, epsilon in _tasks(QUICK if options.quick else RECORDS):
+    for kind, sample, epsilon in _tasks(QUICK if options.quick else RECORDS, options.epsilons):
         ours, single = (_released(sample, epsilon, hint, options) for hint in (None, Hint.ATOMS))
         table.add_row(kind, str(sample.records), epsilon, *_ratios(ours, single), *_coverage(ours, single, options))
     Console(width=140).print(table)
@@ -86,23 +88,26 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--releases", type=int, default=10, help="how many of each kind, instead of 10")
     parser.add_argument("--level", type=float, default=0.95, help="of the bands, instead of 0.95")
     parser.add_argument("--private", action="store_true", help="add-remove: the number of records is private")
+    parser.add_argument("--zcdp", action="store_true", help="Gaussian noise: rho is epsilon**2 / 2")
+    parser.add_argument("--epsilons", nargs="+", default=EPSILONS, help="instead of 0.1 and 1")
     parser.add_argument("--quick", action="store_true", help="100,000 records alone")
     return parser.parse_args(arguments)
 
 
-def _tasks(sizes: Sequence[int]) -> Iterator[tuple[str, Sample, str]]:
+def _tasks(sizes: Sequence[int], epsilons: Sequence[str]) -> Iterator[tuple[str, Sample, str]]:
     for kind, (draw, grid) in KINDS.items():
         for records in sizes:
             cells = grid.cell_of(draw(records, np.random.default_rng(1)).clip(grid.lower, grid.upper))
             sample = Sample(grid, np.bincount(cells, minlength=grid.cells))
-            yield from ((kind, sample, epsilon) for epsilon in EPSILONS)
+            yield from ((kind, sample, epsilon) for epsilon in epsilons)
 
 
 def _released(sample: Sample, epsilon: str, hint: Hint | None, options: argparse.Namespace) -> list[Found]:
     question, found = CdfQuestion(COLUMN, sample.grid, hint=hint), []
     adjacency = AddRemove(EACH_RECORD) if options.private else None
+    loss = PrivacyLoss.zcdp(Fraction(epsilon) ** 2 / 2) if options.zcdp else PrivacyLoss.pure(epsilon)
     for seed in range(options.releases):
-        curve: CDF = answer(question, sample, PrivacyLoss.pure(epsilon), seed, adjacency=adjacency)
+        curve: CDF = answer(question, sample, loss, seed, adjacency=adjacency)
         lower, upper = curve.band(options.level)
         held = bool(np.all((lower <= sample.shares + 1e-9) & (sample.shares <= upper + 1e-9)))
         found.append(Found(upper - lower, errors_of(curve.y, sample), held, len(curve.prefixes.turns)))

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import FloatArray
-from ..laws import Family, Noise
+from ..laws import Family, IntervalSums, Level, Noise
 from ..postprocess.estimation.binary_tree import WHOLE, Layout
 from ..postprocess.estimation.dyadic import Dyadic
 from ..postprocess.estimation.empirical_bayes import Splits
@@ -63,6 +63,10 @@ TYPICAL, LEAST, MOST = 0.01, 0.4, 2.2
 ENOUGH_RECORDS = 250  # records, in units of the deviation of a count in a single tiling
 CLEAR = 0.5  # chance that records lie evenly, from which on this is taken to be so
 OVERVIEW = 1.6  # so many times more intervals than equal steps give does a coarser interval hold
+OVERVIEWS = (1.0, 1.3, 1.6, 2.0)
+"""`OVERVIEW` in a last look with Gaussian noise, which decides between these, and between numbers of tilings."""
+MOST_TILINGS = 5
+_LARGE = Fraction(10**6)  # a parameter of noise, so large that its being discrete does not matter
 DENSE = 5.5  # records in a cell, in units of the noise of a split in a look of three tilings
 FULL = 1.0  # records in a cell, in the same units, from which on a short look shows them
 
@@ -129,7 +133,8 @@ def refinement(splits: Splits, alone: Noise) -> Tilings:
         splits: What is known before.
         alone: The noise of a count, if all that the look may lose were spent on a single tiling.
     """
-    return _refined(splits, alone, ((inf,),) * len(TOLERANCE))
+    leaves, tilings = _leaves(splits, alone, ((inf,),) * len(TOLERANCE))
+    return _in_steps(splits.layout, leaves, tilings, OVERVIEW)
 
 
 def last_refinement(splits: Splits, alone: Noise) -> Tilings:
@@ -139,11 +144,24 @@ def last_refinement(splits: Splits, alone: Noise) -> Tilings:
     interval has nearly everything: that this is so may be known well enough for an estimate, but a band has to see it.
     Each further interval costs all others the same; what one adds to the mean width is what it holds times its share of
     the cells. So wide intervals of few records are split before narrow ones of many.
+
+    With Gaussian noise the coarser tilings are those with the least mean variance of a prefix of intervals: four or
+    five with the finest one, where many intervals are counted. What more of them cost grows faster with Laplace noise.
     """
-    return _refined(splits, alone, SPANNED[alone.family])
+    layout = splits.layout
+    leaves, fewest = _leaves(splits, alone, SPANNED[alone.family])
+    if alone.family is Family.LAPLACE:
+        return _in_steps(layout, leaves, fewest, OVERVIEW)
+    tried = (
+        _in_steps(layout, leaves, tilings, overview)
+        for tilings in range(fewest, MOST_TILINGS + 1)
+        for overview in OVERVIEWS
+    )
+    return min(tried, key=lambda tilings: _prefix_variance(layout, tilings))
 
 
-def _refined(splits: Splits, alone: Noise, spanned: tuple[tuple[float, ...], ...]) -> Tilings:
+def _leaves(splits: Splits, alone: Noise, spanned: tuple[tuple[float, ...], ...]) -> tuple[NDArray[np.int64], int]:
+    """The intervals that are not to be split, and in how many tilings they were judged."""
     layout, risk = splits.layout, _largest_below(splits.layout, splits.variance)
     tolerance, caps = _tolerance(splits, alone), enumerate((*LARGEST[alone.family], layout.cells), start=1)
     held = splits.counts / np.clip(np.sqrt(TYPICAL * layout.cells / np.maximum(layout.width, 1)), LEAST, MOST)
@@ -153,31 +171,29 @@ def _refined(splits: Splits, alone: Noise, spanned: tuple[tuple[float, ...], ...
         leaves = _undivided(layout, full | risky)
         if len(leaves) <= most:
             break
-    return _in_steps(layout, leaves, tilings)
+    return leaves, tilings
 
 
-def _in_steps(layout: Layout, leaves: NDArray[np.int64], tilings: int) -> Tilings:
+def _in_steps(layout: Layout, leaves: NDArray[np.int64], tilings: int, overview: float) -> Tilings:
     """Tilings of even steps, the last of which are the leaves."""
     held = _held(layout, leaves)
-    steps = [OVERVIEW * len(leaves) ** (step / tilings) for step in range(tilings - 1, 0, -1)]
+    steps = [overview * len(leaves) ** (step / tilings) for step in range(tilings - 1, 0, -1)]
     coarser = [_undivided(layout, held > max(1, floor(step))) for step in steps]
     return tuple(_starts(layout, nodes) for nodes in [*coarser, leaves])
 
 
-def is_glance(tilings: Tilings, instead: Tilings, splits: Splits, family: Family) -> bool:
+def is_glance(tilings: Tilings, instead: Tilings, splits: Splits) -> bool:
     """Whether a second look is worth its price; else everything is spent on one look.
 
-    Not if it has many intervals; nor if records seem to lie evenly, for then there is nothing to look for; nor, with
-    Laplace noise, which falls as fast as the loss grows, if the last look will have many intervals anyhow.
+    Not if it has many intervals; nor if records seem to lie evenly, for then there is nothing to look for; nor if the
+    last look will have many intervals anyhow.
 
     Args:
         tilings: What it would count.
         instead: What the last look would count, if it came at once.
         splits: What is known before.
-        family: The family of the noise.
     """
-    anyhow = family is Family.LAPLACE and len(instead[-1]) > ANYHOW
-    return len(tilings[-1]) <= GLANCE and splits.even <= CLEAR and not anyhow
+    return len(tilings[-1]) <= GLANCE and splits.even <= CLEAR and len(instead[-1]) <= ANYHOW
 
 
 def is_widespread(tilings: Tilings, splits: Splits, alone: Noise) -> bool:
@@ -217,6 +233,13 @@ def _tolerance(splits: Splits, alone: Noise) -> tuple[float, ...]:
 def _split_variance(alone: Noise, tilings: int) -> float:
     """The variance of a split of which both halves are counted."""
     return Noise(alone.family, alone.parameter * tilings).variance / 2
+
+
+def _prefix_variance(layout: Layout, tilings: Tilings) -> float:
+    """The mean variance of a prefix of intervals by Gaussian noise, in some unit; the number of records is public."""
+    noise, missing = (Noise(Family.GAUSSIAN, parts * _LARGE) for parts in (len(tilings), 1))
+    law = IntervalSums(1, layout.cells, tuple(Level(starts, noise) for starts in tilings), missing)
+    return float(f"{law.of_intervals.mean_prefix_variance(True):.9g}")  # the last digits differ between machines
 
 
 def _undivided(layout: Layout, split: NDArray[np.bool_]) -> NDArray[np.int64]:
