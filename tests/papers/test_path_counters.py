@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,7 @@ from baselines import PathCounter, binary, mean_variance, subtracting, theorem_3
 
 from dpcurves.noise.randomness import Randomness
 
-COUNTERS = {
+COUNTERS: dict[str, Callable[[int], PathCounter]] = {
     "Theorem 3": theorem_3, "binary": binary,
     "radix 3": lambda ticks: subtracting(ticks, 3), "radix 5": lambda ticks: subtracting(ticks, 5),
 }  # fmt: skip

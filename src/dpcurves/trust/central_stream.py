@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..arguments import Refused
-from ..ledger import Allotment, Standing
+from ..ledger import Allotment
 from ..mechanisms import ExactTable, Sequential, State
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
 from ..queries import TickQuery
 from ..release import Plan, Release
 from .base import require
+
+if TYPE_CHECKING:
+    from ..ledger import Standing
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
