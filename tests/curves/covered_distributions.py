@@ -18,9 +18,9 @@ AT = (8, 20, 32, 48, 64)
 
 
 def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
+    """Tell it of what is read from one distribution function, of bars, and of some edges."""
     population, grid = POPULATIONS[case.data]
-    draw = np.random.default_rng([seed, case.units, case.adjacency])
-    sample = draw.choice(population, case.units)
+    sample = sampled(case, seed)
     loss, adjacency, table = PrivacyLoss.pure(case.epsilon), both(case.units)[case.adjacency], {"x": sample}
     truth = {False: _below(sample, grid), True: _below(population, grid)}
     quantiles = {False: _quantiles(sample), True: _quantiles(population)}
@@ -41,6 +41,14 @@ def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
         yield f"histogram, {whom}", _within(bars.intervals(level, population=population_too), cells)
         ends = np.stack(counts.band(level, population=population_too), axis=1)
         yield f"thresholds, {whom}", _within(ends, shares[[0, *AT]])
+
+
+def covered_searches(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
+    """Tell it of quantiles that were searched for, and of pairs of quantiles."""
+    population, grid = POPULATIONS[case.data]
+    sample = sampled(case, seed)
+    loss, adjacency, table = PrivacyLoss.pure(case.epsilon), both(case.units)[case.adjacency], {"x": sample}
+    quantiles = {False: _quantiles(sample), True: _quantiles(population)}
     one = answer(QuantilesQuestion("x", grid, (0.5,), search=level), table, loss, adjacency, seed)
     searched = answer(QuantilesQuestion("x", grid, P, search=level), table, loss, adjacency, seed)
     for whom, population_too in (("records", False), ("population", True)):
@@ -49,7 +57,14 @@ def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
         yield f"one quantile, {whom}", bool(left <= median <= right)
         ends = searched.intervals(level, population=population_too)
         yield f"searched, {whom}", all(_within(ends, each) for each in quantiles[population_too])
+    curve = answer(CdfQuestion("x", grid), table, loss, adjacency, seed)
     yield from _pairs(case, curve, (sample, population), level, seed)
+
+
+def sampled(case: Case, seed: int) -> FloatArray:
+    """The records of a release."""
+    draw = np.random.default_rng([seed, case.units, case.adjacency])
+    return draw.choice(POPULATIONS[case.data].values, case.units)
 
 
 def _pairs(

@@ -16,7 +16,7 @@ from dpcurves.curves.confusion import RATES
 from dpcurves.curves.score_readings import groups_of_cells
 from dpcurves.data import Categories
 from dpcurves.postprocess import auc_of_counts
-from dpcurves.postprocess.inference.class_counts import ABOVE, NEGATIVE, POSITIVE, cumulated
+from dpcurves.postprocess.inference.ratio_bands import above
 from dpcurves.postprocess.summaries.calibration import brier_score, calibration_gaps
 from dpcurves.postprocess.summaries.class_distance import largest_gap_of_classes
 from dpcurves.postprocess.summaries.net_benefit import net_benefit
@@ -40,14 +40,29 @@ class Sure(NamedTuple):
 
 
 def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
-    """Tell it of one release; of the rates, counts and groups of it only of one, by turns."""
+    """Tell it of the curves of one release; of its rates, counts and groups only of one, by turns."""
+    of, scores, counted = released(case, seed)
+    for whom, counts in counted.items():
+        for kind, holds in held(scores, of, counts, Sure(level, whom == "population", seed)):
+            yield f"{kind}, {whom}", holds
+
+
+def covered_numbers(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
+    """Tell it of the numbers of one release."""
+    of, scores, counted = released(case, seed)
+    for whom, counts in counted.items():
+        for reading, truth in numbers(of, counts, scores).items():
+            ends = scores.interval(reading, level, population=whom == "population")
+            yield f"{reading.key}, {whom}", within(truth, *ends)
+
+
+def released(case: Case, seed: int) -> tuple[People, Scores, dict[str, FloatArray]]:
+    """People, what was released of a sample of them, and exact counts of the sample and of all."""
     of, chance = whole(case.data), np.random.default_rng([seed, case.units, case.adjacency])
     drawn, loss = of.drawn(case.units, chance), PrivacyLoss.pure(case.epsilon)
     question = ScoresQuestion("y", "s", of.grid)
     scores = answer(question, of.columns(drawn), loss, both(case.units)[case.adjacency], seed)
-    for whom, counts in (("records", drawn), ("population", case.units * of.weights)):
-        for kind, holds in held(scores, of, counts.astype(np.float64), Sure(level, whom == "population", seed)):
-            yield f"{kind}, {whom}", holds
+    return of, scores, {"records": drawn.astype(np.float64), "population": case.units * of.weights}
 
 
 def covered_differences(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
@@ -87,11 +102,8 @@ def numbers(of: People, counts: FloatArray, scores: Scores) -> dict[Reading, flo
 def held(scores: Scores, of: People, counts: FloatArray, sure: Sure) -> Iterator[tuple[str, bool]]:
     """What holds of one release."""
     level, population, turn = sure
-    for reading, truth in numbers(of, counts, scores).items():
-        yield reading.key, within(truth, *scores.interval(reading, level, population=population))
     cells = of.in_cells(counts)
-    above = cumulated(cells)[ABOVE]
-    true, false = above[POSITIVE], above[NEGATIVE]
+    false, true = above(cells)
     yield from bands(scores, true, false, sure)
     yield from one_by_one(scores, true, false, sure)
     calibration = scores.calibration()

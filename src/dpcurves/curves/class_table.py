@@ -94,7 +94,8 @@ class ClassTable:
             return ratio_bands(Simulated.of(self.counts, population=population, generator=generator), ratios, level)
         asked = (*ratios, level, population)
         if asked not in self._bands:
-            self._bands[asked] = ratio_bands(self._simulated(population), ratios, level)
+            found = self._of_population if population else self._of_records
+            self._bands[asked] = ratio_bands(found, ratios, level)
         return self._bands[asked]
 
     @cached_property
@@ -102,8 +103,13 @@ class ClassTable:
         """Those that were asked for: the same draws make the same bands."""
         return {}
 
-    def _simulated(self, population: bool) -> Simulated:
-        return Simulated.of(self.counts, population=population, generator=None)
+    @cached_property
+    def _of_records(self) -> Simulated:
+        return Simulated.of(self.counts, population=False, generator=None)
+
+    @cached_property
+    def _of_population(self) -> Simulated:
+        return Simulated.of(self.counts, population=True, generator=None)
 
     @property
     def are_probabilities(self) -> bool:

@@ -12,8 +12,8 @@ import numpy as np
 from .. import display
 from ..arguments import chance
 from ..arrays import FloatArray
-from ..postprocess import GroupNoise, Groups, interval, mean_intervals, public_generator, share_intervals
-from ..postprocess.inference.class_counts import ABOVE, BELOW, NEGATIVE, POSITIVE, cumulated
+from ..postprocess import GroupNoise, Groups, interval, mean_intervals, share_intervals
+from ..postprocess.inference.simulation_seed import sampling_generator
 from ..postprocess.summaries.roc import LEAST_MASS
 from .class_table import ClassTable, TableReading
 from .covering import EACH
@@ -89,11 +89,10 @@ class Confusion(TableReading):
         Raises:
             ValueError: `level` is no chance; or for the population, units have several records.
         """
-        level, draw = chance("level", level), public_generator(generator)
-        noise = _parts(self._noise(population, draw))
+        level, noise = chance("level", level), _parts(self._noise(population, generator))
         part, rest = _parts(_four(self.table.counts.unbiased, self._point))
         nothing = np.zeros_like(part)
-        normal = draw.standard_normal(noise[0].shape) if population else None
+        normal = sampling_generator(generator).standard_normal(noise[0].shape) if population else None
         groups = Groups(part, rest, nothing, nothing, nothing)
         return share_intervals(groups, GroupNoise(*noise, nothing), normal, level)
 
@@ -105,10 +104,10 @@ class Confusion(TableReading):
         With `population`, of the means of such counts over samples of this size; see `mean_intervals`. Arguments and
         errors as for `intervals`.
         """
-        level, draw = chance("level", level), public_generator(generator)
-        counts, noise = _four(self.table.counts.unbiased, self._point), self._noise(population, draw)
+        level, noise = chance("level", level), self._noise(population, generator)
+        counts = _four(self.table.counts.unbiased, self._point)
         if population:
-            normal, size = draw.standard_normal(noise.shape), max(float(counts.sum()), 1.0)
+            normal, size = sampling_generator(generator).standard_normal(noise.shape), max(float(counts.sum()), 1.0)
             return np.reshape(mean_intervals(counts, noise, normal, size, level), (2, 2, 2))
         found = [interval(count, errors, level) for count, errors in zip(counts.tolist(), noise.T, strict=True)]
         return np.reshape(np.maximum(np.array(found), 0.0), (2, 2, 2))
@@ -151,9 +150,9 @@ class Confusion(TableReading):
 
 def _four(cells: FloatArray, point: int) -> FloatArray:
     """True negatives, false positives, false negatives and true positives: (..., 2, cells) to (..., 4)."""
-    counts = cumulated(cells)[..., point]
-    places = ((BELOW, NEGATIVE), (ABOVE, NEGATIVE), (BELOW, POSITIVE), (ABOVE, POSITIVE))
-    return np.stack([counts[..., side, row] for side, row in places], axis=-1)
+    first = cells.shape[-1] - point  # the highest cells, from this one on, are called positive
+    sides = [each.sum(axis=-1) for each in (cells[..., :first], cells[..., first:])]
+    return np.stack(sides, axis=-1).reshape(*cells.shape[:-2], 4)
 
 
 def _parts(four: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -12,8 +12,7 @@ from .. import display
 from ..arrays import FloatArray
 from ..data import Outside
 from ..postprocess import Band
-from ..postprocess.inference.class_counts import ABOVE, NEGATIVE, POSITIVE, cumulated
-from ..postprocess.inference.ratio_bands import benefit_at
+from ..postprocess.inference.ratio_bands import above, benefit_at
 from ..postprocess.summaries.net_benefit import net_benefit, odds
 from .class_table import BAND, ClassTable, TableReading
 
@@ -54,10 +53,10 @@ class DecisionCurve(TableReading):
         """
         table.require_probabilities("a decision curve")
         at, points = table.grid.edges[1:-1], _points(table)
-        above = cumulated(table.counts.likely)[ABOVE]
-        size = float(above[:2, -1].sum())
-        by_scores = net_benefit(above[POSITIVE, points], above[NEGATIVE, points], size, at)
-        everybody = net_benefit(above[POSITIVE, -1:], above[NEGATIVE, -1:], size, at)
+        false, true = above(table.counts.likely)
+        size = float(false[-1] + true[-1])
+        by_scores = net_benefit(true[points], false[points], size, at)
+        everybody = net_benefit(true[-1:], false[-1:], size, at)
         return cls(at, by_scores, everybody, table)
 
     def band(self, level: float, *, population: bool = False, generator: np.random.Generator | None = None) -> Band:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from .. import display
 from ..arguments import chance
 from ..arrays import FloatArray
-from ..postprocess import GroupNoise, Groups, public_generator, share_intervals
+from ..postprocess import GroupNoise, Groups, share_intervals
+from ..postprocess.inference.simulation_seed import sampling_generator
 from .class_table import ClassTable, TableReading
 from .covering import EACH
 from .score_readings import GROUPS, groups_of_cells
@@ -96,10 +97,10 @@ class ScoreCalibration(TableReading):
         """
         if population:
             self.table.require_independent()
-        draw, nothing = public_generator(generator), np.zeros_like(self.count)
-        noise = _grouped(self.table.inside(self.table.errors(population=False, generator=draw)), self.starts)
+        nothing = np.zeros_like(self.count)
+        noise = _grouped(self.table.inside(self.table.errors(population=False, generator=generator)), self.starts)
         negative, positive = _grouped(self.table.inside(self.table.counts.unbiased), self.starts)
-        normal = draw.standard_normal(noise[:, 0].shape) if population else None
+        normal = sampling_generator(generator).standard_normal(noise[:, 0].shape) if population else None
         groups = Groups(positive, negative, nothing, self.edges[:-1], self.edges[1:])
         return share_intervals(groups, GroupNoise(noise[:, 1], noise[:, 0], nothing), normal, chance("level", level))
 

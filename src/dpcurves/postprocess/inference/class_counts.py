@@ -16,8 +16,6 @@ from ..summaries.roc import LEAST_MASS, from_the_top
 from .bands import interval, upper_quantile
 from .simulation_seed import draws_for, public_generator
 
-NEGATIVE, POSITIVE, BOTH = range(3)
-ABOVE, BELOW = range(2)
 Statistic = Callable[[FloatArray], FloatArray]
 """A number that is read from counts of shape (..., 2, cells), as of shape (...)."""
 
@@ -96,15 +94,3 @@ class ClassCounts:
         """
         moved = statistic(self.likely + errors) - statistic(self.likely)
         return interval(float(statistic(self.unbiased)), moved, level)
-
-
-def cumulated(cells: FloatArray) -> FloatArray:
-    """Counts (..., 2, cells) above and below each threshold, of each class and of both: (..., 2, 3, cells + 1).
-
-    >>> cumulated(np.array([[3.0, 1.0], [0.0, 2.0]]))[ABOVE].tolist()
-    [[0.0, 1.0, 4.0], [0.0, 2.0, 2.0], [0.0, 3.0, 6.0]]
-    """
-    rows = np.concatenate([cells, cells.sum(axis=-2, keepdims=True)], axis=-2)
-    above = np.zeros((*rows.shape[:-1], rows.shape[-1] + 1))
-    np.cumsum(rows[..., ::-1], axis=-1, out=above[..., 1:])
-    return np.stack([above, above[..., -1:] - above], axis=-3)
