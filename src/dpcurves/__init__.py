@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import local as local
     from . import streams as streams
     from .curves import *  # noqa: F403
     from .data import Categories as Categories
@@ -49,7 +50,7 @@ _ROOMS = {
 }  # fmt: skip
 _WHOLE = ("curves", "shortcuts", "table_shortcuts")
 """Rooms of which all public names are found here."""
-_MODULES = ("streams",)
+_MODULES = ("local", "streams")
 """Rooms that are found under their own names."""
 _PLACES = {name: room for room, names in _ROOMS.items() for name in names}
 _ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")

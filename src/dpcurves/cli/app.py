@@ -13,6 +13,7 @@ from .columns import COLUMN_COMMANDS
 from .commands import Commands, OneCommand
 from .contingencies import CONTINGENCY_COMMANDS
 from .ledgers import LEDGER_COMMANDS
+from .local_tasks import LOCAL_COMMANDS
 from .option_groups import NOTHING, Command, with_options
 from .planes import PLANE_COMMANDS
 from .plans import STANDING, plans_of
@@ -54,6 +55,7 @@ def build() -> typer.Typer:
         name="task",
         help="Tasks for two servers, neither of them trusted alone.",
     )
+    app.add_typer(_group(LOCAL_COMMANDS), name="local", help="The local model: people who trust nobody.")
     app.add_typer(_group(ASK_COMMANDS), name="ask", help="Questions to the two servers of a task.")
     app.callback(invoke_without_command=True)(dpcurves)
     return app

@@ -53,9 +53,10 @@ def epsilon_of(loss: PrivacyLoss) -> Fraction:
     return Fraction(isqrt(doubled.numerator // doubled.denominator), _FINE)
 
 
-def randomisers(law: Tallied, epsilon: Fraction) -> list[Randomiser]:
+@lru_cache(maxsize=64)  # a pure function of public facts
+def randomisers(law: Tallied, epsilon: Fraction) -> tuple[Randomiser, ...]:
     """By which people report about each level: the last answer is that the value is missing."""
-    return [randomiser_named(level.randomiser, law.rows * len(level.starts) + 1, epsilon) for level in law.levels]
+    return tuple(randomiser_named(level.randomiser, law.rows * len(level.starts) + 1, epsilon) for level in law.levels)
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts

@@ -164,7 +164,7 @@ def carried_out(plan: Plan, reports: Sequence[int]) -> Plan:
     return replace(plan, law=done, adjacency=ReplaceOne(plan.adjacency.unit, done.people))
 
 
-def _ways(plan: Plan) -> list[Randomiser]:
+def _ways(plan: Plan) -> tuple[Randomiser, ...]:
     return randomisers(plan.law.required(Tallied), epsilon_of(plan.loss))
 
 

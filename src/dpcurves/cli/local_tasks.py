@@ -1,0 +1,188 @@
+"""The local model: a task for people who trust nobody, what each of them sends, and what is read from that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from .ask_file import quietly
+from .column_views import HistogramView
+from .delivery import deliver, delivering
+from .literals import category, whole
+from .output import Input, Output
+from .promise_options import Price
+from .refusal import Misuse
+from .streams import tell
+from .table_options import Cells, Column, Source
+from .terminal import say, terminal
+from .views import ResultView, RocView, View
+from .waiting import waiting
+
+if TYPE_CHECKING:
+    from ..local import Task
+    from .option_groups import Command
+
+ASSUMED = (
+    "assumed: one report of each person, whose name is told; how many report is public; nothing is shuffled",
+    "who lies can shift a count by what one report weighs",
+)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which curve, and about how many people."""
+
+    people: Annotated[str, Option(help="About how many people will report.", metavar="N")]
+    curve: Annotated[
+        str | None, Option(help="cdf (the default), histogram; with --label roc (the default).", metavar="WORD")
+    ] = None
+    label: Annotated[str | None, Option(help="The column of true labels, for scores.", metavar="NAME")] = None
+    pos_label: Annotated[str, Option(help="The positive label; other labels are missing.", metavar="LABEL")] = "1"
+    neg_label: Annotated[str | None, Option(help="The negative label, where it is not clear.", metavar="LABEL")] = None
+
+    def question(self, column: Column, cells: Cells) -> Any:
+        """What the task asks.
+
+        Raises:
+            Misuse: there is no such curve, or it does not go with labels.
+        """
+        from ..curves import CdfQuestion, HistogramQuestion, RocQuestion
+
+        grid, name = cells.declared(), column.column
+        if self.label is not None:
+            if self.curve not in (None, "roc"):
+                raise Misuse("curve", "with labels it is roc")
+            negative = None if self.neg_label is None else category(self.neg_label)
+            return RocQuestion(self.label, name, grid, category(self.pos_label), negative)
+        if self.curve not in (None, "cdf", "histogram"):
+            raise Misuse("curve", "cdf or histogram is needed; roc needs --label")
+        kind = HistogramQuestion if self.curve == "histogram" else CdfQuestion
+        return kind(name, grid, measured_in=column.measured_in)
+
+
+@dataclass(frozen=True)
+class NewFile:
+    """Where what is made goes."""
+
+    out: Annotated[str, Option(help="The file to write.", metavar="FILE")]
+
+    def write(self, made: bytes) -> None:
+        """Write it.
+
+        Raises:
+            Misuse: it can not be written.
+        """
+        try:
+            Path(self.out).write_bytes(made)
+        except OSError as error:
+            raise Misuse("out", f"{self.out!r} can not be written ({error.strerror})") from None
+
+
+@dataclass(frozen=True)
+class Document:
+    """A task document."""
+
+    task: Annotated[str, Option(help="The task document.", metavar="FILE")]
+
+    def read(self) -> Task:
+        """The task."""
+        from ..local import Task
+
+        return Task.read(self.task)
+
+
+@dataclass(frozen=True)
+class Device:
+    """Who reports, and where the first report is kept."""
+
+    id: Annotated[
+        str | None, Option(help="The person's name: of a file with one row, which is counted once.", metavar="NAME")
+    ] = None
+    kept: Annotated[
+        str | None, Option(help="Where the report is kept: asked again, the same one is given.", metavar="FILE")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Received:
+    """What people sent."""
+
+    reports: Annotated[list[str], Argument(metavar="REPORTS...", help="Files of reports.")]
+
+
+def task(column: Column, cells: Cells, wanted: Wanted, price: Price, new: NewFile) -> None:
+    """Make a task for people who trust nobody.
+
+    The document is public: it says what is asked, and what one report may lose.
+
+    Example: dpcurves local task --column age --grid 0:100:64 --people 100000 --epsilon 2 --out task.json
+    """
+    from ..local import Task
+
+    made = Task(wanted.question(column, cells), price.loss(), whole("people", wanted.people))
+    made.write(new.out)
+    plan = made.plan
+    error = f"standard error: about {plan.error:.4g} of {made.people} people ({plan.error / made.people:.3%})"
+    say(terminal(), f"{made.question}: {made.loss}, {plan.made_by}", error, *ASSUMED, f"written: {new.out}")
+
+
+def randomize(source: Source, document: Document, device: Device, new: NewFile) -> None:
+    """Randomise the value of one person, or of the people of a file, a row each. Nothing else has to leave the device.
+
+    Example: dpcurves local randomize me.csv --task task.json --id anna --kept kept.db --out report.bin
+    """
+    from ..local import Kept
+
+    asked = document.read()
+    if device.id is None:
+        if device.kept is not None:
+            raise Misuse("kept", "a report is kept for a person: give --id, too")
+        new.write(asked.randomize_table(source.data, delimiter=source.delimiter))
+    else:
+        kept = None if device.kept is None else Kept.at(device.kept)
+        new.write(asked.randomize_one(source.data, device.id, delimiter=source.delimiter, kept=kept))
+    say(terminal(), f"written: {new.out}")
+
+
+def aggregate(received: Received, document: Document, output: Output) -> None:
+    """Add up reports, each person's once, and read the curve.
+
+    Example: dpcurves local aggregate reports.bin --task task.json --plot cdf.svg
+    """
+    from ..local import Collection
+
+    files = [Input("the reports", Path(name)) for name in received.reports]
+    output.require_apart(Input("the task document", Path(document.task)), *files)
+    asked = document.read()
+    view = _view(asked, output)
+    output.require_writable()
+    collection = Collection(asked)
+    with waiting("reports are added up"):
+        for name in received.reports:
+            collection.add_file(name)
+    with quietly():
+        curve = collection.curve()
+    with delivering() as part:
+        written = deliver(part, asked.question, curve, view, output)
+        with part():
+            counted = f"{collection.reports} counted, {collection.repeated} repeated, {collection.refused} refused"
+            say(output.terminal(), f"mechanism: {curve.privacy.mechanism}", f"reports: {counted}", *ASSUMED)
+            say(output.terminal(), *(f"written: {name}" for name in written))
+        for note in curve.notes:
+            tell(note)
+
+
+def _view(asked: Task, output: Output) -> View[Any]:
+    from ..curves import HistogramQuestion, RocQuestion
+
+    kinds: dict[type, type[ResultView]] = {RocQuestion: RocView, HistogramQuestion: HistogramView}
+    return kinds.get(type(asked.question), ResultView)(output.covering())
+
+
+LOCAL_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
+    {"task": task, "randomize": randomize, "aggregate": aggregate}
+)

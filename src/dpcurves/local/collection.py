@@ -1,0 +1,155 @@
+"""What an aggregator does: add up reports, each person's once, and read the curve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import Refused
+from ..arrays import BoolArray
+from ..curves.notes import warn_of
+from ..ledger import Allotment, QuestionBudget
+from ..release import Release, Setting, Step
+from ..session import pay_and_converse
+from ..trust import Local
+from ..trust.local import Tables
+from .report_file import NAME, Octets, Records
+from .task import Task
+
+AT_ONCE = 2**14
+
+
+class Collection:
+    """The reports of one task. What is kept of them are tallies, and the names of people who were counted.
+
+    Attributes:
+        task: What they answer.
+        refused: How many were damaged, cut off, of another task, or no reports at all.
+        repeated: How many came from people who had been counted.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.task, self.refused, self.repeated = task, 0, 0
+        self._tables, self._seen = Tables(task.plan), Seen()
+
+    @property
+    def reports(self) -> int:
+        """How many people were counted."""
+        return sum(self._tables.reports)
+
+    def add_file(self, path: str | Path) -> None:
+        """Count the reports of a file.
+
+        Raises:
+            ValueError: the file can not be read.
+        """
+        try:
+            size = Path(path).stat().st_size
+            data = np.memmap(path, dtype=np.uint8, mode="r") if size else np.zeros(0, dtype=np.uint8)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "it is no file"
+            raise Refused("reports", f"a file can not be read ({reason})") from None
+        self.add(memoryview(data))
+
+    def add(self, data: bytes | memoryview) -> None:
+        """Count reports as they were sent, one behind another."""
+        for records in self.task.form.read(data):
+            self._add(records)
+
+    def add_each(self, reports: Iterable[bytes]) -> None:
+        """Count reports one by one."""
+        for many in _batches(reports):
+            self.add(b"".join(many))
+
+    def _add(self, records: Records) -> None:
+        good = self._tables.are_messages(records.messages)
+        self.refused += records.damaged + int(len(good) - good.sum())
+        fresh = self._seen.new(records.names[good])
+        self.repeated += int(len(fresh) - fresh.sum())
+        self._tables.add(records.messages[good][fresh])
+
+    def release(self, allotment: Allotment) -> Release:
+        """Tallies of all reports. Raises `ValueError` if there is none."""
+        return self._tables.release(allotment, seeded=False)
+
+    def curve(self) -> Any:
+        """What the task asks, read from the reports so far.
+
+        Warns:
+            CurveWarning: each of the curve's `notes`.
+
+        Raises:
+            ValueError: there is no report.
+        """
+        model, loss = Local(), self.task.loss.of_one_release()
+        setting = Setting(loss, self.task.plan.adjacency, model.adaptive)
+
+        def reply(step: Step, allotment: Allotment) -> Release:
+            return self.release(allotment)
+
+        budget = QuestionBudget.told(self.task.hash, loss)
+        curve = pay_and_converse(self.task.question, setting, budget, reply)
+        warn_of(curve)
+        return curve
+
+
+class Seen:
+    """Names of people who were counted, sorted: 8 octets each."""
+
+    def __init__(self) -> None:
+        self._runs: list[NDArray[np.uint64]] = []
+
+    def new(self, names: Octets) -> BoolArray:
+        """Which names were not seen before, here or earlier in this list; now they were."""
+        numbers = np.ascontiguousarray(names).view(f"<u{NAME}").reshape(-1).astype(np.uint64, copy=False)
+        first = np.zeros(len(numbers), dtype=np.bool_)
+        first[np.unique(numbers, return_index=True)[1]] = True
+        for run in self._runs:
+            place = np.minimum(np.searchsorted(run, numbers), len(run) - 1)
+            first &= run[place] != numbers
+        self._keep(np.sort(numbers[first]))
+        return first
+
+    def _keep(self, run: NDArray[np.uint64]) -> None:
+        """Runs grow by merging with those that are no longer, so there are few."""
+        while run.size and self._runs and len(self._runs[-1]) <= 2 * len(run):
+            run = np.sort(np.concatenate([self._runs.pop(), run]), kind="stable")
+        if run.size:
+            self._runs.append(run)
+
+
+def aggregate(reports: Iterable[bytes] | str | Path, task: Task) -> Any:
+    """Read the curve that a task asks for from what people sent.
+
+    Reports that are damaged or of another task are left out, and a person is counted once. How many there were says a
+    `Collection`, which also takes several files.
+
+    Args:
+        reports: What `Task.randomize` gave, each or one behind another; or the name of a file of them.
+        task: What they answer.
+
+    Raises:
+        ValueError: there is no report, or the file can not be read.
+
+    >>> import dpcurves as dp
+    >>> task = Task(dp.CdfQuestion("age", dp.Grid(0, 100, cells=4)), dp.PrivacyLoss.pure(8), people=400)
+    >>> aggregate([task.randomize(30) for _ in range(400)], task).quantile_cell(0.5).tolist()
+    [25.0, 50.0]
+    """
+    collection = Collection(task)
+    if isinstance(reports, str | Path):
+        collection.add_file(reports)
+    else:
+        collection.add_each(reports)
+    return collection.curve()
+
+
+def _batches(reports: Iterable[bytes]) -> Iterator[list[bytes]]:
+    each = iter(reports)
+    while many := list(islice(each, AT_ONCE)):
+        yield many

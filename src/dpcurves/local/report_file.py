@@ -1,0 +1,159 @@
+"""Reports as octets: what one person sends is a header and one record, a file is many of these, one behind another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import BoolArray
+from ..noise.randomness import Randomness
+
+MAGIC = b"DPLR"
+NAME = 8
+"""Octets that stand for a person."""
+COUNT, CHECK = 8, 4
+MOST_AT_ONCE = 2**17
+WINDOW = 2**16
+Octets = NDArray[np.uint8]
+
+
+class Records(NamedTuple):
+    """Some records of a file.
+
+    Attributes:
+        names: What stands for the person of each: (records, 8).
+        messages: What each person says: (records, octets).
+        damaged: How many were found before them that are none, or of another task.
+    """
+
+    names: Octets
+    messages: Octets
+    damaged: int
+
+
+@dataclass(frozen=True)
+class Form:
+    """How reports of one task look. All numbers are little-endian.
+
+    A part is a header and so many records. The header is ``DPLR``, the version (1 octet), the length of a message (3),
+    the first octets of the hash of the task (16), and how many records follow (4, and 4 that check it). A record is the name of a person
+    (8), a message, and a check of both (4): so a record that was damaged on the way is told from one that was not.
+
+    Attributes:
+        version: Of this form.
+        task: The first octets of the hash of the task.
+        octets: How long a message is.
+    """
+
+    TASK: ClassVar[int] = 16
+
+    version: int
+    task: bytes
+    octets: int
+
+    @property
+    def head(self) -> bytes:
+        """The header without its number of records."""
+        return MAGIC + bytes([self.version]) + self.octets.to_bytes(3, "little") + self.task
+
+    @property
+    def record(self) -> int:
+        """How long a record is."""
+        return NAME + self.octets + CHECK
+
+    def written(self, name: bytes, message: bytes) -> bytes:
+        """What one person sends."""
+        one = np.frombuffer(name, dtype=np.uint8)[None], np.frombuffer(message, dtype=np.uint8)[None]
+        return self.written_all(*one)
+
+    def written_all(self, names: Octets, messages: Octets) -> bytes:
+        """The records of many people as one part."""
+        told = np.concatenate([names, messages], axis=1)
+        checks = self._checks(told).astype("<u4").view(np.uint8).reshape(-1, CHECK)
+        return self.head + counted(len(told)) + np.concatenate([told, checks], axis=1).tobytes()
+
+    def read(self, data: bytes | memoryview) -> Iterator[Records]:
+        """All records of a file that are whole and of this task, some at a time.
+
+        Where no header of the task stands, the next one is looked for: what lies between counts as one that is damaged.
+        """
+        view, place, damaged = memoryview(data).cast("B"), 0, 0
+        length = len(self.head) + COUNT
+        while place < len(view):
+            said = self._said(view, place)
+            if said is None:
+                damaged, place = damaged + 1, self._next(view, place + 1)
+                continue
+            singles = self._singles(view, place)
+            if singles:
+                whole = np.frombuffer(view[place:], dtype=np.uint8, count=singles * (length + self.record))
+                yield self._sound(whole.reshape(singles, -1)[:, length:], damaged)
+                damaged, place = 0, place + len(whole)
+                continue
+            place += length
+            there = min(said, (len(view) - place) // self.record, MOST_AT_ONCE)
+            yield self._sound(self._rows(view, place, there), damaged)
+            damaged, place, left = 0, place + there * self.record, said - there
+            while left and there == MOST_AT_ONCE:
+                there = min(left, (len(view) - place) // self.record, MOST_AT_ONCE)
+                yield self._sound(self._rows(view, place, there), 0)
+                place, left = place + there * self.record, left - there
+            if left:
+                damaged, place = damaged + 1, self._next(view, place)
+        if damaged:
+            yield Records(np.zeros((0, NAME), np.uint8), np.zeros((0, self.octets), np.uint8), damaged)
+
+    def _said(self, view: memoryview, place: int) -> int | None:
+        """How many records the header at this place says; None: there is none that is whole and of this task."""
+        told = bytes(view[place : place + len(self.head) + COUNT])
+        many = int.from_bytes(told[len(self.head) : len(self.head) + 4], "little")
+        return many if told == self.head + counted(many) else None
+
+    def _rows(self, view: memoryview, place: int, records: int) -> Octets:
+        flat = np.frombuffer(view[place : place + records * self.record], dtype=np.uint8)
+        return flat.reshape(records, self.record)
+
+    def _singles(self, view: memoryview, place: int) -> int:
+        """How many parts of one record each stand here one behind another: what people sent, as it came."""
+        alone = self.head + counted(1)
+        stride = len(alone) + self.record
+        parts = min((len(view) - place) // stride, MOST_AT_ONCE)
+        if parts < 1:
+            return 0
+        rows = np.frombuffer(view[place : place + parts * stride], dtype=np.uint8).reshape(parts, stride)
+        other = (rows[:, : len(alone)] != np.frombuffer(alone, dtype=np.uint8)).any(axis=1)
+        return int(other.argmax()) if other.any() else parts
+
+    def _next(self, view: memoryview, place: int) -> int:
+        """Where the next header of this task stands, or the end."""
+        while place < len(view):
+            found = bytes(view[place : place + WINDOW + len(self.head)]).find(self.head)
+            if found >= 0:
+                return place + found
+            place += WINDOW
+        return len(view)
+
+    def _sound(self, rows: Octets, damaged: int) -> Records:
+        """The records whose check is right; the others are counted."""
+        told, checks = rows[:, : NAME + self.octets], np.ascontiguousarray(rows[:, NAME + self.octets :])
+        good: BoolArray = checks.view("<u4").reshape(-1) == self._checks(told)
+        kept = told[good]
+        return Records(kept[:, :NAME], kept[:, NAME:], damaged + int(len(good) - good.sum()))
+
+    def _checks(self, told: Octets) -> NDArray[np.uint32]:
+        """A sum of all octets modulo 2**32, each times an odd number of its own that the task fixes.
+
+        One octet that changed changes it, for odd numbers divide no power of two; others do but for chance.
+        """
+        source = Randomness.keyed(self.task * 2, "checks")
+        weights = source.words(told.shape[1]).astype(np.uint32) | np.uint32(1)
+        return np.asarray((told.astype(np.uint32) * weights).sum(axis=1, dtype=np.uint32) + weights[0])
+
+
+def counted(records: int) -> bytes:
+    """How many records follow, and what checks it: it is no other number if one octet is another."""
+    return records.to_bytes(4, "little") + (records * 2654435761 + 1 & 0xFFFFFFFF).to_bytes(4, "little")

@@ -1,0 +1,235 @@
+"""The task: all that people and the aggregator have to agree on, in one public document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from math import nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..arguments import Refused, make_whole, require_kind
+from ..arrays import IntArray
+from ..curves.question_json import question_from_json, question_to_json
+from ..data import Axis, Categories
+from ..noise.randomness import Randomness
+from ..privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
+from ..records import open_records
+from ..release import Plan, UnsupportedQuery
+from ..session import rehearse
+from ..trust import Local
+from ..trust.local import contribute, contributions
+from ..trust.shared_records import places_of
+from .kept import Kept
+from .report_file import NAME, Form
+
+VERSION = 1
+MOST_PEOPLE = 2**31
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is asked, and what one report may lose. Public; it never changes: its hash is its name.
+
+    Formal guarantees: whatever the aggregator, the network and all other people do and know, one report of this task
+    loses at most `loss`, where neighbours are two values of one person. Two reports of one person lose twice as much:
+    a person's `Kept` gives the first one again.
+
+    Attributes:
+        question: Any question that is answered from one table of counts, as `CdfQuestion` and `RocQuestion` are.
+        loss: What one report may lose.
+        people: About how many will report: the levels of the tree, and the randomisers, are chosen for so many.
+
+    Raises:
+        UnsupportedQuery: the question asks several times, or for something that people can not report.
+        ValueError: `people` is not from 1 to 2**31.
+        TypeError: `loss` is no loss, or `people` no whole number.
+
+    >>> import dpcurves as dp
+    >>> task = Task(dp.CdfQuestion("age", dp.Grid(0, 100, cells=64)), dp.PrivacyLoss.pure(2), people=10_000)
+    >>> len(task.randomize(41, person="anna"))
+    49
+    """
+
+    question: Any
+    loss: PrivacyLoss
+    people: int
+
+    def __post_init__(self) -> None:
+        require_kind("loss", self.loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(1),")
+        make_whole(self, people="people")
+        if not 1 <= self.people <= MOST_PEOPLE:
+            raise Refused("people", f"from 1 to {MOST_PEOPLE} report, got {self.people}")
+        _ = self.plan
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What people report: made from this document alone, by everybody alike."""
+        plans = rehearse(self.question, self.loss, ReplaceOne(EACH_RECORD, self.people), Local())
+        if len(plans) != 1:
+            raise UnsupportedQuery("question", "people report once, and it asks several times")
+        return plans[0]
+
+    @cached_property
+    def form(self) -> Form:
+        """How reports of this task look in files."""
+        from ..trust.local import octets
+
+        return Form(VERSION, bytes.fromhex(self.hash)[: Form.TASK], octets(self.plan))
+
+    @property
+    def hash(self) -> str:
+        """The name of the task: a digest of all of it."""
+        return sha256(self._text().encode()).hexdigest()
+
+    def randomize(
+        self,
+        value: Any,
+        *,
+        person: str | None = None,
+        kept: Kept | None = None,
+        randomness: Randomness | None = None,
+    ) -> bytes:
+        """SECRET argument. What one person sends: nothing else leaves the device.
+
+        Args:
+            value: Of a question about one column, the value; of several, a mapping from columns to values. What is no
+                number, or no declared category, is missing.
+            person: By which name the aggregator knows the person, who is counted once. None: a name that is drawn.
+            kept: Where the first report of this person is kept and found again.
+            randomness: Where noise comes from. None: the operating system.
+
+        Raises:
+            ValueError: reports are kept for a person, and none is named.
+        """
+        return self._sent(self._slot(value), person, kept, randomness or Randomness.system())
+
+    def randomize_table(self, table: Any, *, delimiter: str = ",", randomness: Randomness | None = None) -> bytes:
+        """SECRET argument. What the people of a table send, a row each, under names that are drawn: a file of reports.
+
+        Raises:
+            ValueError: a column is not there, or of the wrong type.
+        """
+        source, slots = randomness or Randomness.system(), self._slots_of(table, delimiter)
+        names = np.frombuffer(source.expanded().octets(NAME * len(slots)), dtype=np.uint8).reshape(-1, NAME)
+        return self.form.written_all(names, contributions(self.plan, slots, source))
+
+    def randomize_one(self, table: Any, person: str, *, delimiter: str = ",", kept: Kept | None = None) -> bytes:
+        """SECRET argument. What the one person of a table sends; see `randomize`.
+
+        Raises:
+            ValueError: a column is not there, or of the wrong type; or there is not one row.
+        """
+        slots = self._slots_of(table, delimiter)
+        if len(slots) != 1:
+            raise Refused("data", "one row is needed where a person is named")
+        return self._sent(int(slots[0]), person, kept, Randomness.system())
+
+    def _slots_of(self, table: Any, delimiter: str) -> IntArray:
+        with open_records(table, unit=EACH_RECORD, key=bytes(32), delimiter=delimiter) as records:
+            return places_of(records, self.plan.query.axes)
+
+    def _sent(self, slot: int, person: str | None, kept: Kept | None, source: Randomness) -> bytes:
+        def fresh() -> bytes:
+            name = source.octets(NAME) if person is None else self.name_of(person)
+            return self.form.written(name, contribute(self.plan, slot, source))
+
+        if kept is None:
+            return fresh()
+        if person is None:
+            raise Refused("person", "a report is kept for a person: name one")
+        return kept.first(self.hash, person, fresh)
+
+    def name_of(self, person: str) -> bytes:
+        """What stands for a person in the reports of this task."""
+        return sha256(f"{self.hash}\n{person}".encode()).digest()[:NAME]
+
+    def _slot(self, value: Any) -> int:
+        axes = self.plan.query.axes
+        values = value if isinstance(value, Mapping) else {axes[-1].column: value}
+        slot = 0
+        for axis in axes:
+            own = _place(axis, values.get(axis.column))
+            if own == axis.slots:
+                return int(np.prod(self.plan.query.shape))
+            slot = slot * axis.slots + own
+        return slot
+
+    @classmethod
+    def read(cls, path: str | Path) -> Task:
+        """The task that was written to a file.
+
+        Raises:
+            ValueError: the file can not be read, or is of no task.
+        """
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is no text"
+            raise Refused("task", f"the file can not be read ({reason})") from None
+        return cls.from_json(text)
+
+    def write(self, path: str | Path) -> None:
+        """Write the task to a file.
+
+        Raises:
+            ValueError: the file can not be written.
+        """
+        try:
+            Path(path).write_text(self._text() + "\n", encoding="utf-8")
+        except OSError as error:
+            raise Refused("out", f"the file can not be written ({error.strerror})") from None
+
+    @classmethod
+    def from_json(cls, text: str) -> Task:
+        """The inverse of what `write` writes.
+
+        Raises:
+            ValueError: it is of no task, or of another version.
+        """
+        try:
+            stored = json.loads(text)
+            version, loss = stored["local_task"], stored["loss"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise Refused("task", "this is no task of the local model") from None
+        if version != VERSION:
+            raise Refused("task", f"it is of another version than {VERSION}")
+        if not isinstance(loss, Mapping) or len(loss) != 1 or not isinstance(stored.get("people"), int):
+            raise Refused("task", "it says no loss, or no number of people")
+        ((currency, amount),) = loss.items()
+        if currency not in _LOSSES or not isinstance(amount, str):
+            raise Refused("task", "its loss is an epsilon or a rho, written as a text")
+        return cls(question_from_json(stored.get("question", {})), _LOSSES[currency](amount), stored["people"])
+
+    def _text(self) -> str:
+        pure = self.loss.epsilon is not None
+        loss = {"epsilon": str(self.loss.epsilon)} if pure else {"rho": str(self.loss.rho)}
+        told = {"local_task": VERSION, "people": self.people, "loss": loss, "question": question_to_json(self.question)}
+        return json.dumps(told, sort_keys=True)
+
+
+_LOSSES = {"epsilon": PrivacyLoss.pure, "rho": PrivacyLoss.zcdp}
+
+
+def _place(axis: Axis | Categories, value: Any) -> int:
+    """The slot of one value; as many as there are: it is missing."""
+    if isinstance(axis, Categories):
+        return _category(axis, value)
+    try:
+        number = nan if value is None or isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = nan
+    return int(axis.grid.cell_of(np.array([number]))[0])
+
+
+def _category(axis: Categories, value: Any) -> int:
+    known = value.item() if isinstance(value, np.generic) else value
+    for place, category in enumerate(axis.values):
+        if isinstance(known, str | int | float | bool) and (known == category or str(known) == str(category)):
+            return place
+    return axis.slots
