@@ -144,7 +144,14 @@ def test_a_release_is_the_same_after_it_was_written_and_read() -> None:
 
 @pytest.mark.parametrize(
     "damage",
-    [{"reports": -1}, {"own": "1/9"}, {"other": "-1"}, {"two_others": "3"}, {"own": "1/0"}, {"starts": [0, 4, 2]}],
+    [
+        {"reports": -1},
+        {"own": "1/9"},
+        {"other": "-1"},
+        {"two_others": "3"},
+        {"own": "1/0"},
+        {"starts": {"list": [0, 4, 2]}},
+    ],
     ids=str,
 )
 def test_damaged_evidence_is_refused_in_one_line(damage: dict[str, object]) -> None:

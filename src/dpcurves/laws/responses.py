@@ -87,7 +87,9 @@ class Responses:
     def to_json(self) -> dict[str, Any]:
         """Plain objects."""
         starts = self.starts
-        told = {"range": [starts.start, starts.stop, starts.step]} if isinstance(starts, range) else list(starts)
+        told = (
+            {"range": [starts.start, starts.stop, starts.step]} if isinstance(starts, range) else {"list": list(starts)}
+        )
         chances = {name: str(getattr(self, name)) for name in _CHANCES}
         return {"starts": told, "reports": self.reports, "randomiser": self.randomiser, **chances}
 
@@ -95,6 +97,6 @@ class Responses:
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """The inverse of `to_json`."""
         told = stored["starts"]
-        starts = range(*told["range"]) if isinstance(told, Mapping) else tuple(int(start) for start in told)
+        starts = range(*told["range"]) if "range" in told else tuple(int(start) for start in told["list"])
         chances = (Fraction(stored[name]) for name in _CHANCES)
         return cls(starts, int(stored["reports"]), str(stored["randomiser"]), *chances)

@@ -265,6 +265,10 @@ class Tallied(NoisySums):
         missing = float(self.reconstruct(np.asarray(values, dtype=np.float64), None)[1])
         return missing, self.people - missing
 
+    def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
+        """A release under this law as plain objects: of missing values the levels say all."""
+        return {**NoisySums.to_json(self, values, total), "missing": None}
+
     def _own_json(self) -> dict[str, Any]:
         return {"tallied": [level.to_json() for level in self.levels], "whole": self.whole}
 

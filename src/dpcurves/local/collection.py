@@ -14,7 +14,7 @@ from ..arguments import Refused
 from ..arrays import BoolArray
 from ..curves.notes import warn_of
 from ..ledger import Allotment, QuestionBudget
-from ..release import Release, Setting, Step
+from ..release import Release, Step
 from ..session import pay_and_converse
 from ..trust import Local
 from ..trust.local import Tables
@@ -50,7 +50,7 @@ class Collection:
         """
         try:
             size = Path(path).stat().st_size
-            data = np.memmap(path, dtype=np.uint8, mode="r") if size else np.zeros(0, dtype=np.uint8)
+            data: Any = np.memmap(path, dtype=np.uint8, mode="r") if size else b""
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or "it is no file"
             raise Refused("reports", f"a file can not be read ({reason})") from None
@@ -71,7 +71,7 @@ class Collection:
         self.refused += records.damaged + int(len(good) - good.sum())
         fresh = self._seen.new(records.names[good])
         self.repeated += int(len(fresh) - fresh.sum())
-        self._tables.add(records.messages[good][fresh])
+        self._tables.count(records.messages[good][fresh])
 
     def release(self, allotment: Allotment) -> Release:
         """Tallies of all reports. Raises `ValueError` if there is none."""
@@ -87,13 +87,12 @@ class Collection:
             ValueError: there is no report.
         """
         model, loss = Local(), self.task.loss.of_one_release()
-        setting = Setting(loss, self.task.plan.adjacency, model.adaptive)
 
         def reply(step: Step, allotment: Allotment) -> Release:
             return self.release(allotment)
 
         budget = QuestionBudget.told(self.task.hash, loss)
-        curve = pay_and_converse(self.task.question, setting, budget, reply)
+        curve = pay_and_converse(self.task.question, self.task.plan.adjacency, model, budget, reply)
         warn_of(curve)
         return curve
 

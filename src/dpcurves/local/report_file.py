@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -40,8 +41,8 @@ class Form:
     """How reports of one task look. All numbers are little-endian.
 
     A part is a header and so many records. The header is ``DPLR``, the version (1 octet), the length of a message (3),
-    the first octets of the hash of the task (16), and how many records follow (4, and 4 that check it). A record is the name of a person
-    (8), a message, and a check of both (4): so a record that was damaged on the way is told from one that was not.
+    the first octets of the hash of the task (16), how many records follow (4), and a check of that (4). A record is the
+    name of a person (8), a message, and a check of both (4): so what was damaged on the way is told from what was not.
 
     Attributes:
         version: Of this form.
@@ -149,9 +150,13 @@ class Form:
 
         One octet that changed changes it, for odd numbers divide no power of two; others do but for chance.
         """
-        source = Randomness.keyed(self.task * 2, "checks")
-        weights = source.words(told.shape[1]).astype(np.uint32) | np.uint32(1)
+        weights = self._weights
         return np.asarray((told.astype(np.uint32) * weights).sum(axis=1, dtype=np.uint32) + weights[0])
+
+    @cached_property
+    def _weights(self) -> NDArray[np.uint32]:
+        source = Randomness.keyed(self.task * 2, "checks")
+        return source.words(NAME + self.octets).astype(np.uint32) | np.uint32(1)
 
 
 def counted(records: int) -> bytes:

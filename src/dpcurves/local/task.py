@@ -53,7 +53,7 @@ class Task:
     >>> import dpcurves as dp
     >>> task = Task(dp.CdfQuestion("age", dp.Grid(0, 100, cells=64)), dp.PrivacyLoss.pure(2), people=10_000)
     >>> len(task.randomize(41, person="anna"))
-    49
+    54
     """
 
     question: Any

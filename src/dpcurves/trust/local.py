@@ -122,8 +122,12 @@ class Tables:
         """Count what are messages, and how many are not."""
         good = self.are_messages(messages)
         self.refused += int(len(good) - good.sum())
+        self.count(messages[good])
+
+    def count(self, messages: Reports) -> None:
+        """Count what are messages, all of them."""
         for number, way in enumerate(self._ways):
-            here = messages[good & (messages[:, 0] == number), 1 : 1 + way.octets]
+            here = messages[messages[:, 0] == number, 1 : 1 + way.octets]
             self._tallies[number] += way.tally(here)
             self.reports[number] += len(here)
 

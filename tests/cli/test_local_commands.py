@@ -1,0 +1,66 @@
+"""The local model from the command line: a task, reports, a curve."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from typer.testing import Result
+
+from dpcurves.curves import CDF, ROC
+from dpcurves.display import check_document
+
+Run = Callable[..., Result]
+
+
+def test_people_report_and_the_aggregator_reads_a_curve(run: Run, parquet: Path, tmp_path: Path) -> None:
+    task, reports, mine, picture = (tmp_path / name for name in ("task.json", "r.bin", "me.bin", "out.svg"))
+    made = run(
+        "local", "task", "--column", "delay", "--grid=-100:300:16", "--people", 2000, "--epsilon", 4, "--out", task
+    )
+    assert made.exit_code == 0, made.output
+    assert "standard error: about" in made.output
+    assert run("local", "randomize", parquet, "--task", task, "--out", reports).exit_code == 0
+    (tmp_path / "me.csv").write_text("delay\n12\n")
+    twice = []
+    for _ in range(2):
+        kept = ("--id", "anna", "--kept", tmp_path / "kept.db")
+        assert run("local", "randomize", tmp_path / "me.csv", "--task", task, *kept, "--out", mine).exit_code == 0
+        twice.append(mine.read_bytes())
+    assert twice[0] == twice[1]
+    damaged = tmp_path / "damaged.bin"
+    damaged.write_bytes(b"nothing" + twice[0] + reports.read_bytes()[:1000])
+    found = run("local", "aggregate", reports, mine, damaged, "--task", task, "--plot", picture)
+    assert found.exit_code == 0, found.output
+    assert "reports: 2001 counted," in found.output
+    assert picture.stat().st_size > 1000
+    written = run("local", "aggregate", reports, "--task", task, "--json", "-")
+    check_document(json.loads(written.stdout))
+    curve = CDF.from_json(written.stdout)
+    assert abs(curve.cdf(100.0) - 0.5) < 0.2
+    assert curve.privacy.units == 2000
+
+
+def test_a_roc_curve_of_people(run: Run, parquet: Path, tmp_path: Path) -> None:
+    task, reports = tmp_path / "task.json", tmp_path / "r.bin"
+    asked = ("--column", "score", "--label", "late", "--grid", "0:1:8", "--people", 2000, "--epsilon", 6)
+    assert run("local", "task", *asked, "--out", task).exit_code == 0
+    assert run("local", "randomize", parquet, "--task", task, "--out", reports).exit_code == 0
+    written = run("local", "aggregate", reports, "--task", task, "--json", "-")
+    assert abs(ROC.from_json(written.stdout).auc - 0.83) < 0.15
+
+
+def test_what_does_not_go_together_is_refused(run: Run, parquet: Path, tmp_path: Path) -> None:
+    task, out = tmp_path / "task.json", tmp_path / "out"
+    asked = ("local", "task", "--column", "delay", "--grid=-100:300:16", "--people", 2000, "--epsilon", 4)
+    assert run(*asked, "--curve", "roc", "--out", task).exit_code == 2
+    assert run(*asked, "--curve", "cdf", "--label", "late", "--out", task).exit_code == 2
+    assert run(*asked, "--out", tmp_path / "no" / "task.json").exit_code != 0
+    assert run(*asked, "--curve", "histogram", "--out", task).exit_code == 0
+    sent = ("local", "randomize", parquet, "--task", task, "--out", out)
+    assert run(*sent, "--kept", tmp_path / "kept.db").exit_code == 2
+    assert run(*sent, "--id", "anna").exit_code == 4
+    out.write_bytes(b"")
+    assert run("local", "aggregate", out, "--task", task).exit_code == 2
+    assert run("local", "aggregate", out, "--task", out).exit_code != 0
