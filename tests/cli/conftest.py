@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer import Typer, testing
+from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from dpcurves.cli.app import build
@@ -19,10 +22,17 @@ SECRETS = ("97531.25", "zebrafinch")
 """Planted in the tables: a number that lies outside every grid, and a text in a column of numbers."""
 
 
+@pytest.fixture(scope="session")
+def app() -> Iterator[Typer]:
+    """All commands, built and parsed once."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(testing, "_get_command", cache(get_command))
+        yield build()
+
+
 @pytest.fixture
-def run() -> Run:
+def run(app: Typer) -> Run:
     """Run a command as the terminal would."""
-    app = build()
 
     def invoke(*arguments: object) -> Result:
         result = CliRunner().invoke(app, [str(argument) for argument in arguments])
