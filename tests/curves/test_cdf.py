@@ -74,9 +74,10 @@ def test_whatever_the_noise_the_curve_rises_from_zero_to_one(
         assert ((lower >= 0) & (lower <= upper) & (upper <= 1)).all()
 
 
-@pytest.mark.parametrize("loss", [PrivacyLoss.pure(0.5), PrivacyLoss.zcdp(0.02)])
-@pytest.mark.parametrize("adjacency", both(len(X)))
-def test_bands_hold_the_whole_curve_as_often_as_they_say(loss: PrivacyLoss, adjacency: AddRemove | ReplaceOne) -> None:
+@pytest.mark.parametrize(
+    ("adjacency", "loss"), list(zip(both(len(X)), (PrivacyLoss.pure(0.5), PrivacyLoss.zcdp(0.02)), strict=True))
+)
+def test_bands_hold_the_whole_curve_as_often_as_they_say(adjacency: AddRemove | ReplaceOne, loss: PrivacyLoss) -> None:
     level, releases = 0.9, 400
     exact = truth(X, GRID.edges)
     held = 0

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis.strategies import floats, integers, just, sampled_from
 from numpy.typing import NDArray
 from plain_splits import plain_estimate
@@ -75,6 +75,7 @@ def test_the_estimate_is_the_one_told_node_by_node(make: Layout, cells: int, fam
             assert found.even == pytest.approx(even, abs=1e-6)
 
 
+@settings(max_examples=40)
 @given(
     family=sampled_from(Family),
     cells=integers(1, 120) | just(1000),
@@ -88,7 +89,7 @@ def test_whatever_is_released_counts_are_not_negative_and_add_up(
     laws = [look(layout, Noise(family, parameter)) for parameter in (Fraction(1, 1000), Fraction(10**12))]
     wild = np.random.default_rng(cells).integers(-(10**12), 10**12, laws[0].size)
     for values in (np.zeros(laws[0].size, dtype=np.int64), wild, np.full(laws[0].size, 10**15)):
-        for together in (laws[:1], laws[1:], laws, laws[::-1]):
+        for together in (laws[:1], laws[1:], laws):
             sound(estimate(gather(layout, [(law, values) for law in together]), total), total)
 
 
