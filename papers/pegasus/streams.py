@@ -1,0 +1,71 @@
+"""Errors of counts of streams: clipped noise, backward means, PeGaSus as printed, and what dpcurves shows."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcurves.data import Categories
+from dpcurves.laws import Family, GroupedCounts, Noise
+from dpcurves.laws.noise import draw
+from dpcurves.mechanisms import Pegasus
+from dpcurves.mechanisms.streams.deviations import COLUMNS, group, trees_of
+from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
+from dpcurves.queries import GroupedTickQuery
+from dpcurves.streams import Auto
+from dpcurves.streams.medians import COLUMNS as KEPT
+from dpcurves.streams.medians import follow_groups
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BACK = (1, 4, 16, 64, 256)
+
+
+class Errors(NamedTuple):
+    """Mean absolute errors. `medians` and `averages` are of PeGaSus with the printed threshold; `wide` has 50."""
+
+    zeros: float
+    clipped: float
+    backward: float
+    medians: float
+    averages: float
+    wide: float
+    auto: float
+
+
+def errors(counts: IntArray, epsilon: str, runs: int, generator: np.random.Generator) -> Errors:
+    """Of one stream, over so many releases."""
+    noise = Noise(Family.LAPLACE, 1 / Fraction(epsilon))
+    noisy = counts[:, None] + draw(noise, (len(counts), runs), generator)
+    printed, wide = (_grouped(counts, epsilon, deviation, runs, generator) for deviation in (5, 50))
+    shown = (
+        np.zeros_like(noisy), noisy, *(_backward(noisy, back) for back in BACK), printed[..., 3], printed[..., 1],
+        wide[..., 3], Auto(noise.variance, runs).read_all(noisy),
+    )  # fmt: skip
+    found = [float(np.abs(np.maximum(each, 0) - counts[:, None]).mean()) for each in shown]
+    return Errors(found[0], found[1], min(found[2:7]), *found[7:])
+
+
+def _grouped(counts: IntArray, epsilon: str, deviation: int, runs: int, generator: np.random.Generator) -> FloatArray:
+    """Lengths, means, squares and medians of groups, (ticks, runs, 4)."""
+    query = GroupedTickQuery((Categories("state", ("a",)),), deviation=Fraction(deviation))
+    plan = Pegasus().plan(query, PrivacyLoss.pure(epsilon), AddRemove(EACH_RECORD))
+    law, shape = plan.law.required(GroupedCounts), (len(counts), runs)
+    values = np.repeat(counts[:, None], runs, axis=1)
+    common, own = (draw(noise, shape, generator).astype(np.int64) for noise in (law.common, law.own))
+    trees = trees_of(np.zeros((runs, 1), np.int64), 1 << int(counts.max()).bit_length())
+    joined = group(values, law.threshold + common, own, np.zeros((runs, COLUMNS), np.int64), trees)
+    noisy, heaps = values + draw(law.noise, shape, generator), np.zeros((runs, 2, len(counts)))
+    return follow_groups(noisy, joined, np.zeros((runs, KEPT), np.int64), heaps, np.zeros((runs, 2)))
+
+
+def _backward(noisy: FloatArray, back: int) -> FloatArray:
+    """Means over the last ``back + 1`` noisy counts."""
+    sums = np.concatenate((np.zeros((1, noisy.shape[1])), np.cumsum(noisy, axis=0)))
+    last = np.arange(1, len(noisy) + 1)
+    first = np.maximum(last - back - 1, 0)
+    means: FloatArray = (sums[last] - sums[first]) / (last - first)[:, None]
+    return means
