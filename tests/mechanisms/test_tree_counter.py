@@ -80,6 +80,19 @@ def test_variances_are_those_of_the_estimator(widths: tuple[int, ...]) -> None:
     assert law.mean_variance(2 * width + 1) == pytest.approx(np.mean(blocks))
 
 
+def test_variances_over_many_blocks_are_those_of_the_blocks_one_by_one() -> None:
+    law = TreeCounts(1, (Epoch(2, tree_of((4, 1))), Epoch(3, tree_of((1,))), Epoch(1, tree_of((12, 4, 1)))))
+    assert [law.block(tick).start for tick in (1, 4, 5, 8, 9, 11, 12, 23, 24)] == [0, 0, 4, 4, 8, 10, 11, 11, 23]
+    for tick, window in ((23, None), (50, None), (60, 55), (60, 49), (9, 2), (37, 13)):
+        before = 0 if window is None else tick - window
+        parts = 0.0
+        for block in {law.block(each) for each in range(before + 1, tick + 1)}:
+            counted = np.arange(block.start + 1, block.start + block.tree.widths[0] + 1)
+            parts += block.tree.variance(((counted > before) & (counted <= tick)).astype(float))
+        ends = 1 if window is None else 2
+        assert law.variance(tick, window) == pytest.approx(parts + ends * ROUNDING)
+
+
 def test_no_weights_are_better_by_much_than_those_in_sixty_fourths() -> None:
     tree = tree_of((12, 4, 1))
     inverse = np.diag(1 / np.repeat([noise.variance for noise in tree.noises], sizes(tree)))

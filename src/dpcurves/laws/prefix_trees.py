@@ -193,10 +193,20 @@ class TreeCounts(Law):
         total = ROUNDING * (1 if at == 0 else 2)
         while at < tick:
             start, tree = self.block(at + 1)
-            first, last = at - start, min(tick - start, tree.widths[0])
-            total += tree.window_variance(first, last)
-            at = start + last
+            first, last, width = at - start, min(tick - start, tree.widths[0]), tree.widths[0]
+            whole = 0 if first or last < width else self._alike(at, tick)
+            total += whole * tree.estimated[0] if whole else tree.window_variance(first, last)
+            at = at + whole * width if whole else start + last
         return total
+
+    def _alike(self, at: int, tick: int) -> int:
+        """How many whole blocks of one epoch lie between the end of a block and a tick."""
+        start = 0
+        for epoch in self.epochs[:-1]:
+            if at < start + epoch.ticks:
+                return (min(tick, start + epoch.ticks) - at) // epoch.tree.widths[0]
+            start += epoch.ticks
+        return (tick - at) // self.epochs[-1].tree.widths[0]
 
     def estimator(self) -> Released:
         """What turns values into totals: they are totals."""

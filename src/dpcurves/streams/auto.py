@@ -78,7 +78,7 @@ class AutoWindow:
         self._variances = require_variances(variance, keys)
         if whole("width", width) < 1:
             raise Refused("width", f"at least 1 tick is needed, got {width}")
-        self._state = np.zeros((keys, 4, len(RATES)))
+        self._state = np.zeros((keys, 6, len(RATES)))
         self._ring = np.zeros((width, keys, len(RATES)))
         self.passed = 0
 

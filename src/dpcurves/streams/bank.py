@@ -63,15 +63,16 @@ def follow_windows(
     """Do as `follow` for sums over sliding windows: of each smoother's values, the leader's is given.
 
     Smoothers begin at 0 with weights that stay, so a value of n ticks before has the weight ``1 - (1 - a)**(n + 1)`` in
-    the sum of a window that it lies in: the error of the sum has the unbiased estimate ``(sum - raw)**2 - n * variance
-    + 2 * variance * (the sum of these weights)``. Noise of a tick is in as many sums as a window has ticks, so standard
+    the sum of a window that it lies in: what the smoother makes of n + 1 ones. The error of the sum has the unbiased
+    estimate ``(sum - raw)**2 - n * variance + 2 * variance * (the sum of these weights)``. Noise of a tick is in as many sums as a window has ticks, so standard
     errors are that many times those of single ticks.
 
     Args:
         values: Noisy counts, (ticks, keys).
         variances: Those of their noise, (keys,).
         passed: How many ticks were smoothed before.
-        state: What smoothers are at, risks, sums of squares, and their sums, (keys, 4, rates): changed in place.
+        state: What smoothers are at, risks, sums of squares, their sums, what they make of ones, and the sum of that,
+            (keys, 6, rates): changed in place.
         ring: What is to be taken off the sums again, (window, keys, rates): changed in place.
     """
     shown, window = np.empty(values.shape), ring.shape[0]
@@ -81,14 +82,16 @@ def follow_windows(
             variance, own = variances[key], state[key]
             leader, least = 0, np.inf
             for each in range(RATES.shape[0]):
-                rate, left, before = RATES[each], 1 - RATES[each], own[3, each]
-                own[0, each] += rate * (values[tick, key] - own[0, each])
+                before = own[3, each]
+                own[0, each] += RATES[each] * (values[tick, key] - own[0, each])
+                if passed + tick < window:
+                    own[4, each] += RATES[each] * (1 - own[4, each])
+                    own[5, each] += own[4, each]
                 own[2, each] = KEPT * KEPT * own[2, each] + before * before
                 own[3, each] = before + (own[0, each] - ring[place, key, each])
                 ring[place, key, each] = own[0, each]
-                weight = length - left * (1 - left**length) / rate if rate > 0 else 0.0
                 off = own[3, each] - own[3, 0]
-                own[1, each] = KEPT * own[1, each] + (off * off + (2 * weight - length) * variance)
+                own[1, each] = KEPT * own[1, each] + (off * off + (2 * own[5, each] - length) * variance)
                 score = own[1, each] + window * np.sqrt(4 * variance * own[2, each])
                 if score < least:
                     leader, least = each, score
