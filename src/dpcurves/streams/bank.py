@@ -64,8 +64,8 @@ def follow_windows(
 
     Smoothers begin at 0 with weights that stay, so a value of n ticks before has the weight ``1 - (1 - a)**(n + 1)`` in
     the sum of a window that it lies in: what the smoother makes of n + 1 ones. The error of the sum has the unbiased
-    estimate ``(sum - raw)**2 - n * variance + 2 * variance * (the sum of these weights)``. Noise of a tick is in as many sums as a window has ticks, so standard
-    errors are that many times those of single ticks.
+    estimate ``(sum - raw)**2 - n * variance + 2 * variance * (the sum of these weights)``. Noise of a tick is in as
+    many sums as a window has ticks, so standard errors are that many times those of single ticks.
 
     Args:
         values: Noisy counts, (ticks, keys).
