@@ -20,13 +20,13 @@ from ..postprocess import public_generator, simultaneous_errors
 from ..postprocess.inference.bands import PILOT, scaled
 from ..postprocess.inference.sampling import means_at_once, outermost
 from ..postprocess.inference.simulation_seed import draws_for, sampling_generator
-from ..release import Evidence, PrivacyStatement, Setting
-from ..workloads import Needs
+from ..release import ALL, Evidence, PrivacyStatement, Setting
+from ..workloads import Cells, Needs, needed
 from .end_notes import notes_on_end_cells
-from .keys import By
-from .question import require_independent
+from .keys import By, axes_of
+from .question import require_independent, statement_of
 from .result import Covered
-from .turns.one_table import axis_label, counted, in_words
+from .turns.one_table import axis_label, in_rows, in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -202,7 +202,9 @@ class HistogramQuestion:
     def steps(self, setting: Setting) -> Needs[Any]:
         """One table of counts, read cell by cell."""
         label = axis_label(self.column, self.measured_in)
-        return (yield from counted(Axis(self.column, self.grid), self.by, label, Histogram.read))
+        found = yield from needed(Cells(axes_of(self.by, Axis(self.column, self.grid))), ALL)
+        privacy = statement_of(found.releases)
+        return in_rows(self.by, found.counts, lambda row: Histogram.read(row, self.grid, label, privacy))
 
     def __str__(self) -> str:
         return in_words("histogram", self.column, self.by)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ..histograms import CellEstimator, PrivTreeEstimator
+import numpy as np
+
+from ..histograms import PrivTreeEstimator
+from ..histograms.extent import Extent
 from ..histograms.table_estimator import epsilon_per_record
+from ..queries import CountQuery, Read
 from ..queries.query import LARGEST_LEAST
-from ..release import ALL, Setting
+from ..release import ALL, Evidence, Setting, Step
 from ..workloads import EstimatedTable, Strategy, Table
 
 GROWING = Fraction(1, 4)
@@ -15,15 +19,21 @@ GROWING = Fraction(1, 4)
 
 
 def cell_by_cell(workload: Table, setting: Setting) -> Strategy[EstimatedTable]:
-    """With the estimator that was named; else one count for each cell."""
-    return (yield from (workload.estimator or CellEstimator()).counts(workload.axes, setting, ALL))
+    """With the estimator that was named; else one count of each cell, as it is."""
+    if workload.estimator is not None:
+        return (yield from workload.estimator.counts(workload.axes, setting, ALL))
+    release = yield Step(CountQuery(workload.axes, Read.CELLS), ALL)
+    found, extent = Evidence.of(release), Extent.of(workload.axes)
+    cells, missing = found.sums.reconstruct(np.asarray(release.values, dtype=np.float64), found.total)
+    table = cells.ravel()
+    inside, outside = table[extent.inside].reshape(extent.shape), float(table[extent.outside].sum())
+    return EstimatedTable(inside, outside, float(missing), (release,), joined=False)
 
 
 def grown(workload: Table, setting: Setting) -> Strategy[EstimatedTable]:
     """With the estimator that was named; else on a partition that is fine where records are many."""
-    return (
-        yield from (workload.estimator or tree_estimator(workload.seen, setting)).counts(workload.axes, setting, ALL)
-    )
+    estimator = workload.estimator or tree_estimator(workload.seen, setting)
+    return (yield from estimator.counts(workload.axes, setting, ALL))
 
 
 def tree_estimator(seen: int, setting: Setting) -> PrivTreeEstimator:

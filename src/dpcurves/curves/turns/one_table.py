@@ -1,4 +1,4 @@
-"""Counts of one column along a grid, in one turn: for all records, or for each declared category."""
+"""What questions about one column share: curves by category, and words for axes and ledgers."""
 
 from __future__ import annotations
 
@@ -6,32 +6,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ...arguments import chosen, require_kind
-from ...data import Axis, Grid
 from ...queries import Hint
-from ...release import ALL, Evidence, PrivacyStatement
-from ...workloads import Cells, Needs, needed
+from ...release import Evidence
 from ..by_category import ByCategory, rows_of
-from ..keys import By, axes_of, columns_of, combined, keys_of
-from ..question import statement_of
+from ..keys import By, columns_of, combined, keys_of
 
 Curve = TypeVar("Curve", bound=Any)
-
-
-def counted(
-    axis: Axis,
-    by: By,
-    label: str,
-    make: Callable[[Evidence, Grid, str, PrivacyStatement], Curve],
-) -> Needs[Any]:
-    """Ask for one table. `make` reads the curve from it; with `by`, one from each row, as `ByCategory`.
-
-    Raises:
-        TypeError: `by` is no `Categories`, nor a tuple of these.
-        ValueError: or their combinations can not be told apart.
-    """
-    found = yield from needed(Cells(axes_of(by, axis)), ALL)
-    privacy = statement_of(found.releases)
-    return in_rows(by, found.counts, lambda row: make(row, axis.grid, label, privacy))
 
 
 def in_rows(by: By, evidence: Evidence, make: Callable[[Evidence], Curve]) -> Any:
