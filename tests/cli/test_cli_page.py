@@ -55,6 +55,7 @@ def test_the_page_names_the_options_that_there_are(run: Run) -> None:
         "survival",
         "table",
         "plan cdf",
+        "stream",
         "ledger create",
         "ledger verify",
     )

@@ -20,6 +20,7 @@ from .plans import STANDING, plans_of
 from .residuals import RESIDUAL_COMMANDS
 from .scores import SCORE_COMMANDS
 from .servers import SERVER_COMMANDS
+from .stream import STREAM_COMMANDS, STREAM_PLANS
 from .studies import STUDY_COMMANDS
 from .summaries import SUMMARY_COMMANDS
 from .survivals import SURVIVAL_COMMANDS
@@ -42,10 +43,11 @@ def build() -> typer.Typer:
         **RESIDUAL_COMMANDS,
         **PLANE_COMMANDS,
         **STUDY_COMMANDS,
+        **STREAM_COMMANDS,
     }
     app = _group({**questions, **SERVER_COMMANDS}, epilog=EXIT_STATUS)
     app.add_typer(
-        _group(plans_of(questions), standing=STANDING),
+        _group({**plans_of(questions), **STREAM_PLANS}, standing=STANDING),
         name="plan",
         help="The errors a question would have; opens no data.",
     )

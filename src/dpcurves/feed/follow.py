@@ -10,20 +10,22 @@ from typing import Any, Protocol, runtime_checkable
 
 from ..arguments import Refused, WrongKind, require_kind
 from ..ledger import Account, Currency, Grant, Ledger, QuestionBudget
-from ..mechanisms import Perturber, Sequential
+from ..mechanisms import STREAMS, Sequential
 from ..noise.randomness import Randomness
 from ..privacy import Neighbours, PrivacyLoss
 from ..release import ALL, Plan, Release
-from ..streams import Counts
+from ..streams import Aggregated, Counts, Groups
 from ..trust import CentralStream
 from .arriving import Arriving
 from .at_rest import AtRest
 from .clocks import Clock, SystemClock
 from .dropped import Dropped
 from .intake import Intake
-from .reading import StepReading
+from .reading import StepReading, states_of
 from .schedule import Fields, Schedule
 from .window import Window, Windows
+
+Question = Counts | Groups | Aggregated
 
 
 @runtime_checkable
@@ -65,10 +67,10 @@ class Following:
 
     def _read(self) -> Iterator[StepReading]:
         reader, stream = self._stream.counts.reader(self.plan), self._stream
-        axes = stream.counts.axes
+        states = states_of(stream.counts)
         for tick, release in self._releases():
             yield StepReading(
-                stream.name, stream.schedule.begins(tick), axes, release.values, reader.read(release.values),
+                stream.name, stream.schedule.begins(tick), states, release.values, reader.read(release.values),
                 release.seeded,
             )  # fmt: skip
 
@@ -121,7 +123,7 @@ class _Stream:
     """All that is declared of a stream, and where its noise comes from."""
 
     name: str
-    counts: Counts
+    counts: Question
     intake: Intake
     plan: Plan
     trust: CentralStream
@@ -150,7 +152,7 @@ class _Stream:
 
 def follow(
     source: Any,
-    counts: Counts,
+    counts: Question,
     *,
     loss: PrivacyLoss,
     store: str | Ledger,
@@ -173,7 +175,7 @@ def follow(
         source: What gives tuples: a path to a CSV or Parquet file, a data frame, a DuckDB relation or a mapping of
             columns, which are finished; an iterable or an async iterable of mappings, `CsvLines` or `JsonLines` of a
             pipe, or a `RedisStream`, which go on; or your own `Windows`, exact counts of closed windows.
-        counts: What is counted and read.
+        counts: What is counted and read: `Counts`, `Groups` (PeGaSus) or `Aggregated` (a hierarchy).
         loss: What the whole stream loses, charged once before the first tuple.
         store: A ledger: the URL of one (``sqlite:///s.db``, ``postgresql+psycopg://...``) or an opened one. A second
             run over the same store repeats each number, and costs nothing.
@@ -185,7 +187,7 @@ def follow(
         user: The field that says whose tuple it is. Without it, each tuple is protected on its own.
         tuples_per_user: How many tuples of one user in one step are used.
         name: What tells this stream from others in the store.
-        mechanism: How noise is added; noise on each count is the default.
+        mechanism: How noise is added; that which fits the question is the default.
         confidential_log: A file for how many tuples were dropped and why: exact, and for nobody but the operator.
         randomness: Where noise comes from.
         clock: When windows close; the system's clock is the default.
@@ -194,15 +196,15 @@ def follow(
         ValueError: what is declared does not fit, a field is not there, or the store holds another stream under this
             name; nothing was charged.
     """
-    require_kind("counts", counts, Counts, "a Counts, as in Counts((Categories(...),)),")
+    require_kind("counts", counts, (Counts, Groups, Aggregated), "a Counts, as in Counts((Categories(...),)),")
     require_kind("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.1),")
     schedule, fields = Schedule(start, every, end, grace), Fields(time, user, tuples_per_user)
     counts = _with_ticks(counts, schedule)
-    trust = CentralStream(Perturber() if mechanism is None else mechanism)
+    trust = CentralStream(STREAMS if mechanism is None else mechanism)
     plan = trust.plan(counts.query, loss, fields.adjacency)
     ledger = store if isinstance(store, Ledger) else Ledger.open(store)
     intake = Intake(
-        schedule, fields, counts.axes, Dropped(confidential_log), ledger.dataset_key(name), clock or SystemClock()
+        schedule, fields, counts.query.axes, Dropped(confidential_log), ledger.dataset_key(name), clock or SystemClock()
     )
     windows = _windows(source, intake)
     windows.check()
@@ -210,7 +212,24 @@ def follow(
     return Following(stream, windows, ledger, stream.charged(ledger))
 
 
-def _with_ticks(counts: Counts, schedule: Schedule) -> Counts:
+def planned(
+    counts: Question,
+    loss: PrivacyLoss,
+    *,
+    start: Any,
+    every: Any,
+    end: Any = None,
+    grace: Any = 0,
+    time: str = "time",
+    user: str | None = None,
+    tuples_per_user: int | None = None,
+) -> Plan:
+    """What `follow` would release at each step, and how noisy: no source, and no store, is opened."""
+    schedule, fields = Schedule(start, every, end, grace), Fields(time, user, tuples_per_user)
+    return CentralStream(STREAMS).plan(_with_ticks(counts, schedule).query, loss, fields.adjacency)
+
+
+def _with_ticks(counts: Question, schedule: Schedule) -> Question:
     if counts.ticks is None:
         return replace(counts, ticks=schedule.ticks)
     if counts.ticks != schedule.ticks:

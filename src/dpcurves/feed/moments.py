@@ -12,7 +12,7 @@ from ..arguments import Refused, WrongKind, exact, shown
 SECOND = 1_000_000
 LARGEST = 2**60
 """No moment and no span is farther than this: about 36,000 years."""
-_UNITS = {"ms": 1000, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86_400 * SECOND}
+_UNITS = {"ms": 1000, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86_400 * SECOND, "": SECOND}
 _ZERO = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST = datetime(9999, 12, 31, tzinfo=UTC)
 
@@ -28,7 +28,7 @@ def span(name: str, given: Any) -> int:
     """
     if isinstance(given, timedelta):
         return given // timedelta(microseconds=1)
-    parts = fullmatch(r"\s*([0-9.]+)\s*(ms|s|m|h|d)\s*", given) if isinstance(given, str) else None
+    parts = fullmatch(r"\s*([0-9.]+)\s*(ms|s|m|h|d|)\s*", given) if isinstance(given, str) else None
     if parts is None and isinstance(given, str):
         raise Refused(name, f"a length of time as 30s, 5m, 1h or 1d is needed, got {shown(given)}")
     number, unit = (parts[1], _UNITS[parts[2]]) if parts else (given, SECOND)

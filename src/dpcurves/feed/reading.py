@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..data.axis import Axis, Categories
-from ..streams import TickReading
+from ..streams import Aggregated, Counts, Groups, TickReading
 from .moments import written
 
 
@@ -21,7 +21,7 @@ class StepReading:
     Attributes:
         stream: The name of the stream.
         begins: When the step began, in microseconds since 1970.
-        axes: The states.
+        states: What each count is of: the values of its fields.
         values: The noisy integers that were released, which all else was read from.
         reading: Counts, windows and events.
         seeded: Whether the noise can be drawn again: then nothing is private.
@@ -29,7 +29,7 @@ class StepReading:
 
     stream: str
     begins: int
-    axes: tuple[Axis | Categories, ...]
+    states: tuple[Mapping[str, Any], ...]
     values: tuple[int, ...]
     reading: TickReading
     seeded: bool
@@ -49,18 +49,22 @@ class StepReading:
         """Estimates of the counts, (keys,)."""
         return self.reading.counts
 
-    def states(self) -> list[dict[str, Any]]:
-        """What each count is of: the values of its fields."""
-        places = np.unravel_index(np.arange(len(self.counts)), [axis.slots for axis in self.axes])
-        columns = [[_named(axis, slot) for slot in slots] for axis, slots in zip(self.axes, places, strict=True)]
-        return [dict(zip((axis.column for axis in self.axes), row, strict=True)) for row in zip(*columns, strict=True)]
-
-    def lines(self, states: Sequence[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
-        """One plain object for each count; `states` where they are known already."""
+    def lines(self) -> list[dict[str, Any]]:
+        """One plain object for each count."""
         head = {"stream": self.stream, "step": self.step, "start": self.start}
         tail = {"seeded": True} if self.seeded else {}
-        named = self.states() if states is None else states
-        return [{**head, **state, **self.reading.to_json(key), **tail} for key, state in enumerate(named)]
+        return [{**head, **state, **self.reading.to_json(key), **tail} for key, state in enumerate(self.states)]
+
+
+def states_of(question: Counts | Groups | Aggregated) -> tuple[dict[str, Any], ...]:
+    """What each count is of: the values of its fields."""
+    if isinstance(question, Aggregated):
+        return tuple({question.column: name} for name in question.names)
+    axes = question.axes
+    places = np.unravel_index(np.arange(question.query.keys), [axis.slots for axis in axes])
+    columns = [[_named(axis, slot) for slot in slots] for axis, slots in zip(axes, places, strict=True)]
+    names = [axis.column for axis in axes]
+    return tuple(dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
 
 
 def _named(axis: Axis | Categories, slot: int) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from os import PathLike
 from types import TracebackType
-from typing import Any, BinaryIO, Protocol, Self
+from typing import BinaryIO, Protocol, Self
 
 from ..arguments import Refused
 from .reading import StepReading
@@ -33,7 +33,6 @@ class JsonLinesFile:
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        self._states: list[dict[str, Any]] | None = None
         self._is_behind = True  # what stands there has not been passed yet
         try:
             self._file: BinaryIO = open(path, "a+b", buffering=0)  # noqa: SIM115 - `with` closes it
@@ -54,9 +53,7 @@ class JsonLinesFile:
 
     def write(self, reading: StepReading) -> None:
         """Write one step, unless it is there."""
-        if self._states is None:
-            self._states = reading.states()
-        lines = "".join(json.dumps(line) + "\n" for line in reading.lines(self._states)).encode()
+        lines = "".join(json.dumps(line) + "\n" for line in reading.lines()).encode()
         if self._is_behind:
             start = self._file.tell()
             if self._file.read(len(lines)) == lines:

@@ -1,4 +1,11 @@
-"""Readings of a stream: from noisy integers, tick by tick, to counts, windows and events. They cost no privacy."""
+"""Readings of a stream: from noisy integers, tick by tick, to counts, windows and events. They cost no privacy.
+
+`follow`, `CsvLines` and `JsonLines`, which open what is before the noise, stand floors above.
+They are found here by name alone, when somebody asks for them: no reading can.
+"""
+
+from importlib import import_module
+from typing import Any
 
 from .aggregated import Aggregated, AggregatedReader
 from .auto import Auto, AutoWindow
@@ -13,3 +20,12 @@ __all__ = [
     "GroupWindow", "Groups", "Jump", "Low", "Plain", "PlainWindow", "Smoother", "Smoothing", "TickReading",
     "TotalReading", "Totals", "TotalsReader",
 ]  # fmt: skip
+
+_ABOVE = {"CsvLines": "feed", "JsonLines": "feed", "follow": "feed"}
+
+
+def __getattr__(name: str) -> Any:
+    """What follows streams, from the room that does."""
+    if name not in _ABOVE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"dpcurves.{_ABOVE[name]}"), name)

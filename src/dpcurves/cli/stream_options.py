@@ -1,0 +1,156 @@
+"""Options that declare a stream: its tuples, its steps, and what is read of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from .literals import amount, categories, whole
+from .refusal import Misuse
+
+if TYPE_CHECKING:
+    from ..data import Forest
+    from ..feed.follow import Question
+    from ..streams import Event, Jump, Low
+
+READINGS = ("auto", "pegasus", "laplace")
+
+
+@dataclass(frozen=True)
+class Tuples:
+    """Where tuples come from, and which fields they have."""
+
+    events: Annotated[
+        str | None,
+        Argument(
+            metavar="[EVENTS]", help="A .csv or .parquet file, or - for lines on standard input.", show_default=False
+        ),
+    ] = None
+    lines: Annotated[str, Option(help="What comes on standard input: csv, or json.", metavar="KIND")] = "csv"
+    time: Annotated[
+        str, Option(help="The field that says when: ISO 8601 (UTC where it does not say) or seconds.", metavar="NAME")
+    ] = "ts"
+    user: Annotated[
+        str | None,
+        Option(help="The field that says whose tuple it is; else each is protected.", metavar="NAME"),
+    ] = None
+    tuples_per_user: Annotated[
+        str | None, Option(help="The most tuples of a user that are used in a step; needed with --user.", metavar="K")
+    ] = None
+    delimiter: Annotated[str, Option(help="What separates the fields of CSV.", metavar="SIGN")] = ","
+
+    def source(self) -> Any:
+        """What is followed.
+
+        Raises:
+            Misuse: it was not said.
+        """
+        if self.events is None:
+            raise Misuse("events", "name a file, or - for standard input")
+        if self.events != "-":
+            return self.events
+        from ..feed import CsvLines, JsonLines
+
+        if self.lines == "json":
+            return JsonLines(sys.stdin)
+        if self.lines != "csv":
+            raise Misuse("lines", "csv or json is needed")
+        return CsvLines(sys.stdin, self.delimiter)
+
+    def per_user(self) -> int | None:
+        """How many tuples of a user in a step are used."""
+        return None if self.tuples_per_user is None else whole("tuples-per-user", self.tuples_per_user)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """When steps begin and close."""
+
+    start: Annotated[str | None, Option(help="When step 1 begins: 2026-03-02T06:00 (UTC).", metavar="TIME")] = None
+    end: Annotated[str | None, Option(help="When the last step ends; needed for files.", metavar="TIME")] = None
+    every: Annotated[str | None, Option(help="How long a step is: 30s, 5m, 1h, 1d.", metavar="SPAN")] = None
+    grace: Annotated[str, Option(help="How long a step waits for tuples that come late.", metavar="SPAN")] = "0s"
+
+    def terms(self) -> dict[str, Any]:
+        """All of it.
+
+        Raises:
+            Misuse: the start or the length of a step is missing.
+        """
+        for name in ("start", "every"):
+            if getattr(self, name) is None:
+                raise Misuse(name, f"say it with --{name}; it is declared, never read off the tuples")
+        return {"start": self.start, "end": self.end, "every": self.every, "grace": self.grace}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is counted and read."""
+
+    state: Annotated[str, Option(help="The field that says in which state a tuple is.", metavar="NAME")] = "state"
+    states: Annotated[str | None, Option(help="All states, declared in public.", metavar="A,B,C")] = None
+    hierarchy: Annotated[
+        str | None, Option(help="A JSON file of states and what they add up to, instead of --states.", metavar="FILE")
+    ] = None
+    reading: Annotated[str, Option(help="How counts are read: auto, pegasus or laplace.", metavar="KIND")] = "auto"
+    window: Annotated[list[str] | None, Option(help="Sums over the last W steps, too.", metavar="W")] = None
+    event: Annotated[
+        list[str] | None,
+        Option(help="What to look for: jump:LAG:LEAST, or low:STEPS:BELOW.", metavar="EVENT"),
+    ] = None
+
+    def question(self) -> Question:
+        """The question.
+
+        Raises:
+            Misuse: states are missing, or given twice, or a reading, window or event is none.
+        """
+        from ..data import Categories
+        from ..streams import Aggregated, Counts, Groups
+
+        if self.reading not in READINGS:
+            raise Misuse("reading", f"one of {', '.join(READINGS)} is needed, got {self.reading!r}")
+        windows = tuple(whole("window", text) for text in self.window or ())
+        events = tuple(_event(text) for text in self.event or ())
+        if (self.states is None) == (self.hierarchy is None):
+            raise Misuse("states", "declare them with --states, or with --hierarchy")
+        if self.hierarchy is not None:
+            if self.reading == "pegasus":
+                raise Misuse("reading", "a hierarchy is read by auto or laplace")
+            return Aggregated(self.state, _forest(self.hierarchy), None, windows, events, self._smoothing())
+        axes = (Categories(self.state, categories("states", self.states or "")),)
+        if self.reading == "pegasus":
+            return Groups(axes, None, windows, events)
+        return Counts(axes, None, windows, events, self._smoothing())
+
+    def _smoothing(self) -> Any:
+        from ..streams import Smoothing
+
+        return Smoothing.PLAIN if self.reading == "laplace" else Smoothing.AUTO
+
+
+def _event(text: str) -> Event | Jump | Low:
+    from ..streams import Jump, Low
+
+    kind, *numbers = text.split(":")
+    if kind not in ("jump", "low") or len(numbers) != 2:
+        raise Misuse("event", f"jump:LAG:LEAST or low:STEPS:BELOW is needed, got {text!r}")
+    width, size = whole("event", numbers[0]), float(amount("event", numbers[1]))
+    return Jump(width, size) if kind == "jump" else Low(width, size)
+
+
+def _forest(file: str) -> Forest:
+    from ..data import Forest
+
+    try:
+        with open(file, encoding="utf-8") as opened:
+            given = json.load(opened)
+    except (OSError, ValueError) as error:
+        trouble = getattr(error, "strerror", None) or "it is no JSON"
+    else:
+        return Forest.from_json(given)
+    raise Misuse("hierarchy", f"{file!r} cannot be read ({trouble})")

@@ -1,0 +1,100 @@
+"""The command that follows streams."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from dpcurves.ledger import Ledger
+
+Run = Callable[..., Result]
+TERMS = (
+    "--time", "ts", "--state", "ap", "--states", "a,b", "--start", "2026-03-02", "--end", "2026-03-02T01:00",
+    "--every", "10m", "--epsilon", "1",
+)  # fmt: skip
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> Path:
+    """Tuples, one of a state with a secret name."""
+    file = tmp_path / "events.csv"
+    rows = [f"2026-03-02T00:{minute:02}:00,{'ab'[minute % 2]},u{minute % 7}" for minute in range(60)]
+    file.write_text("\n".join(["ts,ap,mac", *rows, "2026-03-02,zebrafinch,u1", "zebrafinch,a,u1"]) + "\n")
+    return file
+
+
+def lines(text: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_a_step_and_state_is_a_line_and_a_second_run_repeats_it(run: Run, events: Path, tmp_path: Path) -> None:
+    store, out = f"sqlite:///{tmp_path}/s.db", tmp_path / "out.jsonl"
+    first = run("stream", events, *TERMS, "--store", store, "--json", out)
+    assert (first.exit_code, first.stdout) == (0, "")
+    found = lines(out.read_text())
+    assert [(line["step"], line["ap"]) for line in found] == [(step, ap) for step in range(1, 7) for ap in "ab"]
+    assert found[2].keys() == {"stream", "step", "start", "ap", "count"}
+    again = run("stream", events, *TERMS, "--store", store)
+    assert lines(again.stdout) == found
+    assert Ledger.open(store).balance("stream").spent.digits == "1"
+
+
+def test_the_example_runs_with_windows_and_events_in_every_reading(run: Run, tmp_path: Path) -> None:
+    tree = tmp_path / "tree.json"
+    tree.write_text(json.dumps({"campus": {"indoors": ["gym", "library"], "food": ["cafeteria"]}}))
+    for given, keys in (
+        ((), 3),
+        (("--reading", "laplace"), 3),
+        (("--reading", "pegasus"), 3),
+        (("--hierarchy", tree), 6),
+    ):
+        done = run("stream", "--example", "--window", "6", "--event", "jump:3:30", "--event", "low:6:20", *given)
+        assert done.exit_code == 0, done.stderr
+        found = lines(done.stdout)
+        assert len(found) == 96 * keys
+        assert {"window:6", "jump:3:30", "low:6:20"} < found[0].keys()
+
+
+def test_live_shows_the_newest_step(run: Run, events: Path) -> None:
+    done = run("stream", events, *TERMS, "--store", "sqlite://", "--live")
+    assert done.exit_code == 0
+    assert "step 6" in done.stdout
+
+
+def test_a_plan_says_what_moves_windows_and_users_cost(run: Run) -> None:
+    given = ("--start", "0", "--end", "3000", "--every", "300", "--epsilon", "0.1", "--window", "4")
+    done = run("plan", "stream", "--states", "a,b", *given, "--user", "mac", "--tuples-per-user", "2")
+    assert done.exit_code == 0
+    for words in ("mac in one step", "epsilon 0.1", "epsilon 0.2", "epsilon 0.4", "epsilon 1", "each of 4 steps"):
+        assert words in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "refusal"),
+    [
+        (("--time", "when"), "time: 'when' is not in the data"), (("--states", "a,a"), "categories: "),
+        (("--end", "2026-03-02T00:55"), "end: a whole number of steps after start is needed"),
+        (("--every", "soon"), "every: "), (("--event", "noon"), "event: "), (("--reading", "tea"), "reading: "),
+        (("--window", "0"), "window: "), (("--epsilon", "2"), "budget: "), (("--every", "5m"), "request-id: "),
+        (("--user", "mac"), "tuples-per-user: "), (("--hierarchy", "no.json"), "states: "),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused_in_one_line_and_nothing_is_lost(
+    run: Run, events: Path, tmp_path: Path, given: tuple[str, str], refusal: str
+) -> None:
+    store = f"sqlite:///{tmp_path}/s.db"
+    assert run("stream", events, *TERMS, "--store", store).exit_code == 0
+    head, terms = Ledger.open(store).head(), list(TERMS)
+    if given[0] in terms:
+        terms[terms.index(given[0]) + 1] = given[1]
+    else:
+        terms += given
+    done = run("stream", events, *terms, "--store", store)
+    assert done.exit_code in (2, 3, 4)
+    assert done.stderr.startswith(f"dpcurves: {refusal}")
+    assert done.stderr.count("\n") == 1
+    assert Ledger.open(store).head() == head
