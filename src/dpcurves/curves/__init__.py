@@ -33,6 +33,16 @@ from .smooth_auc import SmoothAuc, SmoothAucQuestion
 from .summary import Summary, SummaryByCategory, SummaryQuestion
 from .survival import Survival, SurvivalQuestion
 from .two_samples import ks_test, rank_sum_test
+from .u_statistic import (
+    UStatistic,
+    area_between,
+    collision_probability,
+    gini_coefficient,
+    gini_mean_difference,
+    renyi2_entropy,
+    sample_variance,
+    u_statistic,
+)  # fmt: skip
 
 __all__ = [
     "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "Bisection", "Bounds", "BoundsQuestion",
@@ -42,6 +52,8 @@ __all__ = [
     "PlaneBounds", "PlaneBoundsQuestion", "PrecisionRecall", "QuantileCuts", "QuantileQuantile", "Quantiles",
     "QuantilesQuestion", "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion",
     "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion", "SmoothAuc", "SmoothAucQuestion", "Summary",
-    "SummaryByCategory", "SummaryQuestion", "Survival", "SurvivalQuestion", "TwoSampleTest", "energy_distance",
-    "ks_distance", "ks_test", "log_rank_test", "rank_sum_test", "wasserstein_distance",
+    "SummaryByCategory", "SummaryQuestion", "Survival", "SurvivalQuestion", "TwoSampleTest", "UStatistic",
+    "area_between", "collision_probability", "energy_distance", "gini_coefficient", "gini_mean_difference",
+    "ks_distance", "ks_test", "log_rank_test", "rank_sum_test", "renyi2_entropy", "sample_variance", "u_statistic",
+    "wasserstein_distance",
 ]  # fmt: skip

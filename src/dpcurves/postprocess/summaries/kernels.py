@@ -1,0 +1,90 @@
+"""Kernels of U-statistics on cells: what two people in two cells have on average, and how far it may be from that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial.legendre import leggauss
+
+from ...arrays import FloatArray
+
+Function = Callable[[FloatArray, FloatArray], FloatArray]
+"""A symmetric kernel of two values, or arrays of them."""
+POINTS = 5
+
+
+class Kernel(NamedTuple):
+    """A symmetric kernel on pairs of cells.
+
+    Attributes:
+        mean: Its mean over values that lie evenly in both cells, (cells, cells): equation 15 of Bell et al. (2019).
+        reach: How far it may be from that for values in these cells, (cells, cells): at least the root of their Delta,
+            and all that cells can do, whatever the values are.
+    """
+
+    mean: FloatArray
+    reach: FloatArray
+
+
+def mean_difference(edges: FloatArray) -> Kernel:
+    """``|x - y|``, for Gini's mean difference."""
+    apart, half = _apart(edges)
+    width = np.diff(edges)
+    mean, reach = apart.copy(), half.copy()
+    np.fill_diagonal(mean, width / 3)
+    np.fill_diagonal(reach, 2 * width / 3)
+    return Kernel(mean, reach)
+
+
+def half_square(edges: FloatArray) -> Kernel:
+    """``(x - y)^2 / 2``, for the variance."""
+    apart, half = _apart(edges)
+    square = np.diff(edges) ** 2 / 12
+    mean = (apart**2 + square[:, None] + square) / 2
+    least, most = np.maximum(apart - half, 0.0) ** 2 / 2, (apart + half) ** 2 / 2
+    return Kernel(mean, np.maximum(most - mean, mean - least))
+
+
+def same_cell(edges: FloatArray) -> Kernel:
+    """1 for two values in one cell, else 0, for the collision probability of cells."""
+    cells = len(edges) - 1
+    return Kernel(np.eye(cells), np.zeros((cells, cells)))
+
+
+def of_function(function: Function) -> Callable[[FloatArray], Kernel]:
+    """Any kernel, by its values at 25 points of each pair of cells, and at their corners.
+
+    What it does between those points is not seen: `reach` is right for kernels that rise or fall along each cell.
+    """
+
+    def on_cells(edges: FloatArray) -> Kernel:
+        nodes, weights = leggauss(POINTS)
+        middles, halves = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+        points = middles + halves * nodes[:, None]
+        mean = np.zeros((len(middles), len(middles)))
+        for x, left in zip(points, weights / 2, strict=True):
+            for y, right in zip(points, weights / 2, strict=True):
+                mean += left * right * function(x[:, None], y[None, :])
+        corners = [function(x[:, None], y[None, :]) for x in (edges[:-1], edges[1:]) for y in (edges[:-1], edges[1:])]
+        return Kernel(mean, np.max([np.abs(corner - mean) for corner in corners], axis=0))
+
+    return on_cells
+
+
+def quadratic(kernel: Kernel, cells: FloatArray) -> FloatArray:
+    """The U-statistic of counts (..., cells): the mean over all pairs of different people.
+
+    ``(c' A c - c' diag(A)) / (n (n - 1))``: a bilinear form, never a sum over pairs. Of fewer than 2 people it is that
+    of 2, for noise may leave as few.
+    """
+    pairs = ((cells @ kernel.mean) * cells).sum(axis=-1) - cells @ np.diag(kernel.mean)
+    people = np.maximum(cells.sum(axis=-1), 2.0)
+    return np.asarray(pairs / (people * (people - 1)))
+
+
+def _apart(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """How far the middles of two cells are apart, and half the sum of their widths."""
+    middles, width = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
+    return np.abs(middles[:, None] - middles), (width[:, None] + width) / 2
