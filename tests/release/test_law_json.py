@@ -19,6 +19,7 @@ from dpcurves.laws import (
     Law,
     Level,
     Noise,
+    PrunedCounts,
     Selection,
     ToeplitzSums,
     TreeCounts,
@@ -41,6 +42,7 @@ LAWS: list[Law] = [
     BufferedPrefixes(2, 9, (Fraction(1, 3), Fraction(3, 4)), (7, 9), GAUSSIAN),
     GroupedCounts(2, LAPLACE, LAPLACE, LAPLACE, 40),
     HierarchyCounts((-1, 0, 0), (None, LAPLACE, LAPLACE)),
+    PrunedCounts((-1, 0, 0), 1, LAPLACE),
     TreeCounts(2, (Epoch(3, PrefixTree((4, 1), (LAPLACE, GAUSSIAN))), Epoch(1, PrefixTree((1,), (LAPLACE,))))),
 ]
 

@@ -17,6 +17,7 @@ from .nested import Level
 from .noise import Family, Noise
 from .path_sums import Block, PathSums
 from .prefix_trees import TreeCounts
+from .pruned_counts import PrunedCounts
 from .responses import Responses
 from .selection import PartitionDecisions, Selection
 from .tallied import Tallied
@@ -30,7 +31,7 @@ MOST_BITS = 256
 
 LAWS: tuple[type[Law], ...] = (
     IntervalSums, HaarSums, ToeplitzSums, PathSums, HaarTensorSums, Selection, TreeCounts, BufferedPrefixes, Tallied,
-    GroupedCounts, HierarchyCounts,
+    GroupedCounts, HierarchyCounts, PrunedCounts,
 )  # fmt: skip
 """Each with a `KEY` of its own: a new law is its own file, and a word here."""
 
@@ -63,7 +64,7 @@ def _require_readable(stored: Mapping[str, Any]) -> None:
 __all__ = [
     "LAWS", "Block", "BufferedPrefixes", "CountLaw", "Estimate", "Family", "GroupedCounts", "HaarSums",
     "HaarTensorSums", "HierarchyCounts", "IntervalSums", "Law", "Level", "NodeEstimates", "Noise", "NoisySums",
-    "PartitionDecisions", "PathSums", "Responses", "Selection", "TableEstimate", "Tallied", "ThresholdAnswers",
-    "ThresholdSums", "ToeplitzSums", "TreeCounts", "law_from_json", "least_squares", "least_squares_batch",
-    "wavelet_estimate",
+    "PartitionDecisions", "PathSums", "PrunedCounts", "Responses", "Selection", "TableEstimate", "Tallied",
+    "ThresholdAnswers", "ThresholdSums", "ToeplitzSums", "TreeCounts", "law_from_json", "least_squares",
+    "least_squares_batch", "wavelet_estimate",
 ]  # fmt: skip

@@ -14,6 +14,7 @@ from .streams.choice import STREAMS, StreamChoice
 from .streams.hierarchy import Hierarchy
 from .streams.pegasus import Pegasus
 from .streams.perturber import Perturber
+from .streams.pruned import Pruned
 from .streams.tree_counter import TreeCounter
 from .sums.flat import Flat
 from .sums.haar import Haar
@@ -52,6 +53,7 @@ __all__ = [
     "Perturber",
     "PrivTree",
     "Privelet",
+    "Pruned",
     "Regions",
     "Sequential",
     "SparseVector",

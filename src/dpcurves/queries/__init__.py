@@ -18,11 +18,11 @@ from .query import (
 from .ranks import AucQuery, MedianQuery
 from .region import IntervalPartitionQuery, RegionQuery, WaveletQuery, WorstBoxQuery
 from .splitting import Boxes, Splitting
-from .ticks import GroupedTickQuery, HierarchyQuery, TickQuery
+from .ticks import GroupedTickQuery, HierarchyQuery, PrunedQuery, TickQuery
 
 __all__ = [
     "AucQuery", "Boxes", "Comparison", "CountQuery", "CoverageQuery", "GroupedTickQuery", "HierarchyQuery", "Hint",
-    "IntervalPartitionQuery", "MedianQuery", "MergePartitionQuery", "PartitionQuery", "PrefixQuery",
+    "IntervalPartitionQuery", "MedianQuery", "MergePartitionQuery", "PartitionQuery", "PrefixQuery", "PrunedQuery",
     "QuantileCutsQuery", "Query", "Read", "RegionQuery", "Splitting", "SquareQuery", "SumQuery", "ThresholdQuery",
     "TickQuery", "TreePartitionQuery", "WaveletQuery", "WorstBoxQuery",
 ]  # fmt: skip

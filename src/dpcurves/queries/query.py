@@ -15,7 +15,7 @@ from ..data.spacing import Outside
 from .base import Hint, Read, Table
 from .ranks import AucQuery, MedianQuery
 from .region import IntervalPartitionQuery, RegionQuery, WaveletQuery, WorstBoxQuery
-from .ticks import GroupedTickQuery, HierarchyQuery, TickQuery
+from .ticks import GroupedTickQuery, HierarchyQuery, PrunedQuery, TickQuery
 
 MOST_PIECES = 2**16
 LARGEST_WEIGHT = 2**31
@@ -321,4 +321,5 @@ Query = (
     | TickQuery
     | GroupedTickQuery
     | HierarchyQuery
+    | PrunedQuery
 )

@@ -96,3 +96,28 @@ class HierarchyQuery(TickQuery):
     def of(cls, column: str, forest: Forest, ticks: int | None = None) -> HierarchyQuery:
         """The question of a forest whose states are the values of a column."""
         return cls((Categories(column, forest.states),), ticks, forest=forest)
+
+
+@dataclass(frozen=True, slots=True)
+class PrunedQuery(HierarchyQuery):
+    """How many tuples fall in each state during each tick, and in aggregations: fine where there are many at this tick.
+
+    Attributes:
+        least: An aggregation with so many tuples or fewer is rather counted as a whole than divided.
+        share: The part of the loss that choosing has.
+
+    Raises:
+        ValueError: `least` is negative, or the share is not strictly between 0 and 1.
+    """
+
+    least: int = 0
+    share: Fraction = Fraction(1, 5)
+
+    def __post_init__(self) -> None:
+        HierarchyQuery.__post_init__(self)
+        make_whole(self, least="least")
+        object.__setattr__(self, "share", exact("share", self.share))
+        if not 0 <= self.least <= MOST_TICKS:
+            raise Refused("least", f"a whole number from 0 to {MOST_TICKS} is needed, got {self.least}")
+        if not 0 < self.share < 1:
+            raise Refused("share", f"a part of the loss between 0 and 1 is needed, got {self.share}")

@@ -50,6 +50,12 @@ class Auto:
         (shown,) = self.read_all(row(counts, len(self._state)))
         return np.asarray(shown)
 
+    def read_with(self, counts: FloatArray, variances: FloatArray) -> FloatArray:
+        """Do as `read`, with noise whose variances are others from this tick on."""
+        self._variances = require_variances(variances, len(self._state))
+        (shown,) = self.read_all(counts[None])
+        return np.asarray(shown)
+
     def read_all(self, counts: FloatArray) -> FloatArray:
         """Estimates for several ticks at once, (ticks, keys): those that `read` gives one after the other."""
         shown = follow(counts, self._variances, self.passed, self._state)

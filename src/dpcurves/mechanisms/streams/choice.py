@@ -8,7 +8,7 @@ from typing import Any
 from ...laws.buffered_prefixes import MOST_BUFFERED
 from ...noise.randomness import Randomness
 from ...privacy import Adjacency, PrivacyLoss
-from ...queries import GroupedTickQuery, HierarchyQuery, Query, Read
+from ...queries import GroupedTickQuery, HierarchyQuery, PrunedQuery, Query, Read
 from ...release import Plan
 from ..base import ExactTable
 from ..sequential import Sequential, State
@@ -16,14 +16,17 @@ from .buffered_counter import BufferedCounter
 from .hierarchy import Hierarchy
 from .pegasus import Pegasus
 from .perturber import Perturber, stream_only
+from .pruned import Pruned
 from .tree_counter import TreeCounter
 
 
 @dataclass(frozen=True, slots=True)
 class StreamChoice:
-    """`Pegasus` for groups, `Hierarchy` for a forest, `Perturber` for counts, a counter of prefixes for counts so far.
+    """The mechanism for what is asked: each kind of question has one, and counts so far have two.
 
-    That is `BufferedCounter` under zero-concentrated privacy, if there is a horizon and no window, else `TreeCounter`.
+    `Pegasus` finds groups, `Hierarchy` and `Pruned` count forests, `Perturber` counts ticks. Counts so far, and their
+    differences, are those of `BufferedCounter` under zero-concentrated privacy, if there is a horizon and no window,
+    else of `TreeCounter`.
 
     Formal guarantees: those of the mechanism that it chooses, from query and loss alone.
     """
@@ -33,6 +36,8 @@ class StreamChoice:
         query = stream_only(query)
         if isinstance(query, GroupedTickQuery):
             return Pegasus()
+        if isinstance(query, PrunedQuery):
+            return Pruned()
         if isinstance(query, HierarchyQuery):
             return Hierarchy()
         if query.read is Read.CELLS:

@@ -103,13 +103,23 @@ def growth_of(query: TreePartitionQuery, loss: PrivacyLoss, adjacency: Adjacency
     Raises:
         UnsupportedQuery: nothing may be lost, or so much noise would be needed that scores might leave 64 bits.
     """
-    require_loss(loss)
     splitting = Splitting(query.shape, query.fans)
-    parts = max(2, splitting.most_parts)
-    scale = _scale(path_price(parts, splitting.height), loss, adjacency)
+    noise, decay = noise_and_decay(splitting.most_parts, splitting.height, loss, adjacency)
+    return Growth(splitting, query.least, noise, decay)
+
+
+def noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjacency: Adjacency) -> tuple[Noise, int]:
+    """The least noise of scores, and how fast they fall, for so many parts of a box and divisions on a path at most.
+
+    Raises:
+        UnsupportedQuery: nothing may be lost, or so much noise would be needed that scores might leave 64 bits.
+    """
+    require_loss(loss)
+    parts = max(2, parts)
+    scale = _scale(path_price(parts, height), loss, adjacency)
     if scale > LARGEST_SCALE:
         raise UnsupportedQuery("epsilon, rho", f"{loss} for a partition needs more noise than it can be grown with")
-    return Growth(splitting, query.least, Noise(Family.LAPLACE, scale), ceil(scale * Fraction(log(parts)) * _ABOVE))
+    return Noise(Family.LAPLACE, scale), ceil(scale * Fraction(log(parts)) * _ABOVE)
 
 
 def path_price(parts: int, height: int) -> Fraction:

@@ -1,0 +1,114 @@
+"""Pruned hierarchies: the exact law of decisions on all tiny neighbouring streams, what is released, and readings."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from math import log
+
+import numpy as np
+import pytest
+from tiny_streams import ADJACENCIES, neighbours, streams
+
+from dpcurves.data import Forest
+from dpcurves.laws import PrunedCounts
+from dpcurves.mechanisms import STREAMS, Pruned
+from dpcurves.mechanisms.streams.pruned import Rule, rule_of
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
+from dpcurves.queries import TickQuery
+from dpcurves.release import UnsupportedQuery
+from dpcurves.streams import Low, PrunedStates
+
+ONE = AddRemove(EACH_RECORD)
+CHAIN = Forest.from_json({"all": {"left": ["a", "b"], "right": ["c"]}})
+DEEP = Forest.of({f"{first} on": [f"s{each}" for each in range(first, 6)] for first in range(5)})
+
+
+def log_chances(forest: Forest, rule: Rule, stream: tuple[int, ...]) -> dict[tuple[int, ...], float]:
+    """The logarithm of the chance of every set of decisions at a tick, in closed form."""
+    ratio = np.exp(-1 / float(rule.noise.parameter))
+    sums = [sum(stream[state] for state in members) for members in forest.members]
+    found = {}
+    for divided in product((0, 1), repeat=len(sums)):
+        total = 0.0
+        for group, own in enumerate(divided):
+            parent = forest.parents[group]
+            if parent >= 0 and not divided[parent]:
+                total += -np.inf if own else 0.0
+                continue
+            score = max(sums[group] - int(rule.offsets[group]), -rule.decay)
+            chance = ratio ** (1 - score) / (1 + ratio) if score <= 0 else 1 - ratio**score / (1 + ratio)
+            total += log(chance if own else 1 - chance)
+        if total > -np.inf:
+            found[divided] = total
+    assert sum(map(np.exp, found.values())) == pytest.approx(1)
+    return found
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+@pytest.mark.parametrize("least", [0, 2])
+def test_decisions_of_neighbouring_ticks_lose_no_more_than_their_share(least: int, adjacency: Adjacency) -> None:
+    question = PrunedStates("ap", CHAIN, least, share=Fraction(1, 2))
+    rule, worst = rule_of(question.query, PrivacyLoss.pure(2), adjacency), 0.0
+    for stream in streams(3, 1, 2):
+        ours = log_chances(CHAIN, rule, tuple(stream[0].tolist()))
+        for other in neighbours(stream, adjacency):
+            theirs = log_chances(CHAIN, rule, tuple(other[0].tolist()))
+            worst = max(worst, *(abs(ours[each] - theirs[each]) for each in ours))
+    assert 0.05 < worst <= 1 + 1e-9
+
+
+def test_a_deep_path_loses_no_more_than_its_share() -> None:
+    """All counts along a path of five aggregations, at and around the scores where most is lost."""
+    question = PrunedStates("ap", DEEP, 3, share=Fraction(1, 2))
+    rule, worst = rule_of(question.query, PrivacyLoss.pure(2), ONE), 0.0
+    for many in range(0, 60):
+        for stream in ((0, 0, 0, 0, 0, many), (1, 1, 1, 1, 1, many), (0, 9, 0, 9, 0, many)):
+            ours = log_chances(DEEP, rule, stream)
+            theirs = log_chances(DEEP, rule, (*stream[:5], many + 1))
+            worst = max(worst, *(abs(ours[each] - theirs[each]) for each in ours))
+    assert 0.6 < worst <= 1 + 1e-9
+
+
+def test_what_is_counted_covers_every_state_once() -> None:
+    question = PrunedStates("ap", DEEP, 1)
+    plan = Pruned().plan(question.query, PrivacyLoss.pure(1), ONE)
+    law, seen = plan.law.required(PrunedCounts), set()
+    assert law.noise.parameter == Fraction(5, 4)  # the rest of the loss
+    state = STREAMS.begin(plan)
+    for tick in range(1, 301):
+        table = np.random.default_rng(tick).integers(0, 30, 6)
+        values, state = STREAMS.step(table, tick, state, plan, Randomness.from_seed(tick))
+        divided = np.array(values[: law.groups]) > 0
+        assert np.array_equal(law.reached(divided), divided)
+        kept = law.frontier(divided)
+        members = [*DEEP.members, *((number,) for number in range(6))]
+        assert sorted(each for node in np.flatnonzero(kept) for each in members[node]) == list(range(6))
+        assert not np.any(np.array(values[law.groups :])[~kept])
+        seen.add(tuple(divided.tolist()))
+    assert len(seen) > 3
+    assert STREAMS.restored(state.to_bytes(), plan) == state
+
+
+def test_without_noise_busy_states_are_exact_and_empty_aggregations_are_not_divided() -> None:
+    question = PrunedStates("ap", CHAIN, 0, windows=(2,), events=(Low(2, 3),))
+    plan = STREAMS.plan(question.query, PrivacyLoss.pure(10**4), ONE)
+    state, reader = STREAMS.begin(plan), question.reader(plan)
+    assert question.names == ("all", "left", "right", "a", "b", "c")
+    for tick, table in enumerate(([5, 7, 0], [0, 0, 9], [0, 0, 0]), start=1):
+        values, state = STREAMS.step(np.array(table), tick, state, plan, Randomness.from_seed(tick))
+        found = reader.read(values)
+        a, b, c = table
+        np.testing.assert_allclose(found.counts, [a + b + c, a + b, c, a, b, c], atol=1e-9)
+        assert values[1:3] == (int(a + b > 0), int(c > 0))
+    assert found.events["low:2:3"].tolist() == [False, True, False, True, True, False]
+
+
+def test_what_is_no_question_of_a_pruned_forest_is_refused() -> None:
+    axes = PrunedStates("ap", CHAIN, 0).query.axes
+    with pytest.raises(UnsupportedQuery, match="question: a hierarchy is not pruned"):
+        Pruned().plan(TickQuery(axes), PrivacyLoss.pure(1), ONE)
+    for least, share in ((-1, Fraction(1, 2)), (0, Fraction(1)), (0, Fraction(0))):
+        with pytest.raises(ValueError, match="least|share"):
+            _ = PrunedStates("ap", CHAIN, least, share=share).query
