@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..feed.follow import Question
     from ..streams import Event, Jump, Low
 
+REDIS = ("redis://", "rediss://", "unix://")
 READINGS = ("auto", "pegasus", "laplace")
 
 
@@ -27,7 +28,9 @@ class Tuples:
     events: Annotated[
         str | None,
         Argument(
-            metavar="[EVENTS]", help="A .csv or .parquet file, or - for lines on standard input.", show_default=False
+            metavar="[EVENTS]",
+            help="A .csv or .parquet file, - for standard input, or redis://host/0#stream.",
+            show_default=False,
         ),
     ] = None
     lines: Annotated[str, Option(help="What comes on standard input: csv, or json.", metavar="KIND")] = "csv"
@@ -51,6 +54,8 @@ class Tuples:
         """
         if self.events is None:
             raise Misuse("events", "name a file, or - for standard input")
+        if self.events.startswith(REDIS):
+            return _redis(self.events)
         if self.events != "-":
             return self.events
         from ..feed import CsvLines, JsonLines
@@ -131,6 +136,15 @@ class Asked:
         from ..streams import Smoothing
 
         return Smoothing.PLAIN if self.reading == "laplace" else Smoothing.AUTO
+
+
+def _redis(url: str) -> Any:
+    from ..feed import RedisStream
+
+    server, _, stream = url.partition("#")
+    if not stream:
+        raise Misuse("events", "name the stream behind the server, as in redis://host:6379/0#events")
+    return RedisStream(server, stream)
 
 
 def _event(text: str) -> Event | Jump | Low:

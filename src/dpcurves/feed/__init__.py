@@ -4,10 +4,12 @@ from .dropped import Dropped
 from .follow import Following, Source, follow
 from .pipe_lines import CsvLines, JsonLines
 from .reading import StepReading
+from .redis_streams import RedisSink, RedisStream
 from .schedule import Fields, Schedule
 from .window import Window, Windows
 
 __all__ = [
-    "CsvLines", "Dropped", "Fields", "Following", "JsonLines", "Schedule", "Source", "StepReading", "Window", "Windows",
+    "CsvLines", "Dropped", "Fields", "Following", "JsonLines", "RedisSink", "RedisStream",
+    "Schedule", "Source", "StepReading", "Window", "Windows",
     "follow",
 ]  # fmt: skip

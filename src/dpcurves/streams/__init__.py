@@ -22,7 +22,7 @@ __all__ = [
     "TickReading", "TotalReading", "Totals", "TotalsReader",
 ]  # fmt: skip
 
-_ABOVE = {"CsvLines": "feed", "JsonLines": "feed", "follow": "feed"}
+_ABOVE = {"CsvLines": "feed", "JsonLines": "feed", "RedisSink": "feed", "RedisStream": "feed", "follow": "feed"}
 
 
 def __getattr__(name: str) -> Any:

