@@ -85,10 +85,16 @@ class TreeCounter:
     ``z' = z - R e_s`` on the other. Before s nothing differs, as ``(L R e_s)_t = (A e_s)_t = 0`` for t < s: the same
     answers, so the same s. From s on the exact count is 1 larger and ``L z'`` is 1 smaller: the same answers, hence the
     same later counts. So z to z' is a bijection of all noises that keeps all answers (from z' the answers tell s, and s
-    tells z). It shifts one node of each level by 1: discrete Laplace noises of scales b_l lose ``sum(1 / b_l)``,
-    discrete Gaussian ones rho ``sum(1 / (2 v_l))``. Noises have the share s_l of the loss each, and shares add up to 1.
-    A unit moves as many tuples as ``adjacency.l1_sensitivity`` says: pure losses add up over these; squares on each
-    level are at most ``adjacency.squared_l2_sensitivity``, for tuples of one unit in one tick. *End of proof.*
+    tells z). It shifts one node of each level by 1. *Pure*: discrete Laplace noises of scales b_l lose at most ``sum(1
+    / b_l)`` wherever s lies. *Zero-concentrated*: let ``rho = sum(1 / (2 v_l))`` for discrete Gaussian noises. Given
+    the noises ``(L z)_t`` of all t < s, which choose s, z lies on a lattice that ``R e_s`` leaves in place. At a whole
+    order a the Renyi divergence of such a slice sums ``p(z + (a - 1) R e_s)`` over it, which is its own chance, times
+    ``exp(a (a - 1) rho)``; all slices together give ``a rho``. For a stream that does not depend on the answers s is
+    fixed, and the loss is that of noisy sums of all nodes, at every order: zero-concentrated with rho. (So where
+    somebody chooses tuples by the answers, rho is shown for orders 2, 3, 4, ... only.)
+    Noises have the share s_l of the loss each, and shares add up to 1. A unit moves as many tuples as
+    ``adjacency.l1_sensitivity`` says: pure losses add up over these; the counts of a level's nodes move by squares of
+    at most ``adjacency.squared_l2_sensitivity``, whatever ticks the tuples lie in. *End of proof.*
 
     Noise of a block is drawn from a secret that is new for each block (`Randomness.keyed`): independent to a
     computationally bounded observer, as all that comes from the operating system.
