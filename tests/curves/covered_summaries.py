@@ -31,4 +31,5 @@ def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
     for whom, truth in truths.items():
         ends = found.intervals(level, population=whom == "population")
         for name, (low, high), true in zip(found.statistics, ends.tolist(), truth, strict=True):
-            yield f"{name}, {whom}", low <= true <= high
+            of = " of unknown many" if whom == "population" and not case.adjacency and name in {"count", "sum"} else ""
+            yield f"{name}{of}, {whom}", low <= true <= high

@@ -57,7 +57,8 @@ AT_EDGES = "one quantile", "searched", "pairs", "region"
 """Quantiles: their intervals end at edges of cells."""
 
 
-NOISELESS = frozenset({"count, population", "sum, population", "variance, population"})
+UNKNOWN = frozenset({"count of unknown many, population", "sum of unknown many, population", "variance, population"})
+"""Summaries: how many people were asked is private, and so is how their squares scatter."""
 
 
 def _families() -> Iterator[tuple[str, Family]]:
@@ -65,7 +66,7 @@ def _families() -> Iterator[tuple[str, Family]]:
     replaced = tuple(case for case in CASES if case.adjacency)[::3]
     yield "distributions", Family(covered_distributions.covered, both("quantiles"), 4, 3)
     yield "searches", Family(covered_distributions.covered_searches, both(*AT_EDGES), 1, 3, third)
-    yield "summaries", Family(covered_summaries.covered, NOISELESS, 4, 3)
+    yield "summaries", Family(covered_summaries.covered, UNKNOWN, 4, 3)
     yield "survivals", Family(covered_survivals.covered, both("median"), 1, 7)
     yield "tables", Family(covered_tables.covered, frozenset(), 2, 5)
     yield "groups", Family(covered_groups.covered, frozenset(), 1, 3, third)

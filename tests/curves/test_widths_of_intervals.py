@@ -6,7 +6,7 @@ pairs that seem to be tied to either end, or the corners between two boxes.
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, log, sqrt
 
 import numpy as np
 import pytest
@@ -16,14 +16,26 @@ from covered_scores import GROUPS
 from covered_survivals import population
 from kinds import DATA, POPULATIONS, FloatArray, people
 
-from dpcurves.curves import CDF, ROC, CdfQuestion, Reading, ScoresQuestion, SurvivalQuestion
-from dpcurves.curves.score_readings import left_open
-from dpcurves.postprocess import auc_of_counts, public_generator
+from dpcurves.curves import (
+    CDF,
+    ROC,
+    CdfQuestion,
+    QuantilesQuestion,
+    Reading,
+    Scores,
+    ScoresQuestion,
+    SummaryQuestion,
+    SurvivalQuestion,
+)
+from dpcurves.curves.score_readings import groups_of_cells, left_open
+from dpcurves.postprocess import auc_of_counts, dvoretzky, public_generator
+from dpcurves.postprocess.summaries.calibration import calibration_gaps
 from dpcurves.privacy import PrivacyLoss
 
 LEVEL, UNITS = 0.9, 4000
 EPSILONS = ("0.3", "3")
 P = np.linspace(0.05, 0.95, 19)
+NORMAL = 1.645
 SIMULATED = 1.1  # two simulations of 1,000 draws and more differ by less than a tenth, and so do both ways to a ratio
 
 
@@ -138,3 +150,63 @@ def test_numbers_of_scores_are_no_wider_than_boxes_and_differences_add_up_ties_a
     for scores in found.values():
         box, (low, high) = scores.roc().band(LEVEL), scores.interval(Reading.KS, LEVEL)
         assert high - low <= (box.fpr_upper - box.fpr_lower + box.tpr_upper - box.tpr_lower).max()
+        for population_too in (False, True):
+            low, high = scores.interval(Reading.ECE, LEVEL, population=population_too)
+            assert high - low <= 2 * SIMULATED * errors_of_groups(scores, population=population_too)
+            low, high = scores.interval(Reading.AVERAGE_PRECISION, LEVEL, population=population_too)
+            assert high - low <= between_the_ends_of_precision(scores, population=population_too)
+
+
+def errors_of_groups(scores: Scores, *, population: bool) -> float:
+    """How far the error of calibration of each group may be off, each on its own, all at their worst."""
+    table, likely = scores.table, scores.table.counts.likely
+    starts, errors = groups_of_cells(table, 10), table.errors(population=population)
+    exact, moved = (calibration_gaps(table.inside(cells), table.middles, starts) for cells in (likely, likely + errors))
+    return float(np.quantile(np.abs(moved - exact), (1 + LEVEL) / 2, axis=0).sum())
+
+
+def between_the_ends_of_precision(scores: Scores, *, population: bool) -> float:
+    """The mean distance, along recall, of the ends of all pieces of the curve that may lie there."""
+    (low, high), (first, last) = scores.precision_recall().band(LEVEL, population=population)
+    lower, upper = np.minimum(low[:-1], low[1:]), np.maximum(high[:-1], high[1:])
+    recall = np.linspace(0, 1, 1001)[:, None]
+    there = (first[:-1] - 1 / 200 <= recall) & (recall <= last[1:] + 1 / 200)  # curves are told along 200 pieces
+    return float((np.where(there, upper, 0).max(axis=1) - np.where(there, lower, 1).min(axis=1)).mean()) + 1e-3
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_searches_leave_open_what_noise_and_samples_may_do_at_each_look_and_pairs_take_half_each(data: str) -> None:
+    values, grid = POPULATIONS[data]
+    sample, p = np.random.default_rng(5).choice(values, UNITS), (0.1, 0.25, 0.5, 0.9)
+    for epsilon in EPSILONS:
+        asked = QuantilesQuestion("x", grid, p, search=LEVEL)
+        found = answer(asked, {"x": sample}, PrivacyLoss.pure(epsilon), both(UNITS)[1], 3)
+        law, error, cell = found.turns[0].path, (1 - LEVEL) / len(p), (grid.upper - grid.lower) / grid.cells
+        noise = SIMULATED * sqrt(2 * log(2 * grid.cells.bit_length() / error) * law.levels * law.noise.variance)
+        for population_too in (False, True):
+            sampling = UNITS * dvoretzky(UNITS, 1 - error / 2) if population_too else 0.0
+            left, right = np.clip(found.intervals(LEVEL, population=population_too), grid.lower, grid.upper).T
+            inside = (left[:, None] + cell <= sample) & (sample < right[:, None] - cell)
+            assert inside.sum(axis=1).max() <= 4 * noise + 2 * sampling
+    first, second = curve_of(data, "1"), curve_of(data, "3")
+    for ends, curve in zip(first.quantile_quantile(second, list(p)).intervals(LEVEL), (first, second), strict=True):
+        assert (ends == curve.quantile_intervals(p, (1 + LEVEL) / 2)).all()
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_counts_and_sums_of_unknown_many_add_poisson_s_law_to_the_noise_and_variances_the_largest_scatter(
+    data: str,
+) -> None:
+    values, grid = POPULATIONS[data]
+    sample = np.clip(np.random.default_rng(5).choice(values, UNITS), grid.lower, grid.upper)
+    variance, furthest = sample.var(), max(sample.mean() - grid.lower, grid.upper - sample.mean())
+    most = min(2 * variance, furthest**2 / 2)  # what may be tried is no more than twice as much
+    scatter = {"count": UNITS, "sum": (sample**2).sum(), "variance": most * (furthest**2 - most) / UNITS}
+    for epsilon in EPSILONS:
+        question, loss = SummaryQuestion("x", grid.lower, grid.upper), PrivacyLoss.pure(epsilon)
+        found = answer(question, {"x": sample}, loss, both(UNITS)[0], 3)
+        records, population_too = (np.diff(found.intervals(LEVEL, population=whom)).ravel() for whom in (False, True))
+        for number, name in enumerate(found.statistics):
+            if name in scatter:
+                allowed = records[number] ** 2 + (2 * NORMAL) ** 2 * scatter[name]
+                assert population_too[number] <= SIMULATED * sqrt(allowed) + 1

@@ -125,8 +125,9 @@ class Summary(Covered):
         means of counts and of sums over samples of this size, which needs independent units of one record each. The
         mean is that of Student's t, with the noise added and the variance at the upper end of what noise leaves open;
         or, where one moment was asked for, at the largest that the bounds allow. The variance holds for any law between
-        the bounds, so for most more often than `level` says. See `postprocess.inference.moments`; rounding is in all of
-        them.
+        the bounds, so for most more often than `level` says; and so do counts and sums where the number of records is
+        private, for those are taken to scatter as Poisson's law does. See `postprocess.inference.moments`; rounding is
+        in all of them.
 
         Args:
             level: The chance of each interval.
