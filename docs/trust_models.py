@@ -13,11 +13,12 @@ import dpcurves as dp
 from dpcurves import curves
 from dpcurves.privacy import EACH_RECORD
 from dpcurves.release import UnsupportedQuery
-from dpcurves.trust import Central, FunctionShares, Owners
+from dpcurves.trust import Central, FunctionShares, Local, Owners
 
 PAGE = Path(__file__).parent / "trust_models.md"
 MODELS = {
-    "one curator": Central(), "two servers": FunctionShares(), "two servers that check": FunctionShares(Owners.CHECKED)
+    "one curator": Central(), "two servers": FunctionShares(), "two servers that check": FunctionShares(Owners.CHECKED),
+    "each person at home": Local(),
 }  # fmt: skip
 ERRORS = dp.BoundsQuestion("r", 0.25, "0.9")
 GIVEN: dict[str, Any] = {
@@ -34,7 +35,8 @@ Made by `python docs/trust_models.py`, which rehearses each question with its de
 has no other, under replace-one for 10,000 records at epsilon 1, and writes down in how many turns it is answered;
 or the refusal, which comes before anything is charged. A question is the same class under all of
 them, and so is its result. [Two servers](two_servers.md) answer from one paid count of all cells of a task's grid, or
-from counts below thresholds where a task counts those; the noise of both makes errors larger by the root of 2.
+from counts below thresholds where a task counts those; the noise of both makes errors larger by the root of 2. People who
+trust nobody send one randomised report each, from which counts of all cells are read.
 
 """
 

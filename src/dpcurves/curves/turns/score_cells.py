@@ -26,13 +26,9 @@ class CountedGroups(ScoreGroups):
     on the same counts; what they hold is read without bias, but for the cells beside an end, which noise has chosen.
 
     Attributes:
-        cells: The cells that were counted; scores outside of them are in no group if they are counted apart.
-        counts: Evidence of two rows: negatives, positives.
         groups: How many groups were asked for; fewer where scores are tied.
     """
 
-    cells: Grid
-    counts: Evidence
     groups: int
 
     @cached_property
@@ -52,17 +48,9 @@ class CountedGroups(ScoreGroups):
     @cached_property
     def released(self) -> Groups:
         """Unbiased counts and sums of the groups."""
-        noisy = self._grouped(self._inside(self._unbiased)[None])
+        noisy = self._grouped(self._inside(self._counted)[None])
         (positive,), (negative,), (centred,) = noisy
         return Groups(positive, negative, centred, self.grid.edges[:-1], self.grid.edges[1:])
-
-    @property
-    def outside(self) -> tuple[float, float]:
-        """Records with a score below the grid, and above it: unbiased, so perhaps less than none."""
-        if self.cells.outside is Outside.CLAMPED:
-            return 0.0, 0.0
-        below, *_, above = self._unbiased.sum(axis=0).tolist()
-        return below, above
 
     @cached_property
     def noise_of_a_count(self) -> float:
@@ -86,13 +74,6 @@ class CountedGroups(ScoreGroups):
     @cached_property
     def _simulated(self) -> GroupNoise:
         return self.deviations(None)
-
-    @cached_property
-    def _unbiased(self) -> FloatArray:
-        return self.counts.unbiased
-
-    def _inside(self, cells: FloatArray) -> FloatArray:
-        return cells if self.cells.outside is Outside.CLAMPED else cells[..., 1:-1]
 
     def _grouped(self, cells: FloatArray) -> GroupNoise:
         """Positives, negatives and sums of distances from the middle of each group, of cells (..., 2, cells)."""

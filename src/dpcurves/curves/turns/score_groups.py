@@ -35,8 +35,17 @@ class Ends(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
 class ScoreGroups(ABC):
-    """What was released about groups of like scores. Unbiased, so anything may be below zero."""
+    """What was released about groups of like scores. Unbiased, so anything may be below zero.
+
+    Attributes:
+        cells: The cells that were counted; scores outside of them are in no group if they are counted apart.
+        counts: Evidence of two rows: negatives, positives.
+    """
+
+    cells: Grid
+    counts: Evidence
 
     @property
     @abstractmethod
@@ -49,9 +58,20 @@ class ScoreGroups(ABC):
         """Unbiased counts and sums of the groups."""
 
     @property
-    @abstractmethod
     def outside(self) -> tuple[float, float]:
         """Records with a score below the grid, and above it: unbiased, so perhaps less than none."""
+        if self.cells.outside is Outside.CLAMPED:
+            return 0.0, 0.0
+        below, *_, above = self._counted.sum(axis=0).tolist()
+        return below, above
+
+    @cached_property
+    def _counted(self) -> FloatArray:
+        return self.counts.unbiased
+
+    def _inside(self, cells: FloatArray) -> FloatArray:
+        """Without those that are counted apart, (..., slots) to (..., cells)."""
+        return cells if self.cells.outside is Outside.CLAMPED else cells[..., 1:-1]
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -112,16 +132,12 @@ class ScoreGroups(ABC):
 
 @dataclass(frozen=True, eq=False)
 class MeasuredGroups(ScoreGroups):
-    """Groups whose counts and sums were asked for.
+    """Groups whose counts and sums were asked for: the groups are the cells.
 
     Attributes:
-        cells: The groups as cells.
-        counts: Evidence of two rows: negatives, positives.
         sums: Evidence of two rows: sums of distances from the middle of the group, of negatives and of positives.
     """
 
-    cells: Grid
-    counts: Evidence
     sums: Evidence
 
     @property
@@ -135,14 +151,6 @@ class MeasuredGroups(ScoreGroups):
         negative, positive = self._inside(self._counted)
         distances = self._inside(self.sums.unbiased).sum(axis=0) * self._step
         return Groups(positive, negative, distances, self.grid.edges[:-1], self.grid.edges[1:])
-
-    @property
-    def outside(self) -> tuple[float, float]:
-        """Records with a score below the grid, and above it: unbiased, so perhaps less than none."""
-        if self.grid.outside is Outside.CLAMPED:
-            return 0.0, 0.0
-        below, *_, above = self._counted.sum(axis=0).tolist()
-        return below, above
 
     @property
     def noise_of_a_count(self) -> float:
@@ -163,14 +171,6 @@ class MeasuredGroups(ScoreGroups):
         chance = public_generator(generator)
         counts, sums = (self._inside(_drawn(each, chance)) for each in (self.counts, self.sums))
         return GroupNoise(counts[:, 1], counts[:, 0], sums.sum(axis=1) * self._step)
-
-    @cached_property
-    def _counted(self) -> FloatArray:
-        return self.counts.unbiased
-
-    def _inside(self, cells: FloatArray) -> FloatArray:
-        """Without those that are counted apart, (..., slots) to (..., groups)."""
-        return cells if self.grid.outside is Outside.CLAMPED else cells[..., 1:-1]
 
     @property
     def _step(self) -> FloatArray:
