@@ -9,13 +9,16 @@ WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between two workers.
 PYTEST  := $(BIN)/pytest -n 2 --dist loadfile
 
-.PHONY: demo demo-federated test lint types contracts docs unit package pictures bench crash papers format constraints clean
+.PHONY: demo demo-federated demo-stream test lint types contracts docs unit package pictures bench crash papers format constraints clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
 
 demo-federated: $(READY)
 	$(BIN)/python demo/federated.py
+
+demo-stream: $(READY)
+	$(BIN)/python demo/stream.py
 
 # Quick checks first; the test run prints its verdict last.
 test: lint types contracts docs unit
