@@ -83,6 +83,8 @@ def test_variances_are_those_of_the_estimator(widths: tuple[int, ...]) -> None:
 def test_variances_over_many_blocks_are_those_of_the_blocks_one_by_one() -> None:
     law = TreeCounts(1, (Epoch(2, tree_of((4, 1))), Epoch(3, tree_of((1,))), Epoch(1, tree_of((12, 4, 1)))))
     assert [law.block(tick).start for tick in (1, 4, 5, 8, 9, 11, 12, 23, 24)] == [0, 0, 4, 4, 8, 10, 11, 11, 23]
+    for length in (1, 8, 9, 11, 30, 50):
+        assert law.mean_variance(length) == pytest.approx(np.mean([law.variance(each + 1) for each in range(length)]))
     for tick, window in ((23, None), (50, None), (60, 55), (60, 49), (9, 2), (37, 13)):
         before = 0 if window is None else tick - window
         parts = 0.0
@@ -186,6 +188,16 @@ def test_noise_beyond_64_bits_is_worked_out_exactly() -> None:
     assert abs(answer[0]) > 2**40
     assert state.noise is not None
     assert state.noise.prefixes.dtype == object
+
+
+def test_where_keys_are_many_blocks_are_short_and_the_plan_says_what_that_costs() -> None:
+    states = (Categories("state", tuple(range(2**12))),)
+    one, many = (TreeCounter().plan(TickQuery(axes, 2**30), PURE, ONE) for axes in (ticks(1, 1).axes, states))
+    tree = many.law.required(TreeCounts).epochs[0].tree
+    assert tree.widths[0] * 2**12 <= 2**22
+    assert many.error > one.error
+    short = TreeCounter().plan(ticks(1, 2**10), PURE, ONE)
+    assert short.law.required(TreeCounts).epochs[0].tree == tree
 
 
 def test_errors_meet_what_is_asked_for() -> None:

@@ -216,10 +216,13 @@ class TreeCounts(Law):
         """The mean variance of all prefixes up to so many ticks."""
         at, carried, total = 0, 0.0, 0.0
         while at < ticks:
-            tree = self.block(at + 1).tree
-            inside = tree.prefix_variances[: ticks - at]
-            total += float(inside.sum()) + carried * len(inside)
-            at, carried = at + tree.widths[0], carried + tree.estimated[0]
+            tree, whole = self.block(at + 1).tree, self._alike(at, ticks)
+            inside, width = tree.prefix_variances[: ticks - at], tree.widths[0]
+            if whole == 0:
+                return (total + float(inside.sum()) + carried * len(inside)) / ticks + ROUNDING
+            before = carried * whole + tree.estimated[0] * whole * (whole - 1) / 2
+            total += whole * float(inside.sum()) + width * before
+            at, carried = at + whole * width, carried + whole * tree.estimated[0]
         return total / ticks + ROUNDING
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:

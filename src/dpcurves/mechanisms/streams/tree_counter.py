@@ -31,6 +31,8 @@ DEEPEST = 16
 CARRIED = PARTS**DEEPEST
 """What noises of whole blocks are over: they have no other denominators."""
 FITTING = 2**62
+MOST_AT_ONCE = 2**22
+"""Ticks of a block times keys, at most: so much noise is at hand."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -143,16 +145,18 @@ class TreeCounter:
 
 
 def shapes(query: TickQuery, family: Family) -> list[tuple[int, Shape]]:
-    """Blocks of each epoch, and their shape: from public facts alone."""
+    """Blocks of each epoch, and their shape: from public facts alone. Where keys are many, blocks are short."""
+    longest = max(MOST_AT_ONCE // query.keys, 1)
     if query.windows:
         return [(1, best_window_shape(query.windows, family))]
     if query.ticks is not None:
-        return [(1, best_shape(1, query.ticks, 1, family, total_is_public=False))]
-    return [_epoch(FIRST_EPOCH * 2**number, family) for number in range(EPOCHS)]
+        return [_epoch(query.ticks, longest, family)]
+    return [_epoch(FIRST_EPOCH * 2**number, longest, family) for number in range(EPOCHS)]
 
 
-def _epoch(ticks: int, family: Family) -> tuple[int, Shape]:
-    shape = best_shape(1, ticks, 1, family, total_is_public=False)
+def _epoch(ticks: int, longest: int, family: Family) -> tuple[int, Shape]:
+    """How many blocks of which shape have so many ticks together."""
+    shape = best_shape(1, min(ticks, longest), 1, family, total_is_public=False)
     return -(-ticks // shape.widths[0]), shape
 
 
