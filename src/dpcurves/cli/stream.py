@@ -86,9 +86,10 @@ def _show_plan(made: Plan, steps: Steps, tuples: Tuples, asked: Asked) -> None:
     whose = "all tuples of a user in" if tuples.user else "one tuple in"
     table.add_row(f"{whose} one step", str(loss))
     table.add_row("one tuple that moves to another state or step (one goes, one comes)", str(_times(loss, 2)))
-    for width in sorted({int(width) for width in asked.window or ()}) or [12]:
-        table.add_row(f"{whose} each of {width} steps in a row", str(_times(loss, width)))
     ticks = getattr(made.query, "ticks", None)
+    for width in sorted({int(width) for width in asked.window or ()}) or [12]:
+        if ticks is None or width < ticks:
+            table.add_row(f"{whose} each of {width} steps in a row", str(_times(loss, width)))
     table.add_row(f"{whose} every step", "without bound: no end" if ticks is None else str(_times(loss, ticks)))
     say(screen, table)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from .literals import amount, categories, whole
-from .refusal import Misuse
+from .refusal import Misuse, named
 
 if TYPE_CHECKING:
     from ..data import Forest
@@ -127,7 +127,8 @@ class Asked:
             if self.reading == "pegasus":
                 raise Misuse("reading", "a hierarchy is read by auto or laplace")
             return Aggregated(self.state, _forest(self.hierarchy), None, windows, events, self._smoothing())
-        axes = (Categories(self.state, categories("states", self.states or "")),)
+        with named("states", "categories"):
+            axes = (Categories(self.state, categories("states", self.states or "")),)
         if self.reading == "pegasus":
             return Groups(axes, None, windows, events)
         return Counts(axes, None, windows, events, self._smoothing())
