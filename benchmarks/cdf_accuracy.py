@@ -1,11 +1,12 @@
 """How accurate private distribution functions are, beside other libraries and the papers' methods.
 
-`python benchmarks/cdf_accuracy.py [--quick] [--releases N] [--data FOLDER] [--json FILE]`. Errors are those of the
-noise: against the distribution function of the sample itself, mean of 40 releases (or N) over 8 draws of the data. All
-methods get the same samples and, but for other libraries that draw their own, the same seeds: the tables come out
-again. The loss is for replace-one, where the number of records is public. A method with a star is tuned: of its
-variants the one with the least W1 is shown, which nobody could choose in private. Real histograms are read from
-`hist1d` in ../shared/data beside the repository, from --data, or from $DPCURVES_DATA. Nothing is asserted.
+`python benchmarks/cdf_accuracy.py [--full] [--quick] [--releases N] [--data FOLDER] [--json FILE]`. Errors are those
+of the noise: against the distribution function of the sample itself, mean of 16 releases (40 with --full, or N) over 8
+draws of the data: 6 and 12 minutes of one core. All methods get the same samples and, but for other libraries that
+draw their own, the same seeds: the tables come out again. The loss is for replace-one, where the number of records is
+public. A method with a star is tuned: of its variants the one with the least W1 is shown, which nobody could choose in
+private. Real histograms are read from `hist1d` in ../shared/data beside the repository, from --data, or from
+$DPCURVES_DATA. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from time import process_time
 from accuracy import data, peers, report
 from accuracy.data import Task
 from accuracy.errors import Measured
-from accuracy.measuring import FULL, QUICK, TINY, Size, jobs_of, measure
+from accuracy.measuring import FULL, QUICK, TINY, USUAL, Size, jobs_of, measure
 from accuracy.methods import PRODUCT_READINGS, Method, hinted, ours, reference, tree
 from accuracy.one_turn import counted
 from accuracy.paper_methods import in_their_wake, of_papers
@@ -68,13 +69,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument("--full", dest="size", action="store_const", const=FULL, help="40 releases of each task")
     sizes.add_argument("--quick", dest="size", action="store_const", const=QUICK, help="fewer releases, without peers")
     sizes.add_argument("--tiny", dest="size", action="store_const", const=TINY, help="a slice for tests")
-    sizes.add_argument("--releases", type=_positive, help="how many releases of each task, instead of 40")
+    sizes.add_argument("--releases", type=_positive, help="how many releases of each task, instead of 16")
     parser.add_argument("--data", type=Path, default=data.folder(), help="folder of the data sets")
     parser.add_argument("--json", type=Path, help="file for the numbers")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="what to measure")
-    parser.set_defaults(size=FULL)
+    parser.set_defaults(size=USUAL)
     options = parser.parse_args(arguments)
     if options.releases:
         options.size = replace(options.size, releases=options.releases)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import process_time
 
 import numpy as np
@@ -35,6 +35,7 @@ class Size:
 
 
 FULL = Size(8, 40, ("0.1", "0.5", "1", "2"), (10, 12, 15, 17, 18, 19, 20))
+USUAL = replace(FULL, releases=16)
 QUICK = Size(2, 4, ("0.5", "1"), (10, 12, 15))
 TINY = Size(1, 2, ("1",), (6, 7))
 
