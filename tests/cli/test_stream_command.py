@@ -76,7 +76,7 @@ def test_a_plan_says_what_moves_windows_and_users_cost(run: Run) -> None:
 @pytest.mark.parametrize(
     ("given", "refusal"),
     [
-        (("--time", "when"), "time: 'when' is not in the data"), (("--states", "a,a"), "categories: "),
+        (("--time", "when"), "time: 'when' is not in the data"), (("--states", "a,a"), "states: "),
         (("--end", "2026-03-02T00:55"), "end: a whole number of steps after start is needed"),
         (("--every", "soon"), "every: "), (("--event", "noon"), "event: "), (("--reading", "tea"), "reading: "),
         (("--window", "0"), "window: "), (("--epsilon", "2"), "budget: "), (("--every", "5m"), "request-id: "),
