@@ -89,6 +89,20 @@ def test_of_a_user_only_so_many_tuples_of_a_step_count(tmp_path: Path) -> None:
     assert values(TUPLES, user="user", tuples_per_user=3) == PER_TUPLE
 
 
+def test_no_value_of_a_field_makes_a_stream_fail() -> None:
+    class Silent:
+        def __str__(self) -> str:
+            raise RuntimeError("secret")
+
+        __repr__ = __float__ = __hash__ = __str__  # type: ignore[assignment]
+
+    odd = [Silent(), 10**5000, float("nan"), b"\xff", [], {}, np.array([1, 2]), object(), "\ud800", "9" * 10**5]
+    tuples = [{"ts": 1, "ap": "a", "user": each} for each in odd]
+    tuples += [{"ts": each, "ap": "a", "user": "u"} for each in odd] + [{"ts": 1, "ap": each} for each in odd] + [{}]
+    assert values(tuples, user="user", tuples_per_user=1)[1:] == [(0, 0), (0, 0)]
+    assert values(tuples)[0] == (len(odd), 0)
+
+
 def test_what_does_not_count_is_counted_in_confidence(tmp_path: Path) -> None:
     log = tmp_path / "log"
     stream = followed(TUPLES, confidential_log=log)

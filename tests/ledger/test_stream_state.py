@@ -49,8 +49,13 @@ def test_who_comes_second_is_told_the_first_answers_and_changes_nothing(url: str
     grant = granted(ledger, flights)
     ledger.advance(grant, {1: "[1]", 2: "[2]"}, SECRET)
     assert ledger.advance(grant, {1: "[7]"}, b"other") == {1: "[1]"}
+    ticks = {1: "[1]", 2: "[2]"}
+    assert ledger.advance(grant, ticks, b"other") == ticks
+    assert ledger.advance(grant, ticks, b"other") is not ticks  # the state behind equal answers is another one
     assert ledger.advance(grant, {2: "[7]", 3: "[8]"}, b"other") == {2: "[2]"}
     assert standing(ledger, grant) == (2, SECRET)
+    following = {3: "[3]"}
+    assert ledger.advance(grant, following, SECRET) is following
 
 
 @pytest.mark.parametrize("ticks", [{}, {0: "[1]"}, {1: "[1]", 3: "[3]"}, {2: "[1]"}, {1: "a\0b"}])

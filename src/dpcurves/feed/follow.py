@@ -88,7 +88,7 @@ class Following:
             watcher, texts = self._stepped(watcher, fresh)
             shown = self._ledger.advance(self._grant, texts, stream.trust.kept(watcher))
             stream.intake.dropped.write(fresh[-1].tick)
-            if shown != texts:  # another process was first: it goes on from there
+            if shown is not texts:  # another process was first, and it goes on from its state
                 standing = self._ledger.standing(self._grant)
                 watcher = stream.trust.watch(self.plan, standing)
                 ahead = 0 if standing is None else standing.tick

@@ -94,8 +94,7 @@ class OpenWindows:
     def _is_beyond_cap(self, tick: int, given: Mapping[str, Any]) -> bool:
         if self._fields.user is None or self._fields.tuples_per_user is None:
             return False
-        user, used = given.get(self._fields.user), self._used.setdefault(tick, Counter())
-        name = "" if user is None else str(user)
+        name, used = _name(given.get(self._fields.user)), self._used.setdefault(tick, Counter())
         used[name] += 1
         return used[name] > self._fields.tuples_per_user
 
@@ -105,3 +104,11 @@ class OpenWindows:
         for key, count in self._counts.pop(tick, {}).items():
             counts[key] = count
         return Window(tick, counts)
+
+
+def _name(user: Any) -> str:
+    """The user as text; empty, as where there is none, for what has no text. No value makes this fail."""
+    try:
+        return "" if user is None else str(user)
+    except Exception:
+        return ""

@@ -202,8 +202,9 @@ class Ledger:
         though a disk and its backups may remember it, encrypted.
 
         Returns:
-            The answers that are stored now: the only ones that may be shown. Where another process was first they are
-            its answers, perhaps to fewer of these ticks, and the stream goes on from its `standing`, not from `state`.
+            The answers that are stored now: the only ones that may be shown. That is `ticks` itself, if it was stored.
+            Else another process was first: these are its answers, perhaps to fewer of these ticks, and the stream goes
+            on from its `standing`, not from `state`, even where the answers are equal.
 
         Raises:
             ValueError: the ticks are not the next ones, the state that stood there is missing or of another tick, or

@@ -43,15 +43,16 @@ class _Kept:
     end: Head
 
 
-def keep_ticks(chain: Chain, grant: Grant, ticks: Mapping[int, str], state: bytes) -> dict[int, str]:
+def keep_ticks(chain: Chain, grant: Grant, ticks: Mapping[int, str], state: bytes) -> Mapping[int, str]:
     """Store answers to the ticks that follow, and the state behind the last of them. Returns what is stored now.
 
     Formal guarantees: one grant shows one answer to a tick, ticks are answered in order and none is left out, and the
     state is the one behind the last answer. The sealed state says which tick that is and where the chain ended then;
     the chain is followed from there, so a state or an answer that was taken away or put back is found.
 
-    If some of these ticks were answered before, by whoever was first, nothing is written: what is returned are the
-    answers of the first one to as many of these ticks as have one.
+    If they were stored, `ticks` itself is returned. If some of them were answered before, by whoever was first, nothing
+    is written: what is returned are the answers of the first one to as many of these ticks as have one, in a mapping of
+    its own, even where they are equal: the state behind them is another one.
 
     Raises:
         ValueError: the ticks do not follow one another or the last one that was answered; the state is missing, of
@@ -71,7 +72,7 @@ def keep_ticks(chain: Chain, grant: Grant, ticks: Mapping[int, str], state: byte
         require_reached(chain, kept.end)
     chain.append_all(ANSWERS, [_row(grant, tick, answer) for tick, answer in ticks.items()])
     _write(chain, grant, _Kept(Standing(first + len(ticks) - 1, state), head_of(chain)), is_new=kept is None)
-    return dict(ticks)
+    return ticks
 
 
 def find_standing(chain: Chain, grant: Grant) -> Standing | None:
