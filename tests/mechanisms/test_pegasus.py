@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tiny_streams import ADJACENCIES, IntArray
 
-from dpcurves.data import Categories
+from dpcurves.data import Categories, Forest
 from dpcurves.laws import GroupedCounts, Noise
 from dpcurves.mechanisms import STREAMS, Pegasus
 from dpcurves.mechanisms.streams.deviations import COLUMNS, LARGEST, UNIT, group, trees_of
@@ -172,3 +172,23 @@ def test_what_it_cannot_do_is_refused() -> None:
     for wrong in ({"share": 0}, {"share": 1}, {"deviation": -1}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             GroupedTickQuery(STATES, **wrong)  # type: ignore[arg-type]
+
+
+def test_aggregations_are_grouped_each_on_its_own_with_a_part_of_the_loss_for_each_level() -> None:
+    forest = Forest.from_json({"all": {"left": ["a", "b"], "right": ["c"]}})
+    axes = (Categories("ap", forest.states),)
+    plan = Pegasus().plan(GroupedTickQuery(axes, forest=forest), PrivacyLoss.pure(3), ONE)
+    alone = Pegasus().plan(GroupedTickQuery(axes), PrivacyLoss.pure(1), ONE)
+    one, other = (each.law.required(GroupedCounts) for each in (plan, alone))
+    assert forest.levels == 3
+    assert (one.keys, one.noise, one.common, one.own) == (6, other.noise, other.common, other.own)
+    sure = Pegasus().plan(GroupedTickQuery(axes, forest=forest), PrivacyLoss.pure(10**4), ONE)
+    state = Pegasus().begin(sure)
+    for tick in range(1, 4):
+        values, state = Pegasus().step(np.array([tick, 5, 7]), tick, state, sure, Randomness.from_seed(tick))
+        assert values[:6] == (tick + 12, tick + 5, 7, tick, 5, 7)
+    assert values[6:] == (0, 0, 1, 0, 1, 1)
+    flat = Forest.of({"x": ["a"], "y": ["b", "c"]})
+    assert flat.levels == 2
+    with pytest.raises(ValueError, match="hierarchy: the axis has the states"):
+        GroupedTickQuery(STATES, forest=forest)

@@ -66,6 +66,14 @@ class Forest:
                 around[state] = number
         return (*above, *around)
 
+    @property
+    def levels(self) -> int:
+        """How many nodes lie on a path from above down to a state, at most, with the state."""
+        depths = [1]  # of what lies above no aggregation
+        for parent in self.parents:
+            depths.append(depths[parent + 1] + 1)
+        return max(depths) - 1
+
 
 def _flattened(given: Any, depth: int) -> dict[str, list[str]]:
     if not isinstance(given, Mapping) or not given or depth > MOST_DEEP:

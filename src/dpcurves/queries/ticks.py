@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ..arguments import Refused, exact, make_each_whole, make_whole
-from ..data.axis import Categories
+from ..data.axis import Axis, Categories
 from ..data.forest import Forest
 from .base import Read, Table
 
@@ -55,13 +55,16 @@ class GroupedTickQuery(TickQuery):
         share: The part of the loss that grouping has.
         deviation: The sum of distances from their mean from which on counts are no group, over what noise is measured
             in there: one over the epsilon that grouping has for one tuple.
+        forest: Aggregations of the states of the one axis, which are grouped each on its own, too; None: states alone.
 
     Raises:
-        ValueError: the share is not strictly between 0 and 1, or the deviation is negative.
+        ValueError: the share is not strictly between 0 and 1, the deviation is negative, or the axis has other states
+            than the forest.
     """
 
     share: Fraction = Fraction(1, 5)
     deviation: Fraction = Fraction(50)
+    forest: Forest | None = None
 
     def __post_init__(self) -> None:
         TickQuery.__post_init__(self)
@@ -71,6 +74,18 @@ class GroupedTickQuery(TickQuery):
             raise Refused("share", f"a part of the loss between 0 and 1 is needed, got {self.share}")
         if self.deviation < 0:
             raise Refused("deviation", f"a number of at least 0 is needed, got {self.deviation}")
+        if self.forest is not None:
+            require_states(self.axes, self.forest)
+
+    @property
+    def nodes(self) -> int:
+        """How many counts are grouped."""
+        return self.keys if self.forest is None else len(self.forest.parents)
+
+    @property
+    def levels(self) -> int:
+        """In how many of them a tuple is, at most."""
+        return 1 if self.forest is None else self.forest.levels
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +103,7 @@ class HierarchyQuery(TickQuery):
 
     def __post_init__(self) -> None:
         TickQuery.__post_init__(self)
-        (axis,) = self.axes if len(self.axes) == 1 else (None,)
-        if not isinstance(axis, Categories) or axis.values != self.forest.states:
-            raise Refused("hierarchy", "the axis has the states of the hierarchy, in its order")
+        require_states(self.axes, self.forest)
 
     @classmethod
     def of(cls, column: str, forest: Forest, ticks: int | None = None) -> HierarchyQuery:
@@ -121,3 +134,10 @@ class PrunedQuery(HierarchyQuery):
             raise Refused("least", f"a whole number from 0 to {MOST_TICKS} is needed, got {self.least}")
         if not 0 < self.share < 1:
             raise Refused("share", f"a part of the loss between 0 and 1 is needed, got {self.share}")
+
+
+def require_states(axes: tuple[Axis | Categories, ...], forest: Forest) -> None:
+    """Refuse axes that are not the one of the states of a forest. Raises `ValueError`."""
+    (axis,) = axes if len(axes) == 1 else (None,)
+    if not isinstance(axis, Categories) or axis.values != forest.states:
+        raise Refused("hierarchy", "the axis has the states of the hierarchy, in its order")

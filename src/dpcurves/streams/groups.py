@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from math import prod
 
 import numpy as np
 
 from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
-from ..data import Axis, Categories
+from ..data import Axis, Categories, Forest
 from ..laws import GroupedCounts
 from ..queries import GroupedTickQuery
 from ..release import Plan
@@ -47,6 +46,8 @@ class Groups:
         deviation: From which deviation on counts are no group, over one through the epsilon of grouping. The paper has
             5, by which chance ends a group every few ticks: tests are within 8 times as much as the logarithm of their
             number, so a quiet group of n ticks needs ``8 * log(n)``. That is 50 for n of 500.
+        forest: Aggregations of the states of the one axis, each grouped on its own with an equal part of the loss for
+            each level (HS-PGS, section 5.5.1); None: states alone. They are read before the states.
     """
 
     axes: tuple[Axis | Categories, ...]
@@ -56,17 +57,20 @@ class Groups:
     smoother: Smoother = Smoother.MEDIAN
     share: Fraction = Fraction(1, 5)
     deviation: Fraction = Fraction(50)
+    forest: Forest | None = None
 
     @property
     def query(self) -> GroupedTickQuery:
         """What is asked of the stream, and paid for once."""
-        return GroupedTickQuery(self.axes, self.ticks, self.windows, share=self.share, deviation=self.deviation)
+        return GroupedTickQuery(
+            self.axes, self.ticks, self.windows, share=self.share, deviation=self.deviation, forest=self.forest
+        )
 
     def reader(self, plan: Plan) -> CountsReader:
         """What reads the releases of the plan, from the first tick on."""
-        law, keys = plan.law.required(GroupedCounts), prod(axis.slots for axis in self.axes)
+        law = plan.law.required(GroupedCounts)
         return CountsReader(
-            self, keys, GroupReader(law, self.smoother), {width: GroupWindow(law, width) for width in self.widths}
+            self, law.keys, GroupReader(law, self.smoother), {width: GroupWindow(law, width) for width in self.widths}
         )
 
     @property

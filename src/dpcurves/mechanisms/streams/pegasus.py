@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
+from fractions import Fraction
 from math import sqrt
 
 import numpy as np
@@ -117,16 +118,20 @@ class Pegasus:
     times as much (by streams between), which is why scales are ``adjacency.l1_sensitivity`` times as large.
 
     Under a zero-concentrated loss the Grouper has the epsilon whose rho is its share.
+
+    *Aggregations* of states (Theorem 19): nodes of one level are apart, a tuple is in at most one node of each, and
+    each level has an equal part of the loss, for a release of its own.
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         if not isinstance(query, GroupedTickQuery):
             raise UnsupportedQuery("question", f"groups of ticks are not what {type(query).__name__} asks")
-        noise = noise_of(query, loss * (1 - query.share), adjacency)
-        price = pure_epsilon(loss * query.share) / adjacency.l1_sensitivity
+        level = loss * Fraction(1, query.levels)
+        noise = noise_of(query, level * (1 - query.share), adjacency)
+        price = pure_epsilon(level * query.share) / adjacency.l1_sensitivity
         common, own = (drawable(Noise(Family.LAPLACE, UNIT * parts * CHANGE / price), loss) for parts in (2, 4))
         threshold = round(UNIT * query.deviation / price)
-        law = GroupedCounts(query.keys, noise, common, own, threshold)
+        law = GroupedCounts(query.nodes, noise, common, own, threshold)
         return Plan(query, loss, adjacency, "noise on every tick, and groups", law, printed(sqrt(noise.variance)))
 
     def begin(self, plan: Plan) -> Grouped:
@@ -139,7 +144,7 @@ class Pegasus:
     ) -> tuple[tuple[int, ...], Grouped]:
         """Counts, each plus one draw, and behind them what was decided."""
         require_next(tick, state)
-        law = plan.law.required(GroupedCounts)
+        law, table = plan.law.required(GroupedCounts), _nodes(table, plan.query)
         counts = added(table, draws(law.noise, law.keys, randomness).tolist())
         values = np.minimum(table, LARGEST).astype(np.int64)
         kept, workshop = _at_hand(state, int(values.max()))
@@ -168,6 +173,15 @@ def _at_hand(state: Grouped, largest: int) -> tuple[IntArray, Workshop]:
     if largest >= workshop.trees.shape[2]:
         workshop.trees = trees_of(workshop.trees[:, PLAIN], _size(largest))
     return settled(state.kept) if workshop.tick == state.tick else state.kept.copy(), workshop
+
+
+def _nodes(table: ExactTable, query: Query) -> ExactTable:
+    """SECRET: counts of aggregations, where the query has them, and of states."""
+    if not isinstance(query, GroupedTickQuery) or query.forest is None:
+        return table
+    counts = table.tolist()
+    sums = [sum(counts[state] for state in members) for members in query.forest.members]
+    return np.array([*sums, *counts], dtype=object)
 
 
 def _size(largest: int) -> int:
