@@ -9,7 +9,7 @@ WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between two workers.
 PYTEST  := $(BIN)/pytest -n 2 --dist loadfile
 
-.PHONY: demo demo-federated demo-stream test lint types contracts docs unit package pictures bench crash papers format constraints clean
+.PHONY: demo demo-federated demo-local demo-stream test lint types contracts docs unit package pictures bench crash papers format constraints clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
@@ -19,6 +19,9 @@ demo-federated: $(READY)
 
 demo-stream: $(READY)
 	$(BIN)/python demo/stream.py
+
+demo-local: $(READY)
+	$(BIN)/python demo/people.py
 
 # Quick checks first; the test run prints its verdict last.
 test: lint types contracts docs unit
