@@ -35,8 +35,8 @@ Made by `python docs/trust_models.py`, which rehearses each question with its de
 has no other, under replace-one for 10,000 records at epsilon 1, and writes down in how many turns it is answered;
 or the refusal, which comes before anything is charged. A question is the same class under all of
 them, and so is its result. [Two servers](two_servers.md) answer from one paid count of all cells of a task's grid, or
-from counts below thresholds where a task counts those; the noise of both makes errors larger by the root of 2. People who
-trust nobody send one randomised report each, from which counts of all cells are read.
+from counts below thresholds where a task counts those; the noise of both makes errors larger by the root of 2. People
+who trust nobody send one randomised report each, from which counts of all cells are read.
 
 """
 
