@@ -14,6 +14,9 @@ from kinds import POPULATIONS, Case
 from dpcurves.curves import SummaryQuestion
 from dpcurves.privacy import PrivacyLoss
 
+UNKNOWN = frozenset({"count of unknown many, population", "sum of unknown many, population", "variance, population"})
+"""Summaries: how many people were asked is private, and so is how their squares scatter."""
+
 
 def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
     """Which intervals of one release hold what they promise; a tenth of the records has no value."""

@@ -53,12 +53,10 @@ def both(*kinds: str) -> frozenset[str]:
 
 READ = both("auc", "average-precision", "ks", "ece")
 """Scores: the worst order within cells, the worst curve in a band, or the worst signs of errors."""
+AREAS = "area", "fine area", "rare area", "coarse area", "region", "coarse region"
+"""Areas and regions: all orders within cells."""
 AT_EDGES = "one quantile", "searched", "pairs", "region"
 """Quantiles: their intervals end at edges of cells."""
-
-
-UNKNOWN = frozenset({"count of unknown many, population", "sum of unknown many, population", "variance, population"})
-"""Summaries: how many people were asked is private, and so is how their squares scatter."""
 
 
 def _families() -> Iterator[tuple[str, Family]]:
@@ -66,14 +64,20 @@ def _families() -> Iterator[tuple[str, Family]]:
     replaced = tuple(case for case in CASES if case.adjacency)[::3]
     yield "distributions", Family(covered_distributions.covered, both("quantiles"), 4, 3)
     yield "searches", Family(covered_distributions.covered_searches, both(*AT_EDGES), 1, 3, third)
-    yield "summaries", Family(covered_summaries.covered, UNKNOWN, 4, 3)
+    yield "summaries", Family(covered_summaries.covered, covered_summaries.UNKNOWN, 4, 3)
     yield "survivals", Family(covered_survivals.covered, both("median"), 1, 7)
     yield "tables", Family(covered_tables.covered, frozenset(), 2, 5)
     yield "groups", Family(covered_groups.covered, frozenset(), 1, 3, third)
     yield "groups of two servers", Family(covered_groups.covered_of_two_servers, frozenset(), 1, 2, replaced)
     yield (
         "areas",
-        Family(covered_areas.covered, both("area", "coarse area", "region", "coarse region"), 1, 3, third),
+        Family(
+            covered_areas.covered,
+            both("area", "fine area", "rare area", "coarse area", "region", "coarse region"),
+            1,
+            3,
+            third,
+        ),
     )
     yield "scores", Family(covered_scores.covered, frozenset(), 2, 5)
     yield "numbers of scores", Family(covered_scores.covered_numbers, READ, 1, 3, third)

@@ -86,34 +86,6 @@ def test_of_spread_scores_intervals_hold_the_area_as_often_as_they_say() -> None
     assert np.abs(found.mean(axis=0) - LEVEL).max() <= allowed(len(found))
 
 
-AT = (4, 8, 16, 24, 40)
-
-
-def above(score: FloatArray, positive: FloatArray, threshold: float) -> list[float]:
-    """False and true positive rates."""
-    return [float(each[score >= threshold].sum() / each.sum()) for each in (1 - positive, positive)]
-
-
-def test_rates_at_thresholds_and_their_area_are_held_as_often_as_is_said() -> None:
-    """The band holds all thresholds at once, so at least as often; the area, too."""
-    everybody = scores(CONTINUOUS, 10**6, np.random.default_rng(7))
-    question, found, areas = RocQuestion("y", "s", Grid(0, 1, cells=64), at=AT), [], []
-    for adjacency, seed in product((0, 1), range(60)):
-        chance = np.random.default_rng(seed)
-        score = scores(CONTINUOUS, 2000, chance)
-        label = labels_of(score, chance)
-        roc = answer(question, {"s": score, "y": label}, PrivacyLoss.pure("0.5"), both(2000)[adjacency], seed)
-        for whom, (scored, positive) in enumerate(((score, label), (everybody, everybody))):
-            rates = np.array([above(scored, positive, threshold) for threshold in roc.thresholds]).T
-            ends = np.array(roc.band(LEVEL, population=bool(whom)))
-            found.append(bool(((ends[0::2] <= rates) & (rates <= ends[1::2])).all()))
-        low, high = roc.auc_interval(LEVEL)
-        areas.append(low <= area(score, label) <= high)
-    for held_by_whom in np.array(found).reshape(-1, 2).mean(axis=0):
-        assert held_by_whom >= LEVEL - allowed(len(areas))
-    assert np.mean(areas) >= LEVEL - allowed(len(areas))
-
-
 @pytest.mark.parametrize("shift", [SIXTH, RARE])
 def test_whatever_the_scores_intervals_hold_the_area_at_least_as_often(shift: float) -> None:
     settings = product((CONTINUOUS, *KINDS), ((1000, "1"), (1000, "0.1"), (100_000, "0.1")))
