@@ -17,7 +17,7 @@ import dpcurves as dp
 from dpcurves.feed import CsvLines, Following, JsonLines, follow
 from dpcurves.feed.sinks import JsonLinesFile
 from dpcurves.ledger import Ledger
-from dpcurves.streams import Counts, Smoothing
+from dpcurves.streams import Counts, Jump, Smoothing
 
 SURE = dp.PrivacyLoss.pure(10_000)
 """So large a loss that no noise is drawn: e^-10000 never comes."""
@@ -255,6 +255,19 @@ def test_two_who_follow_one_stream_are_told_the_same(tmp_path: Path) -> None:
     rest = [reading.values for reading in other]
     assert [reading.values for reading in one] == rest
     assert values([], store=url, loss=loss) == [first, *rest]
+
+
+def test_a_picture_has_a_line_a_state_over_what_was_released_and_says_who_is_protected() -> None:
+    pytest.importorskip("matplotlib").use("agg")
+    counts = Counts(STATES, events=(Jump(1, 1.0),), smoothing=Smoothing.PLAIN)
+    readings = list(followed(TUPLES, counts, user="user", tuples_per_user=3))
+    ax = dp.streams.plot(readings)
+    lines = {line.get_label(): line.get_ydata() for line in ax.lines}
+    assert [list(lines["a"]), list(lines["b"])] == [[2.0, 0.0, 2.0], [0.0, 2.0, 1.0]]
+    note = " ".join(text.get_text().replace("\n", " ") for text in ax.texts)
+    assert "epsilon 10000, add-remove; protects each user in one step (at most 3 records)" in note
+    with pytest.raises(ValueError, match=r"^readings: at least one step is needed$"):
+        dp.streams.plot([])
 
 
 def test_a_file_has_each_step_once_however_often_it_is_written(tmp_path: Path) -> None:

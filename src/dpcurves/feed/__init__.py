@@ -2,6 +2,7 @@
 
 from .dropped import Dropped
 from .follow import Following, Source, follow
+from .picture import plot
 from .pipe_lines import CsvLines, JsonLines
 from .reading import StepReading
 from .redis_streams import RedisSink, RedisStream
@@ -11,5 +12,5 @@ from .window import Window, Windows
 __all__ = [
     "CsvLines", "Dropped", "Fields", "Following", "JsonLines", "RedisSink", "RedisStream",
     "Schedule", "Source", "StepReading", "Window", "Windows",
-    "follow",
+    "follow", "plot",
 ]  # fmt: skip

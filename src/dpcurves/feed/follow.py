@@ -13,7 +13,7 @@ from ..ledger import Account, Currency, Grant, Ledger, QuestionBudget
 from ..mechanisms import STREAMS, Sequential
 from ..noise.randomness import Randomness
 from ..privacy import Neighbours, PrivacyLoss
-from ..release import ALL, Plan, Release
+from ..release import ALL, Plan, PrivacyStatement, Release
 from ..streams import Aggregated, Counts, Groups
 from ..trust import CentralStream
 from .arriving import Arriving
@@ -67,11 +67,11 @@ class Following:
 
     def _read(self) -> Iterator[StepReading]:
         reader, stream = self._stream.counts.reader(self.plan), self._stream
-        states = states_of(stream.counts)
+        states, privacy = states_of(stream.counts), stream.privacy
         for tick, release in self._releases():
             yield StepReading(
                 stream.name, stream.schedule.begins(tick), states, release.values, reader.read(release.values),
-                release.seeded,
+                privacy,
             )  # fmt: skip
 
     def _releases(self) -> Iterator[tuple[int, Release]]:
@@ -139,15 +139,27 @@ class _Stream:
         facts = (self.plan.fingerprint, repr(self.schedule), repr(self.intake.fields))
         return sha256("\n".join(facts).encode()).hexdigest()
 
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """What is written on whatever is shown of it."""
+        trust, _, mechanism = self.plan.made_by.partition(": ")
+        return PrivacyStatement.of(
+            self.plan.loss, self.plan.adjacency, trust=trust, mechanism=mechanism, seeded=self.randomness.seeded,
+            grant=self.request, model="",
+        )  # fmt: skip
+
+    @property
+    def request(self) -> str:
+        """Under which the ledger charged."""
+        return f"stream {self.name}"
+
     def charged(self, ledger: Ledger) -> Grant:
         """One charge for the whole stream; if it was followed before, that one."""
         loss = self.plan.loss
         cap = Currency.of(loss).budget(loss)
         ledger.create(Account(self.name, Neighbours.ADD_REMOVE, self.plan.adjacency.unit, cap))
         purpose = f"a stream of {self.intake.cells} counts, {self.schedule}"
-        return ledger.charge(
-            self.name, loss, purpose=purpose, request=f"stream {self.name}", binding=self.binding, units=None
-        )
+        return ledger.charge(self.name, loss, purpose=purpose, request=self.request, binding=self.binding, units=None)
 
 
 def follow(

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..data.axis import Axis, Categories
+from ..release import PrivacyStatement
 from ..streams import Aggregated, Counts, Groups, TickReading
 from .moments import written
 
@@ -24,7 +25,7 @@ class StepReading:
         states: What each count is of: the values of its fields.
         values: The noisy integers that were released, which all else was read from.
         reading: Counts, windows and events.
-        seeded: Whether the noise can be drawn again: then nothing is private.
+        privacy: Who is protected, how much is lost over all steps, and who made it.
     """
 
     stream: str
@@ -32,7 +33,7 @@ class StepReading:
     states: tuple[Mapping[str, Any], ...]
     values: tuple[int, ...]
     reading: TickReading
-    seeded: bool
+    privacy: PrivacyStatement
 
     @property
     def step(self) -> int:
@@ -52,7 +53,7 @@ class StepReading:
     def lines(self) -> list[dict[str, Any]]:
         """One plain object for each count."""
         head = {"stream": self.stream, "step": self.step, "start": self.start}
-        tail = {"seeded": True} if self.seeded else {}
+        tail = {"seeded": True} if self.privacy.seeded else {}
         return [{**head, **state, **self.reading.to_json(key), **tail} for key, state in enumerate(self.states)]
 
 

@@ -1,6 +1,6 @@
 """Readings of a stream: from noisy integers, tick by tick, to counts, windows and events. They cost no privacy.
 
-`follow`, `CsvLines` and `JsonLines`, which open what is before the noise, stand floors above.
+`follow`, `plot`, `CsvLines`, `JsonLines`, `RedisStream` and `RedisSink` stand floors above, in `dpcurves.feed`.
 They are found here by name alone, when somebody asks for them: no reading can.
 """
 
@@ -22,7 +22,7 @@ __all__ = [
     "TickReading", "TotalReading", "Totals", "TotalsReader",
 ]  # fmt: skip
 
-_ABOVE = {"CsvLines": "feed", "JsonLines": "feed", "RedisSink": "feed", "RedisStream": "feed", "follow": "feed"}
+_ABOVE = dict.fromkeys(("CsvLines", "JsonLines", "RedisSink", "RedisStream", "follow", "plot"), "feed")
 
 
 def __getattr__(name: str) -> Any:
