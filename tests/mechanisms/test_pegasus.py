@@ -169,7 +169,9 @@ def test_states_come_back_grow_and_may_be_stepped_again_but_not_once_two_steps_w
 def test_what_it_cannot_do_is_refused() -> None:
     with pytest.raises(UnsupportedQuery, match="question: groups of ticks"):
         Pegasus().plan(TickQuery(STATES), PrivacyLoss.pure(1), ONE)
-    for wrong in ({"share": 0}, {"share": 1}, {"deviation": -1}):
+    with pytest.raises(UnsupportedQuery, match="needs more noise than"):
+        Pegasus().plan(GroupedTickQuery(STATES), PrivacyLoss.pure(Fraction(1, 2**45)), ONE)
+    for wrong in ({"share": 0}, {"share": 1}, {"deviation": -1}, {"deviation": 2001}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             GroupedTickQuery(STATES, **wrong)  # type: ignore[arg-type]
 

@@ -17,7 +17,7 @@ from dpcurves.laws import Family, Noise, TreeCounts
 from dpcurves.laws.prefix_trees import PARTS, ROUNDING, Block, Epoch, PrefixTree, block_noise, denominator
 from dpcurves.mechanisms import TreeCounter
 from dpcurves.mechanisms.streams import tree_counter
-from dpcurves.mechanisms.streams.tree_counter import BlockNoise
+from dpcurves.mechanisms.streams.tree_counter import FITTING, BlockNoise, fits
 from dpcurves.mechanisms.streams.window_shape import mean_window_variance
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
@@ -198,6 +198,20 @@ def test_where_keys_are_many_blocks_are_short_and_the_plan_says_what_that_costs(
     assert many.error > one.error
     short = TreeCounter().plan(ticks(1, 2**10), PURE, ONE)
     assert short.law.required(TreeCounts).epochs[0].tree == tree
+
+
+@pytest.mark.parametrize("widths", [*SHAPES, (64, 32, 16, 8, 4, 2, 1), (256, 4, 1)], ids=str)
+def test_what_is_said_to_fit_into_64_bits_does_on_the_way_too(widths: tuple[int, ...]) -> None:
+    tree = tree_of(widths)
+    largest = (FITTING - 1) // (8 * (len(tree.radices) + 1) * widths[0] * denominator(tree))
+    assert fits(tree, largest)
+    assert not fits(tree, 2 * largest + 2)
+    generator = np.random.default_rng(3)
+    for signs in ((1,), (-1,), (-1, 1)):
+        noises = [largest * generator.choice(signs, (size, 2)) for size in sizes(tree)]
+        slow = block_noise(tree, [each.astype(object) for each in noises])
+        for one, other in zip(block_noise(tree, noises), slow, strict=True):
+            assert one.tolist() == other.tolist()
 
 
 def test_errors_meet_what_is_asked_for() -> None:

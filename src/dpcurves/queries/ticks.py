@@ -11,6 +11,7 @@ from ..data.forest import Forest
 from .base import Read, Table
 
 MOST_TICKS = 2**40
+MOST_DEVIATION = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,8 @@ class GroupedTickQuery(TickQuery):
         forest: Aggregations of the states of the one axis, which are grouped each on its own, too; None: states alone.
 
     Raises:
-        ValueError: the share is not strictly between 0 and 1, the deviation is negative, or the axis has other states
-            than the forest.
+        ValueError: the share is not strictly between 0 and 1, the deviation is not from 0 to 2000, or the axis has
+            other states than the forest.
     """
 
     share: Fraction = Fraction(1, 5)
@@ -72,8 +73,8 @@ class GroupedTickQuery(TickQuery):
             object.__setattr__(self, name, exact(name, getattr(self, name)))
         if not 0 < self.share < 1:
             raise Refused("share", f"a part of the loss between 0 and 1 is needed, got {self.share}")
-        if self.deviation < 0:
-            raise Refused("deviation", f"a number of at least 0 is needed, got {self.deviation}")
+        if not 0 <= self.deviation <= MOST_DEVIATION:
+            raise Refused("deviation", f"a number from 0 to {MOST_DEVIATION} is needed, got {self.deviation}")
         if self.forest is not None:
             require_states(self.axes, self.forest)
 

@@ -38,6 +38,8 @@ from .deviations import (
 from .perturber import added
 
 KIND = "groups"
+LARGEST_SCALE = 2**50
+"""So that thresholds and tests, of up to 2,000 times as much, stay far within 64 bits with all noise."""
 CHANGE = 2
 """How far the deviation of a group moves by one tuple, at most: by less than this."""
 
@@ -130,6 +132,8 @@ class Pegasus:
         noise = noise_of(query, level * (1 - query.share), adjacency)
         price = pure_epsilon(level * query.share) / adjacency.l1_sensitivity
         common, own = (drawable(Noise(Family.LAPLACE, UNIT * parts * CHANGE / price), loss) for parts in (2, 4))
+        if own.parameter > LARGEST_SCALE:
+            raise UnsupportedQuery("epsilon, rho", f"{loss} for groups needs more noise than they can be found with")
         threshold = round(UNIT * query.deviation / price)
         law = GroupedCounts(query.nodes, noise, common, own, threshold)
         return Plan(query, loss, adjacency, "noise on every tick, and groups", law, printed(sqrt(noise.variance)))

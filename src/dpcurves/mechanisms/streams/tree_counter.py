@@ -174,10 +174,20 @@ def drawn(block: Block, keys: int, secret: bytes) -> BlockNoise:
     noises = [
         draws(noise, size * keys, stream).reshape(size, keys) for noise, size in zip(tree.noises, sizes, strict=True)
     ]
-    largest = max(int(np.abs(each).max()) for each in noises)
-    if largest * denominator(tree) * 4 * sum(sizes) >= FITTING:
+    if not fits(tree, max(int(np.abs(each).max()) for each in noises)):
         noises = [each.astype(object) for each in noises]  # exact, too
     return BlockNoise(*block_noise(tree, noises))
+
+
+def fits(tree: PrefixTree, largest: int) -> bool:
+    """Whether `block_noise` stays within 64 bits, on the way too, if no noise is larger.
+
+    An estimate from below is at most ``largest`` for each tick below it. With W ticks in all, the sizes of the final
+    ones of a level add up to ``2 * W * largest`` more than those of the level above, so to ``(2 * depth + 1) * W *
+    largest`` at most; three of these are added on the way.
+    """
+    depth = len(tree.radices)
+    return 8 * (depth + 1) * tree.widths[0] * largest * denominator(tree) < FITTING
 
 
 def rounded(noise: Any, carried: tuple[int, ...], tree: PrefixTree) -> list[int]:
