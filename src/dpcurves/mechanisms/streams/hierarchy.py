@@ -44,13 +44,15 @@ class Hierarchy:
     A state has what the levels above it leave over. Shares are those of the least mean deviation of all nodes' best
     estimates (`best_shares`); a level whose share is 0 is not counted, but added up.
 
-    Formal guarantees: a tuple is in one state, and in the aggregations around it: at most one of each level. Noises of
-    a path have shares of the loss that add up to 1 at most. *Pure*: a node with the share s has discrete Laplace noise
-    of scale ``D / (s * epsilon)``, D being ``adjacency.l1_sensitivity``, and each of D tuples costs at most ``sum(s *
-    epsilon / D)`` over its path. *Zero-concentrated*: a level with the share s has noise with the variance parameter
-    ``D2 / (2 * s * rho)``, and the counts of its nodes, over all ticks, differ by at most D2 squared, the
-    ``squared_l2_sensitivity``; states lie on the levels of their depth. Counts that depend on answers before change
-    nothing, as for `Perturber`.
+    Formal guarantees: a tuple is in one state, and in the aggregations around it. Shares of the nodes of a path add up
+    to 1 at most. *Pure*: a node with the share s has discrete Laplace noise of scale ``D / (s * epsilon)``, D being
+    ``adjacency.l1_sensitivity``, and each of D tuples costs at most ``sum(s * epsilon / D)`` over its path.
+    *Zero-concentrated*: a node has noise with the variance parameter ``D2 / (2 * s * rho)``, D2 being
+    ``adjacency.squared_l2_sensitivity``, and costs ``s * rho * shift**2 / D2``. Let tuples i of a unit come or go, with
+    the sign 1 or -1. Then the sum of ``s * shift**2`` over nodes is the sum over pairs of ``sign_i * sign_j`` times the
+    shares of all nodes around both, which are at most 1 together. Pairs with unlike signs take away, so it is at most
+    k**2 where k tuples come, and 2 * k**2 where k go as well: D2. Counts that depend on answers before change nothing,
+    as for `Perturber`.
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
