@@ -30,3 +30,7 @@ def __getattr__(name: str) -> Any:
     if name not in _ABOVE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"dpcurves.{_ABOVE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_ABOVE})
