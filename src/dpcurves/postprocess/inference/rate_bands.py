@@ -81,7 +81,10 @@ def population_roc_band(
     matters, noise outweighs sampling. No box is smaller than that for these records.
 
     Args:
-        counts, noise, rates, level: As for `roc_band`.
+        counts: As for `roc_band`.
+        noise: As for `roc_band`.
+        rates: As for `roc_band`.
+        level: The chance to cover.
         generator: For sampling, independent of that of the noise.
 
     Raises:
