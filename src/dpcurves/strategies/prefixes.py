@@ -80,7 +80,7 @@ def refining(axis: Axis, setting: Setting) -> Strategy[Counted]:
     if is_widespread(last, looks.splits, alone):
         return _all_read((*releases, (yield Step(_all_cells(axis, setting), glance + rest))))
     tilings = _worth_counting(looks, glance / look, refinement)
-    if is_glance(tilings, last, looks.splits):
+    if is_glance(tilings, last, looks.splits, looks.noise.family):
         releases.append((yield Step(PartitionQuery((axis,), tilings, look=1), glance)))
         last = _worth_counting(Looks.of(releases), rest / look, last_refinement)
     else:

@@ -38,7 +38,8 @@ LOOK, SHORT_LOOK, SECOND_LOOK = Fraction(3, 20), Fraction(1, 10), Fraction(1, 10
 for the second one."""
 
 GLANCE = 96  # intervals of a second look at most
-ANYHOW = 200  # intervals of a last look from which on no second one is made before
+ANYHOW = {Family.LAPLACE: 200, Family.GAUSSIAN: 320}
+"""Intervals of a last look from which on no second one is made before."""
 WIDESPREAD, WIDESPREAD_ATOMS = 0.4, 0.5
 """Parts of the cells: if a last look with Gaussian noise has more intervals, all cells are counted instead. The second
 one if cells hold `FAR_ABOVE` as many records on average as a count deviates by."""
@@ -182,7 +183,7 @@ def _in_steps(layout: Layout, leaves: NDArray[np.int64], tilings: int, overview:
     return tuple(_starts(layout, nodes) for nodes in [*coarser, leaves])
 
 
-def is_glance(tilings: Tilings, instead: Tilings, splits: Splits) -> bool:
+def is_glance(tilings: Tilings, instead: Tilings, splits: Splits, family: Family) -> bool:
     """Whether a second look is worth its price; else everything is spent on one look.
 
     Not if it has many intervals; nor if records seem to lie evenly, for then there is nothing to look for; nor if the
@@ -192,8 +193,9 @@ def is_glance(tilings: Tilings, instead: Tilings, splits: Splits) -> bool:
         tilings: What it would count.
         instead: What the last look would count, if it came at once.
         splits: What is known before.
+        family: The family of the noise.
     """
-    return len(tilings[-1]) <= GLANCE and splits.even <= CLEAR and len(instead[-1]) <= ANYHOW
+    return len(tilings[-1]) <= GLANCE and splits.even <= CLEAR and len(instead[-1]) <= ANYHOW[family]
 
 
 def is_widespread(tilings: Tilings, splits: Splits, alone: Noise) -> bool:
