@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.curves import ResidualPlotQuestion
+from dpcurves.curves import Question, ResidualPlotQuestion
 from dpcurves.data import Axis, Categories
 from dpcurves.mechanisms import AUTO, Mechanism
 from dpcurves.noise.randomness import Randomness
@@ -18,6 +18,7 @@ from dpcurves.privacy import DISJOINT_RECORDS, EACH_RECORD, Adjacency, Model, Pr
 from dpcurves.queries import CoverageQuery, Query, TreePartitionQuery
 from dpcurves.release import Plan, Release, Setting, Step
 from dpcurves.session import converse
+from dpcurves.trust import Central, conversation
 
 Floats = NDArray[np.float64]
 Edges = tuple[Floats, Floats]
@@ -95,8 +96,13 @@ def _overlap(own: Floats, to: Floats) -> Floats:
 def released(records: Records, epsilon: float, seed: int, model: Model = DISJOINT_RECORDS) -> Density:
     """By dpcurves."""
     question = ResidualPlotQuestion(PREDICTED, RESIDUAL, *records.units, COVERAGE, model)
-    plot = conversed(records, question.steps, epsilon, seed, replaced(records))
+    plot = conversed(records, partial(by_curator, question), epsilon, seed, replaced(records))
     return Density(plot.density, (plot.x_edges, plot.y_edges), records.size)
+
+
+def by_curator(question: Question[Found], setting: Setting) -> Generator[Step, Release, Found]:
+    """The steps by which one curator gets what a question needs."""
+    return conversation(question, setting.loss, setting.adjacency, Central())
 
 
 def replaced(records: Records) -> ReplaceOne:

@@ -93,7 +93,9 @@ assert all(curves.confidential(columns).auc > 0.6 for columns in sets.values())
 """
 BINNED = """
 import binned, binned_as_printed, binned_data
+from functools import partial
 from binned_release import QUESTION, answered, by_dpcurves
+from plane import by_curator
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.queries import CountQuery, Read, SumQuery
 from binned_release import table_of
@@ -108,7 +110,7 @@ assert np.allclose(binned.slopes(records.plot), [np.polyfit(records.plot.mean[si
 assert binned.shape_difference(records.plot, np.zeros(2)) == high - low
 assert binned.total_variation(np.zeros(5), np.ones(5)) == 1
 
-whole = answered(QUESTION.steps, records.judged, 1.0, 3)
+whole = answered(partial(by_curator, QUESTION), records.judged, 1.0, 3)
 plot = by_dpcurves(records.judged, 1.0, 3, 0.15)
 assert np.array_equal(plot.residual, whole.residual)  # the share that dpcurves has
 
