@@ -33,7 +33,7 @@ def printed(name: str, family: Family, found: Tally, releases: int) -> Table:
     for field in FIELDS:
         pooled = found.pooled(field)
         for where in dict.fromkeys(place for place, _ in pooled):
-            shares = [pooled[where, kind] for kind in found.kinds]
+            shares = [pooled.get((where, kind), Share(0, 0)) for kind in found.kinds]
             table.add_row(words(field, where), *(marked(share, found.level) for share in shares))
     table.add_section()
     for case in dict.fromkeys(case for case, _ in found.drawn):
