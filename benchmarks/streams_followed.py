@@ -15,7 +15,7 @@ import numpy as np
 
 import dpcurves as dp
 from dpcurves.feed import Window, follow
-from dpcurves.streams import Auto, Counts, Groups
+from dpcurves.stream_readings import Auto, Counts, Groups
 
 KEYS, LIVE, CAUGHT_UP = 4096, 40, 20_000
 LOSS = dp.PrivacyLoss.pure("0.1")

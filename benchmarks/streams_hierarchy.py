@@ -24,7 +24,7 @@ from dpcurves.laws.noise import draw
 from dpcurves.mechanisms import Hierarchy
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import HierarchyQuery
-from dpcurves.streams import Auto
+from dpcurves.stream_readings import Auto
 
 ONE = AddRemove(EACH_RECORD)
 STATES, TICKS, TUPLES, SENSORS = 128, 20_000, 646_254, 32

@@ -15,9 +15,9 @@ from dpcurves.mechanisms.sums.linear import draws
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import GroupedTickQuery
-from dpcurves.streams import Auto, Counts, Groups, Totals
-from dpcurves.streams.medians import COLUMNS as KEPT
-from dpcurves.streams.medians import follow_groups
+from dpcurves.stream_readings import Auto, Counts, Groups, Totals
+from dpcurves.stream_readings.medians import COLUMNS as KEPT
+from dpcurves.stream_readings.medians import follow_groups
 
 ONE, LOSS = AddRemove(EACH_RECORD), PrivacyLoss.pure("0.1")
 TICKS, KEYS, LIVE = 10**6, 4096, 40

@@ -15,9 +15,9 @@ from dpcurves.mechanisms import Pegasus
 from dpcurves.mechanisms.streams.deviations import COLUMNS, group, trees_of
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import GroupedTickQuery
-from dpcurves.streams import Auto
-from dpcurves.streams.medians import COLUMNS as KEPT
-from dpcurves.streams.medians import follow_groups
+from dpcurves.stream_readings import Auto
+from dpcurves.stream_readings.medians import COLUMNS as KEPT
+from dpcurves.stream_readings.medians import follow_groups
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -14,8 +14,8 @@ from sizes import Size
 from dpcurves.laws import Family, GroupedCounts, Noise
 from dpcurves.mechanisms.streams.deviations import COLUMNS, UNIT, group, trees_of
 from dpcurves.mechanisms.thresholds.privtree import path_price
-from dpcurves.streams import GroupReader, Smoother
-from dpcurves.streams.groups import smoothed
+from dpcurves.stream_readings import GroupReader, Smoother
+from dpcurves.stream_readings.groups import smoothed
 
 FloatArray = NDArray[np.float64]
 THRESHOLD, LEVELS, STATES, TUPLES, TICKS = 2.0, 8, 128, 646_254, 20_000

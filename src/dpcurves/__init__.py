@@ -60,8 +60,6 @@ def __getattr__(name: str) -> Any:
     """Import a name where it is used: the command line must answer before the heavy libraries are loaded."""
     if name in _ADJACENCIES:
         return getattr(import_module(".privacy", __name__).Neighbours, name)
-    if name == "streams":
-        return import_module(".streams", __name__)
     if name in _PLACES:
         return getattr(import_module(f".{_PLACES[name]}", __name__), name)
     if name in _MODULES:

@@ -23,7 +23,7 @@ import dpcurves as dp
 from dpcurves.feed import Window, follow
 from dpcurves.feed.sinks import JsonLinesFile
 from dpcurves.ledger import Ledger
-from dpcurves.streams import Counts, Smoothing
+from dpcurves.stream_readings import Counts, Smoothing
 
 LOSS = dp.PrivacyLoss.pure(1)
 COUNTS = Counts((dp.Categories("state", ("a", "b", "c")),), smoothing=Smoothing.PLAIN)

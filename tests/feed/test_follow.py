@@ -17,7 +17,7 @@ import dpcurves as dp
 from dpcurves.feed import CsvLines, Following, JsonLines, follow
 from dpcurves.feed.sinks import JsonLinesFile
 from dpcurves.ledger import Ledger
-from dpcurves.streams import Counts, Jump, Smoothing
+from dpcurves.stream_readings import Counts, Jump, Smoothing
 
 SURE = dp.PrivacyLoss.pure(10_000)
 """So large a loss that no noise is drawn: e^-10000 never comes."""

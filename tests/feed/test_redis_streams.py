@@ -19,7 +19,7 @@ import dpcurves as dp
 from dpcurves.feed import Following, RedisSink, RedisStream, follow
 from dpcurves.feed.redis_streams import RedisWindows
 from dpcurves.ledger import Ledger
-from dpcurves.streams import Counts, Smoothing
+from dpcurves.stream_readings import Counts, Smoothing
 
 redis = pytest.importorskip("redis", reason="redis is not installed: no tests on Redis")
 COUNTS = Counts((dp.Categories("ap", ("a", "b")),), smoothing=Smoothing.PLAIN)

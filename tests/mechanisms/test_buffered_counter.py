@@ -17,7 +17,7 @@ from dpcurves.mechanisms.streams.buffered_counter import BITS, Buffers, buffers_
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves.release import UnsupportedQuery
-from dpcurves.streams import Totals
+from dpcurves.stream_readings import Totals
 
 ONE, HALF = AddRemove(EACH_RECORD), PrivacyLoss.zcdp("0.5")
 

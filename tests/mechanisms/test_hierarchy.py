@@ -17,7 +17,7 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves.queries import HierarchyQuery, TickQuery
 from dpcurves.release import UnsupportedQuery
-from dpcurves.streams import Aggregated, Low, Smoothing
+from dpcurves.stream_readings import Aggregated, Low, Smoothing
 
 ONE = AddRemove(EACH_RECORD)
 UNEVEN = Forest.from_json({"all": {"left": ["a", "b", "c"], "right": {"far": ["d"], "near": ["f"]}}, "alone": ["e"]})

@@ -18,7 +18,7 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves.queries import TickQuery
 from dpcurves.release import UnsupportedQuery
-from dpcurves.streams import Low, PrunedStates
+from dpcurves.stream_readings import Low, PrunedStates
 
 ONE = AddRemove(EACH_RECORD)
 CHAIN = Forest.from_json({"all": {"left": ["a", "b"], "right": ["c"]}})

@@ -14,7 +14,7 @@ from .delivery import deliver, delivering
 from .output import Input, Output
 from .promise_options import Payer, Price, Promise, Units
 from .refusal import Kept, Misuse, PerhapsKept
-from .streams import tell
+from .standard_streams import tell
 from .table_options import Source
 from .terminal import say
 from .views import View

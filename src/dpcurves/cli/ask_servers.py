@@ -13,7 +13,7 @@ from .column_views import HistogramsView, HistogramView, QuantilesView
 from .delivery import deliver, delivering
 from .output import Input, Output
 from .refusal import Misuse
-from .streams import tell
+from .standard_streams import tell
 from .table_options import Groups, Shares, TestedGroups
 from .tasks import Bearer, Document, require_extra
 from .terminal import say

@@ -11,8 +11,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from .interruption import remembered
 from .refusal import Kept, Misuse, refusal_of
+from .standard_streams import tell
 from .status import SIGNALLED, STOPPED
-from .streams import tell
 from .terminal import say_plainly
 
 

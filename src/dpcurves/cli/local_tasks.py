@@ -16,7 +16,7 @@ from .literals import category, whole
 from .output import Input, Output
 from .promise_options import Price
 from .refusal import Misuse
-from .streams import tell
+from .standard_streams import tell
 from .table_options import Cells, Column, Source
 from .terminal import say, terminal
 from .views import ResultView, RocView, View

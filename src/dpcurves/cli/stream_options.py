@@ -15,7 +15,7 @@ from .refusal import Misuse, named
 if TYPE_CHECKING:
     from ..data import Forest
     from ..feed.follow import Question
-    from ..streams import Event, Jump, Low
+    from ..stream_readings import Event, Jump, Low
 
 REDIS = ("redis://", "rediss://", "unix://")
 READINGS = ("auto", "pegasus", "laplace")
@@ -115,7 +115,7 @@ class Asked:
             Misuse: states are missing, or given twice, or a reading, window or event is none.
         """
         from ..data import Categories
-        from ..streams import Aggregated, Counts, Groups
+        from ..stream_readings import Aggregated, Counts, Groups
 
         if self.reading not in READINGS:
             raise Misuse("reading", f"one of {', '.join(READINGS)} is needed, got {self.reading!r}")
@@ -134,7 +134,7 @@ class Asked:
         return Counts(axes, None, windows, events, self._smoothing())
 
     def _smoothing(self) -> Any:
-        from ..streams import Smoothing
+        from ..stream_readings import Smoothing
 
         return Smoothing.PLAIN if self.reading == "laplace" else Smoothing.AUTO
 
@@ -149,7 +149,7 @@ def _redis(url: str) -> Any:
 
 
 def _event(text: str) -> Event | Jump | Low:
-    from ..streams import Jump, Low
+    from ..stream_readings import Jump, Low
 
     kind, *numbers = text.split(":")
     if kind not in ("jump", "low") or len(numbers) != 2:

@@ -15,7 +15,7 @@ from .output import Output
 from .plans import rehearsed
 from .promise_options import Payer, Price, Promise, Units
 from .refusal import Misuse
-from .streams import tell
+from .standard_streams import tell
 from .table_options import Source
 from .terminal import say, terminal
 from .waiting import filling

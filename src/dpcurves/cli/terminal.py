@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from .refusal import Undelivered
-from .streams import silence
+from .standard_streams import silence
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

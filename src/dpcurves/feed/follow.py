@@ -14,7 +14,7 @@ from ..mechanisms import STREAMS, Sequential
 from ..noise.randomness import Randomness
 from ..privacy import Neighbours, PrivacyLoss
 from ..release import ALL, Plan, PrivacyStatement, Release
-from ..streams import Aggregated, Counts, Groups
+from ..stream_readings import Aggregated, Counts, Groups
 from ..trust import CentralStream
 from .arriving import Arriving
 from .at_rest import AtRest

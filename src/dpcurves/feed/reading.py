@@ -11,7 +11,7 @@ import numpy as np
 from ..arrays import FloatArray
 from ..data.axis import Axis, Categories
 from ..release import PrivacyStatement
-from ..streams import Aggregated, Counts, Groups, TickReading
+from ..stream_readings import Aggregated, Counts, Groups, TickReading
 from .moments import written
 
 

@@ -10,7 +10,7 @@ from dpcurves.laws import IntervalSums, TreeCounts
 from dpcurves.mechanisms import STREAMS
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves.streams import Counts, Totals
+from dpcurves.stream_readings import Counts, Totals
 
 STATES = (Categories("ap", ("a", "b")),)
 ONE, HUGE = AddRemove(EACH_RECORD), PrivacyLoss.pure(200)

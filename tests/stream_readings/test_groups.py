@@ -12,9 +12,9 @@ from dpcurves.laws import Family, GroupedCounts, Noise
 from dpcurves.mechanisms import STREAMS
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves.streams import GroupReader, Groups, GroupWindow, Low, Smoother
-from dpcurves.streams.groups import smoothed
-from dpcurves.streams.medians import COLUMNS, follow_groups
+from dpcurves.stream_readings import GroupReader, Groups, GroupWindow, Low, Smoother
+from dpcurves.stream_readings.groups import smoothed
+from dpcurves.stream_readings.medians import COLUMNS, follow_groups
 
 NOISE = Noise(Family.LAPLACE, Fraction(3))
 LAW = GroupedCounts(1, NOISE, NOISE, NOISE, 10)
