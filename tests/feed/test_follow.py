@@ -263,7 +263,7 @@ def test_a_picture_has_a_line_a_state_over_what_was_released_and_says_who_is_pro
     readings = list(followed(TUPLES, counts, user="user", tuples_per_user=3))
     ax = dp.streams.plot(readings)
     lines = {line.get_label(): line.get_ydata() for line in ax.lines}
-    assert [list(lines["a"]), list(lines["b"])] == [[2.0, 0.0, 2.0], [0.0, 2.0, 1.0]]
+    assert [np.asarray(lines[each]).tolist() for each in "ab"] == [[2.0, 0.0, 2.0], [0.0, 2.0, 1.0]]
     note = " ".join(text.get_text().replace("\n", " ") for text in ax.texts)
     assert "epsilon 10000, add-remove; protects each user in one step (at most 3 records)" in note
     with pytest.raises(ValueError, match=r"^readings: at least one step is needed$"):

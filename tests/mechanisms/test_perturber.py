@@ -11,7 +11,7 @@ from tiny_tables import counts
 
 from dpcurves.laws import Family, IntervalSums
 from dpcurves.mechanisms import Perturber, Sequential
-from dpcurves.mechanisms.streams.perturber import Passed
+from dpcurves.mechanisms.streams.memoryless import Passed
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves.release import UnsupportedQuery
@@ -53,8 +53,8 @@ def test_a_state_comes_back_from_its_bytes_and_no_tick_is_skipped_or_repeated() 
     for tick in (1, 3):
         with pytest.raises(ValueError, match="state: tick"):
             mechanism.step(np.array([1]), tick, state, plan, Randomness.from_seed(1))
-    for damaged in (b"", b"[]", b"{}", state.to_bytes().replace(b"perturber", b"other"), b"\xff"):
-        with pytest.raises(ValueError, match="state: what is stored is no state of perturber"):
+    for damaged in (b"", b"[]", b"{}", state.to_bytes().replace(b"memoryless", b"other"), b"\xff"):
+        with pytest.raises(ValueError, match="state: what is stored is no state of memoryless noise"):
             mechanism.restored(damaged, plan)
 
 

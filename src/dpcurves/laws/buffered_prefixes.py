@@ -12,8 +12,8 @@ import numpy as np
 
 from ..arguments import Refused
 from ..arrays import FloatArray
-from .law import Law
 from .noise import Noise
+from .tick_law import TickLaw
 from .toeplitz_sums import causal_product
 
 LATTICE = 20
@@ -23,7 +23,7 @@ MOST_BUFFERED = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class BufferedPrefixes(Law):
+class BufferedPrefixes(TickLaw):
     """Each tick releases, for each key, its count and weighted ones of ticks before, with noise on their sum.
 
     A count of k ticks before weighs ``sum(weight * decay**k)`` over the buffers, in units of ``2**-LATTICE``, and that
@@ -46,17 +46,8 @@ class BufferedPrefixes(Law):
     noise: Noise
 
     @property
-    def missing(self) -> None:
-        """Tuples in no declared state count nowhere."""
-        return None
-
-    @property
     def size(self) -> int:
-        """How many values a tick has."""
         return self.keys
-
-    def blank(self) -> tuple[int, ...]:
-        return (0,) * self.size
 
     def estimator(self) -> Inverse:
         """What turns values into totals, from the first tick on."""

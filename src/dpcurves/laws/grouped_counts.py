@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from .law import Law
 from .noise import Noise
+from .tick_law import TickLaw
 
 
 @dataclass(frozen=True, slots=True)
-class GroupedCounts(Law):
+class GroupedCounts(TickLaw):
     """Each tick releases a noisy count for each key, and then, for each key, 1 if it joins the group at hand, else 0.
 
     A 0 after a 1, or after another group's first tick, is a group of its own that is closed at once; a 0 after that is
@@ -34,17 +34,8 @@ class GroupedCounts(Law):
     threshold: int
 
     @property
-    def missing(self) -> None:
-        """Tuples in no declared state count nowhere."""
-        return None
-
-    @property
     def size(self) -> int:
-        """How many values a tick has."""
         return 2 * self.keys
-
-    def blank(self) -> tuple[int, ...]:
-        return (0,) * self.size
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
         noises = {"noise": self.noise.to_json(), "common": self.common.to_json(), "own": self.own.to_json()}

@@ -10,12 +10,12 @@ import numpy as np
 
 from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
-from .law import Law
 from .noise import LEAST_VARIANCE, Noise, optional_from_json, optional_to_json
+from .tick_law import TickLaw
 
 
 @dataclass(frozen=True, slots=True)
-class HierarchyCounts(Law):
+class HierarchyCounts(TickLaw):
     """Each tick releases a noisy count of each node that has noise: aggregations first, then states.
 
     Attributes:
@@ -35,11 +35,6 @@ class HierarchyCounts(Law):
             raise Refused("noises", "nodes with none below them have noise")
 
     @property
-    def missing(self) -> None:
-        """Tuples in no declared state count nowhere."""
-        return None
-
-    @property
     def leaves(self) -> list[bool]:
         """Which nodes have none below them."""
         above = set(self.parents)
@@ -47,11 +42,7 @@ class HierarchyCounts(Law):
 
     @property
     def size(self) -> int:
-        """How many values a tick has."""
         return sum(noise is not None for noise in self.noises)
-
-    def blank(self) -> tuple[int, ...]:
-        return (0,) * self.size
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
         noises = [optional_to_json(noise) for noise in self.noises]

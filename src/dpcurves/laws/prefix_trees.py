@@ -13,8 +13,8 @@ import numpy as np
 
 from ..arguments import Refused
 from ..arrays import FloatArray
-from .law import Law
 from .noise import Family, Noise
+from .tick_law import TickLaw
 
 PARTS = 64
 """A node's own noise has a weight in its estimate that is a multiple of ``1 / PARTS``."""
@@ -149,7 +149,7 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True)
-class TreeCounts(Law):
+class TreeCounts(TickLaw):
     """Each tick releases, for each key, the number of tuples so far, plus noise, rounded to a whole number.
 
     Attributes:
@@ -163,17 +163,8 @@ class TreeCounts(Law):
     epochs: tuple[Epoch, ...]
 
     @property
-    def missing(self) -> None:
-        """Tuples in no declared state count nowhere."""
-        return None
-
-    @property
     def size(self) -> int:
-        """How many values a tick has."""
         return self.keys
-
-    def blank(self) -> tuple[int, ...]:
-        return (0,) * self.size
 
     def block(self, tick: int) -> Block:
         """The block that a tick lies in."""

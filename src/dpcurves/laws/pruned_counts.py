@@ -10,12 +10,12 @@ import numpy as np
 
 from ..arguments import Refused
 from ..arrays import BoolArray, FloatArray
-from .law import Law
 from .noise import Noise
+from .tick_law import TickLaw
 
 
 @dataclass(frozen=True, slots=True)
-class PrunedCounts(Law):
+class PrunedCounts(TickLaw):
     """Each tick releases for each aggregation whether it was divided (1), and then a count for each node.
 
     A node is counted if all around it were divided and it is not; other nodes have a 0 there.
@@ -37,17 +37,8 @@ class PrunedCounts(Law):
             raise Refused("parents", "a node stands behind the aggregation above it")
 
     @property
-    def missing(self) -> None:
-        """Tuples in no declared state count nowhere."""
-        return None
-
-    @property
     def size(self) -> int:
-        """How many values a tick has."""
         return self.groups + len(self.parents)
-
-    def blank(self) -> tuple[int, ...]:
-        return (0,) * self.size
 
     def reached(self, divided: BoolArray) -> BoolArray:
         """Which aggregations are divided, if all that lie around them must be."""

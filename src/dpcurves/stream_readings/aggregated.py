@@ -13,10 +13,11 @@ from ..queries import HierarchyQuery
 from ..release import Plan
 from .counts import CountsReader, Smoothing, TickReading
 from .events import Event, Jump, Low
+from .question import StreamQuestion
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregated:
+class Aggregated(StreamQuestion):
     """How many tuples are in each state and each aggregation of states at every tick; windows and events of all.
 
     Attributes:
@@ -63,8 +64,7 @@ class AggregatedReader:
         noises = [np.inf if noise is None else noise.variance for noise in law.noises]
         self._estimates = NodeEstimates(law.parents, np.array(noises))
         variances, keys = self._estimates.variances, len(noises)
-        lows = (event.width for event in question.events if isinstance(event, Low))
-        sums = {width: question.smoothing.of_windows(variances, width, keys) for width in {*question.windows, *lows}}
+        sums = {width: question.smoothing.of_windows(variances, width, keys) for width in question.widths}
         self._reader = CountsReader(question, keys, question.smoothing.of_counts(variances, keys), sums)
 
     def read(self, values: Sequence[int]) -> TickReading:

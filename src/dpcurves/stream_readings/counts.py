@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import prod
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from ..arguments import Refused, make_each_whole, require_kind
 from ..arrays import BoolArray, FloatArray
 from ..data import Axis, Categories
 from ..laws import IntervalSums
@@ -19,6 +18,7 @@ from ..release import Plan
 from .auto import Auto, AutoWindow
 from .events import Event, Jump, Low
 from .plain import Plain, PlainWindow
+from .question import StreamQuestion
 from .reader import Reader
 
 
@@ -62,7 +62,7 @@ class TickReading:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(StreamQuestion):
     """How many tuples are in each state at every tick; sums over windows and events are read from the same release.
 
     Attributes:
@@ -71,9 +71,6 @@ class Counts:
         windows: Widths, in ticks, of sliding sums.
         events: What is looked for, by `Jump`, `Low` or `Event`.
         smoothing: How counts are read from noisy ones.
-
-    Raises:
-        ValueError: two events have one name, or a window has no tick.
     """
 
     axes: tuple[Axis | Categories, ...]
@@ -81,14 +78,6 @@ class Counts:
     windows: tuple[int, ...] = ()
     events: tuple[Jump | Low | Event, ...] = ()
     smoothing: Smoothing = Smoothing.AUTO
-
-    def __post_init__(self) -> None:
-        make_each_whole(self, windows="windows")
-        for event in self.events:
-            require_kind("events", event, (Jump, Low, Event), "a Jump, a Low or an Event")
-        if len({event.name for event in self.events}) < len(self.events):
-            raise Refused("events", "each has a name of its own")
-        _ = self.query  # refuses what cannot be asked
 
     @property
     def query(self) -> TickQuery:
@@ -103,19 +92,8 @@ class Counts:
     def reader(self, plan: Plan) -> CountsReader:
         """What reads the releases of the plan, from the first tick on."""
         variance, keys = plan.law.required(IntervalSums).levels[-1].noise.variance, self.keys
-        lows = (event.width for event in self.events if isinstance(event, Low))
-        sums = {width: self.smoothing.of_windows(variance, width, keys) for width in sorted({*self.windows, *lows})}
+        sums = {width: self.smoothing.of_windows(variance, width, keys) for width in self.widths}
         return CountsReader(self, keys, self.smoothing.of_counts(variance, keys), sums)
-
-
-class Asked(Protocol):
-    """What of a question its reader has to know."""
-
-    @property
-    def windows(self) -> tuple[int, ...]: ...
-
-    @property
-    def events(self) -> tuple[Jump | Low | Event, ...]: ...
 
 
 class CountsReader:
@@ -132,7 +110,7 @@ class CountsReader:
 
     __slots__ = ("_counts", "_last", "_question", "_sums", "tick")
 
-    def __init__(self, question: Asked, keys: int, counts: Reader, sums: Mapping[int, Reader]) -> None:
+    def __init__(self, question: StreamQuestion, keys: int, counts: Reader, sums: Mapping[int, Reader]) -> None:
         self._question, self._counts, self._sums = question, counts, sums
         reach = max((event.width for event in question.events if not isinstance(event, Low)), default=1)
         self._last = np.zeros((reach, keys))

@@ -19,6 +19,7 @@ from ..release import Plan
 from .counts import CountsReader
 from .events import Event, Jump, Low
 from .medians import COLUMNS, follow_groups
+from .question import StreamQuestion
 from .reader import row
 
 FIRST_PLACES = 64
@@ -33,7 +34,7 @@ class Smoother(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class Groups(StreamQuestion):
     """How many tuples are in each state at every tick, smoothed within groups that were found with a part of the loss.
 
     Attributes:
@@ -72,12 +73,6 @@ class Groups:
         return CountsReader(
             self, law.keys, GroupReader(law, self.smoother), {width: GroupWindow(law, width) for width in self.widths}
         )
-
-    @property
-    def widths(self) -> tuple[int, ...]:
-        """Windows of which sums are needed."""
-        lows = (event.width for event in self.events if isinstance(event, Low))
-        return tuple(sorted({*self.windows, *lows}))
 
 
 class GroupReader:

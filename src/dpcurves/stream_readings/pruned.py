@@ -15,11 +15,12 @@ from .auto import Auto
 from .counts import CountsReader
 from .events import Event, Jump, Low
 from .plain import PlainWindow
+from .question import StreamQuestion
 from .reader import Reader
 
 
 @dataclass(frozen=True, slots=True)
-class PrunedStates:
+class PrunedStates(StreamQuestion):
     """How many tuples are in each state and each aggregation at every tick, where there are many of them.
 
     What lies below an aggregation that was not divided counts as 0 at that tick. `Aggregated`, whose readings find out
@@ -57,8 +58,7 @@ class PrunedStates:
     def reader(self, plan: Plan) -> CountsReader:
         """What reads the releases of the plan, from the first tick on."""
         law, keys = plan.law.required(PrunedCounts), len(self.names)
-        widths = {*self.windows, *(event.width for event in self.events if isinstance(event, Low))}
-        sums: dict[int, Reader] = {width: _PrunedSums(law, width) for width in widths}
+        sums: dict[int, Reader] = {width: _PrunedSums(law, width) for width in self.widths}
         return CountsReader(self, keys, _PrunedCounts(law), sums)
 
 

@@ -16,29 +16,18 @@ from ...privacy import Adjacency, PrivacyLoss
 from ...queries import HierarchyQuery, Query
 from ...release import Plan, UnsupportedQuery
 from ..base import ExactTable
-from ..sequential import read, require_next, written
+from ..sequential import require_next
 from ..sums.calibration import noise_of
 from ..sums.linear import draws, printed
+from .memoryless import Memoryless, Passed
 from .perturber import added
 
-KIND = "hierarchy"
 STEPS = 20
 """Shares of levels are multiples of ``1 / STEPS``."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Passed:
-    """Nothing but the tick: noise of one tick is independent of all others."""
-
-    tick: int
-
-    def to_bytes(self) -> bytes:
-        """The tick."""
-        return written(KIND, {"tick": self.tick})
-
-
 @dataclass(frozen=True, slots=True)
-class Hierarchy:
+class Hierarchy(Memoryless):
     """Counts of all nodes of a forest at every tick, each level with its share of the loss.
 
     A state has what the levels above it leave over. Shares are those of the least mean deviation of all nodes' best
@@ -65,10 +54,6 @@ class Hierarchy:
         error = mean_deviation(query.forest, shares, whole.family) * whole.variance**0.5
         return Plan(query, loss, adjacency, "noise on every tick of aggregations and states", law, printed(error))
 
-    def begin(self, plan: Plan) -> Passed:
-        """No tick was answered."""
-        return Passed(0)
-
     def step(
         self, table: ExactTable, tick: int, state: Passed, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], Passed]:
@@ -81,10 +66,6 @@ class Hierarchy:
         sums = [sum(counts[state] for state in members) for members in plan.query.forest.members]
         exact = [each for each, noise in zip([*sums, *counts], law.noises, strict=True) if noise is not None]
         return added(np.array(exact, dtype=object), _noise(law, randomness)), Passed(tick)
-
-    def restored(self, stored: bytes, plan: Plan) -> Passed:
-        """The tick that was written."""
-        return Passed(int(read(KIND, stored)["tick"]))
 
 
 def _noise(law: HierarchyCounts, randomness: Randomness) -> list[int]:

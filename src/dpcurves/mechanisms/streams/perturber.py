@@ -12,26 +12,14 @@ from ...privacy import Adjacency, PrivacyLoss
 from ...queries import Query, TickQuery
 from ...release import Plan, UnsupportedQuery
 from ..base import ExactTable
-from ..sequential import read, require_next, written
+from ..sequential import require_next
 from ..sums.calibration import noise_of
 from ..sums.linear import draws, printed
-
-KIND = "perturber"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Passed:
-    """Nothing but the tick: noise of one tick is independent of all others."""
-
-    tick: int
-
-    def to_bytes(self) -> bytes:
-        """The tick."""
-        return written(KIND, {"tick": self.tick})
+from .memoryless import Memoryless, Passed
 
 
 @dataclass(frozen=True, slots=True)
-class Perturber:
+class Perturber(Memoryless):
     """One noisy integer for each cell of each tick (Chen, Machanavajjhala, Hay and Miklau 2017, section 4.1).
 
     Formal guarantees: all ticks together are one table with a cell for each tick and state, in which a tuple is in one
@@ -48,10 +36,6 @@ class Perturber:
         name = f"{noise.family.value} noise on every tick"
         return Plan(query, loss, adjacency, name, law, printed(sqrt(noise.variance)))
 
-    def begin(self, plan: Plan) -> Passed:
-        """No tick was answered."""
-        return Passed(0)
-
     def step(
         self, table: ExactTable, tick: int, state: Passed, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], Passed]:
@@ -60,10 +44,6 @@ class Perturber:
         law = plan.law.required(IntervalSums)
         noise = draws(law.levels[0].noise, law.cells, randomness)
         return added(table, noise.tolist()), Passed(tick)
-
-    def restored(self, stored: bytes, plan: Plan) -> Passed:
-        """The tick that was written."""
-        return Passed(int(read(KIND, stored)["tick"]))
 
 
 def stream_only(query: Query) -> TickQuery:

@@ -16,26 +16,15 @@ from ...privacy import Adjacency, PrivacyLoss
 from ...queries import PrunedQuery, Query
 from ...release import Plan, UnsupportedQuery
 from ..base import ExactTable
-from ..sequential import read, require_next, written
+from ..sequential import require_next
 from ..sums.calibration import noise_of
 from ..sums.linear import draws, printed
 from ..thresholds.privtree import noise_and_decay, noisily_above_zero
+from .memoryless import Memoryless, Passed
 from .perturber import added
 
-KIND = "pruned"
 MOST = 2**60
 """Tuples above which an aggregation is divided as if it had so many: no tuple moves more."""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Passed:
-    """Nothing but the tick: decisions and noise of one tick are independent of all others."""
-
-    tick: int
-
-    def to_bytes(self) -> bytes:
-        """The tick."""
-        return written(KIND, {"tick": self.tick})
 
 
 class Rule(NamedTuple):
@@ -47,7 +36,7 @@ class Rule(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Pruned:
+class Pruned(Memoryless):
     """At each tick, divide aggregations that seem to hold many tuples, from the top, and count what is not divided.
 
     In place of PRUNE (Chen 2018, Algorithm 18), which loses more than it says with every level.
@@ -68,10 +57,6 @@ class Pruned:
         law = PrunedCounts(query.forest.parents, len(query.forest.names), noise)
         return Plan(query, loss, adjacency, "PrivTree at every tick, and noise", law, printed(noise.variance**0.5))
 
-    def begin(self, plan: Plan) -> Passed:
-        """No tick was answered."""
-        return Passed(0)
-
     def step(
         self, table: ExactTable, tick: int, state: Passed, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], Passed]:
@@ -88,10 +73,6 @@ class Pruned:
         noisy = iter(added(exact, draws(law.noise, len(exact), randomness).tolist()))
         shown = (next(noisy) if each else 0 for each in kept)
         return (*divided.astype(int).tolist(), *shown), Passed(tick)
-
-    def restored(self, stored: bytes, plan: Plan) -> Passed:
-        """The tick that was written."""
-        return Passed(int(read(KIND, stored)["tick"]))
 
 
 def rule_of(query: PrunedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Rule:
