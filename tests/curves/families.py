@@ -9,6 +9,7 @@ from typing import NamedTuple
 import covered_areas
 import covered_distributions
 import covered_groups
+import covered_pairs
 import covered_scores
 import covered_summaries
 import covered_survivals
@@ -69,16 +70,8 @@ def _families() -> Iterator[tuple[str, Family]]:
     yield "tables", Family(covered_tables.covered, frozenset(), 2, 5)
     yield "groups", Family(covered_groups.covered, frozenset(), 1, 3, third)
     yield "groups of two servers", Family(covered_groups.covered_of_two_servers, frozenset(), 1, 2, replaced)
-    yield (
-        "areas",
-        Family(
-            covered_areas.covered,
-            both("area", "fine area", "rare area", "coarse area", "region", "coarse region"),
-            1,
-            3,
-            third,
-        ),
-    )
+    yield "areas", Family(covered_areas.covered, both(*AREAS), 1, 3, third)
+    yield "pairs of people", Family(covered_pairs.covered, covered_pairs.CAUTIOUS, 1, 3)
     yield "scores", Family(covered_scores.covered, frozenset(), 2, 5)
     yield "numbers of scores", Family(covered_scores.covered_numbers, READ, 1, 3, third)
     yield "differences", Family(covered_scores.covered_differences, READ, 1, 3, third)

@@ -93,6 +93,8 @@ def test_each_category_has_its_own_summary_and_they_are_drawn_together() -> None
     assert list(found.to_frame(level=0.9).columns) == ["k", "statistic", "value", "lower", "upper"]
     again = ByCategory.from_json(found.to_json(), Summary)
     assert again["late"].mean_interval(0.9) == found["late"].mean_interval(0.9)
+    (first, *_) = (tick.get_text() for tick in found.plot(name="mine").get_yticklabels())
+    assert first.startswith("mine, ")
     ax = found.plot()
     assert [label.get_text() for label in ax.get_yticklabels()] == ["k early", "k late", "k never"]
     assert ax.get_xlabel() == "mean of x, values clamped to [0, 60]"

@@ -40,7 +40,7 @@ def test_quadratic_forms_are_means_over_pairs_of_different_people() -> None:
     counts = chance.integers(0, 5, 8).astype(float)
     middles = np.repeat((edges[1:] + edges[:-1]) / 2, counts.astype(int))
     cells = np.repeat(np.arange(8), counts.astype(int)).astype(float)
-    assert quadratic(same_cell(edges), counts) == pytest.approx(pairs(cells, np.equal))
+    assert quadratic(same_cell(np.ones(8, dtype=np.int64)), counts) == pytest.approx(pairs(cells, np.equal))
     linear = of_function(lambda x, y: x + y)(edges)
     assert quadratic(linear, counts) == pytest.approx(pairs(middles, np.add))
     both = np.stack([counts, 2 * counts])
@@ -117,6 +117,24 @@ def test_an_interval_for_the_population_is_wider() -> None:
     for found in (dp.gini_mean_difference(curve), dp.area_between(curve, other)):
         records, population = found.interval(0.9), found.interval(0.9, population=True)
         assert population[1] - population[0] > records[1] - records[0]
+
+
+def test_two_samples_are_drawn_apart_from_each_other() -> None:
+    """Of two samples of one distribution an area scatters as Mann and Whitney say: by more than that of one sample."""
+    values = np.random.default_rng(10).random(400)
+    area = dp.area_between(released(values, 1e8, 1), released(values, 1e8, 2))
+    low, high = area.interval(0.9, population=True)
+    expected = 2 * 1.645 * np.sqrt(801 / 12 / 400**2)
+    assert high - low - 2 * area.resolution == pytest.approx(expected, rel=0.15)
+
+
+def test_cells_that_were_counted_together_leave_collisions_open() -> None:
+    values = np.random.default_rng(11).beta(2, 5, 300)
+    fine, coarse = (dp.collision_probability(released(values, 1e8, 1, dp.Grid(0, 1, cells=each))) for each in (2048, 8))
+    assert fine.resolution > 0 == coarse.resolution
+    exact = pairs(np.floor(values * 2048), np.equal)
+    low, high = fine.interval(0.9)
+    assert low <= exact <= high
 
 
 def test_people_who_trust_nobody_have_them_too() -> None:

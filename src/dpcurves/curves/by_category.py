@@ -89,13 +89,17 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         if not self:
             raise Refused("by", "there is no category to draw")
         shaded = {"level": level, "population": population}
-        names = [self.named(category) if name is None else f"{name}, {self.named(category)}" for category in self]
+        names = self._names(name)
         if len(names) > display.MOST_TOGETHER:
             draw = [partial(_drawn, curve, shaded) for curve in self.values()]
             return display.draw_small(names, draw, self.privacy, ax=ax)
         for own, curve in zip(names, self.values(), strict=True):
             ax = curve.plot(ax=ax, name=own, **shaded)
         return cast("Axes", ax)
+
+    def _names(self, name: str | None) -> list[str]:
+        """What each category is called in a picture, behind a name if there is one."""
+        return [self.named(category) if name is None else f"{name}, {self.named(category)}" for category in self]
 
     def _members(self) -> Mapping[str, Curve]:
         return {named(category): curve for category, curve in self._curves.items()}

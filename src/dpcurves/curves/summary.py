@@ -217,14 +217,17 @@ class SummaryByCategory(ByCategory[Summary]):
         population: bool = True,
         name: str | None = None,
     ) -> Axes:
-        """Draw all means, with intervals for these records and for the `population`; without a `level`, with none."""
+        """Draw all means, with intervals for these records and for the `population`; without a `level`, with none.
+
+        A `name` stands before the categories.
+        """
         whom, each = scopes(self.privacy, population=population), list(self.values())
         privacy, level = pictured(self.privacy, level, len(each), population=population)
 
         def ends(level: float, /, *, population: bool) -> FloatArray:
             return np.array([one.mean_interval(level, population=population) for one in each]).T
 
-        names, means = [self.named(category) for category in self], [one.mean for one in each]
+        names, means = self._names(name), [one.mean for one in each]
         shaded = shades(whom, level, EACH, ends)
         return display.draw_means(names, means, privacy, label=each[0].clamped, shades=shaded, ax=ax)
 

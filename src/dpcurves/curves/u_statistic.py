@@ -13,7 +13,7 @@ from ..arrays import FloatArray, IntArray
 from ..data import Outside
 from ..postprocess import public_generator
 from ..postprocess.inference.bands import interval
-from ..postprocess.inference.simulation_seed import draws_for
+from ..postprocess.inference.simulation_seed import apart_by, draws_for, sampling_generator
 from ..postprocess.inference.two_samples import Sample, chance_of_less
 from ..postprocess.summaries.kernels import (
     Function,
@@ -127,20 +127,25 @@ def gini_coefficient(curve: CDF) -> UStatistic:
 
 
 def collision_probability(curve: CDF) -> UStatistic:
-    """How often two people's values lie in one cell. Errors as of `gini_mean_difference`."""
-    return _read(curve, same_cell)
+    """How often two people's values lie in one cell of the grid.
+
+    Cells that were counted together are taken to be alike; `resolution` is what that leaves open. Errors as of
+    `gini_mean_difference`.
+    """
+    cells = _Cells.of(curve)
+    return cells.mean(same_cell(cells.parts))
 
 
 def renyi2_entropy(curve: CDF) -> UStatistic:
     """Minus the logarithm of `collision_probability`, which is taken to be from one over the number of cells to 1."""
     cells, found = _Cells.of(curve), collision_probability(curve)
-    least = 1 / (len(cells.edges) - 1)
+    least = 1 / int(cells.parts.sum())
 
     def entropy(probability: float) -> float:
         return -log(min(max(probability, least), 1.0))
 
     def ends(level: float, population: bool) -> tuple[float, float]:
-        low, high = found.level_of(level, population)
+        low, high = found.interval(level, population=population)
         return entropy(high), entropy(low)
 
     return UStatistic(entropy(found.value), 0.0, ends)
@@ -184,15 +189,25 @@ def area_between(negatives: CDF, positives: CDF) -> UStatistic:
 
 @dataclass(frozen=True, eq=False)
 class _Cells:
-    """Counts of intervals that were measured, and their noise."""
+    """Counts of intervals that were measured, and their noise.
+
+    Attributes:
+        edges: The ends of the intervals.
+        parts: How many cells of the grid each has.
+        privacy: What stands on the curve.
+        sample: Counts, and their noise.
+        place: Which of several samples it is: each has streams of its own in simulations.
+    """
 
     edges: FloatArray
+    parts: IntArray
     privacy: PrivacyStatement
     sample: Sample
+    place: int
 
     @classmethod
     def of(cls, curve: CDF) -> _Cells:
-        """Of one curve."""
+        """Read one curve."""
         require_kind("curve", curve, CDF, "a distribution function, as dp.cdf gives one,")
         if curve.prefixes.grid.outside is Outside.APART:
             raise Refused("curve", "values outside were counted apart, and how far they lie is not known")
@@ -200,22 +215,21 @@ class _Cells:
 
     @classmethod
     def of_both(cls, first: CDF, second: CDF) -> tuple[_Cells, _Cells]:
-        """Of two curves, at the edges that both counted."""
+        """Read two curves, at the edges that both counted."""
         both = np.intersect1d(first.prefixes.evidence.sums.bounds, second.prefixes.evidence.sums.bounds)
         return cls._at(first, both, 1), cls._at(second, both, 2)
 
     @classmethod
-    def _at(cls, curve: CDF, bounds: IntArray, stream: int) -> _Cells:
+    def _at(cls, curve: CDF, bounds: IntArray, place: int) -> _Cells:
         if len(bounds) > MOST_CELLS + 1:
             bounds = bounds[np.linspace(0, len(bounds) - 1, MOST_CELLS + 1).round().astype(np.int64)]
         law, total = curve.prefixes.evidence.sums, curve.prefixes.evidence.total
         draws = min(MOST_DRAWS, draws_for(len(law.bounds)))
-        source = public_generator(None)
-        source.bit_generator.advance(stream << 64)  # type: ignore[attr-defined]
+        source = apart_by(place, public_generator(None))
         noise = np.concatenate(list(law.simulated_prefixes(total, draws, source)))
         apart = curve.prefixes.grid.outside is Outside.APART
         edges = curve.prefixes.boundaries if apart else curve.x
-        return cls(edges[bounds], curve.privacy, sample_of(curve.prefixes, bounds, noise))
+        return cls(edges[bounds], np.diff(bounds), curve.privacy, sample_of(curve.prefixes, bounds, noise), place)
 
     @property
     def shares(self) -> FloatArray:
@@ -234,7 +248,7 @@ class _Cells:
         require_independent(self.privacy)
         people = max(round(float(self.sample.likely.sum())), 1)
         shares = self.shares / max(float(self.shares.sum()), 1e-300)
-        sampled = public_generator(None).multinomial(people, shares, size=len(noisy))
+        sampled = apart_by(self.place, sampling_generator(None)).multinomial(people, shares, size=len(noisy))
         return np.asarray(noisy + sampled - people * shares)
 
     def read(self, statistic: Statistic, resolution: float) -> UStatistic:
@@ -248,8 +262,11 @@ class _Cells:
 
         return UStatistic(found - bias, resolution, ends)
 
+    def mean(self, kernel: Kernel) -> UStatistic:
+        """The mean of a kernel over all pairs."""
+        return self.read(lambda counts: quadratic(kernel, counts), self.reach(kernel))
+
 
 def _read(curve: CDF, kernel_on: Callable[[FloatArray], Kernel]) -> UStatistic:
     cells = _Cells.of(curve)
-    kernel = kernel_on(cells.edges)
-    return cells.read(lambda counts: quadratic(kernel, counts), cells.reach(kernel))
+    return cells.mean(kernel_on(cells.edges))

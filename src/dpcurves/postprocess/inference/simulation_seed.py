@@ -34,3 +34,9 @@ def sampling_generator(generator: np.random.Generator | None) -> np.random.Gener
     Noise may have been kept from an earlier simulation: drawn from one stream again, samples would depend on it.
     """
     return generator if generator is not None else np.random.default_rng([SEED, 1])
+
+
+def apart_by(place: int, generator: np.random.Generator) -> np.random.Generator:
+    """Move a generator on by so many times ``2**64`` draws: several samples have streams that do not overlap."""
+    generator.bit_generator.advance(place << 64)  # type: ignore[attr-defined]
+    return generator

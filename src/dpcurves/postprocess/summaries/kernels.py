@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 
-from ...arrays import FloatArray
+from ...arrays import FloatArray, IntArray
 
 Function = Callable[[FloatArray, FloatArray], FloatArray]
 """A symmetric kernel of two values, or arrays of them."""
@@ -47,10 +47,13 @@ def half_square(edges: FloatArray) -> Kernel:
     return Kernel(mean, np.maximum(most - mean, mean - least))
 
 
-def same_cell(edges: FloatArray) -> Kernel:
-    """1 for two values in one cell, else 0, for the collision probability of cells."""
-    cells = len(edges) - 1
-    return Kernel(np.eye(cells), np.zeros((cells, cells)))
+def same_cell(parts: IntArray) -> Kernel:
+    """1 for two values in one cell, else 0, where each interval has so many cells: for the collision probability.
+
+    >>> same_cell(np.array([1, 4])).mean.tolist()
+    [[1.0, 0.0], [0.0, 0.25]]
+    """
+    return Kernel(np.diag(1 / parts), np.diag(1 - 1 / parts))
 
 
 def of_function(function: Function) -> Callable[[FloatArray], Kernel]:
