@@ -26,8 +26,7 @@ from dpcurves.mechanisms.streams.deviations import COLUMNS, group, trees_of
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import GroupedTickQuery, TickQuery
 from dpcurves.stream_readings import Auto
-from dpcurves.stream_readings.medians import COLUMNS as KEPT
-from dpcurves.stream_readings.medians import follow_groups
+from dpcurves.stream_readings.medians import GroupsAtHand
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -60,8 +59,7 @@ def pegasus(counts: IntArray, epsilon: str, deviation: int, generator: np.random
     trees = trees_of(np.zeros((RUNS, 1), np.int64), size)
     joined = group(values, law.threshold + common, own, np.zeros((RUNS, COLUMNS), np.int64), trees)
     noisy = values + draw(law.noise, shape, generator)
-    heaps = np.zeros((RUNS, 2, len(counts)))
-    found = follow_groups(noisy, joined, np.zeros((RUNS, KEPT), np.int64), heaps, np.zeros((RUNS, 2)))
+    found = GroupsAtHand(RUNS).follow(noisy, joined)
     return error(np.maximum(found[..., 3], 0), counts)
 
 

@@ -16,8 +16,7 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import GroupedTickQuery
 from dpcurves.stream_readings import Auto, Counts, Groups, Totals
-from dpcurves.stream_readings.medians import COLUMNS as KEPT
-from dpcurves.stream_readings.medians import follow_groups
+from dpcurves.stream_readings.medians import GroupsAtHand
 
 ONE, LOSS = AddRemove(EACH_RECORD), PrivacyLoss.pure("0.1")
 TICKS, KEYS, LIVE = 10**6, 4096, 40
@@ -48,10 +47,7 @@ def one_stream() -> None:
         joined[:] = group(counts, law.threshold + common, own, np.zeros((1, COLUMNS), np.int64), trees)
 
     grouping = best(grouped) / TICKS * 1e9
-    heaps = np.zeros((1, 2, TICKS))
-    medians = best(
-        lambda: follow_groups(noisy, joined, np.zeros((1, KEPT), np.int64), heaps, np.zeros((1, 2)))
-    ) / TICKS * 1e9  # fmt: skip
+    medians = best(lambda: GroupsAtHand(1).follow(noisy, joined)) / TICKS * 1e9
     noise = best(lambda: [draws(each, TICKS, randomness) for each in (law.noise, law.common, law.own)]) / TICKS * 1e9
     print(f"PeGaSus: groups {grouping:.0f} + medians {medians:.0f} = {grouping + medians:.0f} ns a step (target 150)")
     print(f"         and three exact draws {noise:.0f} ns; a group every {1 / (1 - joined.mean()):.0f} steps")

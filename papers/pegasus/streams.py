@@ -16,8 +16,7 @@ from dpcurves.mechanisms.streams.deviations import COLUMNS, group, trees_of
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import GroupedTickQuery
 from dpcurves.stream_readings import Auto
-from dpcurves.stream_readings.medians import COLUMNS as KEPT
-from dpcurves.stream_readings.medians import follow_groups
+from dpcurves.stream_readings.medians import GroupsAtHand
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -58,8 +57,7 @@ def _grouped(counts: IntArray, epsilon: str, deviation: int, runs: int, generato
     common, own = (draw(noise, shape, generator).astype(np.int64) for noise in (law.common, law.own))
     trees = trees_of(np.zeros((runs, 1), np.int64), 1 << int(counts.max()).bit_length())
     joined = group(values, law.threshold + common, own, np.zeros((runs, COLUMNS), np.int64), trees)
-    noisy, heaps = values + draw(law.noise, shape, generator), np.zeros((runs, 2, len(counts)))
-    return follow_groups(noisy, joined, np.zeros((runs, KEPT), np.int64), heaps, np.zeros((runs, 2)))
+    return GroupsAtHand(runs).follow(values + draw(law.noise, shape, generator), joined)
 
 
 def _backward(noisy: FloatArray, back: int) -> FloatArray:

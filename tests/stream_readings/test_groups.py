@@ -14,7 +14,7 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.stream_readings import GroupReader, Groups, GroupWindow, Low, Smoother
 from dpcurves.stream_readings.groups import smoothed
-from dpcurves.stream_readings.medians import COLUMNS, follow_groups
+from dpcurves.stream_readings.medians import GroupsAtHand
 
 NOISE = Noise(Family.LAPLACE, Fraction(3))
 LAW = GroupedCounts(1, NOISE, NOISE, NOISE, 10)
@@ -23,9 +23,7 @@ LAW = GroupedCounts(1, NOISE, NOISE, NOISE, 10)
 def test_lengths_means_squares_and_medians_are_those_of_the_groups() -> None:
     generator = np.random.default_rng(1)
     values, joined = generator.integers(-30, 31, (600, 2)).astype(float), generator.random((600, 2)) < (0.98, 0.5)
-    found = follow_groups(
-        values, joined.astype(np.int64), np.zeros((2, COLUMNS), np.int64), np.zeros((2, 2, 600)), np.zeros((2, 2))
-    )
+    found = GroupsAtHand(2).follow(values, joined.astype(np.int64))
     for key in range(2):
         members: list[float] = []
         for value, join, (length, mean, squares, median) in zip(

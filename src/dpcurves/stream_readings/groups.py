@@ -18,11 +18,9 @@ from ..queries import GroupedTickQuery
 from ..release import Plan
 from .counts import CountsReader
 from .events import Event, Jump, Low
-from .medians import COLUMNS, follow_groups
+from .medians import GroupsAtHand
 from .question import StreamQuestion
 from .reader import row
-
-FIRST_PLACES = 64
 
 
 class Smoother(Enum):
@@ -140,25 +138,20 @@ class GroupWindow:
 class _Followed:
     """Lengths, means, squares and medians of the groups at hand."""
 
-    __slots__ = ("_heaps", "_kept", "_moments", "keys")
+    __slots__ = ("_groups", "keys")
 
     def __init__(self, keys: int) -> None:
-        self.keys = keys
-        self._kept = np.zeros((keys, COLUMNS), np.int64)
-        self._heaps, self._moments = np.zeros((keys, 2, FIRST_PLACES)), np.zeros((keys, 2))
+        self.keys, self._groups = keys, GroupsAtHand(keys)
 
     def after(self, counts: Sequence[float]) -> tuple[FloatArray, FloatArray, IntArray]:
-        """The noisy counts, (keys,), what `follow_groups` says of them, (keys, 4), and what joined, (keys,)."""
+        """The noisy counts, (keys,), what is known of their groups, (keys, 4), and what joined, (keys,)."""
         values = row(counts, 2 * self.keys)
         joined = values[:, self.keys :].astype(np.int64)
-        if int(self._kept[:, 0].max()) + 1 >= self._heaps.shape[2]:
-            self._heaps = np.concatenate((self._heaps, np.zeros_like(self._heaps)), axis=2)
-        found = follow_groups(values[:, : self.keys], joined, self._kept, self._heaps, self._moments)
-        return values[0, : self.keys], found[0], joined[0]
+        return values[0, : self.keys], self._groups.follow(values[:, : self.keys], joined)[0], joined[0]
 
 
 def smoothed(values: FloatArray, found: FloatArray, variance: float, smoother: Smoother) -> FloatArray:
-    """Estimates of the newest counts from what is known of their groups, (..., 4): see `follow_groups`.
+    """Estimates of the newest counts from what is known of their groups, (..., 4): see `GroupsAtHand`.
 
     James-Stein estimates shrink a count towards its group's mean by ``1 - (n - 3) * variance / squares``, not below
     nothing, from 4 counts on. (The paper has n - 1, adds the count where the mean belongs, and may turn the distance

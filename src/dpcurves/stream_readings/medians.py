@@ -1,4 +1,4 @@
-"""Medians, means and squares of groups that grow by one value at a time: a loop over public numbers."""
+"""Medians, means and squares of groups that grow by one value at a time: loops over public numbers."""
 
 from __future__ import annotations
 
@@ -7,71 +7,88 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..compiled import compiled
 
-LENGTH, BELOW, OPEN = 0, 1, 2
-"""Columns of what is kept of each key: the group's length, how many values the lower heap holds, and whether the group
-is open."""
-COLUMNS = 3
+FIRST_PLACES = 64
+LENGTH, MEAN, SQUARES, MEDIAN = range(4)
+"""What is told of a group: how many values it has, their mean, the sum of squared distances from it, their median."""
+
+
+class GroupsAtHand:
+    """The groups that values were put into so far, one for each key, with room for values to come.
+
+    Args:
+        keys: How many keys there are.
+    """
+
+    __slots__ = ("_halves", "_heaps", "_kept")
+
+    def __init__(self, keys: int) -> None:
+        self._kept, self._halves = np.zeros((keys, MEDIAN)), np.zeros(keys, dtype=np.int64)
+        self._heaps = np.zeros((keys, 2, FIRST_PLACES))
+
+    def follow(self, values: FloatArray, joined: IntArray) -> FloatArray:
+        """Put each value into its group, and tell what the group is then, (ticks, keys, 4): `LENGTH` to `MEDIAN`.
+
+        Args:
+            values: Noisy counts, (ticks, keys).
+            joined: 1 for what joins the group at hand, (ticks, keys).
+        """
+        found = np.empty((*values.shape, 4))
+        follow_moments(values, joined, self._kept, found)
+        places, longest = self._heaps.shape[2], int(found[..., LENGTH].max(initial=0.0))
+        if longest > places:
+            more = max(places, longest - places)
+            self._heaps = np.concatenate((self._heaps, np.zeros((len(self._heaps), 2, more))), axis=2)
+        follow_medians(values, self._halves, self._heaps, found)
+        return found
 
 
 @compiled
-def follow_groups(
-    values: FloatArray, joined: IntArray, kept: IntArray, heaps: FloatArray, moments: FloatArray
-) -> FloatArray:
-    """Put each value into its group, and give its length, mean, sum of squared distances and median, (ticks, keys, 4).
-
-    Medians come from two heaps, of the lower half with its largest value on top and of the upper half with its smallest
-    one: a value costs steps that grow as the logarithm of the group.
-
-    Args:
-        values: Noisy counts, (ticks, keys).
-        joined: 1 for what joins the group at hand, (ticks, keys).
-        kept: (keys, COLUMNS): changed in place.
-        heaps: (keys, 2, size), of as many places as a group can get: changed in place.
-        moments: Mean and sum of squared distances of each group, (keys, 2): changed in place.
-    """
-    found = np.empty((values.shape[0], values.shape[1], 4))
+def follow_moments(values: FloatArray, joined: IntArray, kept: FloatArray, found: FloatArray) -> None:
+    """Fill in lengths, means and squares, one value after the other (Welford 1962)."""
     for tick in range(values.shape[0]):
         for key in range(values.shape[1]):
-            value, row = values[tick, key], kept[key]
             if joined[tick, key] == 0:
-                row[OPEN] = 1 - row[OPEN]
-                row[LENGTH] = row[BELOW] = 0
-                moments[key, 0] = moments[key, 1] = 0.0
-            row[LENGTH] += 1
-            off = value - moments[key, 0]
-            moments[key, 0] += off / row[LENGTH]
-            moments[key, 1] += off * (value - moments[key, 0])
-            side = 0 if row[BELOW] == 0 or value <= -heaps[key, 0, 0] else 1
-            moving = -value if side == 0 else value
+                kept[key] = 0.0
+            group, value = kept[key], values[tick, key]
+            off = value - group[MEAN]
+            group[LENGTH] += 1
+            group[MEAN] += off / group[LENGTH]
+            group[SQUARES] += off * (value - group[MEAN])
+            found[tick, key, :MEDIAN] = group
+
+
+@compiled
+def follow_medians(values: FloatArray, halves: IntArray, heaps: FloatArray, found: FloatArray) -> None:
+    """Fill in medians, where lengths are known, from two heaps.
+
+    One has the lower half with its largest value on top, the other one the upper half with its smallest: a value costs
+    steps that grow as the logarithm of the group.
+    """
+    for tick in range(values.shape[0]):
+        for key in range(values.shape[1]):
+            length, below = int(found[tick, key, LENGTH]), halves[key] if found[tick, key, LENGTH] > 1 else 0
+            side = 0 if below == 0 or values[tick, key] <= -heaps[key, 0, 0] else 1
+            moving = -values[tick, key] if side == 0 else values[tick, key]
             for _ in range(2):
-                heap = heaps[key, side]
-                size = row[BELOW] if side == 0 else row[LENGTH] - 1 - row[BELOW]
-                row[BELOW] += 1 - side
-                place = size
+                heap, place = heaps[key, side], below if side == 0 else length - 1 - below
+                size, below = place + 1, below + 1 - side
                 while place > 0 and heap[(place - 1) // 2] > moving:
                     heap[place] = heap[(place - 1) // 2]
                     place = (place - 1) // 2
                 heap[place] = moving
-                above = row[LENGTH] - row[BELOW]
-                if row[BELOW] - above in (0, 1):
+                if 2 * below - length in (0, 1):
                     break
-                moving, size = -heap[0], size + 1  # the top goes to the other heap
-                row[BELOW] -= 1 - side
-                last, place = heap[size - 1], 0
+                moving, last, below = -heap[0], heap[size - 1], below - 1 + side  # the top goes to the other heap
+                place = 0
                 while 2 * place + 1 < size - 1:
                     child = 2 * place + 1
-                    if child + 1 < size - 1 and heap[child + 1] < heap[child]:
-                        child += 1
+                    child += child + 1 < size - 1 and heap[child + 1] < heap[child]
                     if heap[child] >= last:
                         break
                     heap[place] = heap[child]
                     place = child
                 heap[place] = last
                 side = 1 - side
-            median = -heaps[key, 0, 0]
-            if row[LENGTH] % 2 == 0:
-                median = (median + heaps[key, 1, 0]) / 2
-            found[tick, key, 0] = row[LENGTH]
-            found[tick, key, 1:3] = moments[key]
-            found[tick, key, 3] = median
-    return found
+            halves[key] = below
+            even = length % 2 == 0
+            found[tick, key, MEDIAN] = (heaps[key, 1, 0] - heaps[key, 0, 0]) / 2 if even else -heaps[key, 0, 0]

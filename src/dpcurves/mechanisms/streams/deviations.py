@@ -48,13 +48,11 @@ def group(values: IntArray, common: IntArray, own: IntArray, kept: IntArray, tre
             row, tree = kept[key], trees[key]
             task, last, value = row[TASK], row[LAST], values[tick, key]
             if task >= BEGIN:
-                reach = 1
-                while reach <= row[TOP]:
-                    reach *= 2
-                tree[:, :reach] = 0
-                while reach < size:  # nodes that hold all below
-                    reach *= 2
-                    tree[:, reach - 1] = 0
+                place = row[TOP] + 1
+                tree[:, :place] = 0
+                while place <= size:  # nodes above that hold some below
+                    tree[:, place - 1] = 0
+                    place += place & -place
                 row[LENGTH] = row[SUM] = row[TOP] = 0
             if task in (JOIN, BEGIN):
                 row[LENGTH] += 1
@@ -79,11 +77,8 @@ def group(values: IntArray, common: IntArray, own: IntArray, kept: IntArray, tre
                 sum_below += tree[SUMS, place - 1]
                 place -= place & -place
             deviation = 2 * UNIT * (total * below - length * sum_below) // length
-            if length <= LONGEST and deviation + own[tick, key] < row[THRESHOLD]:
-                row[TASK] = JOIN
-                joined[tick, key] = 1
-            else:
-                row[TASK], row[OPEN] = CLOSE, 0
+            joins = length <= LONGEST and deviation + own[tick, key] < row[THRESHOLD]
+            row[TASK], row[OPEN], joined[tick, key] = JOIN if joins else CLOSE, joins, joins
     return joined
 
 
