@@ -120,7 +120,7 @@ def of_statistic(found: dp.UStatistic, exact: float) -> tuple[float, float, bool
 
 
 def gini(values: FloatArray) -> float:
-    """Of the values themselves."""
+    """Work out the statistic of the values themselves."""
     ordered, people = np.sort(values), len(values)
     ranks = 2 * np.arange(1, people + 1) - people - 1
     return 2 * float(ranks @ ordered) / (people * (people - 1))

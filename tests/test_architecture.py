@@ -95,6 +95,23 @@ def test_no_file_is_long() -> None:
     assert {name: length for name, length in lengths.items() if length > LONGEST} == {}
 
 
+def test_no_docstring_leaves_its_subject_out() -> None:
+    """A docstring begins with a verb or a noun, never with Of, As or The same."""
+    everywhere = (
+        file
+        for room in ("src", "tests", "benchmarks", "papers", "demo", "docs")
+        for file in (ROOT / room).rglob("*.py")
+    )
+    short = {
+        f"{file.relative_to(ROOT)}:{node.lineno}"
+        for file in everywhere
+        for node in nodes(file)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        if node.value.value.startswith(("Of ", "As ", "The same "))
+    }
+    assert short == set()
+
+
 def test_the_import_contracts_hold() -> None:
     lint = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True, no_logo=True))"
     done = subprocess.run([sys.executable, "-c", lint], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -36,7 +36,7 @@ class Errors(NamedTuple):
 
 
 def errors(counts: IntArray, epsilon: str, runs: int, generator: np.random.Generator) -> Errors:
-    """Of one stream, over so many releases."""
+    """Work out errors of one stream, over so many releases."""
     noise = Noise(Family.LAPLACE, 1 / Fraction(epsilon))
     noisy = counts[:, None] + draw(noise, (len(counts), runs), generator)
     printed, wide = (_grouped(counts, epsilon, deviation, runs, generator) for deviation in (5, 50))

@@ -120,7 +120,7 @@ def test_an_interval_for_the_population_is_wider() -> None:
 
 
 def test_two_samples_are_drawn_apart_from_each_other() -> None:
-    """Of two samples of one distribution an area scatters as Mann and Whitney say: by more than that of one sample."""
+    """An area between two samples of one distribution scatters as Mann and Whitney say."""
     values = np.random.default_rng(10).random(400)
     area = dp.area_between(released(values, 1e8, 1), released(values, 1e8, 2))
     low, high = area.interval(0.9, population=True)

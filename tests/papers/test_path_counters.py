@@ -47,7 +47,7 @@ def test_totals_scatter_by_their_nodes_and_no_node_comes_back(name: str) -> None
 
 
 def test_errors_are_those_of_the_papers() -> None:
-    """Of Theorem 3, of the binary tree, and of the best radix."""
+    """The errors of Theorem 3, of the binary tree, and of the best radix."""
     for ticks, expected in ((2**10, (792, 1210, 170.5)), (2**12, (1274, 2028, 270.9))):
         counters: list[PathCounter] = [theorem_3(ticks), binary(ticks)]
         best = min(float(mean_variance(subtracting(ticks, radix), ticks)) for radix in range(3, 30, 2))

@@ -55,7 +55,7 @@ class Forest:
 
     @property
     def parents(self) -> tuple[int, ...]:
-        """Of each aggregation, and then of each state, the number of the smallest aggregation around it; -1: none."""
+        """The number of the smallest aggregation around each aggregation, then around each state; -1: none."""
         around, above = [-1] * len(self.states), list[int]()
         for number, states in enumerate(self.members):
             (parent, *others) = {around[state] for state in states}

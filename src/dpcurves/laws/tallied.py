@@ -73,7 +73,7 @@ class Tallied(NoisySums):
         return self.rows * sum(len(level.starts) for level in self.levels) + self.whole * len(self.levels)
 
     def blank(self) -> tuple[int, ...]:
-        """As many as support answers that nobody has."""
+        """Tallies of answers that nobody has."""
         tallies = [np.full(self.rows * len(level.starts), round(level.offset)) for level in self.levels]
         missing = [round(level.offset) for level in self.levels] if self.whole else []
         return (*np.concatenate(tallies).tolist(), *missing)
@@ -170,7 +170,7 @@ class Tallied(NoisySums):
             yield nested.reconstruct(errors, None if self._known is None else 0)
 
     def _errors(self, draws: int, generator: np.random.Generator) -> FloatArray:
-        """Of `debiased`, drawn: (draws, nested.size)."""
+        """Draw errors of `debiased`: (draws, nested.size)."""
         sampled = self._sampling(draws, generator)
         counts, apart = [], []
         for place, level in enumerate(self.told):
@@ -212,14 +212,14 @@ class Tallied(NoisySums):
 
     @property
     def _cell_shares(self) -> FloatArray:
-        """Of each cell, and of missing values, which come last; those of some rows need not add up to 1."""
+        """The share of each cell, and of missing values, which come last; those of some rows need not add up to 1."""
         if self.shares is not None:
             return np.array(self.shares)
         cells = self.rows * self.cells
         return np.append(np.full(cells, 1 / cells), 0.0)
 
     def _shares(self, level: Responses) -> FloatArray:
-        """Of the answers of a level."""
+        """The shares of the answers of a level."""
         return self._over(level, self._cell_shares)
 
     def _over(self, level: Responses, cells: FloatArray) -> FloatArray:
@@ -256,7 +256,7 @@ class Tallied(NoisySums):
         return replace(self, rows=rows, whole=False, shares=None)
 
     def noise_by_source(self, total: int | None) -> FloatArray:
-        """As if debiased counts were independent; see `nested`."""
+        """The noise by source if debiased counts were independent; see `nested`."""
         return self.nested.noise_by_source(self._known)
 
     def counted(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:

@@ -59,7 +59,7 @@ class Jump:
 
     @property
     def name(self) -> str:
-        """As the command line writes it."""
+        """What the command line calls it."""
         return f"jump:{self.lag}:{self.least:g}"
 
     @property
@@ -91,7 +91,7 @@ class Low:
 
     @property
     def name(self) -> str:
-        """As the command line writes it."""
+        """What the command line calls it."""
         return f"low:{self.width}:{self.below:g}"
 
     def judge_sum(self, sums: FloatArray) -> BoolArray:

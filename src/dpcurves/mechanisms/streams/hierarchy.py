@@ -115,7 +115,7 @@ def _depths(forest: Forest) -> list[int]:
 
 
 def _shares(forest: Forest, given: list[int]) -> tuple[Fraction, ...]:
-    """Of each node, if aggregations of each depth have so many steps, and states the rest."""
+    """The share of each node, if aggregations of each depth have so many steps, and states the rest."""
     depths, groups = _depths(forest), len(forest.names)
     above = [Fraction(given[depth], STEPS) for depth in depths[:groups]]
     rest = [1 - Fraction(sum(given[:depth]), STEPS) for depth in depths[groups:]]

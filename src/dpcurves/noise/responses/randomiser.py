@@ -17,7 +17,7 @@ from ...arrays import BoolArray, IntArray
 from ..randomness import Randomness
 
 Reports = NDArray[np.uint8]
-"""Of shape (reports, octets): little-endian."""
+"""The octets of reports, (reports, octets), little-endian."""
 
 MOST_ANSWERS = 2**24
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 2**20), Fraction(64)
