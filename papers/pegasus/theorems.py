@@ -66,7 +66,7 @@ def _averages(groups: int, generator: np.random.Generator) -> float:
 
 
 def _privtree_loss() -> float:
-    """The loss of one answer of PrivTree on binary splits at epsilon 1, of the count that loses most: see `PrivTree`."""
+    """The loss of one answer of PrivTree on binary splits at epsilon 1, at the worst count: see `PrivTree`."""
     scale = float(path_price(2, LEVELS - 1))
     decay, ratio, least = int(np.ceil(scale * np.log(2))), np.exp(-1 / scale), 50
 

@@ -36,7 +36,7 @@ def test_a_band_holds_a_smooth_distribution_as_often_as_it_says_and_no_oftener(s
 
 @pytest.mark.parametrize("share", [0.0005, 0.002, 0.004, 0.01, 0.5])
 def test_a_rare_share_is_held_without_noise_too(share: float) -> None:
-    """The coverage at one edge, by each number of units below it: exact, but for the simulation, which is held to half a point."""
+    """The coverage at one edge, exact but for the simulation, which is held to half a point."""
     units, chance, held = 1000, np.random.default_rng(2), 0.0
     below = np.arange(binom.ppf(1e-4, units, share), binom.ppf(1 - 1e-4, units, share) + 1)
     for found in below / units:
