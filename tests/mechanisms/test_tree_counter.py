@@ -17,7 +17,7 @@ from dpcurves.laws import Family, Noise, TreeCounts
 from dpcurves.laws.prefix_trees import PARTS, ROUNDING, Block, Epoch, PrefixTree, block_noise, denominator
 from dpcurves.mechanisms import TreeCounter
 from dpcurves.mechanisms.streams import tree_counter
-from dpcurves.mechanisms.streams.tree_counter import FITTING, BlockNoise, fits
+from dpcurves.mechanisms.streams.tree_counter import FITTING, BlockNoise, drawn, fits, rounded
 from dpcurves.mechanisms.streams.window_shape import mean_window_variance
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
@@ -179,6 +179,38 @@ def test_answers_scatter_as_the_law_says_and_a_state_goes_on_from_its_bytes(quer
     spread = np.square(errors).mean(axis=(0, 2))
     expected = np.array([law.variance(tick) for tick in range(1, 41)])
     assert np.all(np.abs(spread / expected - 1) < 5 * sqrt(5 / 120))  # 120 draws a tick, 40 ticks: 5 sigma
+
+
+@pytest.mark.parametrize("horizon", [2**18, 2**21, None])
+def test_however_deep_a_tree_is_its_noise_is_added_whole(horizon: int | None) -> None:
+    """Trees for Gaussian noise are nearly binary. Answers at one tick scatter as the law says, in 2 * 12 draws.
+
+    Their mean square is within a factor of 4 of its mean, but once in 30,000 times.
+    """
+    law = TreeCounter().plan(ticks(2, horizon), PrivacyLoss.zcdp("0.001"), ONE).law.required(TreeCounts)
+    assert all(law.over % epoch.tree.over == 0 for epoch in law.epochs)
+    deepest = max((epoch.tree for epoch in law.epochs), key=lambda tree: len(tree.radices))
+    assert len(deepest.radices) > 16
+    small = PrefixTree((4, 2, 1), deepest.noises[:3])
+    squares = []
+    for secret in range(12):
+        noise = drawn(Block(0, small), 2, bytes([secret]) * 32)
+        squares += [each**2 for each in rounded(noise.prefixes[0], (0, 0), small, law.over)]
+        carried = [int(each) * (law.over // small.over) for each in noise.whole]
+        nothing = np.zeros(2, dtype=object)
+        again = rounded(nothing, tuple(carried), deepest, law.over)
+        assert again == [(2 * int(each) + small.over) // (2 * small.over) for each in noise.whole]
+    variance = TreeCounts(2, (Epoch(1, small),)).variance(1)
+    assert variance / 4 < np.mean(squares) < 4 * variance
+
+
+def test_a_deep_tree_hides_the_counts_from_the_first_tick_on() -> None:
+    mechanism, loss = TreeCounter(), PrivacyLoss.zcdp("0.001")
+    plan = mechanism.plan(ticks(8, 2**18), loss, ONE)
+    answer, _ = mechanism.step(np.full(8, 7), 1, mechanism.begin(plan), plan, Randomness.from_seed(3))
+    assert len(plan.law.required(TreeCounts).epochs[0].tree.radices) > 16
+    spread = np.mean(np.square(np.array(answer, dtype=float) - 7))
+    assert 0.1 < spread / plan.law.required(TreeCounts).variance(1) < 4  # 8 draws: but once in 30,000 times
 
 
 def test_noise_beyond_64_bits_is_worked_out_exactly() -> None:

@@ -53,6 +53,11 @@ class PrefixTree:
         """How many children a node of each level but the last has."""
         return tuple(wide // fine for wide, fine in zip(self.widths, self.widths[1:], strict=False))
 
+    @property
+    def over(self) -> int:
+        """What the noise of the whole block is over, in whole numbers: each level weighs in `PARTS`."""
+        return PARTS ** len(self.radices)
+
     @cached_property
     def weights(self) -> tuple[int, ...]:
         """What a node's own noise weighs in its estimate, in ``PARTS``: nearly the best. Worked out in fractions."""
@@ -165,6 +170,11 @@ class TreeCounts(TickLaw):
     @property
     def size(self) -> int:
         return self.keys
+
+    @property
+    def over(self) -> int:
+        """What noises of whole blocks of any epoch are over: those of the deepest tree, so a multiple for each."""
+        return max(epoch.tree.over for epoch in self.epochs)
 
     def block(self, tick: int) -> Block:
         """The block that a tick lies in."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...laws import Family, Noise, TreeCounts
-from ...laws.prefix_trees import PARTS, Block, Epoch, PrefixTree, block_noise, denominator
+from ...laws.prefix_trees import Block, Epoch, PrefixTree, block_noise, denominator
 from ...noise.randomness import Randomness
 from ...privacy import Adjacency, PrivacyLoss
 from ...queries import Query, TickQuery
@@ -27,9 +27,6 @@ KIND = "tree counter"
 FIRST_EPOCH = 64
 EPOCHS = 14
 """Epochs that double, for streams without end: a million ticks. After these the last one goes on."""
-DEEPEST = 16
-CARRIED = PARTS**DEEPEST
-"""What noises of whole blocks are over: they have no other denominators."""
 FITTING = 2**62
 MOST_AT_ONCE = 2**22
 """Ticks of a block times keys, at most: so much noise is at hand."""
@@ -42,7 +39,7 @@ class Counted:
     Attributes:
         tick: The last tick that was answered.
         counts: The exact number of tuples so far, of each key.
-        carried: The noise of all blocks before, of each key, over `CARRIED`.
+        carried: The noise of all blocks before, of each key, over `TreeCounts.over`.
         secret: What all noise of the block is drawn from; its nodes are drawn again whenever they are needed.
         noise: The noise of all prefixes of the block, which the secret tells: at hand, and not written.
     """
@@ -130,10 +127,11 @@ class TreeCounter:
         secret = randomness.octets(32) if place == 0 else state.secret
         noise = (None if place == 0 else state.noise) or drawn(block, law.keys, secret)
         counts = added(table, list(state.counts))
-        answers = added(np.array(counts, dtype=object), rounded(noise.prefixes[place], state.carried, block.tree))
+        before = rounded(noise.prefixes[place], state.carried, block.tree, law.over)
+        answers = added(np.array(counts, dtype=object), before)
         if place + 1 < block.tree.widths[0]:
             return answers, Counted(tick, counts, state.carried, secret, noise)
-        share = CARRIED // PARTS ** len(block.tree.radices)
+        share = law.over // block.tree.over  # exact: the deepest tree of the law has the largest
         carried = tuple(old + int(new) * share for old, new in zip(state.carried, noise.whole, strict=True))
         return answers, Counted(tick, counts, carried, b"")
 
@@ -190,9 +188,16 @@ def fits(tree: PrefixTree, largest: int) -> bool:
     return 8 * (depth + 1) * tree.widths[0] * largest * denominator(tree) < FITTING
 
 
-def rounded(noise: Any, carried: tuple[int, ...], tree: PrefixTree) -> list[int]:
-    """SECRET: noises of prefixes and of blocks before them, added and rounded to whole numbers, halves up."""
-    radices, own = prod(tree.radices), CARRIED // PARTS ** len(tree.radices)
-    over = CARRIED * radices
+def rounded(noise: Any, carried: tuple[int, ...], tree: PrefixTree, over: int) -> list[int]:
+    """SECRET: noises of prefixes and of blocks before them, added and rounded to whole numbers, halves up.
+
+    Args:
+        noise: Of prefixes of the block, over its `denominator`.
+        carried: Of the blocks before, over `over`.
+        tree: The tree of the block.
+        over: A multiple of ``tree.over``.
+    """
+    radices, own = prod(tree.radices), over // tree.over
+    whole = over * radices
     both = (old * radices + int(new) * own for old, new in zip(carried, noise, strict=True))
-    return [(2 * each + over) // (2 * over) for each in both]
+    return [(2 * each + whole) // (2 * whole) for each in both]
