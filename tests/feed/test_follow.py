@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves.feed import CsvLines, Following, JsonLines, follow
+from dpcurves.feed import CsvLines, Following, JsonLines, Window, follow
 from dpcurves.feed.sinks import JsonLinesFile
 from dpcurves.ledger import Ledger
 from dpcurves.stream_readings import Counts, Jump, Smoothing
@@ -255,6 +255,39 @@ def test_two_who_follow_one_stream_are_told_the_same(tmp_path: Path) -> None:
     rest = [reading.values for reading in other]
     assert [reading.values for reading in one] == rest
     assert values([], store=url, loss=loss) == [first, *rest]
+
+
+class Counted:
+    """Windows that were counted elsewhere, in batches; before the first one something else happens."""
+
+    def __init__(self, batches: Sequence[Sequence[int]], before: Callable[[], object] = lambda: None) -> None:
+        self.batches, self.before = batches, before
+
+    def check(self) -> None: ...
+
+    def done(self, tick: int) -> None: ...
+
+    def after(self, tick: int) -> Iterator[Sequence[Window]]:
+        self.before()
+        for batch in self.batches:
+            yield [Window(each, np.array([each, 0])) for each in batch if each > tick]
+
+
+def test_who_comes_second_with_more_windows_goes_on_where_the_first_one_stopped(tmp_path: Path) -> None:
+    """The second one has three windows at once, and the first one stores the first of them just before it."""
+    url, loss = f"sqlite:///{tmp_path}/s.db", dp.PrivacyLoss.pure("0.1")
+    first = followed(Counted([[1], [2], [3]]), store=url, loss=loss)
+    begun: list[tuple[int, ...]] = []
+    second = followed(Counted([[1, 2, 3]], lambda: begun.append(next(first).values)), store=url, loss=loss)
+    told = [reading.values for reading in second]
+    assert (told[0], len(told)) == (begun[0], 3)
+    assert [reading.values for reading in first] == told[1:]
+    assert values(Counted([]), store=url, loss=loss) == told
+
+
+def test_a_window_that_is_not_the_next_one_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="^state: tick 2 needs the state of tick 1"):
+        values(Counted([[2, 3]]), store=f"sqlite:///{tmp_path}/s.db")
 
 
 def test_a_picture_has_a_line_a_state_over_what_was_released_and_says_who_is_protected() -> None:

@@ -82,28 +82,31 @@ class Following:
             yield from self._stored(ticks)
         watcher = stream.trust.watch(self.plan, standing)
         for windows in self._windows.after(last):
-            fresh = [window for window in windows if window.tick > last]
-            if not fresh:
-                continue
-            watcher, texts = self._stepped(watcher, fresh)
-            shown = self._ledger.advance(self._grant, texts, stream.trust.kept(watcher))
-            stream.intake.dropped.write(fresh[-1].tick)
-            if shown is not texts:  # another process was first, and it goes on from its state
-                standing = self._ledger.standing(self._grant)
-                watcher = stream.trust.watch(self.plan, standing)
-                ahead = 0 if standing is None else standing.tick
-                shown = self._ledger.answered(self._grant, range(fresh[0].tick, ahead + 1))
-            last = max(shown)
-            self._windows.done(last)
-            for tick, text in shown.items():
-                yield tick, self._read_again(text)
+            while fresh := [window for window in windows if window.tick > last]:
+                stepped, texts = self._stepped(watcher, fresh)
+                shown = self._ledger.advance(self._grant, texts, stream.trust.kept(stepped))
+                if shown is texts:
+                    watcher = stepped
+                else:  # another process was first, and it goes on from its state
+                    watcher, shown = self._of_the_first(fresh[0].tick)
+                last = max(shown)
+                stream.intake.dropped.write(last)
+                self._windows.done(last)
+                for tick, text in shown.items():
+                    yield tick, self._read_again(text)
+
+    def _of_the_first(self, tick: int) -> tuple[Any, Mapping[int, str]]:
+        """Where the stream stands for who was first, and the answers from this tick on."""
+        standing = self._ledger.standing(self._grant)
+        ahead = 0 if standing is None else standing.tick
+        watcher = self._stream.trust.watch(self.plan, standing)
+        return watcher, self._ledger.answered(self._grant, range(tick, ahead + 1))
 
     def _stepped(self, watcher: Any, windows: Sequence[Window]) -> tuple[Any, dict[int, str]]:
-        texts = {}
+        texts, trust, randomness = {}, self._stream.trust, self._stream.randomness
         for window in windows:
-            release, watcher = self._stream.trust.step(
-                self.plan, watcher, window.counts, self._allotment, self._stream.randomness
-            )
+            trust.require_next(watcher, window.tick)
+            release, watcher = trust.step(self.plan, watcher, window.counts, self._allotment, randomness)
             texts[window.tick] = release.to_json()
         return watcher, texts
 

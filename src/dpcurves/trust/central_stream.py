@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..arguments import Refused
 from ..ledger import Allotment
 from ..mechanisms import ExactTable, Sequential, State
+from ..mechanisms.sequential import require_next
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
 from ..queries import TickQuery
@@ -57,6 +58,14 @@ class CentralStream:
         if state.tick != standing.tick:
             raise Refused("state", f"it is of tick {state.tick}, and tick {standing.tick} was the last one answered")
         return Watcher(state)
+
+    def require_next(self, watcher: Watcher, tick: int) -> None:
+        """Refuse a window that is not the next one: its counts would be answered under another tick.
+
+        Raises:
+            ValueError: the stream stands elsewhere.
+        """
+        require_next(tick, watcher.state)
 
     def step(
         self, plan: Plan, watcher: Watcher, table: ExactTable, allotment: Allotment, randomness: Randomness
