@@ -128,6 +128,35 @@ def test_two_samples_are_drawn_apart_from_each_other() -> None:
     assert high - low - 2 * area.resolution == pytest.approx(expected, rel=0.15)
 
 
+def test_what_few_people_decide_is_held_for_the_population() -> None:
+    """About one of 1,000 people lies at the other end: of 60 intervals of 90% more than 44 hold (4 sigma)."""
+    held = 0
+    for seed in range(60):
+        far = np.random.default_rng(seed).random(1000) < 0.001
+        found = dp.sample_variance(released(np.where(far, 0.98, 0.0), 30, seed, dp.Grid(0, 1, cells=64)))
+        low, high = found.interval(0.9, population=True)
+        held += low <= 0.001 * 0.999 * 0.98**2 <= high
+    assert held > 44
+
+
+def test_statistics_stay_where_they_can_lie_and_keep_what_was_remarked() -> None:
+    values = np.where(np.random.default_rng(12).random(300) < 0.97, 0.0, 0.9)
+    curve = released(values, 0.2, 1)
+    for found in (dp.gini_coefficient(curve), dp.collision_probability(curve), dp.area_between(curve, curve)):
+        low, high = found.interval(0.99, population=True)
+        assert 0 <= low <= high <= 1
+        assert (found.notes, found.privacy) == (curve.notes, curve.privacy)
+
+
+def test_kernels_that_are_none_are_refused() -> None:
+    curve = released(np.random.default_rng(13).random(100), 10, 1)
+    with pytest.raises(TypeError, match="^kernel: "):
+        dp.u_statistic(curve, 3)  # type: ignore[arg-type]
+    for kernel in (lambda x, y: x - 2 * y, lambda x, y: 1 / (x + y)):
+        with np.errstate(divide="ignore"), pytest.raises(ValueError, match="^kernel: "):
+            dp.u_statistic(curve, kernel)
+
+
 def test_cells_that_were_counted_together_leave_collisions_open() -> None:
     values = np.random.default_rng(11).beta(2, 5, 300)
     fine, coarse = (dp.collision_probability(released(values, 1e8, 1, dp.Grid(0, 1, cells=each))) for each in (2048, 8))

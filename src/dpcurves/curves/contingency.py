@@ -17,7 +17,7 @@ from ..display.contingency_picture import draw_contingency
 from ..postprocess import public_generator, share_intervals, simultaneous_errors
 from ..postprocess.inference.hosmer_lemeshow import GroupNoise, Groups
 from ..postprocess.inference.independence import chi_squared, expected_counts, independence_p_value
-from ..postprocess.inference.sampling import means_at_once
+from ..postprocess.inference.sampling import means_at_once, outermost
 from ..release import ALL, Evidence, PrivacyStatement, Setting
 from ..workloads import Cells, Needs, needed
 from .notes import notes_on_dependence
@@ -113,7 +113,8 @@ class Contingency(Covered):
         sampled = draw.multinomial(round(size), self.count.ravel() / size, len(noise)).reshape(noise.shape)
         errors = noise + sampled - self.count * (round(size) / size)
         lower, upper = means_at_once(self.unbiased, noise.var(axis=0), [errors], self.count, size, level)
-        return np.maximum(np.stack([lower.ravel(), upper.ravel()], axis=1), 0.0)
+        found = np.maximum(np.stack([lower.ravel(), upper.ravel()], axis=1), 0.0)
+        return outermost(found, self._around(level))
 
     def row_share_intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Ends of the shares in rows, each on its own with chance `level`: shape ``(rows, columns, 2)``.

@@ -110,7 +110,8 @@ class ROC(TableReading):
         counts = self.evidence.unbiased
         noise = [cells for cells, _ in law.simulate(total, draws_for(law.cells), draws)]
         counted = CountedAreas(counts, shares_of(self.fpr, self.tpr), noise)
-        return area_interval(counted, level, sampling=draws if population else None)
+        low, high = area_interval(counted, level, sampling=draws if population else None)
+        return min(low, self.auc), max(high, self.auc)
 
     def band(self, level: float, *, population: bool = False, generator: np.random.Generator | None = None) -> RocBand:
         """A region that has the whole curve of these records in it, with chance `level`.

@@ -89,12 +89,22 @@ def require_comparable(first: CDF, second: CDF) -> None:
         TypeError: one of them is no `CDF`.
         ValueError: they are on different grids, or units have several records.
     """
+    require_same_grid(first, second)
+    for each in (first, second):
+        require_independent(each.privacy)
+
+
+def require_same_grid(first: CDF, second: CDF) -> None:
+    """Refuse what are not two curves on one grid.
+
+    Raises:
+        TypeError: one of them is no `CDF`.
+        ValueError: they are on different grids.
+    """
     for name, each in (("first", first), ("second", second)):
         require_kind(name, each, CDF, "a distribution function, as dp.cdf gives one,")
     if first.prefixes.grid.outside is not second.prefixes.grid.outside or not np.array_equal(first.x, second.x):
         raise Refused("second", "a curve on the same grid is needed")
-    for each in (first, second):
-        require_independent(each.privacy)
 
 
 def sample_of(prefixes: Prefixes, bounds: IntArray, noise: FloatArray) -> Sample:

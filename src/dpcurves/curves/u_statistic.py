@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import log
+from math import inf, log
 
 import numpy as np
 
-from ..arguments import Refused, chance, require_kind
+from ..arguments import Refused, WrongKind, chance, require_kind
 from ..arrays import FloatArray, IntArray
 from ..data import Outside
-from ..postprocess import public_generator
 from ..postprocess.inference.bands import interval
-from ..postprocess.inference.simulation_seed import apart_by, draws_for, sampling_generator
+from ..postprocess.inference.simulation_seed import draws_for, numbered_generator
 from ..postprocess.inference.two_samples import Sample, chance_of_less
 from ..postprocess.summaries.kernels import (
     Function,
@@ -27,11 +26,13 @@ from ..postprocess.summaries.kernels import (
 from ..release import PrivacyStatement
 from .cdf import CDF
 from .question import require_independent
-from .two_samples import require_comparable, sample_of
+from .two_samples import require_same_grid, sample_of
 
 MOST_CELLS = 2**10
 """Cells of a kernel: more of the grid are joined, evenly."""
 MOST_DRAWS = 1000
+UNSEEN = 3.0
+"""People of whom a sample may have had none: with chance ``exp(-3)``, 5%."""
 Statistic = Callable[[FloatArray], FloatArray]
 
 
@@ -43,25 +44,34 @@ class UStatistic:
         value: The estimate. But for areas, what noise adds to it on average is taken off.
         resolution: How far it may be from the statistic of the values themselves, of which only cells are known.
         level_of: The ends of the interval that has the statistic of the cells, at a level; see `interval`.
+        privacy: What stands on the curve, or on the first of two.
+        notes: What is remarked on the curves that it was read from.
+        least: Below it no such statistic lies.
+        most: Above it no such statistic lies.
     """
 
     value: float
     resolution: float
     level_of: Callable[[float, bool], tuple[float, float]]
+    privacy: PrivacyStatement
+    notes: tuple[str, ...] = ()
+    least: float = -inf
+    most: float = inf
 
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
         """Two numbers that have the statistic of these records' values between them with about the chance `level`.
 
         The noise of the release is simulated (a parametric bootstrap about what was read), and the interval is widened
-        by `resolution`, whatever the values are inside of their cells. With `population`, it is the mean of the
-        statistic over samples of this size, which are simulated with the noise: its variance is that of a U-statistic
-        (Hoeffding 1948), without a formula for it.
+        by `resolution`, whatever the values are inside of their cells; values that were clamped count as the ends of
+        the grid. With `population`, it is the mean of the statistic over samples of this size, which are simulated with
+        the noise, and with `UNSEEN` people more, whom a sample may have missed, spread evenly over the grid. The
+        outermost ends of the basic and of the percentile interval are taken, for few people of great weight skew both.
 
         Raises:
             ValueError: `level` is no chance; or for the population, units have several records.
         """
         low, high = self.level_of(chance("level", level), population)
-        return low - self.resolution, high + self.resolution
+        return max(low - self.resolution, self.least), min(high + self.resolution, self.most)
 
 
 def gini_mean_difference(curve: CDF) -> UStatistic:
@@ -76,16 +86,18 @@ def gini_mean_difference(curve: CDF) -> UStatistic:
     >>> abs(gini_mean_difference(curve).value - 2) < 0.05
     True
     """
-    return _read(curve, mean_difference)
+    return _read(curve, mean_difference, 0.0)
 
 
 def sample_variance(curve: CDF) -> UStatistic:
     """The variance, with n - 1 in the denominator. Errors as of `gini_mean_difference`."""
-    return _read(curve, half_square)
+    return _read(curve, half_square, 0.0)
 
 
 def u_statistic(curve: CDF, kernel: Function) -> UStatistic:
-    """The mean of any symmetric kernel of two values, over all pairs. Errors as of `gini_mean_difference`.
+    """The mean of any symmetric kernel of two values, over all pairs.
+
+    Errors as of `gini_mean_difference`; and the kernel is no function, not symmetric, or not finite on the grid.
 
     Args:
         curve: A released distribution function.
@@ -98,6 +110,8 @@ def u_statistic(curve: CDF, kernel: Function) -> UStatistic:
     >>> abs(u_statistic(curve, lambda x, y: np.maximum(x, y)).value - 5) < 0.1
     True
     """
+    if not callable(kernel):
+        raise WrongKind("kernel", f"a function of two arrays is needed, got {type(kernel).__name__}")
     return _read(curve, of_function(kernel))
 
 
@@ -123,7 +137,7 @@ def gini_coefficient(curve: CDF) -> UStatistic:
     width = float(np.diff(cells.edges).max()) / 2
     least = max(mean - width, float(middles[0]))
     value = float(statistic(cells.sample.likely))
-    return cells.read(statistic, cells.reach(kernel) / (2 * least) + value * width / least)
+    return cells.read(statistic, cells.reach(kernel) / (2 * least) + value * width / least, 0.0, 1.0)
 
 
 def collision_probability(curve: CDF) -> UStatistic:
@@ -133,7 +147,7 @@ def collision_probability(curve: CDF) -> UStatistic:
     `gini_mean_difference`.
     """
     cells = _Cells.of(curve)
-    return cells.mean(same_cell(cells.parts))
+    return cells.mean(same_cell(cells.parts), 0.0, 1.0)
 
 
 def renyi2_entropy(curve: CDF) -> UStatistic:
@@ -148,7 +162,7 @@ def renyi2_entropy(curve: CDF) -> UStatistic:
         low, high = found.interval(level, population=population)
         return entropy(high), entropy(low)
 
-    return UStatistic(entropy(found.value), 0.0, ends)
+    return UStatistic(entropy(found.value), 0.0, ends, found.privacy, found.notes, 0.0, entropy(least))
 
 
 def area_between(negatives: CDF, positives: CDF) -> UStatistic:
@@ -165,7 +179,7 @@ def area_between(negatives: CDF, positives: CDF) -> UStatistic:
 
     Raises:
         TypeError: one of them is no `CDF`.
-        ValueError: they are on different grids, or units have several records.
+        ValueError: they are on different grids.
 
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=64), {"epsilon": 1, "adjacency": dp.REPLACE_ONE}
@@ -173,18 +187,19 @@ def area_between(negatives: CDF, positives: CDF) -> UStatistic:
     >>> abs(area_between(low, high).value - 0.75) < 0.05
     True
     """
-    require_comparable(negatives, positives)
+    require_same_grid(negatives, positives)
     first, second = _Cells.of_both(negatives, positives)
 
     def ends(level: float, population: bool) -> tuple[float, float]:
         moved = chance_of_less(first.drawn(population), second.drawn(population))
-        low, high = interval(unbiased, moved - value, level)
-        return max(min(low, value), 0.0), min(max(high, value), 1.0)
+        low, high = _ends(unbiased, moved - value, level, population)
+        return min(low, value), max(high, value)
 
     unbiased = float(chance_of_less(first.sample.cells, second.sample.cells))
     value = float(chance_of_less(first.sample.likely, second.sample.likely))
     ties = float((first.shares * second.shares).sum()) / 2
-    return UStatistic(value, ties, ends)
+    notes = (*negatives.notes, *(note for note in positives.notes if note not in negatives.notes))
+    return UStatistic(value, ties, ends, negatives.privacy, notes, 0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +210,7 @@ class _Cells:
         edges: The ends of the intervals.
         parts: How many cells of the grid each has.
         privacy: What stands on the curve.
+        notes: What is remarked on it.
         sample: Counts, and their noise.
         place: Which of several samples it is: each has streams of its own in simulations.
     """
@@ -202,6 +218,7 @@ class _Cells:
     edges: FloatArray
     parts: IntArray
     privacy: PrivacyStatement
+    notes: tuple[str, ...]
     sample: Sample
     place: int
 
@@ -225,11 +242,13 @@ class _Cells:
             bounds = bounds[np.linspace(0, len(bounds) - 1, MOST_CELLS + 1).round().astype(np.int64)]
         law, total = curve.prefixes.evidence.sums, curve.prefixes.evidence.total
         draws = min(MOST_DRAWS, draws_for(len(law.bounds)))
-        source = apart_by(place, public_generator(None))
+        source = numbered_generator(2 * place)
         noise = np.concatenate(list(law.simulated_prefixes(total, draws, source)))
         apart = curve.prefixes.grid.outside is Outside.APART
         edges = curve.prefixes.boundaries if apart else curve.x
-        return cls(edges[bounds], np.diff(bounds), curve.privacy, sample_of(curve.prefixes, bounds, noise), place)
+        return cls(
+            edges[bounds], np.diff(bounds), curve.privacy, curve.notes, sample_of(curve.prefixes, bounds, noise), place
+        )
 
     @property
     def shares(self) -> FloatArray:
@@ -246,27 +265,36 @@ class _Cells:
         if not population:
             return np.asarray(noisy)
         require_independent(self.privacy)
-        people = max(round(float(self.sample.likely.sum())), 1)
-        shares = self.shares / max(float(self.shares.sum()), 1e-300)
-        sampled = apart_by(self.place, sampling_generator(None)).multinomial(people, shares, size=len(noisy))
+        seen = self.sample.likely + UNSEEN * self.parts / self.parts.sum()
+        people, shares = max(round(float(self.sample.likely.sum())), 1), seen / seen.sum()
+        sampled = numbered_generator(2 * self.place + 1).multinomial(people, shares, size=len(noisy))
         return np.asarray(noisy + sampled - people * shares)
 
-    def read(self, statistic: Statistic, resolution: float) -> UStatistic:
+    def read(self, statistic: Statistic, resolution: float, least: float = -inf, most: float = inf) -> UStatistic:
         """The statistic of the unbiased counts, less what noise adds to it on average."""
         about = float(statistic(self.sample.likely))
         found = float(statistic(self.sample.cells))
         bias = float((statistic(self.drawn(population=False)) - about).mean())
 
         def ends(level: float, population: bool) -> tuple[float, float]:
-            return interval(found, statistic(self.drawn(population)) - about, level)
+            return _ends(found, statistic(self.drawn(population)) - about, level, population)
 
-        return UStatistic(found - bias, resolution, ends)
+        return UStatistic(found - bias, resolution, ends, self.privacy, self.notes, least, most)
 
-    def mean(self, kernel: Kernel) -> UStatistic:
+    def mean(self, kernel: Kernel, least: float = -inf, most: float = inf) -> UStatistic:
         """The mean of a kernel over all pairs."""
-        return self.read(lambda counts: quadratic(kernel, counts), self.reach(kernel))
+        return self.read(lambda counts: quadratic(kernel, counts), self.reach(kernel), least, most)
 
 
-def _read(curve: CDF, kernel_on: Callable[[FloatArray], Kernel]) -> UStatistic:
+def _ends(found: float, deviations: FloatArray, level: float, population: bool) -> tuple[float, float]:
+    """The ends of the basic interval; for the population, also those of the percentile interval if they lie outside."""
+    low, high = interval(found, deviations, level)
+    if not population:
+        return low, high
+    below, above = interval(-found, deviations, level)
+    return min(low, -above), max(high, -below)
+
+
+def _read(curve: CDF, kernel_on: Callable[[FloatArray], Kernel], least: float = -inf) -> UStatistic:
     cells = _Cells.of(curve)
-    return cells.mean(kernel_on(cells.edges))
+    return cells.mean(kernel_on(cells.edges), least)

@@ -36,7 +36,6 @@ def sampling_generator(generator: np.random.Generator | None) -> np.random.Gener
     return generator if generator is not None else np.random.default_rng([SEED, 1])
 
 
-def apart_by(place: int, generator: np.random.Generator) -> np.random.Generator:
-    """Move a generator on by so many times ``2**64`` draws: several samples have streams that do not overlap."""
-    generator.bit_generator.advance(place << 64)  # type: ignore[attr-defined]
-    return generator
+def numbered_generator(number: int) -> np.random.Generator:
+    """A stream beside those of `public_generator` and `sampling_generator`: one for each number from 0 on."""
+    return np.random.default_rng([SEED, 2 + number])

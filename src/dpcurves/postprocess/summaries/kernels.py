@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 
+from ...arguments import Refused
 from ...arrays import FloatArray, IntArray
 
 Function = Callable[[FloatArray, FloatArray], FloatArray]
@@ -70,10 +71,21 @@ def of_function(function: Function) -> Callable[[FloatArray], Kernel]:
         for x, left in zip(points, weights / 2, strict=True):
             for y, right in zip(points, weights / 2, strict=True):
                 mean += left * right * function(x[:, None], y[None, :])
+        require_kernel(mean)
         corners = [function(x[:, None], y[None, :]) for x in (edges[:-1], edges[1:]) for y in (edges[:-1], edges[1:])]
-        return Kernel(mean, np.max([np.abs(corner - mean) for corner in corners], axis=0))
+        reach = np.max([np.abs(corner - mean) for corner in corners], axis=0)
+        require_kernel(reach)
+        return Kernel(mean, reach)
 
     return on_cells
+
+
+def require_kernel(values: FloatArray) -> None:
+    """Refuse a kernel that is not finite, or not symmetric. Raises `ValueError`."""
+    if not np.all(np.isfinite(values)):
+        raise Refused("kernel", "it has to be finite on the whole grid, edges included")
+    if not np.allclose(values, values.T):
+        raise Refused("kernel", "it has to be symmetric: the same for x and y as for y and x")
 
 
 def quadratic(kernel: Kernel, cells: FloatArray) -> FloatArray:
