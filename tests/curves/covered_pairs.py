@@ -35,8 +35,8 @@ def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
     found = _found(curves[0]) | {"area": dp.area_between(*curves)}
     if grid.lower >= 0:
         found["coefficient"] = dp.gini_coefficient(curves[0])
-    for whom, samples, replaced in (("records", (first, second), 0), ("population", (whole, rising), 1)):
-        for name, truth in _truths(*samples, grid, replaced).items():
+    for whom, (one, other), replaced in (("records", (first, second), 0), ("population", (whole, rising), 1)):
+        for name, truth in _truths(one, other, grid, replaced).items():
             if name in found:
                 low, high = found[name].interval(level, population=bool(replaced))
                 yield f"{name}, {whom}", low - 1e-9 <= truth <= high + 1e-9

@@ -25,8 +25,10 @@ class Family(NamedTuple):
         covered: Draws a release, and tells which intervals held.
         cautious: Kinds that hold more often than they say even of continuous data: `docs/numbers.md` says why, and
             `test_widths_of_intervals` holds them as narrow as they are.
-        releases: Of each case of continuous data that a quick test draws.
+        releases: Of each case of continuous data that a quick test draws: 16 in all at least, for of fewer no number
+            of those that hold is too small or too large.
         stride: Of so many of the other cases a quick test draws one.
+        repeats: Releases of each of these.
         cases: Those it is tried in.
     """
 
@@ -34,6 +36,7 @@ class Family(NamedTuple):
     cautious: frozenset[str]
     releases: int
     stride: int
+    repeats: int = 1
     cases: tuple[Case, ...] = CASES
 
     @property
@@ -43,7 +46,7 @@ class Family(NamedTuple):
 
     @property
     def few(self) -> list[Case]:
-        """Some of the others: the stride has no divisor in common with the numbers of fields."""
+        """Some of the others, in turn."""
         return [case for case in self.cases if case.data != CONTINUOUS][:: self.stride]
 
 
@@ -63,18 +66,18 @@ AT_EDGES = "one quantile", "searched", "pairs", "region"
 def _families() -> Iterator[tuple[str, Family]]:
     third = CASES[::3]
     replaced = tuple(case for case in CASES if case.adjacency)[::3]
-    yield "distributions", Family(covered_distributions.covered, both("quantiles"), 4, 3)
-    yield "searches", Family(covered_distributions.covered_searches, both(*AT_EDGES), 1, 3, third)
-    yield "summaries", Family(covered_summaries.covered, covered_summaries.UNKNOWN, 4, 3)
-    yield "survivals", Family(covered_survivals.covered, both("median"), 1, 7)
-    yield "tables", Family(covered_tables.covered, frozenset(), 2, 5)
-    yield "groups", Family(covered_groups.covered, frozenset(), 1, 3, third)
-    yield "groups of two servers", Family(covered_groups.covered_of_two_servers, frozenset(), 1, 2, replaced)
-    yield "areas", Family(covered_areas.covered, both(*AREAS), 1, 3, third)
-    yield "pairs of people", Family(covered_pairs.covered, covered_pairs.CAUTIOUS, 1, 3)
-    yield "scores", Family(covered_scores.covered, frozenset(), 2, 5)
-    yield "numbers of scores", Family(covered_scores.covered_numbers, READ, 1, 3, third)
-    yield "differences", Family(covered_scores.covered_differences, READ, 1, 3, third)
+    yield "distributions", Family(covered_distributions.covered, both("quantiles"), 4, 1)
+    yield "searches", Family(covered_distributions.covered_searches, both(*AT_EDGES), 6, 1, 2, third)
+    yield "summaries", Family(covered_summaries.covered, covered_summaries.UNKNOWN, 4, 1)
+    yield "survivals", Family(covered_survivals.covered, both("median"), 2, 2)
+    yield "tables", Family(covered_tables.covered, frozenset(), 2, 1)
+    yield "groups", Family(covered_groups.covered, frozenset(), 6, 1, 2, third)
+    yield "groups of two servers", Family(covered_groups.covered_of_two_servers, frozenset(), 16, 1, 2, replaced)
+    yield "areas", Family(covered_areas.covered, both(*AREAS), 6, 1, 2, third)
+    yield "pairs of people", Family(covered_pairs.covered, covered_pairs.CAUTIOUS, 2, 2)
+    yield "scores", Family(covered_scores.covered, frozenset(), 2, 2)
+    yield "numbers of scores", Family(covered_scores.covered_numbers, READ, 6, 1, 2, third)
+    yield "differences", Family(covered_scores.covered_differences, READ, 6, 1, 2, third)
 
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(dict(_families()))

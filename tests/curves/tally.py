@@ -27,6 +27,10 @@ class Share:
     def is_below(self, level: float) -> bool:
         return bool(binom.cdf(self.held, self.drawn, level) < FALSE_ALARM)
 
+    def could_be_below(self, level: float) -> bool:
+        """Whether there are enough that some number of those that hold would be too small."""
+        return Share(0, self.drawn).is_below(level)
+
     def is_above(self, level: float) -> bool:
         return bool(binom.sf(self.held - 1, self.drawn, level) < FALSE_ALARM)
 

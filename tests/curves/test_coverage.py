@@ -3,9 +3,10 @@
 Tied, heaped, zero-inflated and clamped data, 1,000 and 100,000 records, epsilon 0.1 and 1, both adjacencies: of some of
 these 32 cases, pooled by each of the four and all together, no share is so far below 90% that chance does it once in
 30,000 times (4 sigma of a normal law). On continuous data it is so far neither below nor above one half, where 50% is
-said: what is too wide shows there most. There are about 900 comparisons: one fails by chance in 1 of 30 sets of
-seeds, were all intervals exact; the seeds are fixed. `test_population_band`, `test_rate_bands` and
-`test_ratio_bands` hold 90% from both sides. All cases, and more releases: `benchmarks/coverage_of_intervals.py`.
+said: what is too wide shows there most. Shares of too few releases to be too small are passed over; of all cases
+together there are enough. There are about 900 comparisons: at most one in 30 sets of seeds fails by chance; the seeds
+are fixed. `test_population_band`, `test_rate_bands` and `test_ratio_bands` hold 90% from both sides. What is off by
+less than some 20 points only more releases show: `benchmarks/coverage_of_intervals.py`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ LEVEL, HALF = 0.9, 0.5
 def test_of_continuous_data_intervals_hold_as_often_as_they_say_and_no_oftener(name: str) -> None:
     family = FAMILIES[name]
     found = tally(family.covered, family.smooth, HALF, family.releases)
+    assert all(share.could_be_below(HALF) for share in found.pooled(None).values())
     assert found.too_few() == {}
     assert found.too_many(family.cautious) == {}
 
@@ -28,7 +30,9 @@ def test_of_continuous_data_intervals_hold_as_often_as_they_say_and_no_oftener(n
 @pytest.mark.parametrize("name", FAMILIES)
 def test_of_atoms_intervals_hold_at_least_as_often_as_they_say(name: str) -> None:
     family = FAMILIES[name]
-    assert tally(family.covered, family.few, LEVEL, 1).too_few() == {}
+    found = tally(family.covered, family.few, LEVEL, family.repeats)
+    assert all(share.could_be_below(LEVEL) for share in found.pooled(None).values())
+    assert found.too_few() == {}
 
 
 def test_a_share_that_is_far_from_the_level_is_told() -> None:

@@ -56,7 +56,7 @@ class PrefixTree:
     @property
     def over(self) -> int:
         """What the noise of the whole block is over, in whole numbers: each level weighs in `PARTS`."""
-        return PARTS ** len(self.radices)
+        return prod(PARTS for _ in self.radices)
 
     @cached_property
     def weights(self) -> tuple[int, ...]:
