@@ -338,7 +338,8 @@ def _trust(trust: TrustModel[Curator] | None) -> TrustModel[Curator]:
         raise WrongKind("trust", f"a trust model, as Central(), is needed, got {shown(trust)}")
     if trust.holders != (Curator,):
         needed = ", ".join(holder.__name__ for holder in trust.holders)
-        raise UnsupportedQuery("trust", f"a session has one curator, who sees all records; {trust!r} needs {needed}")
+        instead = getattr(trust, "INSTEAD", f"it needs {needed}")
+        raise UnsupportedQuery("trust", f"a session has one curator, who sees all records; with {trust!r} {instead}")
     return trust
 
 

@@ -64,3 +64,12 @@ def test_what_does_not_go_together_is_refused(run: Run, parquet: Path, tmp_path:
     out.write_bytes(b"")
     assert run("local", "aggregate", out, "--task", task).exit_code == 2
     assert run("local", "aggregate", out, "--task", out).exit_code != 0
+
+
+def test_what_goes_with_no_label_is_refused_by_name(run: Run, tmp_path: Path) -> None:
+    asked = ("local", "task", "--column", "delay", "--grid=-100:300:16", "--people", 2000, "--epsilon", 4)
+    for extra in (("--pos-label", "1"), ("--neg-label", "0"), ("--label", "late", "--measured-in", "minutes")):
+        refused = run(*asked, *extra, "--out", tmp_path / "task.json")
+        assert refused.exit_code == 2
+        assert refused.stderr.startswith(f"dpcurves: {extra[-2][2:]}: ")
+        assert not (tmp_path / "task.json").exists()

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import dpcurves as dp
+from dpcurves.data import Axis, Categories
 from dpcurves.local import Collection, Kept, Task, aggregate
+from dpcurves.local.slots import slot_of
 from dpcurves.noise import Randomness
 
 GRID = dp.Grid(0, 1, cells=64)
@@ -66,6 +70,61 @@ def test_missing_values_are_answers_like_others() -> None:
     assert curve.count == pytest.approx(300, abs=60)
     assert curve.cdf(0.5) == pytest.approx(0.5, abs=0.1)
     assert len({len(task.randomize(value)) for value in given}) == 1
+
+
+class Odd(float):
+    """A number whose methods raise what is told to it."""
+
+    def __float__(self) -> float:
+        raise RuntimeError("told")
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("told")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Text(str):
+    """A text that can not be compared."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("told")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Closed(dict[str, object]):
+    """A mapping that gives nothing."""
+
+    def get(self, key: str, default: object = None) -> object:
+        raise RuntimeError("told")
+
+
+def test_whatever_a_value_is_it_has_a_place_and_nothing_is_raised() -> None:
+    axes, huge = (Axis("x", GRID),), 10**5000
+    missing = (
+        None, "0.5", b"0.5", bytearray(b"1"), True, np.True_, float("nan"), Decimal("sNaN"), 1j, Odd(0.5), object(),
+        [0.5], np.array([0.5, 0.5]), np.ma.masked, np.datetime64("now"), Closed(x=0.5), {"y": 0.5},
+    )  # fmt: skip
+    assert [slot_of(axes, value) for value in missing] == [64] * len(missing)
+    ends = (huge, Fraction(huge), Decimal("1e999999"), float("inf"), np.int64(7), 1)
+    assert [slot_of(axes, value) for value in ends] == [63] * len(ends)
+    assert [slot_of(axes, value) for value in (-huge, Fraction(-huge), float("-inf"), np.float32(0))] == [0] * 4
+    both = (Categories("y", ("a", 1)), *axes)
+    found = ("a", np.str_("a"), 1, 1.0, np.int8(1), True, "1")
+    assert [slot_of(both, {"y": label, "x": 0}) for label in found] == [0, 0] + [64] * 5
+    lost = (None, huge, -huge, Odd(1), Text("a"), b"a", "b", float("nan"), object(), np.datetime64("now"))
+    assert {slot_of(both, {"y": label, "x": 0}) for label in lost} == {128}
+    assert {slot_of(both, value) for value in (0.5, Closed(y=1, x=0), {"y": 1}, {"y": 1, "x": "0"})} == {128}
+
+
+def test_a_name_that_is_none_is_refused_whether_a_report_is_kept_or_not(tmp_path: Path) -> None:
+    for name in (7, b"anna", "", "anna\ud800"):
+        for kept in (None, Kept.at(tmp_path / "kept.db")):
+            with pytest.raises((TypeError, ValueError), match="^person: "):
+                TASK.randomize(0.5, person=name, kept=kept)  # type: ignore[arg-type]
 
 
 def test_asked_a_thousand_times_a_device_sends_one_report(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Un
 from dpcurves.queries import CountQuery, Read, SumQuery
 from dpcurves.release import Plan, UnsupportedQuery
 from dpcurves.session import rehearse
-from dpcurves.trust import Local, Person
+from dpcurves.trust import FunctionShares, Local, Person
 from dpcurves.trust.local import Tables, _answers, carried_out, contribute, contributions, octets
 
 LOSSES = (PrivacyLoss.pure(1), PrivacyLoss.pure("0.3"), PrivacyLoss.pure(2), PrivacyLoss.zcdp("0.5"))
@@ -155,5 +156,10 @@ def test_every_question_that_asks_once_is_planned_and_others_are_refused_before_
         assert plan.made_by.startswith("each person at home: ")
     with pytest.raises(UnsupportedQuery):
         rehearse(dp.SummaryQuestion("x", 0, 1), PrivacyLoss.pure(1), adjacency, dp.Local())
-    with pytest.raises(UnsupportedQuery):
-        dp.Session({"x": [0.5]}, budget=PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE, trust=dp.Local())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("trust", "instead"), [(dp.Local(), "dp.local.Task"), (FunctionShares(), "task create")])
+def test_a_session_refuses_who_sees_no_records_and_says_what_to_use(trust: Any, instead: str) -> None:
+    """Before the account is made, or a table opened: there is none of this name."""
+    with pytest.raises(UnsupportedQuery, match=f"^trust: a session has one curator.* {instead}"):
+        dp.Session("nowhere.csv", budget=PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE, trust=trust)

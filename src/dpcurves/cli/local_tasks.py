@@ -23,6 +23,8 @@ from .views import ResultView, RocView, View
 from .waiting import waiting
 
 if TYPE_CHECKING:
+    from ..curves import RocQuestion
+    from ..data import Grid
     from ..local import Task
     from .option_groups import Command
 
@@ -41,7 +43,9 @@ class Wanted:
         str | None, Option(help="cdf (the default), histogram; with --label roc (the default).", metavar="WORD")
     ] = None
     label: Annotated[str | None, Option(help="The column of true labels, for scores.", metavar="NAME")] = None
-    pos_label: Annotated[str, Option(help="The positive label; other labels are missing.", metavar="LABEL")] = "1"
+    pos_label: Annotated[
+        str | None, Option(help="The positive label (1, if it is not said); other labels are missing.", metavar="LABEL")
+    ] = None
     neg_label: Annotated[str | None, Option(help="The negative label, where it is not clear.", metavar="LABEL")] = None
 
     def question(self, column: Column, cells: Cells) -> Any:
@@ -50,18 +54,29 @@ class Wanted:
         Raises:
             Misuse: there is no such curve, or it does not go with labels.
         """
-        from ..curves import CdfQuestion, HistogramQuestion, RocQuestion
+        from ..curves import CdfQuestion, HistogramQuestion
 
         grid, name = cells.declared(), column.column
         if self.label is not None:
-            if self.curve not in (None, "roc"):
-                raise Misuse("curve", "with labels it is roc")
-            negative = None if self.neg_label is None else category(self.neg_label)
-            return RocQuestion(self.label, name, grid, category(self.pos_label), negative)
+            return self._of_scores(self.label, column, grid)
+        for option in ("pos_label", "neg_label"):
+            if getattr(self, option) is not None:
+                raise Misuse(option, "labels are those of a column: give --label, too")
         if self.curve not in (None, "cdf", "histogram"):
             raise Misuse("curve", "cdf or histogram is needed; roc needs --label")
         kind = HistogramQuestion if self.curve == "histogram" else CdfQuestion
         return kind(name, grid, measured_in=column.measured_in)
+
+    def _of_scores(self, label: str, column: Column, grid: Grid) -> RocQuestion:
+        from ..curves import RocQuestion
+
+        if self.curve not in (None, "roc"):
+            raise Misuse("curve", "with labels it is roc")
+        if column.measured_in:
+            raise Misuse("measured_in", "scores of a ROC curve have no unit: leave it out")
+        negative = None if self.neg_label is None else category(self.neg_label)
+        positive = category("1" if self.pos_label is None else self.pos_label)
+        return RocQuestion(label, column.column, grid, positive, negative)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ import numpy as np
 from ..arguments import Refused, make_whole, require_kind
 from ..arrays import IntArray
 from ..curves.question_json import question_from_json, question_to_json
-from ..data import Axis, Categories
 from ..noise.randomness import Randomness
 from ..privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from ..records import open_records
@@ -27,6 +25,7 @@ from ..trust.local import contribute, contributions
 from ..trust.shared_records import places_of
 from .kept import Kept
 from .report_file import NAME, Form
+from .slots import slot_of
 
 VERSION = 1
 MOST_PEOPLE = 2**31
@@ -107,7 +106,7 @@ class Task:
         Raises:
             ValueError: reports are kept for a person, and none is named.
         """
-        return self._sent(self._slot(value), person, kept, randomness or Randomness.system())
+        return self._sent(slot_of(self.plan.query.axes, value), person, kept, randomness or Randomness.system())
 
     def randomize_table(self, table: Any, *, delimiter: str = ",", randomness: Randomness | None = None) -> bytes:
         """SECRET argument. What the people of a table send, a row each, under names that are drawn: a file of reports.
@@ -135,30 +134,30 @@ class Task:
             return places_of(records, self.plan.query.axes)
 
     def _sent(self, slot: int, person: str | None, kept: Kept | None, source: Randomness) -> bytes:
+        if kept is not None and person is None:
+            raise Refused("person", "a report is kept for a person: name one")
+        name = source.octets(NAME) if person is None else self.name_of(person)
+
         def fresh() -> bytes:
-            name = source.octets(NAME) if person is None else self.name_of(person)
             return self.form.written(name, contribute(self.plan, slot, source))
 
-        if kept is None:
-            return fresh()
-        if person is None:
-            raise Refused("person", "a report is kept for a person: name one")
-        return kept.first(self.hash, person, fresh)
+        return fresh() if kept is None or person is None else kept.first(self.hash, person, fresh)
 
     def name_of(self, person: str) -> bytes:
-        """What stands for a person in the reports of this task."""
-        return sha256(f"{self.hash}\n{person}".encode()).digest()[:NAME]
+        """What stands for a person in the reports of this task: public, and anybody who knows the name can write it.
 
-    def _slot(self, value: Any) -> int:
-        axes = self.plan.query.axes
-        values = value if isinstance(value, Mapping) else {axes[-1].column: value}
-        slot = 0
-        for axis in axes:
-            own = _place(axis, values.get(axis.column))
-            if own == axis.slots:
-                return int(np.prod(self.plan.query.shape))
-            slot = slot * axis.slots + own
-        return slot
+        Raises:
+            TypeError: `person` is no text.
+            ValueError: it is empty, or no text of Unicode characters.
+        """
+        require_kind("person", person, str, "the name of a person")
+        try:
+            told = f"{self.hash}\n{person}".encode()
+        except UnicodeEncodeError:
+            raise Refused("person", "a text of Unicode characters is needed, without lone surrogates") from None
+        if not person:
+            raise Refused("person", "a person needs a name; leave it out to have one drawn")
+        return sha256(told).digest()[:NAME]
 
     @classmethod
     def read(cls, path: str | Path) -> Task:
@@ -214,22 +213,3 @@ class Task:
 
 
 _LOSSES = {"epsilon": PrivacyLoss.pure, "rho": PrivacyLoss.zcdp}
-
-
-def _place(axis: Axis | Categories, value: Any) -> int:
-    """The slot of one value; as many as there are: it is missing."""
-    if isinstance(axis, Categories):
-        return _category(axis, value)
-    try:
-        number = nan if value is None or isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = nan
-    return int(axis.grid.cell_of(np.array([number]))[0])
-
-
-def _category(axis: Categories, value: Any) -> int:
-    known = value.item() if isinstance(value, np.generic) else value
-    for place, category in enumerate(axis.values):
-        if isinstance(known, str | int | float | bool) and (known == category or str(known) == str(category)):
-            return place
-    return axis.slots

@@ -8,7 +8,7 @@ from enum import Enum
 from fractions import Fraction
 from math import prod, sqrt
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -99,8 +99,11 @@ class FunctionShares:
     server's exact share of that report, and with its own tells the record.
 
     Attributes:
+        INSTEAD: What is done where a session would open all records.
         owners: Whether servers check what owners send.
     """
+
+    INSTEAD: ClassVar[str] = "owners send shares to a task of two servers, as dpcurves task create makes one"
 
     owners: Owners = Owners.UNCHECKED
 

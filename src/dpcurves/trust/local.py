@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,7 +36,12 @@ class Local:
     it gives loses at most ``plan.loss`` to whoever sees it, however the others behave and whatever they know. `collect`
     sees reports alone. *Assumed*: each person sends one report; it is not hidden who sends which, and nothing is
     shuffled. Somebody who lies can shift a count by what one report weighs, no more.
+
+    Attributes:
+        INSTEAD: What is done where a session would open all records.
     """
+
+    INSTEAD: ClassVar[str] = "people answer a dp.local.Task, one report each, and dp.local.aggregate reads the curve"
 
     @property
     def holders(self) -> tuple[type, ...]:
