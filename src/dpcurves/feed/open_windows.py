@@ -56,7 +56,10 @@ class OpenWindows:
             given: Its fields; None where they could not be read.
             arrived: When it came; None where all that came was in time, as in a file that is finished.
         """
-        tick, key = self._judge(given, arrived)
+        try:
+            tick, key = self._judge(given, arrived)
+        except Exception:  # fields may be objects of any kind, which raise what they like, and may say what they hold
+            tick, key = Reason.MALFORMED, 0
         if isinstance(tick, Reason):
             self._dropped.add(tick)
             return None
