@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import io
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import dpcurves as dp
 from dpcurves.feed import CsvLines, Following, JsonLines, Window, follow
@@ -96,11 +102,52 @@ def test_no_value_of_a_field_makes_a_stream_fail() -> None:
 
         __repr__ = __float__ = __hash__ = __str__  # type: ignore[assignment]
 
-    odd = [Silent(), 10**5000, float("nan"), b"\xff", [], {}, np.array([1, 2]), object(), "\ud800", "9" * 10**5]
+    class Number(float):
+        __float__ = __hash__ = __str__ = __eq__ = Silent.__str__  # type: ignore[assignment]
+
+    class Text(str):
+        __hash__ = __str__ = __eq__ = strip = Silent.__str__  # type: ignore[assignment]
+
+    deep: list[Any] = []
+    for _ in range(10**5):
+        deep = [deep]
+    odd = [
+        Silent(), Number(1), Text("a"), 10**5000, -(10**400), float("nan"), b"\xff", [], {}, deep, np.array([1, 2]),
+        object(), "\ud800", "9" * 10**5, "1e999", "nan", True, datetime.max, date.min, Fraction(1, 3), Decimal("sNaN"),
+        np.float32("inf"), np.datetime64("NaT"), timedelta.max, type, ...,
+    ]  # fmt: skip
     tuples = [{"ts": 1, "ap": "a", "user": each} for each in odd]
     tuples += [{"ts": each, "ap": "a", "user": "u"} for each in odd] + [{"ts": 1, "ap": each} for each in odd] + [{}]
+    tuples += [Unreadable(), {"ts": 1, "ap": "b"}]
     assert values(tuples, user="user", tuples_per_user=1)[1:] == [(0, 0), (0, 0)]
-    assert values(tuples)[0] == (len(odd), 0)
+    stream = followed(tuples)
+    assert [reading.values for reading in stream] == [(len(odd) + 1, 1), (0, 0), (0, 0)]  # what is true is 1 second
+    assert sum(stream.dropped.counts.values()) == 2 * len(odd) - 1 + 2
+
+
+class Unreadable(dict[str, Any]):
+    def get(self, *_: object) -> Any:
+        raise RuntimeError("secret")
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(("a", "b", 9, 10)),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
+    max_leaves=3,
+)
+lines = st.dictionaries(st.sampled_from(("ts", "ap", "user")), anything) | anything
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.lists(lines, min_size=1, max_size=20))
+def test_whatever_lines_hold_the_same_steps_come_and_pipes_count_what_mappings_do(given: list[Any]) -> None:
+    terms: dict[str, Any] = {"user": "user", "tuples_per_user": 1}
+    counted, piped = values(given, **terms), "".join(json.dumps(each) + "\n" for each in given)
+    assert values(JsonLines(io.BytesIO(piped.encode())), **terms) == counted
+    table = io.StringIO()
+    csv.writer(table).writerows([("ts", "ap", "user"), *((each,) * 3 for each in given)])
+    piped_table = CsvLines(io.BytesIO(table.getvalue().encode(errors="replace")))
+    assert (len(counted), len(values(piped_table, **terms))) == (3, 3)
 
 
 def test_what_does_not_count_is_counted_in_confidence(tmp_path: Path) -> None:
@@ -283,6 +330,21 @@ def test_who_comes_second_with_more_windows_goes_on_where_the_first_one_stopped(
     assert (told[0], len(told)) == (begun[0], 3)
     assert [reading.values for reading in first] == told[1:]
     assert values(Counted([]), store=url, loss=loss) == told
+
+
+def test_a_seeded_stream_that_is_gone_on_with_draws_no_noise_again(tmp_path: Path) -> None:
+    """Where the runs before it stopped makes no difference, and no step has the noise of another."""
+    seeded: dict[str, Any] = {"loss": dp.PrivacyLoss.pure("0.1")}
+    told = []
+    for stops in ([], [1], [1, 2]):
+        seeded["store"] = f"sqlite:///{tmp_path}/{len(stops)}.db"
+        for stop in stops:
+            stream = followed(Counted([[1], [2], [3]]), randomness=dp.Randomness.from_seed(7), **seeded)
+            assert [next(stream).step for _ in range(stop)][-1] == stop
+        told.append(values(Counted([[1], [2], [3]]), randomness=dp.Randomness.from_seed(7), **seeded))
+    assert told[0] == told[1] == told[2]
+    other = values(Counted([[1], [2], [3]]), randomness=dp.Randomness.from_seed(7), name="other", **seeded)
+    assert len({(first - tick, second) for run in (told[0], other) for tick, (first, second) in enumerate(run, 1)}) == 6
 
 
 def test_a_window_that_is_not_the_next_one_is_refused(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 from ..arguments import Refused, WrongKind, require_kind
 from ..ledger import Account, Currency, Grant, Ledger, QuestionBudget
 from ..mechanisms import STREAMS, Sequential
-from ..noise.randomness import Randomness
+from ..noise.randomness import LEAST_SECRET, Randomness
 from ..privacy import Neighbours, PrivacyLoss
 from ..release import ALL, Plan, PrivacyStatement, Release
 from ..stream_readings import Aggregated, Counts, Groups
@@ -103,9 +103,10 @@ class Following:
         return watcher, self._ledger.answered(self._grant, range(tick, ahead + 1))
 
     def _stepped(self, watcher: Any, windows: Sequence[Window]) -> tuple[Any, dict[int, str]]:
-        texts, trust, randomness = {}, self._stream.trust, self._stream.randomness
+        texts, trust = {}, self._stream.trust
         for window in windows:
             trust.require_next(watcher, window.tick)
+            randomness = self._stream.randomness_of(window.tick)
             release, watcher = trust.step(self.plan, watcher, window.counts, self._allotment, randomness)
             texts[window.tick] = release.to_json()
         return watcher, texts
@@ -131,6 +132,16 @@ class _Stream:
     plan: Plan
     trust: CentralStream
     randomness: Randomness
+    seed: bytes
+
+    def randomness_of(self, tick: int) -> Randomness:
+        """Where the noise of a step comes from: the system; or, of what was seeded, a part that no other step has.
+
+        So a run that goes on with the seed of the first one does not add noise to its counts that others have got.
+        """
+        if not self.randomness.seeded:
+            return self.randomness
+        return Randomness(Randomness.keyed(self.seed, f"{self.name} {self.binding} {tick}").octets, seeded=True)
 
     @property
     def schedule(self) -> Schedule:
@@ -204,7 +215,7 @@ def follow(
         name: What tells this stream from others in the store.
         mechanism: How noise is added; that which fits the question is the default.
         confidential_log: A file for how many tuples were dropped and why: exact, and for nobody but the operator.
-        randomness: Where noise comes from.
+        randomness: Where noise comes from. What is seeded is for tests alone: it says so on whatever is shown.
         clock: When windows close; the system's clock is the default.
 
     Raises:
@@ -223,7 +234,8 @@ def follow(
     )
     windows = _windows(source, intake)
     windows.check()
-    stream = _Stream(name, counts, intake, plan, trust, Randomness.system() if randomness is None else randomness)
+    noise = Randomness.system() if randomness is None else randomness
+    stream = _Stream(name, counts, intake, plan, trust, noise, noise.octets(LEAST_SECRET))
     return Following(stream, windows, ledger, stream.charged(ledger))
 
 
