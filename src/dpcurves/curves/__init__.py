@@ -18,6 +18,7 @@ from .distances import energy_distance, ks_distance, wasserstein_distance
 from .histogram import Histogram, HistogramQuestion
 from .histogram_2d import Histogram2D, Histogram2DQuestion
 from .hosmer_lemeshow import HosmerLemeshow, HosmerLemeshowQuestion
+from .kendall import kendall_tau_a, kendall_tau_b
 from .log_rank import log_rank_test
 from .notes import CurveWarning
 from .precision_recall import PrecisionRecall
@@ -54,6 +55,6 @@ __all__ = [
     "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion", "SmoothAuc", "SmoothAucQuestion", "Summary",
     "SummaryByCategory", "SummaryQuestion", "Survival", "SurvivalQuestion", "TwoSampleTest", "UStatistic",
     "area_between", "collision_probability", "energy_distance", "gini_coefficient", "gini_mean_difference",
-    "ks_distance", "ks_test", "log_rank_test", "rank_sum_test", "renyi2_entropy", "sample_variance", "u_statistic",
-    "wasserstein_distance",
+    "kendall_tau_a", "kendall_tau_b", "ks_distance", "ks_test", "log_rank_test", "rank_sum_test", "renyi2_entropy",
+    "sample_variance", "u_statistic", "wasserstein_distance",
 ]  # fmt: skip

@@ -192,7 +192,7 @@ def area_between(negatives: CDF, positives: CDF) -> UStatistic:
 
     def ends(level: float, population: bool) -> tuple[float, float]:
         moved = chance_of_less(first.drawn(population), second.drawn(population))
-        low, high = _ends(unbiased, moved - value, level, population)
+        low, high = ends_about(unbiased, moved - value, level, population)
         return min(low, value), max(high, value)
 
     unbiased = float(chance_of_less(first.sample.cells, second.sample.cells))
@@ -277,7 +277,7 @@ class _Cells:
         bias = float((statistic(self.drawn(population=False)) - about).mean())
 
         def ends(level: float, population: bool) -> tuple[float, float]:
-            return _ends(found, statistic(self.drawn(population)) - about, level, population)
+            return ends_about(found, statistic(self.drawn(population)) - about, level, population)
 
         return UStatistic(found - bias, resolution, ends, self.privacy, self.notes, least, most)
 
@@ -286,7 +286,7 @@ class _Cells:
         return self.read(lambda counts: quadratic(kernel, counts), self.reach(kernel), least, most)
 
 
-def _ends(found: float, deviations: FloatArray, level: float, population: bool) -> tuple[float, float]:
+def ends_about(found: float, deviations: FloatArray, level: float, population: bool) -> tuple[float, float]:
     """The ends of the basic interval; for the population, also those of the percentile interval if they lie outside."""
     low, high = interval(found, deviations, level)
     if not population:

@@ -1,0 +1,174 @@
+"""Kendall's rank correlation of two columns, read from a released table of counts: spends nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..arguments import Refused, WrongKind
+from ..arrays import FloatArray
+from ..postprocess.inference.simulation_seed import draws_for, numbered_generator
+from ..postprocess.shape.simplex import on_simplex
+from ..postprocess.summaries.concordance import pairs_of
+from ..release import Evidence, PrivacyStatement
+from .contingency import Contingency
+from .histogram_2d import JOINED, Histogram2D
+from .question import require_independent
+from .u_statistic import UNSEEN, UStatistic, ends_about
+
+MOST_DRAWS, VALUES = 1000, 2**22
+PLACE = 8
+"""Streams of simulation beside those of other statistics."""
+Tau = Callable[[FloatArray, FloatArray], FloatArray]
+"""From numbers of pairs, see `pairs_of`, and of people."""
+
+
+def kendall_tau_a(table: Contingency | Histogram2D) -> UStatistic:
+    """Kendall's tau-a: concordant less discordant pairs, over all pairs.
+
+    A pair that is tied in either column is neither, but is one of all pairs: where there are ties, the largest tau-a is
+    below 1 (Kendall 1938; Bell et al. 2019 call ties discordant in words, and give them 0 in equation 6: so does this).
+
+    Categories are ordered as they were declared. Values in one cell of a grid count as tied; `resolution` is the share
+    of such pairs, for what their order is is not known. (Values that are few are better declared as categories.)
+
+    Args:
+        table: Counts of pairs of categories, or of cells of a plane that were counted one by one, by any trust model.
+
+    Raises:
+        TypeError: `table` is something else.
+        ValueError: like cells share an estimate, or values outside of a grid were counted apart.
+
+    >>> import dpcurves as dp
+    >>> stars = dp.Categories("service", (1, 2, 3)), dp.Categories("overall", (1, 2, 3))
+    >>> ratings = {"service": [1, 2, 3, 3] * 500, "overall": [1, 2, 3, 2] * 500}
+    >>> with dp.Session(ratings, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
+    ...     table = session.ask(dp.ContingencyQuestion(*stars), dp.PrivacyLoss.pure(1))
+    >>> abs(kendall_tau_a(table).value - 4 / 6 * 0.75) < 0.03
+    True
+    """
+    return _Pairs.of(table).read(_over_all, _over_all_by_cells)
+
+
+def kendall_tau_b(table: Contingency | Histogram2D) -> UStatistic:
+    """Kendall's tau-b: concordant less discordant pairs, over the root of pairs apart in rows times apart in columns.
+
+    Where values are the cells it is that of ``scipy.stats.kendalltau``: pairs that are tied in both columns, in one, or
+    in neither are told apart. Where all are tied in a column it is 0. Arguments and errors as of `kendall_tau_a`.
+    """
+    return _Pairs.of(table).read(_over_untied, _over_untied_by_cells)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """A table, and its noise.
+
+    Attributes:
+        counts: Without bias, (rows, columns).
+        evidence: What they were read from.
+        declared: Whether cells are the values themselves: categories.
+        privacy: What stands on the table.
+        notes: What is remarked on it.
+    """
+
+    counts: FloatArray
+    evidence: Evidence
+    declared: bool
+    privacy: PrivacyStatement
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, table: Contingency | Histogram2D) -> _Pairs:
+        if isinstance(table, Contingency):
+            return cls(table.unbiased, table.evidence, True, table.privacy, table.notes)
+        if not isinstance(table, Histogram2D):
+            raise WrongKind("table", f"a Contingency or a Histogram2D is needed, got {type(table).__name__}")
+        evidence = table.evidence[-1]
+        if len(table.evidence) > 1 or JOINED in table.notes:
+            raise Refused("table", "cells share estimates; count each, with Histogram2DQuestion(..., CellEstimator())")
+        counts = evidence.unbiased
+        if counts.size != table.count.size:
+            raise Refused("table", "values outside were counted apart, and which is larger is not known")
+        return cls(counts.reshape(table.count.shape), evidence, False, table.privacy, table.notes)
+
+    @cached_property
+    def likely(self) -> FloatArray:
+        """An estimate with no count below zero."""
+        return on_simplex(self.counts, max(float(self.counts.sum()), 1.0))
+
+    @cached_property
+    def noise(self) -> FloatArray:
+        """What noise adds to the counts, simulated: (draws, rows, columns)."""
+        law, size = self.evidence.sums, self.counts.size
+        draws = max(400, min(MOST_DRAWS, draws_for(size), VALUES // size))
+        drawn = law.simulate(self.evidence.total, draws, numbered_generator(PLACE))
+        return np.concatenate([cells for cells, _ in drawn]).reshape(-1, *self.counts.shape)
+
+    def drawn(self, population: bool) -> FloatArray:
+        """Likely counts with noise, and with that of sampling; see `UStatistic.interval`."""
+        if not population:
+            return np.asarray(self.likely + self.noise)
+        require_independent(self.privacy)
+        seen = self.likely.ravel() + UNSEEN / self.likely.size
+        people, shares = max(round(float(self.likely.sum())), 1), seen / seen.sum()
+        sampled = numbered_generator(PLACE + 1).multinomial(people, shares, size=len(self.noise))
+        return np.asarray(self.likely + self.noise + (sampled - people * shares).reshape(self.noise.shape))
+
+    def read(self, tau: Tau, by_cells: Callable[[FloatArray, float, float], float]) -> UStatistic:
+        """A ratio of numbers of pairs, each without what noise adds to it on average."""
+        about = pairs_of(self.likely)
+        bias = pairs_of(self.likely + self.noise).mean(axis=0) - about
+        people = float(self.counts.sum())
+        found = float(tau(pairs_of(self.counts) - bias, np.asarray(people)))
+        centre = float(tau(about, np.asarray(self.likely.sum())))
+
+        def ends(level: float, population: bool) -> tuple[float, float]:
+            drawn = self.drawn(population)
+            moved = tau(pairs_of(drawn) - bias, drawn.sum(axis=(-2, -1)))
+            low, high = ends_about(found, moved - centre, level, population)
+            return min(low, found), max(high, found)
+
+        tied = 0.0 if self.declared else by_cells(about, _all_pairs(float(self.likely.sum())), self._both_apart)
+        return UStatistic(found, tied, ends, self.privacy, self.notes, -1.0, 1.0)
+
+    @property
+    def _both_apart(self) -> float:
+        """About how many pairs are in different rows and in different columns."""
+        counts = self.likely
+        within = sum(float((counts.sum(axis=axis) ** 2).sum()) for axis in (0, 1)) - float((counts**2).sum())
+        return max((float(counts.sum()) ** 2 - within) / 2, 0.0)
+
+
+def _all_pairs(people: float) -> float:
+    people = max(people, 2.0)
+    return people * (people - 1) / 2
+
+
+def _over_all(pairs: FloatArray, people: FloatArray) -> FloatArray:
+    enough = np.maximum(people, 2.0)
+    return np.asarray(np.clip(2 * pairs[..., 0] / (enough * (enough - 1)), -1.0, 1.0))
+
+
+def _over_untied(pairs: FloatArray, people: FloatArray) -> FloatArray:
+    """The least number of pairs that are apart is that of one person who is apart from all others."""
+    rows, columns = (np.maximum(pairs[..., side], np.maximum(people - 1, 1.0)) for side in (1, 2))
+    return np.asarray(np.clip(pairs[..., 0] / np.sqrt(rows * columns), -1.0, 1.0))
+
+
+def _over_all_by_cells(pairs: FloatArray, everyone: float, apart: float) -> float:
+    """The share of pairs that are tied: each may be concordant or discordant."""
+    return min(max(everyone - apart, 0.0) / everyone, 2.0)
+
+
+def _over_untied_by_cells(pairs: FloatArray, everyone: float, apart: float) -> float:
+    """Tied pairs move the ratio by at most their number over that of pairs apart, or twice their share of all.
+
+    Values have as many pairs apart as cells, or more. With T tied pairs and D of all N apart, a ratio S / D becomes one
+    between (S - T) / N and (S + T) / D, and ``N - D <= T``.
+    """
+    tied = max(everyone - apart, 0.0)
+    least = max(float(np.sqrt(max(pairs[1], 0.0) * max(pairs[2], 0.0))), 1.0)
+    return min(max(tied / least, 2 * tied / everyone), 2.0)
