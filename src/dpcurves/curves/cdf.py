@@ -92,8 +92,10 @@ class CDF(Covered):
         """The curve after the smallest change of its noises that makes it rise (Barczewski, Mawass and Ramon, eq. 3).
 
         It is made from the counts of the last turn alone, as they were released: each count is the sum of the fewest
-        intervals that make it up. Bands and intervals stay what they were, and are widened where they must be to hold
-        it. `y` as it is, by empirical Bayes from all turns, is as a rule closer to the truth. Spends nothing.
+        intervals that make it up. Where no intervals were counted, as by a square root of prefix sums, the unbiased
+        counts below the edges are changed themselves, as if each had a noise of its own. Bands and intervals stay what
+        they were, and are widened where they must be to hold it. `y` as it is, by empirical Bayes from all turns, is as
+        a rule closer to the truth. Spends nothing.
 
         Args:
             p: 2: squares of changes over their variances; 1: their absolute values over standard deviations.
@@ -101,8 +103,7 @@ class CDF(Covered):
                 were counted.
 
         Raises:
-            ValueError: `p` is another number; an edge was not counted; or the counts are no sums over intervals, as
-                those of wavelets or of a square root are none.
+            ValueError: `p` is another number, or an edge was not counted.
 
         >>> import dpcurves as dp
         >>> curve = dp.cdf([1, 2, 6] * 500, grid=dp.Grid(0, 8, cells=8), epsilon=100, adjacency=dp.REPLACE_ONE)

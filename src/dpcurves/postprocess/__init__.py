@@ -26,8 +26,8 @@ from .shape.interpolate import inverse_at, value_at
 from .shape.monotone import counts_to_prefixes, monotone_prefixes, non_decreasing
 from .smoothing.block_noise import prefix_graph
 from .smoothing.increments import AtMost, Ceiling, Exactly
-from .smoothing.nested_prefixes import nested_prefixes
 from .smoothing.noise_graph import NoiseGraph, noise_graph
+from .smoothing.noisy_prefixes import noisy_prefixes
 from .smoothing.smoothing_absolute import smooth_absolute
 from .smoothing.smoothing_squares import smooth_squares
 from .summaries.binormal import auc_of_steps, binormal_tpr
@@ -39,7 +39,7 @@ __all__ = [
     "PathQuantile", "RocBand", "Sample", "Weighed", "area_between", "auc", "auc_of_counts", "auc_of_steps",
     "binormal_tpr", "bisected", "cell_at", "counts_to_prefixes", "crowded_ends", "dvoretzky", "ends_at",
     "energy_between", "hosmer_lemeshow", "inside", "interval", "inverse_at", "largest_gap", "mean_intervals",
-    "mean_residuals", "monotone_hull", "monotone_prefixes", "nested_prefixes", "noise_graph", "non_decreasing",
+    "mean_residuals", "monotone_hull", "monotone_prefixes", "noise_graph", "noisy_prefixes", "non_decreasing",
     "population_band", "population_roc_band", "positive_intervals", "prefix_graph", "public_generator",
     "residual_envelope", "roc_band", "roc_points", "share_intervals", "shrunken_estimate", "simulated_p_value",
     "simultaneous_band", "simultaneous_errors", "smooth_absolute", "smooth_squares", "smoothed", "tail_bound",

@@ -9,7 +9,7 @@ import numpy as np
 from ...arguments import Refused, make_whole, several, whole
 from ...arrays import FloatArray, IntArray
 from ...data import Outside
-from ...postprocess import AtMost, nested_prefixes, smooth_absolute, smooth_squares
+from ...postprocess import AtMost, noisy_prefixes, smooth_absolute, smooth_squares
 from .prefixes import Prefixes
 
 ABSOLUTE, SQUARES = 1, 2
@@ -43,12 +43,10 @@ class Smoothing:
         """Shares below each edge of the grid, from the counts of the last turn.
 
         Raises:
-            ValueError: the counts are no sums over intervals, or an edge was not counted.
+            ValueError: an edge was not counted.
         """
         law, evidence = prefixes.evidence.sums, prefixes.evidence
-        if not law.is_nested:
-            raise Refused("smoothed", "it is worked out from counts of intervals, which this curve was not read from")
-        curve = nested_prefixes(evidence.measured, law.debiased(np.asarray(evidence.values, dtype=np.float64)))
+        curve = noisy_prefixes(law, evidence.values, evidence.total)
         kept = self._places(prefixes, curve.ends)
         graph, noisy = curve.graph.at(kept), curve.counts[kept]
         ceiling = None if evidence.total is None else AtMost(float(evidence.total))

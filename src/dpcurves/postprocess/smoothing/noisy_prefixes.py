@@ -1,4 +1,4 @@
-"""Noisy counts of nested intervals as a curve whose noise lies on stretches: what monotone smoothing begins with."""
+"""Noisy counts as a curve whose noise lies on stretches of it: what monotone smoothing begins with."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...arrays import FloatArray, IntArray
-from ...laws import IntervalSums
+from ...laws import IntervalSums, NoisySums
 from .block_noise import prefix_graph
-from .noise_graph import NoiseGraph
+from .noise_graph import NoiseGraph, noise_graph
+
+LEAST = 1e-9
+"""The least variance of a count, in units of the largest: one that is known is hardly changed."""
 
 
 class NoisyCurve(NamedTuple):
@@ -51,3 +54,27 @@ def nested_prefixes(law: IntervalSums, values: Sequence[int] | FloatArray) -> No
     levels = [level.bounds(short.cells) for level in short.levels]
     graph = prefix_graph(levels, [level.noise.variance for level in short.levels])
     return NoisyCurve(ends[1:], below[1:], graph)
+
+
+def noisy_prefixes(law: NoisySums, values: Sequence[int], total: int | None) -> NoisyCurve:
+    """The counts of one row, whatever the law of its noise.
+
+    Where nested intervals were counted, see `nested_prefixes`. Else the counts are the unbiased ones, and each has a
+    noise of its own: what they share is not told apart. So the least change of squares is the nearest curve that rises,
+    in squared distances over variances. It is never further from the truth in these than the counts were, for the truth
+    rises, too, and such curves are a convex set.
+
+    >>> from fractions import Fraction
+    >>> from dpcurves.laws import Family, Noise, ToeplitzSums
+    >>> law = ToeplitzSums(1, 3, 1, 20, Noise(Family.GAUSSIAN, Fraction(4)), None)
+    >>> noisy_prefixes(law, [2**20, 2**19, 3 * 2**17], None).counts.round(6).tolist()
+    [1.0, 1.0, 1.0]
+    """
+    released = np.asarray(values, dtype=np.float64)
+    if law.is_nested:
+        return nested_prefixes(law.nested.required(IntervalSums), law.debiased(released))
+    ends, points = law.bounds[1:], np.arange(len(law.bounds) - 1)
+    cells, _ = law.reconstruct(released, total)
+    variances = law.prefix_variances(total is not None)[0, ends]
+    graph = noise_graph(len(ends), points, points + 1, np.maximum(variances, LEAST * variances.max()))
+    return NoisyCurve(ends, np.cumsum(cells[0])[ends - 1], graph)
