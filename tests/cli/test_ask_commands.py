@@ -12,7 +12,7 @@ from typer.testing import Result
 pytest.importorskip("fastapi", reason="dpcurves[servers] is not installed: no tests of its commands")
 
 Run = Callable[..., Result]
-ASKED = {"cdf": ("--quantile", "0.5"), "roc": ()}
+ASKED = {"cdf": ("--smooth", "2"), "roc": ()}
 
 
 class Made(NamedTuple):

@@ -33,12 +33,7 @@ COMMANDS = [
     *(("task", kind) for kind in ("identity", "create", "show", "close")),
     ("aggregator",),
     ("contribute",),
-    ("ask", "cdf"),
-    ("ask", "quantiles"),
-    ("ask", "histogram"),
-    ("ask", "calibration"),
-    ("ask", "hosmer-lemeshow"),
-    ("ask", "roc"),
+    *(("ask", kind) for kind in (*KINDS[:3], "survival", *KINDS[4:9])),
 ]
 
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from federation import Federation, mortal, values
+from typer.main import get_command
+from typer.testing import CliRunner
 
 import dpcurves as dp
+from dpcurves.cli.app import build
 from dpcurves.ledger import Ledger
 from dpcurves.release import UnsupportedQuery
 from dpcurves.trust import Owners
@@ -18,6 +23,7 @@ from dpcurves.two_servers import ProtocolAborted, Task
 from dpcurves.two_servers.launch import Aggregator
 from dpcurves.two_servers.messages import Asked
 
+RUN, APP = CliRunner(), build()
 GRID = dp.Grid(0, 1, cells=24)
 WARD, LATE = dp.Categories("ward", ("a", "b", "c")), dp.Categories("late", (0, 1))
 X = np.asarray(values()["x"])
@@ -32,11 +38,12 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
     made.task("cells", cells=GRID)
     made.task("wards", WARD, cells=GRID)
     made.task("classes", LATE, cells=GRID)
+    made.task("apart", LATE, cells=GRID.with_outside(dp.Outside.APART))
     made.task("checked", owners=Owners.CHECKED, cells=GRID)
     try:
         for party in (0, 1):
             made.start(party)
-        for name in ("cells", "wards", "classes"):
+        for name in ("cells", "wards", "classes", "apart"):
             made.contribute(made.tasks[name], TABLE)
             made.close(made.tasks[name])
         yield made
@@ -48,6 +55,11 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
 def _connections_end(pair: Federation) -> Iterator[None]:
     yield
     pair.close_connections()
+
+
+def form(curve: dict[str, Any]) -> object:
+    """What an answer is made of."""
+    return curve["kind"], curve.keys(), curve["privacy"].keys()
 
 
 def near(found: object, exact: object, error: float) -> bool:
@@ -67,7 +79,7 @@ def spent(pair: Federation, task: Task) -> list[str]:
 def test_one_charge_answers_every_question_that_counts_can_answer(pair: Federation) -> None:
     task = pair.tasks["cells"]
     first, second = pair.analyst(task), pair.analyst(task, party=1)
-    with pytest.raises(UnsupportedQuery, match=r"^question: the task counts all cells at once: ask for a distribution"):
+    with pytest.raises(UnsupportedQuery, match=r"^question: the task counts all cells at once: ask for whole curves"):
         first.ask(dp.CdfQuestion("x", GRID, at=(3,)))
     for other in (
         dp.CdfQuestion("y", GRID),
@@ -103,6 +115,59 @@ def test_both_classes_of_a_score_are_counted(pair: Federation) -> None:
     roc = analyst.ask(dp.RocQuestion("late", "x", GRID))
     assert roc.auc > 0.9
     assert len(roc.fpr) == 25
+
+
+def test_the_servers_are_asked_all_that_a_file_is_asked_along_a_grid(pair: Federation, tmp_path: Path) -> None:
+    """Kind and form of the answer are those of one curator, and each has a picture."""
+    file = tmp_path / "table.csv"
+    file.write_text("x,late,ward\n" + "".join(f"{x},{y},{z}\n" for x, y, z in zip(*TABLE.values(), strict=True)))
+    price, words = ("--epsilon", "10", "--adjacency", "replace-one"), {"classes": ("--label", "late", "--score", "x")}
+    ask: Any = get_command(APP)
+    ask, tried = ask.commands["ask"], set()
+    for kind, task, said, more in (
+        ("cdf", "cells", ("--column", "x"), ("--smooth", "2")),
+        ("quantiles", "cells", ("--column", "x"), ("--at", "0.1,0.5")),
+        ("histogram", "cells", ("--column", "x"), ()),
+        ("cdf", "wards", ("--column", "x", "--by", "ward=a,b,c"), ()),
+        ("histogram", "wards", ("--column", "x", "--by", "ward=a,b,c"), ()),
+        ("survival", "apart", ("--time", "x", "--event", "late"), ()),
+        ("scores", "classes", words["classes"], ("--show", "roc")),
+        ("roc", "classes", words["classes"], ("--model", "ours")),
+        ("calibration", "classes", words["classes"], ("--groups", "3")),
+        ("hosmer-lemeshow", "classes", words["classes"], ()),
+        ("binned-residuals", "classes", words["classes"], ("--model", "public", "--bins", "4")),
+    ):
+        ticket = ("--ticket", str(pair.file(pair.tasks[task], "analyst-1")))
+        asked = ["ask", kind, "--task", str(pair.folder / f"{task}.json"), *ticket, *more]
+        curve, theirs = (tmp_path / f"{kind}-{task}-{whom}" for whom in ("servers", "curator"))
+        of_file = [kind, str(file), *said, *more, "--grid", "0:1:24", *price, "--json", str(theirs)]
+        for arguments in ([*asked, "--json", str(curve), "--plot", f"{curve}.svg"], of_file):
+            result = RUN.invoke(APP, arguments)
+            assert result.exit_code == 0, (arguments, result.stderr)
+        found, expected = (json.loads(each.read_text()) for each in (curve, theirs))
+        assert form(found) == form(expected), kind
+        assert found["privacy"]["trust"].startswith("two servers that do not collude")
+        assert Path(f"{curve}.svg").stat().st_size > 10_000
+        tried.add(kind)
+    assert tried == {*ask.commands}
+
+
+def test_what_a_task_does_not_count_is_refused_in_one_line(pair: Federation) -> None:
+    for kind, task, more, words in (
+        ("roc", "cells", (), "task: it counts values without two classes"),
+        ("survival", "wards", (), "task: it counts values without two classes"),
+        ("quantiles", "classes", (), "task: it counts by 'late'; ask for its distribution functions"),
+        ("survival", "classes", (), "question: values outside of the grid have to be counted apart"),
+        ("cdf", "cells", ("--at", "0.5"), "question: the task counts all cells at once"),
+        ("cdf", "cells", ("--at", "7"), "at: values from 0 to 1 are needed"),
+        ("cdf", "cells", ("--column", "y"), "--column: there is no such option"),
+        ("calibration", "classes", ("--groups", "1"), "groups: a whole number of at least 2"),
+        ("binned-residuals", "classes", (), "model: --model is missing"),
+    ):
+        ticket = ("--ticket", str(pair.file(pair.tasks[task], "analyst-1")))
+        result = RUN.invoke(APP, ["ask", kind, "--task", str(pair.folder / f"{task}.json"), *ticket, *more])
+        assert (result.exit_code != 0, result.stdout, result.stderr.count("\n")) == (True, "", 1), result.output
+        assert words in result.stderr
 
 
 def test_a_report_that_fails_anywhere_is_dropped_from_all_cells_and_counts_as_missing(pair: Federation) -> None:

@@ -169,8 +169,8 @@ def test_the_commands_contribute_close_and_ask(pair: Federation, tmp_path: Path)
         (["contribute", str(table), *document, owner, "--column", "delay"], "sent: 200 reports, 200 of them new"),
         (["task", "close", *document, coordinator], "closed: 200 reports reached both servers, from 1 of 3 owners; "),
         (["ask", "cdf", *document, analyst, "--at", "0.5,1"], "One dishonest owner can shift a count"),
-        (["ask", "cdf", *document, analyst, "--quantile", "0.5"], "quantiles of x"),
-        (["ask", "cdf", *document, analyst, "--curve", "5", "--json", str(tmp_path / "cdf.json")], "written: "),
+        (["ask", "quantiles", *document, analyst, "--at", "0.5"], "quantiles of x"),
+        (["ask", "cdf", *document, analyst, "--points", "5", "--json", str(tmp_path / "cdf.json")], "written: "),
         (["task", "show", *document[:2]], task.hash),
     ):
         result = run.invoke(build(), arguments)
@@ -180,7 +180,9 @@ def test_the_commands_contribute_close_and_ask(pair: Federation, tmp_path: Path)
     for arguments, words in (
         (["ask", "cdf", *document, owner, "--at", "1"], "ticket: that of an analyst is needed"),
         (["ask", "roc", *document, analyst], "such a curve needs a task with --label"),
-        (["ask", "cdf", *document, analyst], "give one of --at"),
+        (["ask", "cdf", *document, analyst], "ask at some of them, or for quantiles"),
+        (["ask", "cdf", *document, analyst, "--at", "1", "--points", "2"], "points: give --at or --points, not both"),
+        (["ask", "cdf", *document, analyst, "--points", "5000"], "points: at most 4000 edges are asked for at once"),
         (["contribute", str(table), *document, owner], "column: 'x' is not in the data"),
         (["contribute", str(table), *document, owner, "--label", "y"], "the task counts values without a label"),
     ):

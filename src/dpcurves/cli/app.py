@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
 import typer
 
-from .ask_servers import ASK_COMMANDS
+from .ask_servers import SAID, asks_of
 from .bounds import BOUNDS_COMMANDS
 from .columns import COLUMN_COMMANDS
 from .commands import Commands, OneCommand
@@ -58,7 +58,11 @@ def build() -> typer.Typer:
         help="Tasks for two servers, neither of them trusted alone.",
     )
     app.add_typer(_group(LOCAL_COMMANDS), name="local", help="The local model: people who trust nobody.")
-    app.add_typer(_group(ASK_COMMANDS), name="ask", help="Questions to the two servers of a task.")
+    app.add_typer(
+        _group(asks_of(questions), said=SAID),
+        name="ask",
+        help="Questions to the two servers of a task. The first answer is paid with all of its loss; others are free.",
+    )
     app.callback(invoke_without_command=True)(dpcurves)
     return app
 
@@ -82,11 +86,13 @@ def show_help(context: typer.Context) -> None:
         say_plainly(context.get_help())
 
 
-def _group(commands: Mapping[str, Command], standing: Mapping[str, str] = NOTHING, **settings: Any) -> typer.Typer:
+def _group(
+    commands: Mapping[str, Command], standing: Mapping[str, str] = NOTHING, said: Collection[str] = (), **settings: Any
+) -> typer.Typer:
     # Help in boxes and shell completion would each import twice as much before there is an answer.
     plain: dict[str, Any] = {"rich_markup_mode": None, "add_completion": False, "pretty_exceptions_enable": False}
     app = typer.Typer(cls=Commands, context_settings=SETTINGS, **plain, **settings)
     app.callback(invoke_without_command=True)(show_help)
     for name, command in commands.items():
-        app.command(name, cls=OneCommand)(with_options(command, standing))
+        app.command(name, cls=OneCommand)(with_options(command, standing, said))
     return app

@@ -1,167 +1,160 @@
-"""Questions to two servers: those of one curator where a task counts all cells, else counts below thresholds."""
+"""Questions to two servers: those to one curator that are counted along a grid, of which the task says the most."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from .ask_file import quietly
-from .ask_thresholds import Asked, Points, Wanted, counts_cells, require_cells, require_no_label, spread
-from .column_views import HistogramsView, HistogramView, QuantilesView
+from .ask_file import Terms, quietly
 from .delivery import deliver, delivering
+from .literals import typed
+from .option_groups import filled, groups_of, names_of, values_of
 from .output import Input, Output
 from .refusal import Misuse
 from .standard_streams import tell
-from .table_options import Groups, Shares, TestedGroups
+from .table_options import Cells
 from .tasks import Bearer, Document, require_extra
 from .terminal import say
-from .views import HosmerLemeshowView, ResultView, RocView
 from .waiting import waiting
 
 if TYPE_CHECKING:
-    from ..data.axis import Category
+    from ..curves import Question
+    from ..data import Categories, Grid
     from ..two_servers import Task
     from .option_groups import Command
+    from .views import View
+
+SAID = frozenset({
+    "column", "measured_in", "grid", "edges", "outside", "hint", "by", "categories", "label", "score", "pos_label",
+    "neg_label", "cuts", "time", "event", "came", "censored",
+})  # fmt: skip
+"""Options of the questions that are none here: a task says what is counted, and how."""
+OPTION = re.compile(r"--([a-z-]+) (\S+)")
+ADDRESS = "--task task.json --ticket tickets/analyst-1"
 
 
-def cdf(document: Document, bearer: Bearer, wanted: Wanted, output: Output) -> None:
-    """The distribution function; counts below thresholds, or a quantile.
+@dataclass(frozen=True)
+class Servers:
+    """The servers of a task, in the place of a file, a price and a promise."""
 
-    By category, where the task has categories. The first answer is paid with all of the task's loss; all others are
-    free, whoever asks.
+    document: Document
+    bearer: Bearer
 
-    Example: dpcurves ask cdf --task task.json --ticket tickets/analyst-1 --plot cdf.svg
-    """
-    _ask(document, bearer, output, lambda task: wanted.question(task, output))
+    def task(self, output: Output) -> Task:
+        """What they count. Raises `Misuse` where an answer would be written over what is needed to ask."""
+        require_extra()
+        document, ticket = Path(self.document.task), Path(self.bearer.ticket)
+        output.require_apart(Input("the task document", document), Input("the ticket", ticket))
+        return self.document.read()
+
+    def answer(self, task: Task, question: Question[Any], view: View[Any], output: Output) -> None:
+        """Ask them, write what `output` names, and say whom one has to trust for it."""
+        output.require_writable()
+        from ..two_servers.analyst import Analyst
+        from ..two_servers.statement import assumed
+        from ..two_servers.ticket import Role, Ticket
+
+        ticket = Ticket.read(self.bearer.ticket, Role.ANALYST)
+        with Analyst(task, ticket, patience=self.bearer.seconds) as analyst, waiting("the servers count"), quietly():
+            curve: Any = analyst.ask(question)
+        screen = output.terminal()
+        with delivering() as part:
+            written = deliver(part, question, curve, view, output)
+            with part():
+                say(screen, f"mechanism: {curve.privacy.mechanism}", *assumed(task), *_dropped(analyst.dropped))
+                say(screen, *(f"written: {name}" for name in written))
+            for note in curve.notes:
+                tell(note)
 
 
-def quantiles(document: Document, bearer: Bearer, shares: Shares, output: Output) -> None:
-    """Quantiles, read off one distribution function.
+@dataclass(frozen=True)
+class OfTask:
+    """The terms of a question that the servers of a task are asked."""
 
-    Example: dpcurves ask quantiles --task task.json --ticket tickets/analyst-1 --at 0.5,0.9
-    """
+    task: Task
+    servers: Servers
 
-    def asked(task: Task) -> Asked:
+    def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
+        """Ask; quantiles are searched for where the task counts thresholds."""
         from ..curves import QuantilesQuestion
+        from ..two_servers.task import Counted
 
-        require_cells(task)
-        require_no_label(task)
-        question = QuantilesQuestion(task.column, task.grid, shares.exact, task.measured_in)
-        return question, QuantilesView(output.covering())
-
-    _ask(document, bearer, output, asked)
+        if isinstance(question, QuantilesQuestion) and self.task.counted is Counted.PREFIXES:
+            question = question.searching(output.covering().level)
+        self.servers.answer(self.task, question, view, output)
 
 
-def histogram(document: Document, bearer: Bearer, output: Output) -> None:
-    """Counts of records in the cells of the task's grid, by category where it has categories.
+def asks_of(questions: Mapping[str, Command]) -> dict[str, Command]:
+    """A command for each question along one grid that a file can be asked, without what a task says."""
+    return {name: _ask_of(name, command) for name, command in questions.items() if _is_along_a_grid(command)}
 
-    Example: dpcurves ask histogram --task task.json --ticket tickets/analyst-1 --plot histogram.svg
+
+def _is_along_a_grid(command: Command) -> bool:
+    groups = groups_of(command)
+    return groups.get("terms") is Terms and any(issubclass(group, Cells) for group in groups.values())
+
+
+def _ask_of(name: str, command: Command) -> Command:
+    asked = {each: group for each, group in groups_of(command).items() if group not in (Terms, Output)}
+
+    def ask(servers: Servers, output: Output, **groups: Any) -> None:
+        task = servers.task(output)
+        said = words_of(task, names_of(asked.values()))
+        told = {each: filled(type(group), values_of(group) | said) for each, group in groups.items()}
+        command(**told, terms=OfTask(task, servers), output=output)
+
+    ask.__name__, ask.__doc__ = command.__name__, _told(name, command.__doc__ or "", asked.values())
+    ask.__annotations__ = {"servers": Servers, **asked, "output": Output}
+    return ask
+
+
+def _told(name: str, words: str, asked: Any) -> str:
+    """The help of a question, in one sentence, and its example with those of its options that are left."""
+    sentence, *_, example = words.split("\n\n")
+    left = names_of(asked) - SAID
+    options = (f" --{option} {value}" for option, value in OPTION.findall(example) if option.replace("-", "_") in left)
+    return f"{sentence}\n\nExample: dpcurves ask {name} {ADDRESS}{''.join(options)}"
+
+
+def words_of(task: Task, names: frozenset[str]) -> dict[str, str | list[str] | None]:
+    """What a task says, as whoever has the table would type it, for a question with options of these names.
+
+    Raises:
+        Misuse: it counts no two classes and these are needed, or counts categories of which the question knows none.
     """
-
-    def asked(task: Task) -> Asked:
-        from ..curves import HistogramQuestion
-
-        require_cells(task)
-        sure = output.covering()
-        question = HistogramQuestion(task.column, task.grid, task.label, task.measured_in)
-        return question, HistogramsView(sure) if task.label else HistogramView(sure)
-
-    _ask(document, bearer, output, asked)
+    column = dict.fromkeys(("column", "score", "time"), task.column)
+    return {
+        "hint": None, "cuts": "fixed", "measured_in": task.measured_in,
+        **column, **_words_of_grid(task.grid), **_words_of_label(task.label, names),
+    }  # fmt: skip
 
 
-def roc(document: Document, bearer: Bearer, points: Points, output: Output) -> None:
-    """The ROC curve of a task with two classes.
+def _words_of_grid(grid: Grid) -> dict[str, str | None]:
+    from ..data import Outside, Spacing
 
-    Example: dpcurves ask roc --task task.json --ticket tickets/analyst-1 --plot roc.svg
-    """
-
-    def asked(task: Task) -> Asked:
-        from ..curves import RocQuestion
-
-        label, positive, negative = _classes(task)
-        if counts_cells(task) and points.curve is not None:
-            raise Misuse("curve", "the task counts all cells at once; leave it out, and each ends with a threshold")
-        edges = None if counts_cells(task) else spread(task.grid, points.curve or "64")
-        question = RocQuestion(label, task.column, task.grid, positive, negative, at=edges)
-        return question, RocView(output.covering())
-
-    _ask(document, bearer, output, asked)
+    outside = "apart" if grid.outside is Outside.APART else None
+    if grid.spacing is Spacing.EXPLICIT:
+        return {"grid": None, "edges": ",".join(map(repr, grid.explicit)), "outside": outside}
+    form = "" if grid.spacing is Spacing.LINEAR else f"{grid.spacing.value}:"
+    return {"grid": f"{form}{grid.lower!r}:{grid.upper!r}:{grid.cells}", "edges": None, "outside": outside}
 
 
-def calibration(document: Document, bearer: Bearer, groups: Groups, output: Output) -> None:
-    """The calibration curve of a task with two classes.
-
-    Example: dpcurves ask calibration --task task.json --ticket tickets/analyst-1 --plot calibration.svg
-    """
-
-    def asked(task: Task) -> Asked:
-        from ..curves import CalibrationQuestion
-
-        require_cells(task)
-        label, positive, negative = _classes(task)
-        question = CalibrationQuestion(label, task.column, groups.number, task.grid, positive, negative)
-        return question, ResultView(output.covering())
-
-    _ask(document, bearer, output, asked)
-
-
-def hosmer_lemeshow(document: Document, bearer: Bearer, groups: TestedGroups, output: Output) -> None:
-    """The Hosmer-Lemeshow test of a task with two classes.
-
-    Example: dpcurves ask hosmer-lemeshow --task task.json --ticket tickets/analyst-1
-    """
-
-    def asked(task: Task) -> Asked:
-        from ..curves import HosmerLemeshowQuestion
-
-        require_cells(task)
-        label, positive, negative = _classes(task)
-        question = HosmerLemeshowQuestion(label, task.column, groups.number, task.grid, positive, negative)
-        return question, HosmerLemeshowView(output.covering())
-
-    _ask(document, bearer, output, asked)
-
-
-def _classes(task: Task) -> tuple[str, Category, Category]:
-    """The column of labels, the positive class and the negative one."""
-    if task.label is None or len(task.label.values) != 2:
-        raise Misuse("task", "it counts values without two classes; such a curve needs a task with --label")
-    negative, positive = task.label.values
-    return task.label.column, positive, negative
-
-
-def _ask(document: Document, bearer: Bearer, output: Output, asked: Callable[[Task], Asked]) -> None:
-    require_extra()
-    output.require_apart(Input("the task document", Path(document.task)), Input("the ticket", Path(bearer.ticket)))
-    task = document.read()
-    question, view = asked(task)
-    output.require_writable()
-    from ..two_servers.analyst import Analyst
-    from ..two_servers.statement import assumed
-    from ..two_servers.ticket import Role, Ticket
-
-    ticket = Ticket.read(bearer.ticket, Role.ANALYST)
-    with Analyst(task, ticket, patience=bearer.seconds) as analyst, waiting("the servers count"), quietly():
-        curve: Any = analyst.ask(question)
-    screen = output.terminal()
-    with delivering() as part:
-        written = deliver(part, question, curve, view, output)
-        with part():
-            say(screen, f"mechanism: {curve.privacy.mechanism}", *assumed(task), *_dropped(analyst.dropped))
-            say(screen, *(f"written: {name}" for name in written))
-        for note in curve.notes:
-            tell(note)
+def _words_of_label(label: Categories | None, names: frozenset[str]) -> dict[str, Any]:
+    if names & {"label", "event"}:
+        if label is None or len(label.values) != 2:
+            raise Misuse("task", "it counts values without two classes; such a curve needs a task with --label")
+        negative, positive = map(typed, label.values)
+        classes = dict.fromkeys(("label", "event"), label.column) | dict.fromkeys(("pos_label", "came"), positive)
+        return {**classes, **dict.fromkeys(("neg_label", "censored"), negative), "by": None, "categories": None}
+    if label is None:
+        return {"by": None, "categories": None}
+    if "by" not in names:
+        raise Misuse("task", f"it counts by {label.column!r}; ask for its distribution functions or its ROC curve")
+    return {"by": [label.column], "categories": ",".join(map(typed, label.values))}
 
 
 def _dropped(reports: int) -> tuple[str, ...]:
     return (f"dropped: {reports} reports that failed the servers' check",) if reports else ()
-
-
-ASK_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
-    {
-        "cdf": cdf, "quantiles": quantiles, "histogram": histogram, "roc": roc, "calibration": calibration,
-        "hosmer-lemeshow": hosmer_lemeshow,
-    }
-)  # fmt: skip

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def cdf(column: SmoothColumn, cells: SomeCells, split: Split, terms: Terms, output: Output) -> None:
     """The distribution function of a column.
 
-    With --at, below a few values alone: others, and quantiles along a fine grid, are free under the same --request-id.
+    With --at or --points, below a few edges alone: others, and quantiles along a fine grid, are free under the same
+    --request-id.
 
     Example: dpcurves cdf flights.csv --column arr_delay --grid -100:1300:4096 --epsilon 1 --adjacency replace-one
     """
@@ -28,7 +29,7 @@ def cdf(column: SmoothColumn, cells: SomeCells, split: Split, terms: Terms, outp
     by, grid, sure = split.declared(), cells.declared(), output.covering()
     question = CdfQuestion(
         column.column, grid, by, column.measured_in, cells.hinted(), smooth=column.smoothing.power(),
-        at=cells.edges_of(grid),
+        at=cells.some.of(grid),
     )  # fmt: skip
     terms.answer(question, QuartilesView(sure) if by else ResultView(sure), output)
 

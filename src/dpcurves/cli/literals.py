@@ -94,6 +94,17 @@ def category(text: str) -> str | int | float | bool:
     return TRUTH.get(text.lower(), text)
 
 
+def typed(label: str | int | float | bool) -> str:
+    """The inverse of `category`.
+
+    >>> typed(1), typed(True), typed("late"), typed('a "b", c')
+    ('1', 'true', '"late"', '"a ""b"", c"')
+    """
+    if isinstance(label, str):
+        return '"' + label.replace('"', '""') + '"'
+    return repr(label).lower() if isinstance(label, bool) else repr(label)
+
+
 def categories(argument: str, text: str) -> tuple[str | int | float | bool, ...]:
     """Labels with commas between them; one that holds a comma stands in quotes.
 

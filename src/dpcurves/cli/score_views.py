@@ -47,7 +47,7 @@ class Showing:
     show: Annotated[
         str,
         Option(
-            help="The curve that is shown and drawn; others are free under the same --request-id.",
+            help="The curve that is shown and drawn; all others are paid for with it.",
             metavar="|".join(READ),
         ),
     ] = NUMBERS

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def roc(scored: Scored, cells: Cells, thresholded: Thresholded, terms: Terms, output: Output) -> None:
     """The ROC curve of a score, and its area.
 
-    Scores lie in [0, 1] unless a grid is given; those outside are counted apart.
+    Scores lie in [0, 1] unless a grid is given; those outside are counted apart. With --at or --points these are all
+    the thresholds: others are free under the same --request-id.
 
     Example: dpcurves roc scored.parquet --label late --score p_late --epsilon 1 --adjacency replace-one
     """
@@ -27,8 +28,9 @@ def roc(scored: Scored, cells: Cells, thresholded: Thresholded, terms: Terms, ou
 
     sure, grid = output.covering(), cells.declared_or(UNIT_INTERVAL)
     question = RocQuestion(
-        scored.label, scored.score, grid, scored.positive, scored.negative, scored.model, thresholded.found()
-    )
+        scored.label, scored.score, grid, scored.positive, scored.negative, scored.model, thresholded.found(),
+        thresholded.some.of(grid),
+    )  # fmt: skip
     terms.answer(question, RocView(sure), output)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..queries import Hint
 
 NO_GRID = "give --grid lower:upper:cells (or --edges); bounds are declared, never read off data"
+MOST_POINTS = 4000
 IN_NO_GROUP = "scores outside of the grid are counted apart here and lie in no group; leave --outside out"
 
 
@@ -133,22 +134,34 @@ class HintedCells(Cells):
 
 
 @dataclass(frozen=True)
-class SomeCells(HintedCells):
-    """Public cells, of which perhaps a few edges alone matter."""
+class SomeEdges:
+    """A few edges of a grid, where these alone matter."""
 
     at: Annotated[
         str | None,
         Option(help="Count below these values alone, at the nearest edges of a grid as fine as you like.",
                metavar="X,X,X"),
     ] = None  # fmt: skip
+    points: Annotated[str | None, Option(help="Count below so many evenly spaced edges alone.", metavar="N")] = None
 
-    def edges_of(self, grid: Grid) -> tuple[int, ...] | None:
+    def of(self, grid: Grid) -> tuple[int, ...] | None:
         """Numbers of the edges; None: all.
 
         Raises:
-            Misuse: a value lies outside the grid, or two have the same nearest edge.
+            Misuse: a value lies outside the grid, or two have the same nearest edge; or there are too many.
         """
-        return None if self.at is None else nearest_edges(self.at, grid)
+        if self.points is None:
+            return None if self.at is None else nearest_edges(self.at, grid)
+        if self.at is not None:
+            raise Misuse("points", "give --at or --points, not both")
+        return spread(self.points, grid)
+
+
+@dataclass(frozen=True)
+class SomeCells(HintedCells):
+    """Public cells, of which perhaps a few edges alone matter."""
+
+    some: SomeEdges = SomeEdges()
 
 
 @dataclass(frozen=True)
@@ -242,6 +255,7 @@ class Thresholded:
             metavar="quantiles|medians|fixed",
         ),
     ] = "quantiles"
+    some: SomeEdges = SomeEdges()
 
     def found(self) -> Cuts:
         """One of three ways.
@@ -353,3 +367,15 @@ def nearest_edges(given: str, grid: Grid) -> tuple[int, ...]:
     if len(set(edges)) < len(edges):
         raise Misuse("at", "two of the values have the same nearest edge; each edge is asked for once")
     return edges
+
+
+def spread(points: str, grid: Grid) -> tuple[int, ...]:
+    """So many edges, the last one of the grid among them; all, if there are no more.
+
+    Raises:
+        Misuse: there are too many.
+    """
+    number = whole("points", points)
+    if number > MOST_POINTS:
+        raise Misuse("points", f"at most {MOST_POINTS} edges are asked for at once, got {number}")
+    return tuple(sorted({max(1, grid.cells * place // number) for place in range(1, number + 1)}))

@@ -168,7 +168,11 @@ class QuantilesQuestion:
 
     def searched_at(self, level: float) -> QuantilesQuestion:
         """This question; where it would search anyhow, for intervals at this level."""
-        return self if self.paid_as is None else replace(self, search=level)
+        return self if self.paid_as is None else self.searching(level)
+
+    def searching(self, level: float) -> QuantilesQuestion:
+        """This question, searching for intervals at this level."""
+        return replace(self, search=level)
 
     @property
     def _searched_at(self) -> float | None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..arguments import Refused
 from ..curves.turns.declared_grid import grid_from_json, grid_to_json
-from ..data import Axis, Categories, Grid
+from ..data import Axis, Categories, Grid, Outside
 from ..laws import CountLaw
 from ..ledger import Account
 from ..privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
@@ -26,6 +26,10 @@ from .errors import ProtocolAborted
 from .ticket import Role
 
 VERSION = 3
+CELLS_ONLY = "the task counts all cells at once: ask for whole curves, not at some edges"
+APART_ONLY = "values outside of the grid have to be counted apart; the task clamps them into its end cells"
+CLAMPED_ONLY = "values outside of the grid have to be clamped into its end cells; the task counts them apart"
+PREFIXES_ONLY = "the task counts below edges, for its grid is too fine: ask at some of them, or for quantiles"
 CLASSES = 2
 MOST_AT_ONCE = 4096
 MOST_CHECKED_AT_ONCE = 64
@@ -188,9 +192,10 @@ class Task:
             return self.plan((), reports)
         if not isinstance(query, CountQuery | PrefixQuery):
             raise UnsupportedQuery("question", f"two servers count; they cannot answer {type(query).__name__}")
-        if isinstance(paid, CountQuery) and isinstance(query, PrefixQuery):
-            rule = "the task counts all cells at once: ask for a distribution function, quantiles or a ROC curve"
-            raise UnsupportedQuery("question", rule)
+        if type(paid) is not type(query) and query.axes == self.axes:
+            raise UnsupportedQuery("question", CELLS_ONLY if isinstance(paid, CountQuery) else PREFIXES_ONLY)
+        if _all_apart(query.axes) == _all_apart(self.axes):
+            raise UnsupportedQuery("question", APART_ONLY if self.grid.outside is Outside.CLAMPED else CLAMPED_ONLY)
         raise UnsupportedQuery("question", "the task counts another column, grid or label")
 
     @property
@@ -280,6 +285,12 @@ class Task:
             {role: tuple(stored["tokens"][role.value]) for role in Role}, stored["measured_in"], stored["version"],
             Owners(stored["owners"]), Counted(stored["counted"]),
         )  # fmt: skip
+
+
+def _all_apart(axes: tuple[Axis | Categories, ...]) -> tuple[Axis | Categories, ...]:
+    return tuple(
+        Axis(axis.column, axis.grid.with_outside(Outside.APART)) if isinstance(axis, Axis) else axis for axis in axes
+    )
 
 
 def _loss(stored: Mapping[str, Any]) -> PrivacyLoss:
