@@ -163,3 +163,30 @@ def test_a_session_refuses_who_sees_no_records_and_says_what_to_use(trust: Any, 
     """Before the account is made, or a table opened: there is none of this name."""
     with pytest.raises(UnsupportedQuery, match=f"^trust: a session has one curator.* {instead}"):
         dp.Session("nowhere.csv", budget=PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE, trust=trust)
+
+
+def test_a_level_that_nobody_reported_about_and_one_report_alone_are_read() -> None:
+    """Errors that are simulated are numbers, are not all 0, and leave the number of people as it is known."""
+    plan = planned(64, PrivacyLoss.pure(4), 300)
+    levels = len(plan.law.required(Tallied).levels)
+    assert levels > 1
+    for reports in ([0] * (levels - 1) + [7], [9] + [0] * (levels - 1), [1] + [0] * (levels - 1), [1] * levels):
+        law = carried_out(plan, reports).law.required(Tallied)
+        known = law.given(law.blank())
+        (errors, missing), *_ = known.simulate(None, 50, np.random.default_rng(1))
+        assert np.isfinite(errors).all()
+        assert np.allclose(errors.sum(axis=(1, 2)) + missing, 0)
+        assert errors.std() > 0
+    with pytest.raises(Refused, match="reports"):
+        carried_out(plan, [0] * levels)
+
+
+def test_where_few_reports_are_false_their_number_is_drawn_and_not_a_normal_one() -> None:
+    """300 people at epsilon 10: no report is false in some releases, and errors are whole people there: exactly 0."""
+    law = planned(64, PrivacyLoss.pure(10), 300).law.required(Tallied)
+    assert len(law.levels) == 1
+    ((errors, _),) = law.simulate(None, 4000, np.random.default_rng(1))
+    kept = float(law.levels[0].gain)
+    exact = float(np.mean(np.abs(errors[:, 0]).max(axis=1) < 0.5))
+    true_kept = (kept + (1 - kept) / 65) ** 300
+    assert abs(exact - true_kept) < 4 * np.sqrt(true_kept * (1 - true_kept) / 4000)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +16,7 @@ from .law import VALUES_AT_ONCE, NoisySums, Part, over
 from .nested import Level
 from .noise import Family, Noise
 from .responses import Responses
+from .tally_errors import drawn_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +105,25 @@ class Tallied(NoisySums):
         ends = np.cumsum([self.rows * len(level.starts) for level in self.levels])
         *parts, last = np.split(np.asarray(values, dtype=np.float64), ends, axis=-1)
         missing = np.split(last, last.shape[-1], axis=-1) if self.whole else [last] * len(parts)
-        counts, apart = [], []
-        for level, part, gone in zip(self.levels, parts, missing, strict=True):
-            if level.reports:
-                scale = self.people / level.reports / float(level.gain)
-                counts.append((part - level.offset) * scale)
-                apart.append((gone - level.offset) * scale)
-        return np.concatenate([*counts, self._together(apart)] if self.whole else counts, axis=-1)
+        told = [place for place, level in enumerate(self.levels) if level.reports]
+        return self.debiased_of_told([parts[place] for place in told], [missing[place] for place in told])
+
+    def debiased_of_told(self, tallies: Sequence[FloatArray], missing: Sequence[FloatArray]) -> FloatArray:
+        """Unbiased counts of all people from the tallies of the levels that anybody reported about."""
+        scales = [self.people / level.reports / float(level.gain) for level in self.told]
+        counts, apart = (
+            [(part - level.offset) * scale for level, part, scale in zip(self.told, parts, scales, strict=True)]
+            for parts in (tallies, missing)
+        )
+        return self.joined(counts, apart)
+
+    def joined(self, counts: Sequence[FloatArray], missing: Sequence[FloatArray]) -> FloatArray:
+        """Counts of all levels, and the best count of missing values from those of all levels: as `nested` has them."""
+        if not self.whole:
+            return np.concatenate(list(counts), axis=-1)
+        precisions = self._precisions
+        best = sum(part * each for part, each in zip(precisions, missing, strict=True)) / sum(precisions)
+        return np.concatenate([*counts, np.asarray(best)], axis=-1)
 
     @property
     def is_nested(self) -> bool:
@@ -160,69 +172,26 @@ class Tallied(NoisySums):
     def simulate(
         self, total: int | None, draws: int, generator: np.random.Generator
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Errors of the unbiased estimate: of randomised reports, and of levels that asked some of the people.
-
-        Both are Gaussian with their exact covariances, given `shares`. (Each is a sum over many people.)
-        """
+        """Errors of the unbiased estimate: of false reports, and of levels that asked some of the people."""
         nested, chunk = self.nested, max(1, VALUES_AT_ONCE // (2 * max(self.size, self.rows * self.cells)))
         for start in range(0, draws, chunk):
-            errors = self._errors(min(chunk, draws - start), generator)
+            errors = drawn_errors(self, min(chunk, draws - start), generator)
             yield nested.reconstruct(errors, None if self._known is None else 0)
-
-    def _errors(self, draws: int, generator: np.random.Generator) -> FloatArray:
-        """Draw errors of `debiased`: (draws, nested.size)."""
-        sampled = self._sampling(draws, generator)
-        counts, apart = [], []
-        for place, level in enumerate(self.told):
-            shares = self._shares(level)
-            spread = np.sqrt(np.maximum(level.scatter(shares, together=self.whole), 0.0) / level.reports)
-            drawn = self.people * spread * generator.standard_normal((draws, len(shares)))
-            if sampled:
-                drawn += self._over(level, sampled[place])
-            counts.append(drawn[:, :-1])
-            apart.append(drawn[:, -1:])
-        return np.concatenate([*counts, self._together(apart)] if self.whole else counts, axis=-1)
-
-    def _together(self, missing: Sequence[FloatArray]) -> FloatArray:
-        """The best count of missing values from those of all levels that were told."""
-        precisions = self._precisions
-        return np.asarray(sum(part * each for part, each in zip(precisions, missing, strict=True)) / sum(precisions))
 
     @property
     def _precisions(self) -> list[float]:
         """One over the variances of the counts of missing values, where there are none."""
         return [1 / self._variance(level, 0.0) for level in self.told]
 
-    def _sampling(self, draws: int, generator: np.random.Generator) -> list[FloatArray]:
-        """How far the people of each level are from all people, cell by cell, as counts of all: none for one level.
-
-        With G independent for each level, of the covariance ``diag(f) - f f'`` of one person: N times
-        ``G / sqrt(n) - sum over levels of sqrt(n) G / N``. That has the covariances of samples without replacement.
-        """
-        if len(self.told) == 1:
-            return []
-        shares, people = self._cell_shares, self.people
-        root, sizes = np.sqrt(shares), [level.reports for level in self.told]
-        apart = []
-        for _ in sizes:
-            each = root * generator.standard_normal((draws, len(shares)))
-            apart.append(each - shares * each.sum(axis=-1, keepdims=True) if self.whole else each)
-        common = sum(sqrt(size) * each for size, each in zip(sizes, apart, strict=True))
-        return [people / sqrt(size) * each - common for size, each in zip(sizes, apart, strict=True)]
-
     @property
-    def _cell_shares(self) -> FloatArray:
+    def cell_shares(self) -> FloatArray:
         """The share of each cell, and of missing values, which come last; those of some rows need not add up to 1."""
         if self.shares is not None:
             return np.array(self.shares)
         cells = self.rows * self.cells
         return np.append(np.full(cells, 1 / cells), 0.0)
 
-    def _shares(self, level: Responses) -> FloatArray:
-        """The shares of the answers of a level."""
-        return self._over(level, self._cell_shares)
-
-    def _over(self, level: Responses, cells: FloatArray) -> FloatArray:
+    def over(self, level: Responses, cells: Any) -> Any:
         """Sums over the answers of a level: (..., all cells, missing) to (..., answers)."""
         table = cells[..., :-1].reshape(*cells.shape[:-1], self.rows, self.cells)
         sums = np.add.reduceat(table, level.first, axis=-1)
