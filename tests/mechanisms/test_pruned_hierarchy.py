@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from math import log
 
@@ -22,6 +23,7 @@ from dpcurves.stream_readings import Low, PrunedStates
 
 ONE = AddRemove(EACH_RECORD)
 CHAIN = Forest.from_json({"all": {"left": ["a", "b"], "right": ["c"]}})
+SMALL = Forest.from_json({"all": {"left": ["a"], "right": ["b"]}})
 DEEP = Forest.of({f"{first} on": [f"s{each}" for each in range(first, 6)] for first in range(5)})
 
 
@@ -57,6 +59,53 @@ def test_decisions_of_neighbouring_ticks_lose_no_more_than_their_share(least: in
             theirs = log_chances(CHAIN, rule, tuple(other[0].tolist()))
             worst = max(worst, *(abs(ours[each] - theirs[each]) for each in ours))
     assert 0.05 < worst <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+@pytest.mark.parametrize("loss", [PrivacyLoss.pure(2), PrivacyLoss.zcdp("0.5")], ids=str)
+def test_decisions_and_counts_of_three_ticks_lose_no_more_than_is_claimed(
+    loss: PrivacyLoss, adjacency: Adjacency
+) -> None:
+    """Tuples that come, go or move, in time too: all neighbours of streams of three ticks over a forest of two levels.
+
+    Given the stream, ticks are independent, and counts of a tick given its decisions are: log ratios and divergences
+    add up. The law of noises is that of `plan`; counts are shifted where decisions let them be seen.
+    """
+    question = PrunedStates("ap", SMALL, 1, share=Fraction(1, 2))
+    law = Pruned().plan(question.query, loss, adjacency).law.required(PrunedCounts)
+    rule, scale = rule_of(question.query, loss, adjacency), float(law.noise.parameter)
+
+    @cache
+    def chances(table: tuple[int, ...]) -> dict[tuple[int, ...], float]:
+        return log_chances(SMALL, rule, table)
+
+    @cache
+    def lost(ours: tuple[int, ...], theirs: tuple[int, ...]) -> float:
+        """Epsilon, or rho at a few orders, of one tick."""
+        sums = [sum(theirs[each] - ours[each] for each in members) for members in SMALL.members]
+        change = np.array([*sums, *np.subtract(theirs, ours)])
+        seen = {each: change[law.frontier(np.array(each) > 0)] for each in chances(ours)}
+        if loss.is_pure:
+            return max(
+                chances(ours)[each] - chances(theirs)[each] + abs(shift).sum() / scale for each, shift in seen.items()
+            )
+        found = []
+        for order in (1.01, 2.0, 8.0):
+            terms = [order * chances(ours)[each] - (order - 1) * chances(theirs)[each]
+                     + order * (order - 1) * float(np.square(shift).sum()) / (2 * scale)
+                     for each, shift in seen.items()]  # fmt: skip
+            found.append(log(np.exp(terms).sum()) / (order * (order - 1)))
+        return max(found)
+
+    worst = 0.0
+    for stream in streams(2, 3, 3 - adjacency.unit.records):
+        rows = [tuple(row) for row in stream.tolist()]
+        for other in neighbours(stream, adjacency):
+            others = [tuple(row) for row in other.tolist()]
+            moved = [pair for pair in zip(rows, others, strict=True) if pair[0] != pair[1]]
+            worst = max(worst, sum(lost(one, two) for one, two in moved), sum(lost(two, one) for one, two in moved))
+    claimed = float(loss.rho if loss.epsilon is None else loss.epsilon)
+    assert claimed / 3 < worst <= claimed + 1e-9
 
 
 def test_a_deep_path_loses_no_more_than_its_share() -> None:
