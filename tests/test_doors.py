@@ -11,8 +11,8 @@ import dpcurves
 
 ROOT = Path(dpcurves.__file__).parent
 DOORS = (
-    "", "checks", "cli", "crypto.circuits", "curves", "feed", "feed.sinks", "ledger", "ledger.postgres", "local",
-    "session", "shortcuts",
+    "", "checks", "cli", "crypto.circuits", "crypto.garbling", "curves", "feed", "feed.sinks", "ledger",
+    "ledger.postgres", "local", "session", "shortcuts",
     "study", "table_shortcuts",
     "mechanisms.streams.choice", "streams", "two_servers.launch",
 )  # fmt: skip

@@ -72,6 +72,24 @@ class NotInstalled(Named, ImportError):
     """An extra is needed for this."""
 
 
+class ProtocolAborted(Refused):
+    """A message was not what the protocol says, or came from somebody else. One line; nothing was told.
+
+    Attributes:
+        status: What HTTP calls it.
+    """
+
+    def __init__(self, argument: str, rule: str, status: int = 400) -> None:
+        super().__init__(argument, rule)
+        self.status = status
+
+    @classmethod
+    def heard(cls, line: str, status: int) -> ProtocolAborted:
+        """What another machine said, in one line: its argument comes first."""
+        argument, parted, rule = line.partition(": ")
+        return cls(argument, rule, status) if parted else cls("server", line, status)
+
+
 def chosen(name: str, given: object, choices: type[Member], *, also: str = "") -> Member:
     """One of the choices, given as itself or by its word.
 
