@@ -8,6 +8,6 @@ from .machines import Evaluator, Garbler
 from .portable import PortableGates
 
 __all__ = [
-    "Evaluator", "FastGates", "Garbler", "GateEngine", "GateKeys", "PortableGates", "gates_here", "masked", "offset_from",
-    "opened", "permute_bits", "require_offset",
+    "Evaluator", "FastGates", "Garbler", "GateEngine", "GateKeys", "PortableGates", "gates_here", "masked",
+    "offset_from", "opened", "permute_bits", "require_offset",
 ]  # fmt: skip
