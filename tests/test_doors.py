@@ -14,7 +14,7 @@ DOORS = (
     "", "checks", "cli", "crypto.circuits", "crypto.garbling", "curves", "feed", "feed.sinks", "ledger",
     "ledger.postgres", "local", "session", "shortcuts",
     "study", "table_shortcuts",
-    "mechanisms.streams.choice", "streams", "two_servers.launch",
+    "mechanisms.streams.choice", "noise.finite_coins", "streams", "two_servers.launch",
 )  # fmt: skip
 BY_HAND = {
     "mechanisms.sums.haar.Haar": "may be named: Central(mechanism=Haar())",
