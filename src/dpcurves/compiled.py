@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, wraps
+from importlib.util import find_spec
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -28,6 +29,12 @@ def compiled(loop: Callable[P, R]) -> Callable[P, R]:
         return result
 
     return run
+
+
+@cache
+def loops_are_compiled() -> bool:
+    """Whether loops are compiled: where NumPy has nearly as good a way, it is taken if they are not."""
+    return find_spec("numba") is not None
 
 
 @cache

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
-from itertools import combinations
+from itertools import accumulate, combinations
+from random import Random
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from dpcurves.arguments import Refused, WrongKind
 from dpcurves.noise import Randomness
 from dpcurves.noise.exponential import decay
 from dpcurves.noise.responses import RANDOMISERS, Hadamard, KAry, Randomiser, Subset, Unary, choose_randomiser
-from dpcurves.noise.responses.coins import WHOLE, even, heads
+from dpcurves.noise.responses.coins import WHOLE, even, heads, rows_of_heads
 from dpcurves.noise.responses.hadamard import walsh_hadamard
 
 EPSILONS = (Fraction(1, 100), Fraction(1), Fraction(12))
@@ -131,17 +132,19 @@ def test_variances_of_sums_of_rare_answers_have_all_covariances(kind: type[Rando
     assert way.mean_prefix_variance() == pytest.approx(np.mean(sums), rel=1e-12)
 
 
+def scripted(octets: bytes) -> Randomness:
+    """A source of these bytes, in this order."""
+    left = bytearray(octets)
+
+    def take(count: int) -> bytes:
+        taken = bytes(left[:count])
+        del left[:count]
+        return taken
+
+    return Randomness(take, seeded=True)
+
+
 def test_coins_and_even_draws_are_decided_by_whole_numbers() -> None:
-    def scripted(octets: bytes) -> Randomness:
-        left = bytearray(octets)
-
-        def take(count: int) -> bytes:
-            taken = bytes(left[:count])
-            del left[:count]
-            return taken
-
-        return Randomness(take, seeded=True)
-
     parts = (7 << 56) + 5  # eight bits that are 7 leave it open; what they leave is compared with 5
     for rest, expected in ((4, True), (5, False)):
         word = (rest << 8).to_bytes(8, "little")
@@ -153,6 +156,44 @@ def test_coins_and_even_draws_are_decided_by_whole_numbers() -> None:
     assert even(3, 1, scripted((third).to_bytes(4, "little"))).tolist() == [1]
     assert even(3, 1, scripted((third - 1).to_bytes(4, "little"))).tolist() == [0]
     assert even(3, 1, scripted(bytes(4) + third.to_bytes(4, "little"))).tolist() == [1], "2**32 is 1 too many: again"
+
+
+@pytest.mark.parametrize("parts", [1, 5 << 58, 7 << 61, WHOLE // 2, WHOLE - 1, 12345678901234567891])
+def test_octets_of_coins_are_decided_by_exact_sums_of_their_chances(parts: int) -> None:
+    """Numbers of 512 bits at the ends of chances, beside them and anywhere tell the octet in whose part they lie."""
+    chances = [parts**ones * (WHOLE - parts) ** (8 - ones) for ones in map(int.bit_count, range(256))]
+    ends = list(accumulate(chances))
+    assert ends[-1] == 2**512
+    chance, tried = Random(1), []
+    for end in (ends[0], ends[1], ends[100], ends[254], 2**512 - 1, 1, 0):
+        tried += [end + step for step in (-1, 0, 1, -(2**448), 2**448, -(2**496), 2**496)]
+    tried += [chance.getrandbits(512) for _ in range(200)]
+    for number in (each for each in tried if 0 <= each < 2**512):
+        octets = number.to_bytes(64, "big")
+        source = scripted(octets[1::-1] + bytes(2) + octets[7:1:-1] + octets[:7:-1])
+        (found,) = rows_of_heads(parts, 1, 1, source).ravel().tolist()
+        assert found == sum(end <= number for end in ends)
+
+
+def test_large_sets_are_even_and_of_one_size_whatever_they_began_with() -> None:
+    """Counts of 6,000 sets are within 4.5 sigma, of pairs within 5.5: by chance off once in 300 runs; seeds are fixed."""
+    way, people = Subset(200, Fraction(1)), 6000
+    for own in (0, 199):
+        rows = way.draw(np.full(people, own), Randomness.from_seed(own))
+        bits = np.unpackbits(rows, axis=1, count=200, bitorder="little").astype(np.float64)
+        assert set(bits.sum(axis=1).tolist()) == {float(way.size)}
+        together = bits.T @ bits
+        others = np.delete(np.delete(together, own, 0), own, 1)
+        pairs = others[np.triu_indices(199, 1)]
+        for found, share in (
+            (together[own, own], way.support.own),
+            (np.diag(others), way.support.other),
+            (pairs, way.support.two_others),
+            (np.delete(together[own], own), way.support.own_and_other),
+        ):
+            sigma = float(people * share * (1 - share)) ** 0.5
+            assert np.abs(found - float(people * share)).max() < (4.5 if np.size(found) < 1000 else 5.5) * sigma
+        assert np.ptp(pairs) > 4 * sigma
 
 
 def test_a_public_index_leaves_one_bit_and_points_are_read_without_a_table() -> None:

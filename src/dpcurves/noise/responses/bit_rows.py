@@ -29,8 +29,12 @@ class BitRows(Randomiser):
 
     def are_reports(self, received: Reports) -> BoolArray:
         """Bits beyond the last answer are not set, and the others may be set together."""
-        spare = 8 * self.octets - self.answers
-        return (received[:, -1] < 1 << 8 - spare) & self._may_be_set(received)
+        return (received[:, -1] <= self.used) & self._may_be_set(received)
+
+    @property
+    def used(self) -> np.uint8:
+        """The bits of the last octet that stand for answers."""
+        return np.uint8((1 << self.answers - 8 * (self.octets - 1)) - 1)
 
     @abstractmethod
     def _may_be_set(self, received: Reports) -> BoolArray:

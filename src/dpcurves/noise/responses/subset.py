@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from math import comb
+from math import comb, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -18,11 +18,14 @@ from ...arrays import BoolArray, IntArray
 from ...compiled import compiled
 from ..randomness import Randomness
 from .bit_rows import BitRows
-from .coins import WHOLE, decay_above, heads, rounded_down
+from .coins import WHOLE, decay_above, heads, rounded_down, rows_of_heads
 from .randomiser import Reports, Support
 
 MOST_ANSWERS = 2**12
 _HALFWORDS = 2**16
+_MANY = 32
+"""Others that are put in one by one rather than by coins."""
+_WORDS, _WORDS_AT_ONCE = 64, 2**15
 
 
 @dataclass(frozen=True)
@@ -81,10 +84,24 @@ class Subset(BitRows):
 
     def _drawn(self, answers: IntArray, randomness: Randomness) -> Reports:
         own = heads(self._own, len(answers), randomness)
-        rows, done = np.zeros((len(answers), self.octets), dtype=np.uint8), 0
+        every, place, bit = np.arange(len(answers)), answers >> 3, (1 << (answers & 7)).astype(np.uint8)
+        rows, done = self._begun(len(answers), randomness), 0
+        rows[every, place] &= ~bit
+        lacking = self.size - own - np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
         while done < len(answers):
-            words = randomness.halfwords((self.size + 2) * (len(answers) - done) + 64)
-            done = _fill(rows, answers, own, self.answers, self.size, words, done)
+            words = randomness.halfwords(min(_WORDS * (len(answers) - done) + 64, _WORDS_AT_ONCE))
+            done = _filled(rows, lacking, answers, self.answers, words, done)
+        rows[every, place] |= own * bit
+        return rows
+
+    def _begun(self, people: int, randomness: Randomness) -> Reports:
+        """Sets of others that are about large enough, of which all of one size are equally likely."""
+        spread = sqrt(self.size * (1 - self.size / self.answers))
+        about = self.size - spread
+        if about < _MANY:
+            return np.zeros((people, self.octets), dtype=np.uint8)
+        rows = rows_of_heads(int(about / self.answers * WHOLE), people, self.octets, randomness)
+        rows[:, -1] &= self.used
         return rows
 
     def _may_be_set(self, received: Reports) -> BoolArray:
@@ -92,35 +109,26 @@ class Subset(BitRows):
 
 
 @compiled
-def _fill(  # noqa: PLR0917
-    rows: Reports, answers: IntArray, own: BoolArray, many: int, size: int, words: NDArray[np.uint16], done: int
+def _filled(  # noqa: PLR0917
+    rows: Reports, lacking: IntArray, answers: IntArray, many: int, words: NDArray[np.uint16], done: int
 ) -> int:
-    """Sets from row `done` on, as long as there are words: how many rows are done.
+    """Make sets of others of the right size from row `done` on, as long as there are words: how many rows are done.
 
-    Others are drawn from the k - 1 places that are left without the true answer, evenly and without putting back (Floyd
-    1987): for each of the last places, an even one up to it; the last place itself, if that one is taken. Even places
-    are upper halves of products; a word whose lower half is uneven is passed over (Lemire 2019).
+    While others are lacking, an even one that is not in the set is put into it; while there are too many, an even one
+    of it is taken out. Sets of one size stay equally likely, whatever sizes they began with. Even places are upper
+    halves of products; a word whose lower half is uneven is passed over (Lemire 2019).
     """
-    used = 0
+    used, uneven = 0, _HALFWORDS % many
     for row in range(done, len(rows)):
-        others = size - 1 if own[row] else size
-        for last in range(many - 1 - others, many - 1):
-            outcomes = last + 1
-            uneven = _HALFWORDS % outcomes
-            while True:
-                if used == len(words):
-                    rows[row, :] = 0
-                    return row
-                product = np.int64(words[used]) * outcomes
-                used += 1
-                if product & (_HALFWORDS - 1) >= uneven:
-                    break
+        while lacking[row]:
+            if used == len(words):
+                return row
+            product = np.int64(words[used]) * many
+            used += 1
             place = product >> 16
-            answer = place + (place >= answers[row])
-            if rows[row, answer >> 3] >> (answer & 7) & 1:
-                answer = last + (last >= answers[row])
-            rows[row, answer >> 3] |= np.uint8(1 << (answer & 7))
-        if own[row]:
-            answer = answers[row]
-            rows[row, answer >> 3] |= np.uint8(1 << (answer & 7))
+            bit = np.uint8(1 << (place & 7))
+            within = rows[row, place >> 3] & bit != 0
+            if product & (_HALFWORDS - 1) >= uneven and place != answers[row] and within == (lacking[row] < 0):
+                rows[row, place >> 3] ^= bit
+                lacking[row] += 1 if within else -1
     return len(rows)

@@ -13,7 +13,7 @@ import numpy as np
 from ...arrays import BoolArray, IntArray
 from ..randomness import Randomness
 from .bit_rows import BitRows
-from .coins import WHOLE, decay_above, heads, rounded_up
+from .coins import WHOLE, decay_above, heads, rounded_up, rows_of_heads
 from .randomiser import Reports, Support
 
 
@@ -50,9 +50,13 @@ class Unary(BitRows):
 
     def _drawn(self, answers: IntArray, randomness: Randomness) -> Reports:
         people = len(answers)
-        bits = heads(self._set, people * self.answers, randomness).reshape(people, self.answers)
-        bits[np.arange(people), answers] = heads(WHOLE // 2, people, randomness)
-        return np.packbits(bits, axis=1, bitorder="little")
+        rows = rows_of_heads(self._set, people, self.octets, randomness)
+        rows[:, -1] &= self.used
+        place, bit = answers >> 3, (1 << (answers & 7)).astype(np.uint8)
+        own = heads(WHOLE // 2, people, randomness) * bit
+        every = np.arange(people)
+        rows[every, place] = rows[every, place] & ~bit | own
+        return rows
 
     def _may_be_set(self, received: Reports) -> BoolArray:
         return np.ones(len(received), dtype=np.bool_)
