@@ -47,6 +47,18 @@ def test_quadratic_forms_are_means_over_pairs_of_different_people() -> None:
     assert quadratic(linear, both).shape == (2,)
 
 
+def test_forms_in_a_few_steps_are_those_of_all_means() -> None:
+    chance = np.random.default_rng(14)
+    edges, parts = np.cumsum(chance.random(13)), chance.integers(1, 5, 12)
+    cells = 50 * chance.standard_normal((4, 12)) + 20
+    cells[1] = 0
+    cells[2] -= cells[2].mean()
+    for kernel in (mean_difference(edges), half_square(edges), same_cell(parts)):
+        by_all = kernel._replace(form=None).of(cells)
+        assert kernel.of(cells) == pytest.approx(by_all, rel=1e-9, abs=1e-6)
+        assert kernel.of(cells[3]) == pytest.approx(by_all[3])
+
+
 @pytest.mark.parametrize(
     ("kernel", "function"),
     [(mean_difference, lambda x, y: abs(x - y)), (half_square, lambda x, y: (x - y) ** 2 / 2)],

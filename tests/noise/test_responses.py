@@ -176,7 +176,7 @@ def test_octets_of_coins_are_decided_by_exact_sums_of_their_chances(parts: int) 
 
 
 def test_large_sets_are_even_and_of_one_size_whatever_they_began_with() -> None:
-    """Counts of 6,000 sets are within 4.5 sigma, of pairs within 5.5: by chance off once in 300 runs; seeds are fixed."""
+    """Counts of 6,000 sets are within 4.5 sigma, of pairs within 5.5: by chance off once in 300 runs; seeds fixed."""
     way, people = Subset(200, Fraction(1)), 6000
     for own in (0, 199):
         rows = way.draw(np.full(people, own), Randomness.from_seed(own))

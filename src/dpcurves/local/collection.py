@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import Refused
-from ..arrays import BoolArray
+from ..arrays import BoolArray, IntArray
 from ..curves.notes import warn_of
 from ..ledger import Allotment, QuestionBudget
 from ..release import Release, Step
@@ -106,12 +106,14 @@ class Seen:
     def new(self, names: Octets) -> BoolArray:
         """Which names were not seen before, here or earlier in this list; now they were."""
         numbers = np.ascontiguousarray(names).view(f"<u{NAME}").reshape(-1).astype(np.uint64, copy=False)
-        first = np.zeros(len(numbers), dtype=np.bool_)
-        first[np.unique(numbers, return_index=True)[1]] = True
-        for run in self._runs:
-            place = np.minimum(np.searchsorted(run, numbers), len(run) - 1)
-            first &= run[place] != numbers
-        self._keep(np.sort(numbers[first]))
+        order = _order(numbers)
+        ordered, first = numbers[order], np.zeros(len(numbers), dtype=np.bool_)
+        fresh = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
+        for run in self._runs:  # looked for in their order, which is quick: what was read last is near
+            place = np.minimum(np.searchsorted(run, ordered), len(run) - 1)
+            fresh &= run[place] != ordered
+        self._keep(ordered[fresh])
+        first[order] = fresh
         return first
 
     def _keep(self, run: NDArray[np.uint64]) -> None:
@@ -120,6 +122,15 @@ class Seen:
             run = np.sort(np.concatenate([self._runs.pop(), run]), kind="stable")
         if run.size:
             self._runs.append(run)
+
+
+def _order(numbers: NDArray[np.uint64]) -> IntArray:
+    """What sorts them; of equal ones, which are few, the first comes first."""
+    order = np.argsort(numbers)
+    ordered = numbers[order]
+    if np.any(ordered[1:] == ordered[:-1]):
+        return np.argsort(numbers, kind="stable")
+    return order
 
 
 def aggregate(reports: Iterable[bytes] | str | Path, task: Task) -> Any:

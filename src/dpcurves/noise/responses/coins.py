@@ -15,7 +15,8 @@ from ...compiled import compiled, loops_are_compiled
 from ..exponential import decay
 from ..randomness import Randomness
 
-Words, Octets = NDArray[np.uint16], NDArray[np.uint8]
+Words = NDArray[np.uint16]
+Octets = NDArray[np.uint8]
 BITS = 64
 WHOLE = 1 << BITS
 """Chances are whole numbers of this many parts."""

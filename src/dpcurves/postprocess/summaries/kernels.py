@@ -23,10 +23,19 @@ class Kernel(NamedTuple):
         mean: Its mean over values that lie evenly in both cells, (cells, cells): equation 15 of Bell et al. (2019).
         reach: How far it may be from that for values in these cells, (cells, cells): at least the root of their Delta,
             and all that cells can do, whatever the values are.
+        form: The bilinear form of counts with its means, in as many steps as there are cells. None: there is no way but
+            to multiply by all of them.
     """
 
     mean: FloatArray
     reach: FloatArray
+    form: Callable[[FloatArray], FloatArray] | None = None
+
+    def of(self, cells: FloatArray) -> FloatArray:
+        """The bilinear form of counts: (..., cells) to (...)."""
+        if self.form is not None:
+            return self.form(cells)
+        return np.asarray(((cells @ self.mean) * cells).sum(axis=-1))
 
 
 def mean_difference(edges: FloatArray) -> Kernel:
@@ -36,7 +45,14 @@ def mean_difference(edges: FloatArray) -> Kernel:
     mean, reach = apart.copy(), half.copy()
     np.fill_diagonal(mean, width / 3)
     np.fill_diagonal(reach, 2 * width / 3)
-    return Kernel(mean, reach)
+    gaps = np.diff((edges[1:] + edges[:-1]) / 2)
+
+    def form(cells: FloatArray) -> FloatArray:
+        below = np.cumsum(cells, axis=-1)
+        apart = below[..., :-1] * (below[..., -1:] - below[..., :-1])
+        return np.asarray(2 * (apart @ gaps) + (cells**2) @ (width / 3))
+
+    return Kernel(mean, reach, form)
 
 
 def half_square(edges: FloatArray) -> Kernel:
@@ -45,7 +61,15 @@ def half_square(edges: FloatArray) -> Kernel:
     square = np.diff(edges) ** 2 / 12
     mean = (apart**2 + square[:, None] + square) / 2
     least, most = np.maximum(apart - half, 0.0) ** 2 / 2, (apart + half) ** 2 / 2
-    return Kernel(mean, np.maximum(most - mean, mean - least))
+    middles = (edges[1:] + edges[:-1]) / 2
+
+    def form(cells: FloatArray) -> FloatArray:
+        people = cells.sum(axis=-1)
+        centre = cells @ middles / np.where(people == 0, 1.0, people)
+        apart = middles - centre[..., None]
+        return np.asarray(people * ((cells * (apart**2 + square)).sum(axis=-1)) - (cells * apart).sum(axis=-1) ** 2)
+
+    return Kernel(mean, np.maximum(most - mean, mean - least), form)
 
 
 def same_cell(parts: IntArray) -> Kernel:
@@ -54,7 +78,7 @@ def same_cell(parts: IntArray) -> Kernel:
     >>> same_cell(np.array([1, 4])).mean.tolist()
     [[1.0, 0.0], [0.0, 0.25]]
     """
-    return Kernel(np.diag(1 / parts), np.diag(1 - 1 / parts))
+    return Kernel(np.diag(1 / parts), np.diag(1 - 1 / parts), lambda cells: np.asarray((cells**2) @ (1 / parts)))
 
 
 def of_function(function: Function) -> Callable[[FloatArray], Kernel]:
@@ -94,7 +118,7 @@ def quadratic(kernel: Kernel, cells: FloatArray) -> FloatArray:
     ``(c' A c - c' diag(A)) / (n (n - 1))``: a bilinear form, never a sum over pairs. Of fewer than 2 people it is that
     of 2, for noise may leave as few.
     """
-    pairs = ((cells @ kernel.mean) * cells).sum(axis=-1) - cells @ np.diag(kernel.mean)
+    pairs = kernel.of(cells) - cells @ np.diag(kernel.mean)
     people = np.maximum(cells.sum(axis=-1), 2.0)
     return np.asarray(pairs / (people * (people - 1)))
 
