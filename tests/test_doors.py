@@ -11,9 +11,8 @@ import dpcurves
 
 ROOT = Path(dpcurves.__file__).parent
 DOORS = (
-    "", "checks", "cli", "crypto.circuits", "crypto.garbling", "curves", "feed", "feed.sinks", "ledger",
-    "ledger.postgres", "local", "session", "shortcuts",
-    "study", "table_shortcuts",
+    "", "checks", "cli", "crypto.circuits", "crypto.garbling", "crypto.oblivious_transfer", "curves", "feed",
+    "feed.sinks", "ledger", "ledger.postgres", "local", "session", "shortcuts", "study", "table_shortcuts",
     "mechanisms.streams.choice", "noise.finite_coins", "streams", "two_servers.launch",
 )  # fmt: skip
 BY_HAND = {
