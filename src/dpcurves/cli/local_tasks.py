@@ -17,7 +17,7 @@ from .output import Input, Output
 from .promise_options import Price
 from .refusal import Misuse
 from .standard_streams import tell
-from .table_options import Cells, Column, Source
+from .table_options import Cells, Column, Source, TaskDocument
 from .terminal import say, terminal
 from .views import ResultView, RocView, View
 from .waiting import waiting
@@ -98,10 +98,8 @@ class NewFile:
 
 
 @dataclass(frozen=True)
-class Document:
-    """A task document."""
-
-    task: Annotated[str, Option(help="The task document.", metavar="FILE")]
+class Document(TaskDocument):
+    """The document of a task of this kind."""
 
     def read(self) -> Task:
         """The task."""

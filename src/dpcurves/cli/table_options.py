@@ -31,6 +31,13 @@ class Source:
 
 
 @dataclass(frozen=True)
+class TaskDocument:
+    """Where it stands what people or servers count."""
+
+    task: Annotated[str, Option(help="The task document.", metavar="FILE")]
+
+
+@dataclass(frozen=True)
 class Column:
     """A column of numbers."""
 

@@ -13,7 +13,7 @@ from .literals import category, chosen, whole
 from .promise_options import Price
 from .refusal import Misuse
 from .split_options import Split
-from .table_options import Cells, Column
+from .table_options import Cells, Column, TaskDocument
 from .terminal import say, terminal
 from .waiting import waiting
 
@@ -111,10 +111,8 @@ class Parties:
 
 
 @dataclass(frozen=True)
-class Document:
-    """A task document."""
-
-    task: Annotated[str, Option(help="The task document.", metavar="FILE")]
+class Document(TaskDocument):
+    """The document of a task of this kind."""
 
     def read(self) -> Task:
         """The task."""
