@@ -22,9 +22,10 @@ SCORE = np.append(CHANCE.beta(2, 3, 4000), [-1.0, 2.0, 3.0])
 LABEL = (CHANCE.random(4003) < np.clip(SCORE, 0, 1) ** 1.5).astype(int)
 
 
-def asked(question: Any, epsilon: float) -> Any:
+def asked(question: Any, epsilon: float, adjacency: dp.Neighbours = dp.REPLACE_ONE) -> Any:
     session = dp.Session(
-        {"y": LABEL, "p": SCORE}, budget=dp.PrivacyLoss.pure(epsilon), adjacency=dp.REPLACE_ONE, units=4003,
+        {"y": LABEL, "p": SCORE}, budget=dp.PrivacyLoss.pure(epsilon), adjacency=adjacency,
+        units=4003 if adjacency is dp.REPLACE_ONE else None,
         trust=Central(mechanism=Flat()), randomness=dp.Randomness.from_seed(3),
     )  # fmt: skip
     return session.ask(question, dp.PrivacyLoss.pure(epsilon))
@@ -54,6 +55,11 @@ def test_tests_and_residuals_of_groups_are_read_from_counts_too() -> None:
     assert dp.HosmerLemeshow.from_json(wrong.to_json()).p_value == wrong.p_value
     residuals = asked(dp.BinnedResidualsQuestion("y", "p", model=dp.PUBLIC_MODEL, grid=GRID), 2)
     assert residuals.residual.mean() < 0
+    for adjacency in (dp.REPLACE_ONE, dp.ADD_REMOVE):
+        question = dp.BinnedResidualsQuestion("y", "p", dp.PUBLIC_MODEL, bins=12, least=700, grid=GRID)
+        held = asked(question, 1000, adjacency).count
+        assert len(held) == 5
+        assert held.min() >= 700
 
 
 def test_intervals_of_groups_that_noisy_counts_chose_cover_as_often_as_they_say() -> None:

@@ -137,7 +137,8 @@ class BinnedResidualsQuestion:
 
     Predictions are cut in private into bins of about equal size; from left to right, bins are joined until each seems
     to hold `least` records; positives and negatives of each are counted, and distances of predictions from the middle
-    of their bin are summed. A residual is a label less a prediction, so its sum follows.
+    of their bin are summed. A residual is a label less a prediction, so its sum follows. Where a trust model counts all
+    cells at once, bins of equal size are made of these counts, as many as seem to hold `least` records each.
 
     Attributes:
         label: The column of true labels.
@@ -177,7 +178,7 @@ class BinnedResidualsQuestion:
         pieces = self._pieces(setting, least)
         found = yield from needed(Groups(classes, Axis(self.score, self.grid), pieces, SHARES, least), ALL)
         privacy = statement_of(found.releases, self.model.value).noted(*notes_on_classes(found.counts, classes))
-        return BinnedResiduals.read(groups_in(found, pieces), privacy)
+        return BinnedResiduals.read(groups_in(found, pieces, least), privacy)
 
     def __str__(self) -> str:
         return f"binned residuals of {self.score} for {self.label}"

@@ -101,9 +101,14 @@ def groups_from_json(evidence: Mapping[str, Any]) -> ScoreGroups:
     return CountedGroups(cells, Evidence.from_json(counts), int(question["groups"]))
 
 
-def groups_in(found: Grouped, groups: int) -> ScoreGroups:
-    """So many groups at most, as they were counted; or as the counts of all cells tell."""
+def groups_in(found: Grouped, groups: int, least: int = 0) -> ScoreGroups:
+    """So many groups at most, as they were counted; or as the counts of all cells tell.
+
+    The latter are no more than seem to hold `least` records each. Tied scores stay together, so groups beside them may
+    hold fewer.
+    """
     counts = Evidence.of(found.counts)
     if found.sums is None:
-        return CountedGroups(found.grid, counts, groups)
+        filled = int(max(float(counts.unbiased.sum()), 0.0) // least) if least else groups
+        return CountedGroups(found.grid, counts, max(1, min(groups, filled)))
     return MeasuredGroups(found.grid, counts, Evidence.of(found.sums))
