@@ -20,7 +20,7 @@ def notes_on_wide_cells(found: Leaving, noise: Leaving) -> tuple[str, ...]:
     if share == 0:
         return ()
     return (
-        f"{share:.0%} of the records, at most, may seem to survive only because cells are wide: those censored inside "
+        f"about {share:.0%} of the records may seem to survive only because cells are wide: those censored inside "
         "a cell count as at risk until its end; if times are written more finely, take narrower cells",
     )
 
