@@ -17,6 +17,7 @@ from ..display.contingency_picture import draw_contingency
 from ..postprocess import public_generator, share_intervals, simultaneous_errors
 from ..postprocess.inference.hosmer_lemeshow import GroupNoise, Groups
 from ..postprocess.inference.independence import chi_squared, expected_counts, independence_p_value
+from ..postprocess.inference.resampling import sampling_errors
 from ..postprocess.inference.sampling import means_at_once, outermost
 from ..release import ALL, Evidence, PrivacyStatement, Setting
 from ..workloads import Cells, Needs, needed
@@ -110,8 +111,7 @@ class Contingency(Covered):
         require_independent(self.privacy)
         draw, size = public_generator(None), max(float(self.count.sum()), 1.0)
         noise = _noise_of(self.evidence, draw)
-        sampled = draw.multinomial(round(size), self.count.ravel() / size, len(noise)).reshape(noise.shape)
-        errors = noise + sampled - self.count * (round(size) / size)
+        errors = noise + sampling_errors(self.count, round(size), len(noise), draw)
         lower, upper = means_at_once(self.unbiased, noise.var(axis=0), [errors], self.count, size, level)
         found = np.maximum(np.stack([lower.ravel(), upper.ravel()], axis=1), 0.0)
         return outermost(found, self._around(level))

@@ -18,6 +18,7 @@ from ..data import Axis, Grid, Outside
 from ..display import numeral
 from ..postprocess import public_generator, simultaneous_errors
 from ..postprocess.inference.bands import PILOT, scaled
+from ..postprocess.inference.resampling import sampling_errors
 from ..postprocess.inference.sampling import means_at_once, outermost
 from ..postprocess.inference.simulation_seed import draws_for, sampling_generator
 from ..release import ALL, Evidence, PrivacyStatement, Setting
@@ -132,10 +133,8 @@ class Histogram(Covered):
     def _of_population(self, level: float, at: NDArray[np.int64], generator: np.random.Generator | None) -> FloatArray:
         counts, likely = (np.add.reduceat(cells, at[:-1]) for cells in (self.unbiased, self.count))
         chance, size = sampling_generator(generator), max(round(max(self.total, float(likely.sum()))), 1)
-        shares = np.append(likely, max(size - likely.sum(), 0.0))
-        shares /= shares.sum()
         scale, noises = scaled(self._noise(at, generator))
-        errors = (noise + (chance.multinomial(size, shares, len(noise)) - size * shares)[:, :-1] for noise in noises)
+        errors = (noise + sampling_errors(likely, size, len(noise), chance) for noise in noises)
         ends = means_at_once(counts, scale**2, errors, likely, self.total, level)
         return np.maximum(np.stack(ends, axis=1), 0.0)
 

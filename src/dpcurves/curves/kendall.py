@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arguments import Refused, WrongKind
 from ..arrays import FloatArray
+from ..postprocess.inference.resampling import sampling_errors
 from ..postprocess.inference.simulation_seed import draws_for, numbered_generator
 from ..postprocess.shape.simplex import on_simplex
 from ..postprocess.summaries.concordance import pairs_of
@@ -112,10 +113,9 @@ class _Pairs:
         if not population:
             return np.asarray(self.likely + self.noise)
         require_independent(self.privacy)
-        seen = self.likely.ravel() + UNSEEN / self.likely.size
-        people, shares = max(round(float(self.likely.sum())), 1), seen / seen.sum()
-        sampled = numbered_generator(PLACE + 1).multinomial(people, shares, size=len(self.noise))
-        return np.asarray(self.likely + self.noise + (sampled - people * shares).reshape(self.noise.shape))
+        seen, people = self.likely + UNSEEN / self.likely.size, max(round(float(self.likely.sum())), 1)
+        sampled = sampling_errors(seen, people, len(self.noise), numbered_generator(PLACE + 1))
+        return np.asarray(self.likely + self.noise + sampled)
 
     def read(self, tau: Tau, by_cells: Callable[[FloatArray, float, float], float]) -> UStatistic:
         """A ratio of numbers of pairs, each without what noise adds to it on average."""

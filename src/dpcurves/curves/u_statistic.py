@@ -12,6 +12,7 @@ from ..arguments import Refused, WrongKind, chance, require_kind
 from ..arrays import FloatArray, IntArray
 from ..data import Outside
 from ..postprocess.inference.bands import interval
+from ..postprocess.inference.resampling import sampling_errors
 from ..postprocess.inference.simulation_seed import draws_for, numbered_generator
 from ..postprocess.inference.two_samples import Sample, chance_of_less
 from ..postprocess.summaries.kernels import (
@@ -266,9 +267,8 @@ class _Cells:
             return np.asarray(noisy)
         require_independent(self.privacy)
         seen = self.sample.likely + UNSEEN * self.parts / self.parts.sum()
-        people, shares = max(round(float(self.sample.likely.sum())), 1), seen / seen.sum()
-        sampled = numbered_generator(2 * self.place + 1).multinomial(people, shares, size=len(noisy))
-        return np.asarray(noisy + sampled - people * shares)
+        people = max(round(float(self.sample.likely.sum())), 1)
+        return np.asarray(noisy + sampling_errors(seen, people, len(noisy), numbered_generator(2 * self.place + 1)))
 
     def read(self, statistic: Statistic, resolution: float, least: float = -inf, most: float = inf) -> UStatistic:
         """The statistic of the unbiased counts, less what noise adds to it on average."""

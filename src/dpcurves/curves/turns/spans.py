@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import FloatArray
+from ...postprocess.inference.resampling import sampling_errors
 
 
 class Spans(NamedTuple):
@@ -47,8 +48,7 @@ class Spans(NamedTuple):
             chance: For simulation.
         """
         passed = np.diff(below[self.at])
-        passed = passed / passed.sum()
-        more = chance.multinomial(units, passed, draws) - units * passed
+        more = sampling_errors(passed * (units / passed.sum()), units, draws, chance)
         return self._ends(np.pad(np.cumsum(more, axis=1), ((0, 0), (1, 0))))
 
     def _ends(self, below: FloatArray) -> FloatArray:

@@ -14,6 +14,7 @@ from ..estimation.reconstruction import unbiased
 from ..estimation.two_classes import two_classes
 from ..summaries.roc import LEAST_MASS, from_the_top
 from .bands import interval, upper_quantile
+from .resampling import sampling_errors
 from .simulation_seed import draws_for, public_generator
 
 Statistic = Callable[[FloatArray], FloatArray]
@@ -70,10 +71,7 @@ class ClassCounts:
 
     def _sampled(self, draws: int, chance: np.random.Generator) -> FloatArray:
         size = max(round(float(self.likely.sum())), 1)
-        shares = self.likely.ravel() / max(float(self.likely.sum()), LEAST_MASS)
-        shares = np.append(shares, max(0.0, 1 - shares.sum()))  # where nothing was counted, nothing is sampled
-        sampled = chance.multinomial(size, shares / shares.sum(), size=draws)[:, :-1]
-        return (sampled - size * shares[:-1]).reshape(draws, *self.likely.shape)
+        return sampling_errors(self.likely, size, draws, chance)
 
     def may_lack(self, errors: FloatArray, level: float) -> tuple[bool, bool]:
         """Tell of each class whether its noise, with chance ``(1 - level) / 2``, is all that was counted but a half."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...arrays import FloatArray
+from .resampling import chance_of_as_much
 
 MOST_RECORDS = 2.0**62  # of a group, as drawn: noise may claim more than there are integers
 LEAST_VARIANCE = 1e-9  # squared records: where there is neither chance nor noise, any difference is a large one
@@ -118,5 +119,4 @@ def simulated_p_value(
         centred_sum=size * (groups.mean - groups.middle) + noise.centred_sum, lower=groups.lower, upper=groups.upper,
     )  # fmt: skip
     reached = hosmer_lemeshow(groups, noise_variance)
-    exceeding = int(np.count_nonzero(hosmer_lemeshow(null, noise_variance) >= reached))
-    return (1 + exceeding) / (len(noise.positive) + 1)
+    return chance_of_as_much(float(reached), hosmer_lemeshow(null, noise_variance))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import FloatArray
+from .resampling import chance_of_as_much, samples, whole_records
 
 LEAST_VARIANCE = 1e-9
 """Squared records: where neither chance nor noise moves a cell, any difference is a large one."""
@@ -35,7 +36,6 @@ def chi_squared(cells: FloatArray, variance: FloatArray) -> FloatArray:
     return np.asarray(((cells - expected) ** 2 / scatter).sum(axis=(-2, -1)))
 
 
-MOST_RECORDS = 2.0**53
 """The most that are drawn: what noise may claim beyond is no number of records."""
 
 
@@ -53,9 +53,6 @@ def independence_p_value(cells: FloatArray, noise: FloatArray, generator: np.ran
     """
     expected, variance = expected_counts(cells), noise.var(axis=0)
     total = expected.sum()
-    chances = (expected / total if total > 0 else np.full(expected.shape, 1 / expected.size)).ravel()
-    drawn = generator.multinomial(round(min(total, MOST_RECORDS)), chances / chances.sum(), size=len(noise)).reshape(
-        noise.shape
-    )
-    shown = chi_squared(drawn + noise, variance)
-    return float((1 + np.count_nonzero(shown >= chi_squared(cells, variance))) / (1 + len(noise)))
+    chances = expected / total if total > 0 else np.full(expected.shape, 1 / expected.size)
+    drawn = samples(chances, whole_records(total), len(noise), generator)
+    return chance_of_as_much(float(chi_squared(cells, variance)), chi_squared(drawn + noise, variance))

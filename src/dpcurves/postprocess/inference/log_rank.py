@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...arrays import BoolArray, FloatArray
+from .resampling import chance_of_as_much, samples, whole_records
 from .survival import DEVIATIONS, AtRisk, hazards_of, survival
-from .two_samples import MOST_RECORDS, TwoSampleTest
+from .two_samples import TwoSampleTest
 
 LEAST_VARIANCE = 1e-9
 """Squared records: where neither chance nor noise moves the events, any difference is a large one."""
@@ -63,7 +64,7 @@ def log_rank(
     scattered = excess(*(_sum(each, noise) for each, noise in zip((first, second), moved, strict=True)))
     noise = float(scattered.events.var())
     reached, shown = (each.events**2 / np.maximum(each.variance + noise, LEAST_VARIANCE) for each in (found, null))
-    return TwoSampleTest(float(reached), float((1 + np.count_nonzero(shown >= reached)) / (1 + len(shown))))
+    return TwoSampleTest(float(reached), chance_of_as_much(float(reached), shown))
 
 
 def moved_by_censoring(
@@ -85,16 +86,18 @@ def moved_by_censoring(
     """
     added = tuple(_sum(each, noise) for each, noise in zip(groups, noises, strict=True))
     gone = tuple(each + noise for each, noise in zip(censored, noises_of_censored, strict=True))
-    read, scattered, move = excess(*groups), excess(*added), _move(groups, censored)
-    error = float(np.sqrt(np.mean((_move(added, gone) - move) ** 2)))
+    read, scattered = excess(*groups), excess(*added)
+    move = _with_fewer(groups, censored) - read.events
+    error = float(np.sqrt(np.mean((_with_fewer(added, gone) - scattered.events - move) ** 2)))
     deviation = float(np.sqrt(max(float(read.variance) + float(scattered.events.var()), LEAST_VARIANCE)))
     told = abs(float(move)) > max(DEVIATIONS * error, LEAST_MOVE * deviation)
     return abs(float(move)) / deviation if told else 0.0
 
 
-def _move(groups: Sequence[AtRisk], censored: Sequence[FloatArray]) -> FloatArray:
+def _with_fewer(groups: Sequence[AtRisk], censored: Sequence[FloatArray]) -> FloatArray:
+    """The excess of events if half of the censored are not at risk."""
     fewer = (each._replace(records=each.records - gone / 2) for each, gone in zip(groups, censored, strict=True))
-    return np.asarray(excess(*fewer).events - excess(*groups).events)
+    return excess(*fewer).events
 
 
 def _alike(groups: tuple[AtRisk, AtRisk], noises: list[AtRisk], generator: np.random.Generator) -> Excess:
@@ -110,8 +113,8 @@ def _drawn(group: AtRisk, hazard: FloatArray, draws: int, generator: np.random.G
     stay = np.cumprod((1 - hazard) * (1 - censored))
     before = np.append(1.0, stay[:-1])
     chances = np.concatenate([before * hazard, before * (1 - hazard) * censored, stay[-1:]])
-    records = round(min(max(float(group.records[0]), 1.0), MOST_RECORDS))
-    leaving = generator.multinomial(records, chances / chances.sum(), size=draws).astype(np.float64)
+    records = whole_records(float(group.records[0]))
+    leaving = samples(chances, records, draws, generator).astype(np.float64)
     cells = len(hazard)
     gone = leaving[:, :cells] + leaving[:, cells:-1]
     return AtRisk(leaving[:, :cells], records - np.cumsum(gone, axis=-1) + gone)

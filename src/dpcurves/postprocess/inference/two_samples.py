@@ -7,9 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...arrays import FloatArray
-
-MOST_RECORDS = 2.0**53
-"""The most that are drawn: what noise may claim beyond is no number of records."""
+from .resampling import chance_of_as_much, samples, whole_records
 
 
 class TwoSampleTest(NamedTuple):
@@ -82,24 +80,20 @@ def alike(first: Sample, second: Sample, generator: np.random.Generator) -> Null
 def kolmogorov_smirnov(first: Sample, second: Sample, null: Null) -> TwoSampleTest:
     """The test of `largest_difference`: how often it is as large in draws of `alike`."""
     reached = float(largest_difference(first.cells, second.cells))
-    return TwoSampleTest(min(reached, 1.0), _p_value(reached, largest_difference(*null)))
+    return TwoSampleTest(min(reached, 1.0), chance_of_as_much(reached, largest_difference(*null)))
 
 
 def mann_whitney(first: Sample, second: Sample, null: Null) -> TwoSampleTest:
     """The test of `chance_of_less`: how often it is as far from one half, on either side, in draws of `alike`."""
     reached = float(chance_of_less(first.cells, second.cells))
-    chance = _p_value(abs(reached - 0.5), np.abs(chance_of_less(*null) - 0.5))
+    chance = chance_of_as_much(abs(reached - 0.5), np.abs(chance_of_less(*null) - 0.5))
     return TwoSampleTest(min(max(reached, 0.0), 1.0), chance)
 
 
-def _p_value(reached: float, shown: FloatArray) -> float:
-    return float((1 + np.count_nonzero(shown >= reached)) / (1 + len(shown)))
-
-
 def _drawn(sample: Sample, chances: FloatArray, generator: np.random.Generator) -> FloatArray:
-    records = round(min(max(float(sample.cells.sum()), 1.0), MOST_RECORDS))
+    records = whole_records(float(sample.cells.sum()))
     noise = sample.noise - sample.noise.sum(axis=-1, keepdims=True) * chances
-    return np.asarray(generator.multinomial(records, chances, size=len(noise)) + noise)
+    return np.asarray(samples(chances, records, len(noise), generator) + noise)
 
 
 def _shares_below(cells: FloatArray) -> FloatArray:
