@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from .data import Categories as Categories
     from .data import Grid as Grid
     from .data import Outside as Outside
+    from .data.models import Residual as Residual
+    from .data.models import Scorecard as Scorecard
+    from .data.models import Trees as Trees
+    from .data.models import predictor_from_json as predictor_from_json
     from .ledger import Account as Account
     from .ledger import BudgetExceeded as BudgetExceeded
     from .ledger import Ledger as Ledger
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "data": ("Categories", "Grid", "Outside"),
+    "data.models": ("Residual", "Scorecard", "Trees", "predictor_from_json"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),
     "noise.randomness": ("Randomness",),
     "privacy": (

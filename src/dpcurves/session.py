@@ -23,7 +23,7 @@ from .trust import Central, Curator, Planner, TrustModel, conversation
 
 if TYPE_CHECKING:
     from .ledger import Balance, Ledger, Statement
-    from .records import Records
+    from .records import Scored
 
 Curve = TypeVar("Curve")
 
@@ -91,7 +91,7 @@ class Session:
         require_kind("ledger", ledger, (str, Ledger), "a URL, as sqlite:///budget.db, or a Ledger")
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
         self._dataset = dataset
-        self._records: Records | None = None
+        self._records: Scored | None = None
         self._ledger.create(Account(dataset, self._neighbours, self._unit, budget))
 
     def __repr__(self) -> str:
@@ -186,7 +186,7 @@ class Session:
             self._dataset, loss, purpose=_purpose(question), request=request, binding=binding, units=units
         )
 
-    def _converse(self, question: Question[Curve], grant: Grant, records: Records) -> Curve:
+    def _converse(self, question: Question[Curve], grant: Grant, records: Scored) -> Curve:
         paid: dict[int, Release] = {}
 
         def reply(step: Step, allotment: Allotment) -> Release:
@@ -198,7 +198,7 @@ class Session:
 
         return pay_and_converse(question, self.adjacency, self._trust, QuestionBudget(grant), reply)
 
-    def _paid_release(self, thing: Query, grant: Grant, allotment: Allotment, records: Records) -> Release:
+    def _paid_release(self, thing: Query, grant: Grant, allotment: Allotment, records: Scored) -> Release:
         """What was answered when this was paid for; else answered and stored now. It has the turn of its part."""
         plan = self._trust.turn(thing, allotment.loss, self.adjacency)
         stored = self._ledger.stored(grant, allotment.part, allotment.part)
@@ -207,19 +207,20 @@ class Session:
             stored = self._ledger.store(grant, allotment.part, allotment.part, fresh.to_json())
         return Release.from_json(stored, plan, allotment)
 
-    def _run(self, plan: Plan, grant: Grant, allotment: Allotment, records: Records) -> Release:
+    def _run(self, plan: Plan, grant: Grant, allotment: Allotment, records: Scored) -> Release:
         curator = Curator(records, _Notes(self._ledger, grant, allotment.part))
         return self._trust.run(plan, [curator], allotment, self._randomness)
 
-    def _opened(self) -> Records:
+    def _opened(self) -> Scored:
         if self._records is None:
-            from .records import open_records
+            from .records import Scored, open_records
 
             key = self._ledger.dataset_key(self._dataset)
-            self._records = open_records(self._table, unit=self._unit, key=key, delimiter=self._delimiter)
+            opened = open_records(self._table, unit=self._unit, key=key, delimiter=self._delimiter)
+            self._records = Scored(opened)
         return self._records
 
-    def _check_units(self, records: Records) -> None:
+    def _check_units(self, records: Scored) -> None:
         if self._neighbours.knows_units and records.units() != self._units:
             raise Refused("units", f"{self._units} were promised in public; the table has another number of units")
 

@@ -86,7 +86,7 @@ def table_of(columns: Columns, query: Query) -> NDArray[Any]:
 
 
 def _places(columns: Columns, query: Query) -> NDArray[np.int64]:
-    cells = [_cells(axis, np.asarray(columns[axis.column])) for axis in query.axes]
+    cells = [_cells(axis, np.asarray(columns[str(axis.column)])) for axis in query.axes]
     missing = np.any([cell >= axis.slots for cell, axis in zip(cells, query.axes, strict=True)], axis=0)
     place = np.zeros(len(missing), dtype=np.int64)
     for cell, axis in zip(cells, query.axes, strict=True):
@@ -107,7 +107,7 @@ def _cells(axis: Axis | Categories, values: NDArray[Any]) -> NDArray[np.int64]:
 def _sums(columns: Columns, query: SumQuery, place: NDArray[np.int64], size: int) -> NDArray[Any]:
     axis = query.axes[-1]
     assert isinstance(axis, Axis)
-    given = np.asarray(columns[axis.column], dtype=np.float64)
+    given = np.asarray(columns[str(axis.column)], dtype=np.float64)
     values = np.clip(given, axis.grid.lower, axis.grid.upper)
     edges, sums = axis.grid.edges, np.zeros(size + 1, dtype=np.int64)
     cell = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, axis.grid.cells - 1)

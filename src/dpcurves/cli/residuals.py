@@ -11,6 +11,7 @@ from typer import Option
 
 from .ask_file import Terms
 from .literals import amount, chosen
+from .model_files import scores_of
 from .output import Output
 from .refusal import Misuse
 from .table_options import Covered, PlaneCells
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..curves import ResidualPlot
+    from ..data.predictor import Predictor
     from ..privacy import Model
     from .option_groups import Command
 
@@ -30,8 +32,12 @@ SLICES = 8
 class Plane:
     """Predictions and residuals, how large they are, and where the model comes from."""
 
-    predicted: Annotated[str, Option(help="The column of predictions.", metavar="NAME")]
-    residual: Annotated[str, Option(help="The column of residuals.", metavar="NAME")]
+    predicted: Annotated[
+        str, Option(help="The column of predictions; or @FILE, a model in JSON that predicts.", metavar="NAME")
+    ]
+    residual: Annotated[
+        str, Option(help="The column of residuals; of a model in a file, the column that it predicts.", metavar="NAME")
+    ]
     unit_predicted: Annotated[
         str, Option(help="The smallest bound of predictions tried, about their size; it is doubled.", metavar="U")
     ]
@@ -49,6 +55,18 @@ class Plane:
     def __post_init__(self) -> None:
         if self.predicted == self.residual:
             raise Misuse("residual", "another column than that of --predicted is needed")
+
+    @property
+    def columns(self) -> tuple[str | Predictor, str | Predictor]:
+        """Predictions and residuals.
+
+        Raises:
+            Misuse: there is no such model.
+        """
+        from ..data.models import Residual
+
+        predicted = scores_of("predicted", self.predicted)
+        return predicted, self.residual if isinstance(predicted, str) else Residual(self.residual, predicted)
 
     @property
     def units(self) -> tuple[float, float]:
@@ -91,9 +109,7 @@ def residuals(plane: Plane, covered: Covered, cells: PlaneCells, terms: Terms, o
     """
     from ..curves import ResidualPlotQuestion
 
-    question = ResidualPlotQuestion(
-        plane.predicted, plane.residual, *plane.units, covered.share, plane.declared(), cells.number
-    )
+    question = ResidualPlotQuestion(*plane.columns, *plane.units, covered.share, plane.declared(), cells.number)
     terms.answer(question, ResidualPlotView(), output)
 
 

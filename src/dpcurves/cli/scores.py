@@ -28,7 +28,7 @@ def roc(scored: Scored, cells: Cells, thresholded: Thresholded, terms: Terms, ou
 
     sure, grid = output.covering(), cells.declared_or(UNIT_INTERVAL)
     question = RocQuestion(
-        scored.label, scored.score, grid, scored.positive, scored.negative, scored.model, thresholded.found(),
+        scored.label, scored.scores, grid, scored.positive, scored.negative, scored.model, thresholded.found(),
         thresholded.some.of(grid),
     )  # fmt: skip
     terms.answer(question, RocView(sure), output)
@@ -46,7 +46,7 @@ def calibration(scored: Scored, groups: Groups, cells: GroupedCells, terms: Term
 
     sure = output.covering()
     question = CalibrationQuestion(
-        scored.label, scored.score, groups.number, cells.declared_or(SCORES), scored.positive, scored.negative,
+        scored.label, scored.scores, groups.number, cells.declared_or(SCORES), scored.positive, scored.negative,
         scored.model,
     )  # fmt: skip
     terms.answer(question, ResultView(sure), output)
@@ -64,7 +64,7 @@ def hosmer_lemeshow(scored: Scored, groups: TestedGroups, cells: GroupedCells, t
 
     sure = output.covering()
     question = HosmerLemeshowQuestion(
-        scored.label, scored.score, groups.number, cells.declared_or(SCORES), scored.positive, scored.negative,
+        scored.label, scored.scores, groups.number, cells.declared_or(SCORES), scored.positive, scored.negative,
         scored.model,
     )  # fmt: skip
     terms.answer(question, HosmerLemeshowView(sure), output)
@@ -83,7 +83,7 @@ def binned_residuals(judged: Judged, bins: MostBins, cells: GroupedCells, terms:
 
     level = output.simulated()
     question = BinnedResidualsQuestion(
-        judged.label, judged.score, judged.declared(), bins.number, grid=cells.declared_or(SCORES),
+        judged.label, judged.scores, judged.declared(), bins.number, grid=cells.declared_or(SCORES),
         pos_label=judged.positive, neg_label=judged.negative,
     )  # fmt: skip
     terms.answer(question, BinnedResidualsView(level), output)
@@ -103,7 +103,7 @@ def scores(scored: Scored, cells: Cells, showing: Showing, terms: Terms, output:
 
     by, grid = showing.split.declared(), cells.declared_or(HUNDREDTHS)
     view = showing.view(output.covering(), grid)
-    question = ScoresQuestion(scored.label, scored.score, grid, by, scored.positive, scored.negative, scored.model)
+    question = ScoresQuestion(scored.label, scored.scores, grid, by, scored.positive, scored.negative, scored.model)
     terms.answer(question, GroupedScoresView(view) if by else view, output)
 
 

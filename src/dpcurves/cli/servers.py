@@ -66,7 +66,7 @@ class Renamed:
 
     def axes(self, task: Task) -> tuple[Axis | Categories, ...]:
         """The axes of the task, by the names of the table."""
-        return tuple(replace(axis, column=name or axis.column) for axis, name in self._names(task))
+        return tuple(replace(axis, column=name or str(axis.column)) for axis, name in self._names(task))
 
     def _names(self, task: Task) -> list[tuple[Axis | Categories, str | None]]:
         if len(task.axes) == 1 and self.label is not None:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from .literals import amount, category, chosen, numbers, whole
+from .model_files import scores_of
 from .refusal import Misuse, named
 
 if TYPE_CHECKING:
     from ..curves import Cuts
     from ..data import Grid
     from ..data.axis import Category
+    from ..data.predictor import Predictor
     from ..privacy import Model
     from ..queries import Hint
 
@@ -201,7 +203,10 @@ class TwoClasses:
     """Labels of two classes, and scores."""
 
     label: Annotated[str, Option(help="The column of true labels.", metavar="NAME")]
-    score: Annotated[str, Option(help="The column of scores; high scores are positive.", metavar="NAME")]
+    score: Annotated[
+        str,
+        Option(help="The column of scores; high scores are positive. Or @FILE: a model in JSON.", metavar="NAME"),
+    ]
 
     pos_label: Annotated[str, Option(help="The positive label; other labels are missing.", metavar="LABEL")] = "1"
     neg_label: Annotated[
@@ -211,6 +216,15 @@ class TwoClasses:
             metavar="LABEL",
         ),
     ] = None
+
+    @property
+    def scores(self) -> str | Predictor:
+        """The column of scores, or the model that gives them.
+
+        Raises:
+            Misuse: there is no such model.
+        """
+        return scores_of("score", self.score)
 
     @property
     def positive(self) -> Category:

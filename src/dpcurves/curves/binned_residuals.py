@@ -14,6 +14,7 @@ from .. import display
 from ..arrays import FloatArray
 from ..data import Axis, Grid
 from ..data.axis import Category
+from ..data.predictor import Predictor
 from ..display.shade import POPULATION, Shade, covering
 from ..postprocess import mean_residuals, residual_envelope
 from ..privacy import Model, ReplaceOne, declared
@@ -142,7 +143,7 @@ class BinnedResidualsQuestion:
 
     Attributes:
         label: The column of true labels.
-        score: The column of predicted probabilities.
+        score: The column of predicted probabilities, or a `Scorecard` or `Trees` that predicts them.
         model: Where the model comes from; it has no default, and is written on the result.
         bins: How many bins at most. Where the number of units is public, no more are cut than it can fill twice over.
         least: How many records a bin should hold; None: so many that noise moves its mean residual by about 0.05.
@@ -156,7 +157,7 @@ class BinnedResidualsQuestion:
     """
 
     label: str
-    score: str
+    score: str | Predictor
     model: Model
     bins: int = 16
     least: int | None = None

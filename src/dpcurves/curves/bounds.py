@@ -15,6 +15,7 @@ from ..arguments import Exact, exact
 from ..arrays import FloatArray
 from ..data import Axis, doubling_grid
 from ..data.magnitude_grid import DOUBLINGS
+from ..data.predictor import Predictor
 from ..queries import CoverageQuery
 from ..release import ALL, Evidence, PrivacyStatement, Release, Setting
 from ..workloads import Needs, Single, needed
@@ -166,7 +167,13 @@ def promised(coverage: float, alpha: float) -> str:
 
 
 def bound_query(
-    column: str, unit: float, coverage: Exact, doublings: int = DOUBLINGS, *, spare: int = 0, name: str = "unit"
+    column: str | Predictor,
+    unit: float,
+    coverage: Exact,
+    doublings: int = DOUBLINGS,
+    *,
+    spare: int = 0,
+    name: str = "unit",
 ) -> CoverageQuery:
     """Which of the doubled intervals is the first to cover the share, but for so many records as are to spare?
 
@@ -187,7 +194,7 @@ def bounded(query: CoverageQuery, share: Fraction) -> Needs[tuple[Bounds, Releas
     bounds = Bounds(
         bound=-float(query.grid.edge(np.array(middle - doublings))), capped=doublings == middle,
         alpha=law.alpha(1 - PROMISED) + query.spare,
-        coverage=float(query.coverage), label=query.axes[0].column, privacy=statement_of([release]),
+        coverage=float(query.coverage), label=str(query.axes[0].column), privacy=statement_of([release]),
         evidence=Evidence.of(release),
     )  # fmt: skip
     return bounds, release

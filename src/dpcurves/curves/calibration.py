@@ -13,6 +13,7 @@ from .. import display
 from ..arrays import FloatArray
 from ..data import Axis, Grid
 from ..data.axis import Category
+from ..data.predictor import Predictor
 from ..postprocess import share_intervals
 from ..release import ALL, PrivacyStatement, Setting
 from ..workloads import Groups, Needs, Shares, needed
@@ -108,7 +109,7 @@ class CalibrationQuestion:
 
     Attributes:
         label: The column of true labels.
-        score: The column of predicted probabilities.
+        score: The column of predicted probabilities, or a `Scorecard` or `Trees` that predicts them.
         groups: How many groups of about equal size, 2 to 1000; fewer where scores are tied.
         grid: Public cells that group edges are chosen from, between 0 and 1; scores outside are counted apart
             and lie in no group, whatever the grid says of them.
@@ -117,7 +118,7 @@ class CalibrationQuestion:
     """
 
     label: str
-    score: str
+    score: str | Predictor
     groups: int = 10
     grid: Grid = SCORES
     pos_label: Category = 1

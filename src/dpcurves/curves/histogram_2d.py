@@ -61,7 +61,7 @@ class Histogram2D(Released):
     def read(cls, estimated: EstimatedTable, axes: tuple[Axis, Axis], privacy: PrivacyStatement) -> Histogram2D:
         """From estimated counts."""
         evidence = tuple(Evidence.of(release) for release in estimated.releases)
-        labels = axes[0].column, axes[1].column
+        labels = str(axes[0].column), str(axes[1].column)
         counts, outside = np.maximum(estimated.cells, 0.0), max(float(estimated.outside), 0.0)
         return cls(axes[0].grid.edges, axes[1].grid.edges, counts, outside, labels, privacy, evidence)
 

@@ -13,6 +13,7 @@ from .. import display
 from ..arrays import FloatArray
 from ..data import Axis, Categories, Grid
 from ..data.axis import Category
+from ..data.predictor import Predictor
 from ..postprocess import hosmer_lemeshow, positive_intervals, simulated_p_value
 from ..postprocess.inference.simulation_seed import public_generator
 from ..release import ALL, PrivacyStatement, Release, Setting
@@ -148,7 +149,7 @@ class HosmerLemeshowQuestion:
 
     Attributes:
         label: The column of true labels.
-        score: The column of predicted probabilities.
+        score: The column of predicted probabilities, or a `Scorecard` or `Trees` that predicts them.
         groups: How many groups of about equal size, 2 to 1000; fewer where scores are tied. None: see above.
         grid: Public cells that group edges are chosen from, between 0 and 1; scores outside are counted apart
             and lie in no group, whatever the grid says of them.
@@ -157,7 +158,7 @@ class HosmerLemeshowQuestion:
     """
 
     label: str
-    score: str
+    score: str | Predictor
     groups: int | None = None
     grid: Grid = SCORES
     pos_label: Category = 1

@@ -15,6 +15,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from ..arguments import Refused, chosen, shown
 from ..data import Categories, Grid
+from ..data.models import predictor_of
+from ..data.predictor import Predictor
 from ..strategies import Bisection, GrownPartition, QuantileCuts
 from ..workloads import Way
 from .turns.declared_grid import grid_from_json, grid_to_json
@@ -94,6 +96,7 @@ def _written_method(value: Any) -> dict[str, Any]:
 
 FORMS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (Grid, grid_to_json),
+    (Predictor, lambda value: value.to_object()),
     (Categories, _written_categories),
     (tuple(METHODS.values()), _written_method),
     (Enum, lambda value: value.name.lower()),
@@ -147,6 +150,11 @@ def _one_column(name: str, value: Any) -> Categories:
     return Categories(found.get("column"), found.get("categories"))  # type: ignore[arg-type]
 
 
+def _scores(name: str, value: Any) -> Any:
+    """A column by its name, or the model that stands for it."""
+    return value if isinstance(value, str) else predictor_of(_object(name, value))
+
+
 def _method(name: str, value: Any) -> Any:
     given = {value: {}} if isinstance(value, str) else value
     if not isinstance(given, Mapping) or len(given) != 1 or next(iter(given)) not in METHODS:
@@ -156,7 +164,7 @@ def _method(name: str, value: Any) -> Any:
 
 
 READERS: Mapping[Any, Callable[[str, Any], Any]] = MappingProxyType(
-    {Grid: _grid, Categories: _categories, Way: _method}
+    {Grid: _grid, Categories: _categories, Predictor: _scores, Way: _method}
 )
 
 

@@ -13,6 +13,7 @@ from .. import display
 from ..arguments import Exact, Refused, WrongKind, exact, make_whole, require_kind, shown, whole
 from ..arrays import FloatArray
 from ..data import Axis, Grid, Outside
+from ..data.predictor import Predictor
 from ..histograms import EstimatedTable, TableEstimator
 from ..postprocess import public_generator
 from ..postprocess.shape.simplex import on_simplex
@@ -91,7 +92,7 @@ class ResidualPlot(Released):
         density = on_simplex(estimated.cells / within, 1.0)
         edges = axes[0].grid.edges, axes[1].grid.edges
         points = scattered(density, edges, min(round(within), MOST_POINTS), None)
-        labels, outside = (axes[0].column, axes[1].column), beyond / (within + beyond)
+        labels, outside = (str(axes[0].column), str(axes[1].column)), beyond / (within + beyond)
         curve = cls(*edges, density, points, outside, coverage, alpha, labels, privacy, evidence)
         return curve if alpha < DOUBTFUL * (within + beyond) else replace(curve, privacy=privacy.noted(curve._doubt))
 
@@ -235,8 +236,8 @@ class ResidualPlotQuestion:
     records without privacy, nothing that is released of its residuals is private.
 
     Attributes:
-        predicted: The column of predictions.
-        residual: The column of residuals. Infinite ones lie beyond all bounds.
+        predicted: The column of predictions, or a `Scorecard` or `Trees` that predicts.
+        residual: The column of residuals, or a `Residual` of that model. Infinite ones lie beyond all bounds.
         unit_predicted, unit_residual: What is doubled: public, about the size of values that matter.
         coverage: The share of the records that the rectangle should cover; at most 6 decimals. Each axis leaves out
             half of the others at the most, for these may be different records.
@@ -250,8 +251,8 @@ class ResidualPlotQuestion:
         TypeError: `model` says nothing of the model, or `estimator` is no estimator.
     """
 
-    predicted: str
-    residual: str
+    predicted: str | Predictor
+    residual: str | Predictor
     unit_predicted: float
     unit_residual: float
     coverage: Exact
@@ -262,7 +263,7 @@ class ResidualPlotQuestion:
     def __post_init__(self) -> None:
         declared(self.model)
         for name in ("predicted", "residual"):
-            require_kind(name, getattr(self, name), str, "the name of a column")
+            require_kind(name, getattr(self, name), (str, Predictor), "the name of a column, or a model,")
         if self.estimator is not None and (isinstance(self.estimator, type) or not hasattr(self.estimator, "counts")):
             raise WrongKind(
                 "estimator", f"one of dpcurves.histograms is needed, as in DawaEstimator(), got {shown(self.estimator)}"
@@ -299,7 +300,7 @@ class ResidualPlotQuestion:
         each = coverage_of_each(across.coverage)
         return replace(across, coverage=each), replace(upwards, coverage=each)
 
-    def _axis(self, column: str, bound: float) -> Axis:
+    def _axis(self, column: str | Predictor, bound: float) -> Axis:
         return Axis(column, Grid(-bound, bound, cells=self.cells, outside=Outside.APART))
 
 

@@ -14,6 +14,7 @@ from ..arguments import chance, chosen
 from ..arrays import FloatArray
 from ..data import Axis, Categories, Grid, Outside
 from ..data.axis import Category
+from ..data.predictor import Predictor
 from ..display import Area, Region, Shade, area_rows, covering
 from ..postprocess import RocBand, roc_points
 from ..postprocess.estimation.two_classes import two_classes
@@ -210,7 +211,7 @@ class RocQuestion:
 
     Attributes:
         label: The column of true labels.
-        score: The column of scores; high scores are positive.
+        score: The column of scores, or a `Scorecard` or `Trees` that gives them; high scores are positive.
         grid: Public cells of the scores. Unless said they divide [0, 1], and scores outside are counted apart: if there
             are more of these than noise may hide, a note says so.
         pos_label, neg_label: The two classes; records with another label are missing. A negative label is needed
@@ -228,7 +229,7 @@ class RocQuestion:
     """
 
     label: str
-    score: str
+    score: str | Predictor
     grid: Grid = UNIT_INTERVAL
     pos_label: Category = 1
     neg_label: Category | None = None

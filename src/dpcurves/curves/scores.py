@@ -13,6 +13,7 @@ from ..arguments import Refused, chance, chosen, require_kind, shown
 from ..arrays import FloatArray
 from ..data import Axis, Grid, Outside
 from ..data.axis import Category
+from ..data.predictor import Predictor
 from ..display import numeral
 from ..postprocess.inference.independent_difference import Measured, difference
 from ..release import ALL, Setting
@@ -201,7 +202,7 @@ class ScoresQuestion:
 
     Attributes:
         label: The column of true labels.
-        score: The column of scores; high scores are positive.
+        score: The column of scores, or a `Scorecard` or `Trees` that gives them; high scores are positive.
         grid: Public cells of the scores, 1024 at most. Unless said they are hundredths of [0, 1], and scores outside
             are counted apart: if there are more of these than noise may hide, a note says so.
         by: Categories that were declared in public: one result for each, all for the price of one. A tuple of several
@@ -216,7 +217,7 @@ class ScoresQuestion:
     """
 
     label: str
-    score: str
+    score: str | Predictor
     grid: Grid = HUNDREDTHS
     by: By = None
     pos_label: Category = 1

@@ -13,6 +13,7 @@ from .. import display
 from ..arrays import FloatArray
 from ..data import Axis, Grid
 from ..data.axis import Category
+from ..data.predictor import Predictor
 from ..postprocess import auc_of_steps, binormal_tpr
 from ..queries import AucQuery
 from ..release import ALL, Evidence, PrivacyStatement, Setting
@@ -105,7 +106,7 @@ class SmoothAucQuestion:
 
     Attributes:
         label: The column of true labels.
-        score: The column of scores; high scores are positive.
+        score: The column of scores, or a `Scorecard` or `Trees` that gives them; high scores are positive.
         grid: Public cells of the scores; scores in one cell are tied. Unless said they divide [0, 1], and scores below
             it are one more cell, those above it another.
         pos_label, neg_label: The two classes; records with another label are missing.
@@ -113,7 +114,7 @@ class SmoothAucQuestion:
     """
 
     label: str
-    score: str
+    score: str | Predictor
     grid: Grid = UNIT_INTERVAL
     pos_label: Category = 1
     neg_label: Category | None = None

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..arguments import Refused, WrongKind, require_kind, several
 from .grid import Grid
+from .predictor import Predictor
 
 Category = str | int | float | bool
 SCALARS: tuple[tuple[type, type], ...] = (
@@ -22,17 +23,17 @@ MOST_DIGITS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A column of numbers, on a grid. What is no number is missing.
+    """A column of numbers, on a grid. What is no number is missing. Instead of a column, a model of others may stand.
 
     Raises:
-        TypeError: the grid is no `Grid`, or the column no name.
+        TypeError: the grid is no `Grid`, or the column neither a name nor a model.
     """
 
-    column: str
+    column: str | Predictor
     grid: Grid
 
     def __post_init__(self) -> None:
-        require_kind("column", self.column, str, "the name of a column")
+        require_kind("column", self.column, (str, Predictor), "the name of a column, or a Scorecard or Trees,")
         require_kind("grid", self.grid, Grid, "a Grid, as in Grid(0, 100, cells=64),")
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import Refused
 from ..data.axis import Axis, Categories
 from .moments import SECOND, moment
 
@@ -25,19 +26,21 @@ class Keys:
 
     def __init__(self, axes: Sequence[Axis | Categories]) -> None:
         self._axes = tuple(axes)
+        if not all(isinstance(axis.column, str) for axis in axes):
+            raise Refused("axes", "streams are counted by columns, not by models")
         self._texts = [_texts(axis) for axis in self._axes]
         self._numbers = [_numbers(axis) for axis in self._axes]
 
     @property
     def fields(self) -> tuple[str, ...]:
         """The fields that are read."""
-        return tuple(axis.column for axis in self._axes)
+        return tuple(str(axis.column) for axis in self._axes)
 
     def find(self, given: Mapping[str, Any]) -> int | None:
         """The place of a tuple; None: it is in no declared cell."""
         place = 0
         for axis, texts, numbers in zip(self._axes, self._texts, self._numbers, strict=True):
-            slot = _slot(axis, texts, numbers, given.get(axis.column))
+            slot = _slot(axis, texts, numbers, given.get(str(axis.column)))
             if slot is None:
                 return None
             place = place * axis.slots + slot

@@ -64,7 +64,7 @@ def states_of(question: Counts | Groups | Aggregated) -> tuple[dict[str, Any], .
     axes = question.axes
     places = np.unravel_index(np.arange(question.query.keys), [axis.slots for axis in axes])
     columns = [[_named(axis, slot) for slot in slots] for axis, slots in zip(axes, places, strict=True)]
-    names = [axis.column for axis in axes]
+    names = [str(axis.column) for axis in axes]
     return tuple(dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
 
 

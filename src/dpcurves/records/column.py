@@ -68,8 +68,8 @@ def called(place: int) -> str:
     return f"c{place}"
 
 
-def place_of(name: str, columns: Sequence[Column], argument: str = "column") -> int:
-    """Where the column stands.
+def place_of(name: object, columns: Sequence[Column], argument: str = "column") -> int:
+    """Where the column of this name stands. (A model has none: what cannot work out scores refuses it.)
 
     Raises:
         ValueError: it is not there, or twice.
@@ -77,9 +77,9 @@ def place_of(name: str, columns: Sequence[Column], argument: str = "column") -> 
     places = [place for place, column in enumerate(columns) if column.name == name]
     if not places:
         known = f"{_listed(each.name for each in columns)}{_hint(columns)}"
-        raise Refused(argument, f"{name!r} is not in the data, which has {known}", name)
+        raise Refused(argument, f"{name!r} is not in the data, which has {known}", str(name))
     if len(places) > 1:
-        raise Refused(argument, f"{name!r} stands {len(places)} times in the data; names must differ", name)
+        raise Refused(argument, f"{name!r} stands {len(places)} times in the data; names must differ", str(name))
     return places[0]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import Refused, shown
+from ..arrays import FloatArray
 from ..data.axis import Axis, Categories
 from ..privacy import EACH_RECORD, Unit
 from ..queries.query import PrefixQuery, Query, SquareQuery, SumQuery
@@ -84,6 +85,22 @@ class Records:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def each_batch(self, axes: Axes, take: Callable[[Sequence[FloatArray]], None]) -> None:
+        """Give `take` the numbers of used records, or the places of their categories, batch by batch; NaN: missing.
+
+        For what works out scores alone.
+
+        Raises:
+            ValueError: as `counts`.
+        """
+        self.check(axes)
+
+        def read() -> None:
+            for batch in tables.numbers(self._engine.connection, self._rows(axes), self._bound(axes)):
+                take(batch)
+
+        self._hidden(read)
+
     def close(self) -> None:
         """Let go of the records, and of all that was kept of them."""
         self._engine.close()
@@ -100,9 +117,8 @@ class Records:
         for axis, column, _ in self._bound(axes):
             taken = {Kind.NUMBERS, Kind.UNTYPED} | (TEXTS if isinstance(axis, Categories) else set())
             if column.kind not in taken:
-                raise Refused(
-                    "column", f"{axis.column!r} holds {column.kind.value}, {_needed(axis, column.kind)}", axis.column
-                )
+                rule = f"{axis.column!r} holds {column.kind.value}, {_needed(axis, column.kind)}"
+                raise Refused("column", rule, str(axis.column))
             if isinstance(axis, Categories):
                 _require_alike(axis, column)
         # What is kept of costly sources is kept for all that was checked, so that one reading does for all.
@@ -140,7 +156,7 @@ class Records:
     def _check_sums(self, axes: Axes, half: int) -> None:
         self.check(axes)
         if not isinstance(axes[-1], Axis):
-            raise Refused("column", f"{axes[-1].column!r} is summed, so it needs a grid", axes[-1].column)
+            raise Refused("column", f"{axes[-1].column!r} is summed, so it needs a grid", str(axes[-1].column))
         axes[-1].grid.offset_of(np.empty(0), half)  # refuses a wrong half where this may still be said
 
     def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:

@@ -105,6 +105,14 @@ def places(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[Bou
     return np.concatenate([np.empty(0, dtype=np.int64), *found])
 
 
+def numbers(
+    connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis]
+) -> Iterator[Sequence[FloatArray]]:
+    """Batches of rows: the numbers themselves of columns on a grid, the slots of categories; NaN: missing."""
+    slots = [None if isinstance(each.axis, Axis) else slot for each, slot in zip(bound, _slots(bound), strict=True)]
+    return _batches(connection, rows, bound, slots)
+
+
 def _size(bound: Sequence[BoundAxis]) -> int:
     return prod(each.axis.slots for each in bound)
 

@@ -1,0 +1,60 @@
+"""Models as JSON, and back: data alone, nothing in it is run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ...arguments import Refused, shown
+from ..predictor import MOST_JSON, Predictor
+from .residual import Residual
+from .scorecard import Scorecard
+from .trees import Trees
+
+KINDS: tuple[type[Scorecard | Trees], ...] = (Scorecard, Trees)
+
+
+def predictor_from_json(text: str) -> Predictor:
+    """The model that `Predictor.to_json` wrote, or somebody by hand.
+
+    Raises:
+        ValueError: the text describes none, or is longer than 2**24 characters.
+
+    >>> card = predictor_from_json('''{"dpcurves": "scorecard", "name": "risk", "link": "logit", "intercept": -5,
+    ...   "columns": {"age": {"lower": 18, "upper": 90}, "sex": {"categories": ["f", "m"]}},
+    ...   "terms": [{"coefficient": 0.1, "of": ["age"]},
+    ...             {"coefficient": -0.02, "of": ["age", {"column": "sex", "is": "m"}]}]}''')
+    >>> card.predict({"age": [50, 50], "sex": ["f", "m"]}).round(3).tolist()
+    [0.5, 0.269]
+    """
+    if not isinstance(text, str) or len(text) > MOST_JSON:
+        raise Refused("model", f"a JSON text of at most {MOST_JSON} characters is needed")
+    try:
+        stored = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Refused("model", "this is no JSON") from None
+    return predictor_of(stored)
+
+
+def predictor_of(stored: Any) -> Predictor:
+    """The model of plain objects.
+
+    Raises:
+        ValueError: they describe none.
+    """
+    kinds = {kind.KIND: kind for kind in KINDS}
+    word = stored.get("dpcurves") if isinstance(stored, Mapping) else None
+    if not isinstance(word, str) or word not in {*kinds, Residual.KIND}:
+        raise Refused("model", f"an object whose field dpcurves is one of {', '.join(kinds)} is needed")
+    facts = {name: value for name, value in stored.items() if name not in {"dpcurves", "name"}}
+    try:
+        if word == Residual.KIND:
+            return Residual(facts["outcome"], predictor_of(facts["model"]))
+        return kinds[word].of_facts(stored.get("name", ""), facts)
+    except Refused:
+        raise
+    except KeyError as error:
+        raise Refused("model", f"a field {shown(error.args[0])} is needed, and is not there") from None
+    except (TypeError, ValueError, AttributeError, RecursionError):
+        raise Refused("model", "a field is of another form than it should be") from None

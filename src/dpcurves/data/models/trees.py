@@ -1,0 +1,164 @@
+"""Sums of trees of thresholds: decision trees, random forests and boosted trees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...arguments import Refused, chosen, number, require_kind, several
+from ...arrays import FloatArray, IntArray
+from ...compiled import compiled
+from ..predictor import Input, Predictor, require_name
+from .fitted import sklearn_trees
+from .link import Link
+from .tree import LEAF, Tree
+
+MOST_NODES = 2**20
+LARGEST = 1e300
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Trees(Predictor):
+    """What the leaves of trees add up to, times a factor, and the link that makes a prediction of it.
+
+    It stands wherever a column of scores does. Numbers are compared with thresholds and nothing else is done with them,
+    so infinite and huge ones need no range; a record that lacks one of the columns has no score.
+
+    Formal guarantees: as for `Predictor`; leaves are added in the order of the trees, record by record.
+
+    Attributes:
+        name: What pictures, statements and ledgers call the scores.
+        columns: The columns of numbers that are compared.
+        trees: The trees, in this order.
+        base: What the sum begins with.
+        factor: What the sum of leaves is multiplied by, as one over the number of trees of a forest.
+        link: From the sum to the prediction.
+
+    Raises:
+        ValueError: a tree compares a column that is not there, there are more than 2**20 nodes, or the sum could
+            overflow.
+
+    >>> stump = Tree((0, -1, -1), (40.0, 0.0, 0.0), (1, 0, 0), (2, 0, 0), (0.0, 0.1, 0.7))
+    >>> Trees("late", ("delay",), (stump,)).predict({"delay": [40, 41, float("inf"), None]}).tolist()
+    [0.1, 0.7, 0.7, nan]
+    """
+
+    KIND: ClassVar[str] = "trees"
+
+    name: str
+    columns: tuple[str, ...]
+    trees: tuple[Tree, ...]
+    base: float = 0.0
+    factor: float = 1.0
+    link: Link = Link.IDENTITY
+
+    def __post_init__(self) -> None:
+        require_name(self.name)
+        for name in ("columns", "trees"):
+            object.__setattr__(self, name, several(name, getattr(self, name), "a tuple of them"))
+        for name in ("base", "factor"):
+            object.__setattr__(self, name, number(name, getattr(self, name)))
+        object.__setattr__(self, "link", chosen("link", self.link, Link))
+        for each in self.columns:
+            require_kind("columns", each, str, "the name of a column")
+        if not self.columns or len(set(self.columns)) < len(self.columns) or not self.trees:
+            raise Refused("columns", "at least one is needed, each once, and at least one tree")
+        if any(not LEAF <= column < len(self.columns) for tree in self.trees for column in tree.column):
+            raise Refused("trees", "a tree compares a column that is not there")
+        if sum(len(tree.column) for tree in self.trees) > MOST_NODES:
+            raise Refused("trees", f"at most {MOST_NODES} nodes are compared")
+        size = sum(max(map(abs, tree.value)) for tree in self.trees)
+        if not abs(self.base) + size * max(1.0, abs(self.factor)) <= LARGEST:
+            raise Refused("trees", f"the sum could be beyond {LARGEST:g}")
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        return tuple(Input(column) for column in self.columns)
+
+    @property
+    def linear(self) -> Trees:
+        """The sum itself, without the link."""
+        return Trees(self.name, self.columns, self.trees, self.base, self.factor)
+
+    def values(self, columns: Sequence[FloatArray]) -> FloatArray:
+        table = np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=1)
+        summed = self.base + self.factor * _sums(table, *self._nodes())
+        return self.link.response(np.where(np.isnan(table).any(axis=1), np.nan, summed))
+
+    def _nodes(self) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray, FloatArray]:
+        """All trees behind one another: roots, columns, thresholds, children, values."""
+        sizes = [len(tree.column) for tree in self.trees]
+        roots = np.cumsum([0, *sizes[:-1]])
+        joined = [
+            (tree.column, tree.threshold, np.add(tree.left, root), np.add(tree.right, root), tree.value)
+            for tree, root in zip(self.trees, roots, strict=True)
+        ]
+        column, threshold, left, right, value = (np.concatenate(parts) for parts in zip(*joined, strict=True))
+        return (
+            roots.astype(np.int64), column.astype(np.int64), threshold.astype(np.float64),
+            left.astype(np.int64), right.astype(np.int64), value.astype(np.float64),
+        )  # fmt: skip
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "link": self.link.value, "base": self.base, "factor": self.factor, "columns": list(self.columns),
+            "trees": [{name: list(getattr(tree, name)) for name in Tree.__slots__} for tree in self.trees],
+        }  # fmt: skip
+
+    @classmethod
+    def of_facts(cls, name: str, facts: Mapping[str, Any]) -> Trees:
+        """The inverse of `facts`.
+
+        Raises:
+            ValueError: they describe none.
+        """
+        known = {"link", "base", "factor", "columns", "trees"}
+        unknown = sorted(set(facts) - known)
+        if unknown:
+            raise Refused(unknown[0], f"there is no such field; there are {', '.join(sorted(known))}")
+        trees = tuple(Tree(**{key: each[key] for key in Tree.__slots__}) for each in facts["trees"])
+        link = chosen("link", facts.get("link", "identity"), Link)
+        return cls(name, tuple(facts["columns"]), trees, facts.get("base", 0.0), facts.get("factor", 1.0), link)
+
+    @classmethod
+    def from_sklearn(cls, model: Any, *, name: str, columns: Sequence[str] | None = None) -> Trees:
+        """A fitted decision tree, random forest, or gradient boosting of scikit-learn, for two classes or numbers.
+
+        Those compare numbers that are rounded to single precision first. Thresholds are moved so that doubles are told
+        apart where they do it.
+
+        Args:
+            model: The model. For a classifier the chance of its second class is predicted.
+            name: What the scores are called.
+            columns: The names of the columns, where the model was fitted without.
+
+        Raises:
+            ValueError: the model is of another kind, has more than two classes, or has no names of columns.
+        """
+        return cls(name, *sklearn_trees.read(model, columns))
+
+
+@compiled
+def _sums(  # noqa: PLR0917
+    table: FloatArray,
+    roots: IntArray,
+    column: IntArray,
+    threshold: FloatArray,
+    left: IntArray,
+    right: IntArray,
+    value: FloatArray,
+) -> FloatArray:
+    """The leaves of each record, added tree by tree."""
+    found = np.zeros(len(table))
+    for record in range(len(table)):
+        total = 0.0
+        for root in roots:
+            node = root
+            while column[node] >= 0:
+                node = left[node] if table[record, column[node]] <= threshold[node] else right[node]
+            total += value[node]
+        found[record] = total
+    return found
