@@ -203,10 +203,7 @@ class TwoClasses:
     """Labels of two classes, and scores."""
 
     label: Annotated[str, Option(help="The column of true labels.", metavar="NAME")]
-    score: Annotated[
-        str,
-        Option(help="The column of scores; high scores are positive. Or @FILE: a model in JSON.", metavar="NAME"),
-    ]
+    score: Annotated[str, Option(help="The column of scores, high ones positive; or @FILE, a model.", metavar="NAME")]
 
     pos_label: Annotated[str, Option(help="The positive label; other labels are missing.", metavar="LABEL")] = "1"
     neg_label: Annotated[
