@@ -17,6 +17,16 @@ LEAST = 3 * 1024
 """Bits of one weight that are worth a gate before the end."""
 
 
+def total_offset(number: Number, count: int) -> int:
+    """What is added to the sum of so many instances, so that it is never negative."""
+    return count << (len(number.wires) - 1) if number.low < 0 else 0
+
+
+def total_width(number: Number, count: int) -> int:
+    """Bits of the sum of so many instances, with `total_offset`."""
+    return (count * ((1 << len(number.wires)) - 1)).bit_length()
+
+
 @dataclass(slots=True)
 class Piles(Generic[Wire]):
     """Adds numbers of a circuit's output over all instances, three bits of one weight at a time: one AND for each two.
@@ -38,12 +48,12 @@ class Piles(Generic[Wire]):
     @property
     def offset(self) -> int:
         """What the wires of the total hold too much: numbers with a sign are added without it."""
-        return self.count << (len(self.number.wires) - 1) if self.number.low < 0 else 0
+        return total_offset(self.number, self.count)
 
     @property
     def width(self) -> int:
         """Bits of the total."""
-        return (self.count * ((1 << len(self.number.wires)) - 1)).bit_length()
+        return total_width(self.number, self.count)
 
     def add(self, wires: Sequence[Wire]) -> None:
         """Add the instances of one chunk.

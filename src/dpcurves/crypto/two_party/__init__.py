@@ -1,0 +1,9 @@
+"""Two parties work a circuit out together: sessions that send and get messages, and end with a XOR share each."""
+
+from .evaluator import evaluate
+from .garbler import garble
+from .job import Ending, Job, Owner
+from .one_pair import evaluate_one, garble_one
+from .talk import Talk, together
+
+__all__ = ["Ending", "Job", "Owner", "Talk", "evaluate", "evaluate_one", "garble", "garble_one", "together"]

@@ -1,0 +1,110 @@
+"""What two parties work out: it is public, and both have to have the same one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from hashlib import sha256
+
+from ...arguments import Refused
+from ..circuits import Circuit, total_offset, total_width
+from ..circuits.bristol import to_bristol
+from ..oblivious_transfer import SOFTSPOKEN
+
+CHUNK = 4096
+"""Instances whose labels fit into the cache."""
+_PURPOSE = b"dpcurves: job of two parties, version 1\n"
+
+
+class Owner(Enum):
+    """Who has an input of a circuit."""
+
+    GARBLER = "garbler"
+    EVALUATOR = "evaluator"
+    SHARED = "shared"
+    """Both: the input is the XOR of what they have."""
+    COIN = "coin"
+    """Nobody: the input is the XOR of bits that both draw."""
+
+    @property
+    def is_given_by_evaluator(self) -> bool:
+        """Whether bits of it go through a transfer."""
+        return self is not Owner.GARBLER
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What is done with the sum of an output over all instances, which is told to nobody.
+
+    Attributes:
+        circuit: Its first input is the sum, as `Job.total_width` bits, and with `Job.total_offset` added.
+        owners: Whose the other inputs are.
+    """
+
+    circuit: Circuit
+    owners: tuple[Owner, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One circuit for many instances.
+
+    Attributes:
+        name: What the session is about, and no other one: a task, say, and a number of an attempt.
+        circuit: What is worked out for each instance.
+        owners: Whose its inputs are.
+        count: How many instances.
+        ending: What is done with the sum of its only output; None: each instance has an output of its own.
+        levels: Of the trees by which transfers are extended.
+        chunk: How many instances are sent at a time.
+
+    Raises:
+        ValueError: parts do not fit together.
+    """
+
+    name: bytes
+    circuit: Circuit
+    owners: tuple[Owner, ...]
+    count: int
+    ending: Ending | None = None
+    levels: int = SOFTSPOKEN
+    chunk: int = CHUNK
+
+    def __post_init__(self) -> None:
+        if len(self.owners) != len(self.circuit.inputs):
+            raise Refused("owners", f"one for each of {len(self.circuit.inputs)} inputs is needed")
+        if self.count < 1 or self.chunk < 1:
+            raise Refused("count", "at least one instance is needed")
+        if self.ending is not None:
+            self._require(self.ending)
+
+    def _require(self, ending: Ending) -> None:
+        if len(self.circuit.outputs) != 1:
+            raise Refused("ending", "a circuit with one output is needed")
+        if ending.circuit.inputs[0] != self.total_width or len(ending.owners) != len(ending.circuit.inputs) - 1:
+            raise Refused("ending", f"its first input has {self.total_width} bits, and others have an owner each")
+
+    @property
+    def total_width(self) -> int:
+        """Bits of the sum that an ending starts from."""
+        return total_width(self.circuit.outputs[0], self.count)
+
+    @property
+    def total_offset(self) -> int:
+        """What is added to the sum, so that it is never negative."""
+        return total_offset(self.circuit.outputs[0], self.count)
+
+    @property
+    def digest(self) -> bytes:
+        """What is the same for the same job alone."""
+        lines = [_PURPOSE, len(self.name).to_bytes(8, "little"), self.name]
+        lines.append(f"{self.count} {self.levels} {self.chunk}\n".encode())
+        lines += _described(self.circuit, self.owners)
+        if self.ending is not None:
+            lines += [b"ending\n", *_described(self.ending.circuit, self.ending.owners)]
+        return sha256(b"".join(lines)).digest()
+
+
+def _described(circuit: Circuit, owners: tuple[Owner, ...]) -> list[bytes]:
+    ranges = " ".join(f"{number.low}:{number.high}" for number in circuit.outputs)
+    return [" ".join([each.value for each in owners]).encode(), f"\n{ranges}\n{to_bristol(circuit)}".encode()]

@@ -1,0 +1,122 @@
+"""A talk of two parties over one TLS connection: each message with its length before it."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from ..arguments import ProtocolAborted
+from ..crypto.two_party import Talk
+
+Result = TypeVar("Result")
+PATIENCE = 60.0
+"""Seconds that the other party may be silent."""
+LARGEST_MESSAGE = 2**28
+_LENGTH = 8
+
+
+@dataclass(slots=True, repr=False, eq=False)
+class Connection:
+    """One end of a connection. It counts what goes through.
+
+    Attributes:
+        wire: A socket whose other end has proved who it is.
+        sent: Bytes of messages, without those of TLS.
+        received: As `sent`.
+    """
+
+    wire: ssl.SSLSocket
+    sent: int = field(default=0, init=False)
+    received: int = field(default=0, init=False)
+
+    @classmethod
+    def over(
+        cls, raw: socket.socket, context: ssl.SSLContext, name: str = "", patience: float = PATIENCE
+    ) -> Connection:
+        """Open a connection over a socket.
+
+        Args:
+            context: What both ends prove; it says who is called and who calls.
+            name: Who is called, at who calls.
+
+        Raises:
+            ProtocolAborted: the other end is somebody else, or is gone.
+        """
+        raw.settimeout(patience)
+        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        is_called = context.protocol == ssl.PROTOCOL_TLS_SERVER
+        try:
+            return cls(context.wrap_socket(raw, server_side=is_called, server_hostname=None if is_called else name))
+        except OSError:  # that of TLS is one, too
+            raw.close()
+            raise ProtocolAborted("peer", "it did not prove who it is, or was lost", 502) from None
+
+    def send(self, message: bytes) -> None:
+        """Send one message.
+
+        Raises:
+            ProtocolAborted: the other party is gone.
+        """
+        try:
+            self.wire.sendall(len(message).to_bytes(_LENGTH, "little"))
+            self.wire.sendall(message)
+        except OSError as error:
+            raise _lost(error) from None
+        self.sent += _LENGTH + len(message)
+
+    def receive(self) -> bytes:
+        """The next message.
+
+        Raises:
+            ProtocolAborted: the other party is gone, or silent for too long, or says too much at once.
+        """
+        size = int.from_bytes(self._exactly(_LENGTH), "little")
+        if size > LARGEST_MESSAGE:
+            raise ProtocolAborted("peer", f"a message has at most {LARGEST_MESSAGE} bytes", 502)
+        message = self._exactly(size)
+        self.received += _LENGTH + size
+        return message
+
+    def close(self) -> None:
+        """Let go of it."""
+        self.wire.close()
+
+    def _exactly(self, size: int) -> bytes:
+        room, read = bytearray(size), 0
+        with memoryview(room) as view:
+            while read < size:
+                try:
+                    found = self.wire.recv_into(view[read:])
+                except OSError as error:
+                    raise _lost(error) from None
+                if not found:
+                    raise ProtocolAborted("peer", "the connection was lost", 502)
+                read += found
+        return bytes(room)
+
+
+def _lost(error: OSError) -> ProtocolAborted:
+    if isinstance(error, TimeoutError):
+        return ProtocolAborted("peer", "it was silent for too long", 504)
+    return ProtocolAborted("peer", "the connection was lost", 502)
+
+
+def conducted(talk: Talk[Result], connection: Connection) -> Result:
+    """Conduct one party's talk, and return what it ends with.
+
+    Raises:
+        ProtocolAborted: a message was not the next one, or the other party is gone. The talk is over.
+    """
+    try:
+        message = next(talk)
+        while True:
+            if message is not None:
+                connection.send(message)
+            message = talk.send(b"" if message is not None else connection.receive())
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+    finally:
+        talk.close()

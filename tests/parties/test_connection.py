@@ -1,0 +1,101 @@
+"""Two parties talk over TLS; who is somebody else, or says too much, or goes away, is told so in one line."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpcurves.arguments import ProtocolAborted
+from dpcurves.crypto.circuits import traced
+from dpcurves.crypto.garbling import opened
+from dpcurves.crypto.two_party import Job, Owner, evaluate, garble
+from dpcurves.noise import Randomness
+from dpcurves.parties import Connection, conducted
+from dpcurves.two_servers.identity import CERTIFICATE, PROOF, Identity
+
+pytest.importorskip("rbcl")
+NAME = "127.0.0.1"
+
+
+@pytest.fixture(scope="module")
+def identities(tmp_path_factory: pytest.TempPathFactory) -> list[Identity]:
+    folder = tmp_path_factory.mktemp("identities")
+    return [Identity.found(folder / str(number), f"https://{NAME}:{8701 + number}") for number in range(3)]
+
+
+def context(own: Identity, other: Identity, protocol: int) -> ssl.SSLContext:
+    """Proves who one is, and believes one other."""
+    made = ssl.SSLContext(protocol)
+    made.minimum_version = ssl.TLSVersion.TLSv1_3
+    made.load_cert_chain(Path(own.folder, CERTIFICATE), Path(own.folder, PROOF))
+    made.load_verify_locations(cadata=other.public.certificate)
+    made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    made.verify_mode = ssl.CERT_REQUIRED
+    return made
+
+
+@contextmanager
+def connected(called: ssl.SSLContext, calls: ssl.SSLContext) -> Iterator[list[Any]]:
+    """Both ends, or what each of them was told."""
+
+    def end(raw: socket.socket, made: ssl.SSLContext) -> Any:
+        try:
+            return Connection.over(raw, made, NAME, patience=10)
+        except ProtocolAborted as error:
+            return error
+
+    with ThreadPoolExecutor(2) as pool:
+        with socket.create_server((NAME, 0)) as listening:
+            raw = socket.create_connection(listening.getsockname())
+            other, _ = listening.accept()
+        ends = list(pool.map(end, (other, raw), (called, calls)))
+        try:
+            yield ends
+        finally:
+            for each in ends:
+                if isinstance(each, Connection):
+                    each.close()
+
+
+def test_two_parties_talk_over_tls_and_count_what_they_say(identities: list[Identity]) -> None:
+    first, second, _ = identities
+    job = Job(b"tls", traced(lambda x, y: x < y, 16, 16), (Owner.GARBLER, Owner.EVALUATOR), 500)
+    x, y = np.random.default_rng(1).integers(0, 2**16, (2, 500), dtype=np.uint64)
+    server, client = context(first, second, ssl.PROTOCOL_TLS_SERVER), context(second, first, ssl.PROTOCOL_TLS_CLIENT)
+    with connected(server, client) as (one, other), ThreadPoolExecutor(2) as pool:
+        talks = garble(job, [x, None], Randomness.system()), evaluate(job, [None, y], Randomness.system())
+        shares = list(pool.map(conducted, talks, (one, other)))
+        assert np.array_equal(opened(*shares)[0], x < y)
+        assert (one.sent, one.received) == (other.received, other.sent)
+        assert one.sent > 500 * 16 * 32
+
+
+def test_who_is_somebody_else_is_not_talked_to(identities: list[Identity]) -> None:
+    first, second, third = identities
+    server, client = context(first, second, ssl.PROTOCOL_TLS_SERVER), context(third, first, ssl.PROTOCOL_TLS_CLIENT)
+    with connected(server, client) as (one, _):
+        assert isinstance(one, ProtocolAborted)
+        assert str(one) == "peer: it did not prove who it is, or was lost"
+
+
+def test_a_party_that_goes_away_or_says_too_much_ends_the_talk(identities: list[Identity]) -> None:
+    first, second, _ = identities
+    server, client = context(first, second, ssl.PROTOCOL_TLS_SERVER), context(second, first, ssl.PROTOCOL_TLS_CLIENT)
+    with connected(server, client) as (one, other):
+        other.wire.sendall((2**40).to_bytes(8, "little"))
+        with pytest.raises(ProtocolAborted, match="^peer: a message has at most"):
+            one.receive()
+    with connected(server, client) as (one, other):
+        other.wire.sendall((9).to_bytes(8, "little") + b"cut")
+        other.wire.shutdown(socket.SHUT_RDWR)
+        other.close()
+        with pytest.raises(ProtocolAborted, match="^peer: the connection was lost$"):
+            one.receive()
