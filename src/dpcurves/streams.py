@@ -1,6 +1,7 @@
 """Streams: what is asked of them, how they are followed and drawn, and how noisy counts are read."""
 
-from .feed import CsvLines, JsonLines, RedisSink, RedisStream, follow, plot
+from .data import Forest
+from .feed import CsvFile, CsvLines, JsonLines, JsonLinesTuples, RedisSink, RedisStream, follow, plot
 from .stream_readings import (
     Aggregated,
     AggregatedReader,
@@ -26,8 +27,8 @@ from .stream_readings import (
 )  # fmt: skip
 
 __all__ = [
-    "Aggregated", "AggregatedReader", "Auto", "AutoWindow", "Counts", "CountsReader", "CsvLines", "Event",
-    "GroupReader", "GroupWindow", "Groups", "JsonLines", "Jump", "Low", "Plain", "PlainWindow", "PrunedStates",
-    "RedisSink", "RedisStream", "Smoother", "Smoothing", "TickReading", "TotalReading", "Totals", "TotalsReader",
-    "follow", "plot",
+    "Aggregated", "AggregatedReader", "Auto", "AutoWindow", "Counts", "CountsReader", "CsvFile", "CsvLines", "Event",
+    "Forest", "GroupReader", "GroupWindow", "Groups", "JsonLines", "JsonLinesTuples", "Jump", "Low", "Plain",
+    "PlainWindow", "PrunedStates", "RedisSink", "RedisStream", "Smoother", "Smoothing", "TickReading", "TotalReading",
+    "Totals", "TotalsReader", "follow", "plot",
 ]  # fmt: skip

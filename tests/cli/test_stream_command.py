@@ -37,7 +37,7 @@ def test_a_step_and_state_is_a_line_and_a_second_run_repeats_it(run: Run, events
     assert (first.exit_code, first.stdout) == (0, "")
     found = lines(out.read_text())
     assert [(line["step"], line["ap"]) for line in found] == [(step, ap) for step in range(1, 7) for ap in "ab"]
-    assert found[2].keys() == {"stream", "step", "start", "ap", "count"}
+    assert found[2].keys() == {"stream", "step", "start", "ap", "count", "low", "high", "level", "covers"}
     again = run("stream", events, *TERMS, "--store", store)
     assert lines(again.stdout) == found
     assert Ledger.open(store).balance("stream").spent.digits == "1"
@@ -51,12 +51,57 @@ def test_the_example_runs_with_windows_and_events_in_every_reading(run: Run, tmp
         (("--reading", "laplace"), 3),
         (("--reading", "pegasus"), 3),
         (("--hierarchy", tree), 6),
+        (("--hierarchy", tree, "--reading", "pegasus"), 6),
     ):
         done = run("stream", "--example", "--window", "6", "--event", "jump:3:30", "--event", "low:6:20", *given)
         assert done.exit_code == 0, done.stderr
         found = lines(done.stdout)
         assert len(found) == 96 * keys
         assert {"window:6", "jump:3:30", "low:6:20"} < found[0].keys()
+
+
+def test_totals_so_far_are_shown_with_intervals_for_these_records(run: Run, events: Path) -> None:
+    done = run("stream", events, *TERMS, "--store", "sqlite://", "--reading", "totals", "--window", "2")
+    assert done.exit_code == 0, done.stderr
+    last = lines(done.stdout)[-1]
+    assert {"total", "low", "high", "window:2", "window:2:low", "window:2:high"} < last.keys()
+    assert (last["level"], last["covers"]) == (0.95, "for these records")
+    live = run("stream", events, *TERMS, "--store", "sqlite://", "--reading", "totals", "--live")
+    assert "in brackets 95% intervals for these records" in " ".join(live.stdout.split())
+
+
+def test_files_are_read_as_lines_and_delimiter_say(run: Run, events: Path, tmp_path: Path) -> None:
+    terms = [*TERMS[:-1], "1000"]
+    plain = run("stream", events, *terms, "--store", "sqlite://").stdout
+    other, objects, named = tmp_path / "other.csv", tmp_path / "objects.txt", tmp_path / "objects.jsonl"
+    other.write_text(events.read_text().replace(",", "|"))
+    rows = [line.split(",") for line in events.read_text().splitlines()]
+    for file in (objects, named):
+        file.write_text("".join(json.dumps(dict(zip(rows[0], row, strict=True))) + "\n" for row in rows[1:]))
+    for file, given in ((other, ("--delimiter", "|")), (objects, ("--lines", "json")), (named, ())):
+        done = run("stream", file, *terms, "--store", "sqlite://", *given)
+        assert (done.exit_code, done.stdout) == (0, plain), done.stderr
+    for source, given, refusal in (
+        (str(named), ("--delimiter", "|"), "delimiter: JSON has none"),
+        ("x.parquet", ("--lines", "csv"), "lines: Parquet"),
+        ("redis://nowhere/0#events", ("--delimiter", ";"), "delimiter: entries of Redis have fields"),
+        (str(events), ("--lines", "xml"), "lines: csv or json is needed, got 'xml'"),
+    ):  # fmt: skip
+        refused = run("stream", source, *terms, "--store", "sqlite://", *given)
+        assert (refused.exit_code, refused.stderr.startswith(f"dpcurves: {refusal}")) == (2, True), refused.stderr
+
+
+@pytest.mark.parametrize(
+    "given",
+    [("--time", "when"), ("--user", "who"), ("--state", "room"), ("--start", "2026-01-01"), ("--end", "2026-03-03"),
+     ("--every", "5m"), ("--lines", "json"), ("--delimiter", ";")],
+)  # fmt: skip
+def test_the_example_replaces_nothing_that_was_given(run: Run, given: tuple[str, str]) -> None:
+    done = run("stream", "--example", *given)
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"dpcurves: {given[0][2:]}: --example has ")
+    assert done.stderr.endswith("leave it out\n")
+    assert run("stream", "--example", "--user", "mac", "--every", "10m", "--grace", "1m").exit_code == 0
 
 
 def test_live_shows_the_newest_step(run: Run, events: Path) -> None:
@@ -80,7 +125,8 @@ def test_a_plan_says_what_moves_windows_and_users_cost(run: Run) -> None:
         (("--end", "2026-03-02T00:55"), "end: a whole number of steps after start is needed"),
         (("--every", "soon"), "every: "), (("--event", "noon"), "event: "), (("--reading", "tea"), "reading: "),
         (("--window", "0"), "window: "), (("--epsilon", "2"), "budget: "), (("--every", "5m"), "request-id: "),
-        (("--user", "mac"), "tuples-per-user: "), (("--hierarchy", "no.json"), "states: "),
+        (("--reading", "totals"), "request-id: "), (("--user", "mac"), "tuples-per-user: "),
+        (("--hierarchy", "no.json"), "states: "),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused_in_one_line_and_nothing_is_lost(

@@ -20,10 +20,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpcurves as dp
-from dpcurves.feed import CsvLines, Following, JsonLines, Window, follow
+from dpcurves.feed import CsvFile, CsvLines, Following, JsonLines, JsonLinesTuples, Window, follow
 from dpcurves.feed.sinks import JsonLinesFile
 from dpcurves.ledger import Ledger
-from dpcurves.stream_readings import Counts, Jump, Smoothing
+from dpcurves.stream_readings import Aggregated, Counts, Groups, Jump, PrunedStates, Smoothing, Totals
 
 SURE = dp.PrivacyLoss.pure(10_000)
 """So large a loss that no noise is drawn: e^-10000 never comes."""
@@ -38,7 +38,7 @@ TUPLES = [dict(zip(("ts", "ap", "user"), row, strict=True)) for row in ROWS]
 PER_TUPLE = [(2, 0), (0, 2), (2, 1)]
 
 
-def followed(source: Any, counts: Counts = COUNTS, **terms: Any) -> Following:
+def followed(source: Any, counts: Any = COUNTS, **terms: Any) -> Following:
     given = {"loss": SURE, "store": "sqlite://", "start": 0, "every": 10, "end": 30, "time": "ts", **terms}
     return follow(source, counts, **given)
 
@@ -70,10 +70,14 @@ def test_all_sources_count_the_same_tuples(tmp_path: Path) -> None:
     parquet, engine = str(tmp_path / "events.parquet"), duckdb.connect()
     engine.read_csv(str(file), all_varchar=True).write_parquet(parquet)
     relation = engine.read_parquet(parquet)
+    lines = tmp_path / "events.jsonl"
+    lines.write_text("".join(json.dumps(each) + "\n" for each in TUPLES) + "[1]\n{")
+    semicolons = tmp_path / "semicolons.csv"
+    semicolons.write_text(file.read_text().replace(",", ";"))
     with file.open() as text, file.open("rb") as octets:
         for source in (
             file, str(file), parquet, relation, texts, TUPLES, iter(TUPLES), in_time(TUPLES), CsvLines(text),
-            CsvLines(octets), json_lines(),
+            CsvLines(octets), json_lines(), lines, JsonLinesTuples(str(lines)), CsvFile(semicolons, ";"),
         ):  # fmt: skip
             assert values(source) == PER_TUPLE, type(source)
 
@@ -170,6 +174,47 @@ def test_a_second_run_repeats_each_number_at_no_cost_whatever_the_source_says_th
     ledger = Ledger.open(url)
     assert ledger.balance("stream").spent.digits == "0.1"
     assert ledger.verify().entries == 5  # the account, one charge, three steps
+
+
+def test_a_file_of_json_lines_that_cannot_be_read_or_has_no_end_is_refused_before_the_charge(tmp_path: Path) -> None:
+    url, lines = f"sqlite:///{tmp_path}/s.db", tmp_path / "events.jsonl"
+    with pytest.raises(ValueError, match=r"^source: '.*events.jsonl' cannot be read \(No such file or directory\)$"):
+        followed(lines, store=url)
+    lines.write_text("")
+    with pytest.raises(ValueError, match="^end: say when the last step ends"):
+        followed(lines, store=url, end=None)
+    assert Ledger.open(url).verify().entries == 0
+
+
+FOREST = dp.streams.Forest.from_json({"all": {"left": ["a"], "right": ["b"]}})
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        (Totals(STATES, windows=(2,)), [(2, 0), (2, 2), (4, 3)]),
+        (Totals(STATES, forest=FOREST), [(2, 2, 0, 2, 0), (4, 2, 2, 2, 2), (7, 4, 3, 4, 3)]),
+        (Groups(STATES, forest=FOREST), [(2, 2, 0, 2, 0), (2, 0, 2, 0, 2), (3, 2, 1, 2, 1)]),
+        (Aggregated("ap", FOREST), [(2, 2, 0, 2, 0), (2, 0, 2, 0, 2), (3, 2, 1, 2, 1)]),
+        (PrunedStates("ap", FOREST, 0), [(2, 2, 0, 2, 0), (2, 0, 2, 0, 2), (3, 2, 1, 2, 0)]),  # one is not looked into
+    ],
+    ids=["windows of totals", "totals", "groups", "aggregated", "pruned"],
+)
+def test_all_kinds_of_questions_are_followed_and_each_number_has_its_name(
+    tmp_path: Path, question: Any, expected: list[tuple[int, ...]]
+) -> None:
+    url = f"sqlite:///{tmp_path}/s.db"
+    first, again = (list(followed(TUPLES, question, store=url)) for _ in range(2))
+    for readings in (first, again):
+        np.testing.assert_allclose([reading.counts for reading in readings], expected, atol=1e-9)
+        names = ["a", "b"] if len(expected[0]) == 2 else ["all", "left", "right", "a", "b"]
+        assert [line["ap"] for line in readings[1].lines()] == names
+    assert [reading.values for reading in first] == [reading.values for reading in again]
+
+
+def test_a_field_with_the_name_of_something_else_that_is_written_has_another_one() -> None:
+    (line,) = next(followed([{"ts": 1, "level": "a"}], Counts((dp.Categories("level", ("a",)),)))).lines()
+    assert (line["state:level"], line["level"], line["count"]) == ("a", 0.95, 1.0)
 
 
 def test_readings_may_be_chosen_anew_and_cost_nothing(tmp_path: Path) -> None:
@@ -361,6 +406,12 @@ def test_a_picture_has_a_line_a_state_over_what_was_released_and_says_who_is_pro
     assert [np.asarray(lines[each]).tolist() for each in "ab"] == [[2.0, 0.0, 2.0], [0.0, 2.0, 1.0]]
     note = " ".join(text.get_text().replace("\n", " ") for text in ax.texts)
     assert "epsilon 10000, add-remove; protects each user in one step (at most 3 records)" in note
+    assert ax.get_legend_handles_labels()[1] == ["95% intervals for these records", "a", "b"]
+    sums = list(followed(TUPLES, Totals(STATES, windows=(2,))))
+    for window, said in ((None, "tuples so far"), (2, "tuples in the last 2 steps")):
+        assert dp.streams.plot(sums, window=window).get_ylabel() == said
+    with pytest.raises(ValueError, match=r"^window: sums over \[2\] steps were asked for, got 3$"):
+        dp.streams.plot(sums, window=3)
     with pytest.raises(ValueError, match=r"^readings: at least one step is needed$"):
         dp.streams.plot([])
 
@@ -376,7 +427,8 @@ def test_a_file_has_each_step_once_however_often_it_is_written(tmp_path: Path) -
 
     whole = write()
     first = json.loads(whole.splitlines()[0])
-    assert first == {"stream": "stream", "step": 1, "start": "1970-01-01T00:00:00+00:00", "ap": "a", "count": 2.0}
+    head = {"stream": "stream", "step": 1, "start": "1970-01-01T00:00:00+00:00", "ap": "a"}
+    assert first == {**head, "count": 2.0, "low": 2.0, "high": 2.0, "level": 0.95, "covers": "for these records"}
     assert write() == whole
     for torn in (b"", whole[:50], whole[:-1], whole + b"more", b"something else\n", whole.replace(b"2.0", b"7.5")):
         file.write_bytes(torn)

@@ -69,7 +69,7 @@ class Exact:
         return np.array([self.log_chance(stream, joined) for joined in product((0, 1), repeat=len(stream) - 1)])
 
     def log_chance(self, stream: tuple[int, ...], joined: tuple[int, ...]) -> float:
-        """Of these decisions; the stream may be one that was chosen by them."""
+        """The logarithm of the chance of these decisions; the stream may be one that was chosen by them."""
         total, start, tick = 0.0, 0, 1
         while start < len(stream):
             while tick < len(stream) and joined[tick - 1]:

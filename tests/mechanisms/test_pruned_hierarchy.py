@@ -86,9 +86,8 @@ def test_decisions_and_counts_of_three_ticks_lose_no_more_than_is_claimed(
         change = np.array([*sums, *np.subtract(theirs, ours)])
         seen = {each: change[law.frontier(np.array(each) > 0)] for each in chances(ours)}
         if loss.is_pure:
-            return max(
-                chances(ours)[each] - chances(theirs)[each] + abs(shift).sum() / scale for each, shift in seen.items()
-            )
+            ratios = {each: chances(ours)[each] - chances(theirs)[each] for each in seen}
+            return max(ratio + float(abs(seen[each]).sum()) / scale for each, ratio in ratios.items())
         found = []
         for order in (1.01, 2.0, 8.0):
             terms = [order * chances(ours)[each] - (order - 1) * chances(theirs)[each]

@@ -6,7 +6,7 @@ import json
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from typer import Option
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .option_groups import Command
 
 SHOWN_LIVE = 20
+ENDS = ("low", "high")
+Group = TypeVar("Group", Tuples, Asked, Steps)
 
 
 @dataclass(frozen=True)
@@ -123,29 +125,51 @@ def _screen(shown: Shown) -> Any:
 
 
 def _table(reading: StepReading, error: float) -> Any:
-    from rich.console import Group
+    from rich.console import Group as Together
     from rich.table import Table
 
     lines = reading.lines()
-    names = [name for name in lines[0] if name not in ("stream", "step", "start")]
+    stated = {name: lines[0][name] for name in ("level", "covers") if name in lines[0]}
+    hidden = ("stream", "step", "start", *stated)
+    names = [name for name in lines[0] if name not in hidden and not name.endswith(ENDS)]
     table = Table(*names)
     for line in lines[:SHOWN_LIVE]:
-        table.add_row(*(str(line[name]) for name in names))
-    head = f"{reading.stream}: step {reading.step}, {reading.start} (noise of one count before smoothing: {error:.4g})"
-    return Group(head, table)
+        table.add_row(*(_cell(line, name) for name in names))
+    covered = f"; in brackets {100 * stated['level']:g}% intervals {stated['covers']}" if stated else ""
+    head = f"{reading.stream}: step {reading.step}, {reading.start} (noise of one count: {error:.4g}{covered})"
+    left = len(lines) - SHOWN_LIVE
+    return Together(head, table, *([f"and {left} more"] if left > 0 else []))
+
+
+def _cell(line: dict[str, Any], name: str) -> str:
+    """A number, and its interval behind it."""
+    low, high = (f"{name}:{end}" if ":" in name else end for end in ENDS)
+    is_number = name in ("count", "total") or f"{name}:low" in line
+    return f"{line[name]:g} [{line[low]:g}, {line[high]:g}]" if is_number and low in line else str(line[name])
 
 
 def _example(tuples: Tuples, asked: Asked, steps: Steps, price: Price, shown: Shown) -> Any:
-    """What was given, and what the made-up day needs beside it."""
+    """What was given, and what the made-up day needs beside it. Nothing that was given is replaced."""
     from ..feed.example import END, EVERY, START, STATES
 
     if tuples.events is not None:
         raise Misuse("events", "--example has tuples of its own; leave the file out")
-    tuples = replace(tuples, time="ts", user="mac", tuples_per_user=tuples.tuples_per_user or "1")
-    asked = replace(asked, state="ap", states=asked.states or (None if asked.hierarchy else ",".join(STATES)))
-    steps = replace(steps, start=START, end=END, every=EVERY)
+    tuples.require_plain("--example has tuples of its own")
+    tuples = _filled(tuples, Tuples(), time="ts", user="mac")
+    tuples = replace(tuples, tuples_per_user=tuples.tuples_per_user or "1")
+    asked = _filled(asked, Asked(), state="ap")
+    asked = replace(asked, states=asked.states or (None if asked.hierarchy else ",".join(STATES)))
+    steps = _filled(steps, Steps(), start=START, end=END, every=EVERY)
     price = price if price.epsilon or price.rho else replace(price, epsilon="0.5")
     return tuples, asked, steps, price, replace(shown, store=shown.store or "sqlite://")
+
+
+def _filled(given: Group, blank: Group, **needed: Any) -> Group:
+    """With what the made-up day needs. Raises `Misuse` where something else was given."""
+    for name, value in needed.items():
+        if getattr(given, name) not in (getattr(blank, name), value):
+            raise Misuse(name, f"--example has {value!r}; leave it out")
+    return replace(given, **needed)
 
 
 def _made_up() -> Any:

@@ -14,11 +14,11 @@ from .refusal import Misuse, named
 
 if TYPE_CHECKING:
     from ..data import Forest
-    from ..feed.follow import Question
+    from ..feed.reading import Question
     from ..stream_readings import Event, Jump, Low
 
 REDIS = ("redis://", "rediss://", "unix://")
-READINGS = ("auto", "pegasus", "laplace")
+READINGS = ("auto", "pegasus", "laplace", "totals")
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,13 @@ class Tuples:
         str | None,
         Argument(
             metavar="[EVENTS]",
-            help="A .csv or .parquet file, - for standard input, or redis://host/0#stream.",
+            help="A .csv, .parquet or .jsonl file, - for standard input, or redis://host/0#stream.",
             show_default=False,
         ),
     ] = None
-    lines: Annotated[str, Option(help="What comes on standard input: csv, or json.", metavar="KIND")] = "csv"
+    lines: Annotated[
+        str | None, Option(help="What lines are: csv, or json; else csv, but by a file's name.", metavar="KIND")
+    ] = None
     time: Annotated[
         str, Option(help="The field that says when: ISO 8601 (UTC where it does not say) or seconds.", metavar="NAME")
     ] = "ts"
@@ -54,17 +56,27 @@ class Tuples:
         """
         if self.events is None:
             raise Misuse("events", "name a file, or - for standard input")
+        if self.lines not in (None, "csv", "json"):
+            raise Misuse("lines", f"csv or json is needed, got {self.lines!r}")
         if self.events.startswith(REDIS):
+            self.require_plain("entries of Redis have fields")
             return _redis(self.events)
-        if self.events != "-":
-            return self.events
-        from ..feed import CsvLines, JsonLines
+        return _pipe(self) if self.events == "-" else _file(self)
 
-        if self.lines == "json":
-            return JsonLines(sys.stdin)
-        if self.lines != "csv":
-            raise Misuse("lines", "csv or json is needed")
-        return CsvLines(sys.stdin, self.delimiter)
+    def require_plain(self, trouble: str) -> None:
+        """Refuse what says how lines are to be read, where there are none."""
+        for name, given in (("lines", self.lines is not None), ("delimiter", self.delimiter != ",")):
+            if given:
+                raise Misuse(name, f"{trouble}; leave it out")
+
+    def are_json(self) -> bool:
+        """Whether lines hold JSON."""
+        from ..feed.files import JSON_LINES
+
+        is_json = self.lines == "json" or (self.lines is None and (self.events or "").endswith(JSON_LINES))
+        if is_json and self.delimiter != ",":
+            raise Misuse("delimiter", "JSON has none; leave it out")
+        return is_json
 
     def per_user(self) -> int | None:
         """How many tuples of a user in a step are used."""
@@ -101,7 +113,9 @@ class Asked:
     hierarchy: Annotated[
         str | None, Option(help="A JSON file of states and what they add up to, instead of --states.", metavar="FILE")
     ] = None
-    reading: Annotated[str, Option(help="How counts are read: auto, pegasus or laplace.", metavar="KIND")] = "auto"
+    reading: Annotated[
+        str, Option(help="What is read: auto, pegasus or laplace, counts of steps; totals so far.", metavar="KIND")
+    ] = "auto"
     window: Annotated[list[str] | None, Option(help="Sums over the last W steps, too.", metavar="W")] = None
     event: Annotated[
         list[str] | None,
@@ -115,7 +129,7 @@ class Asked:
             Misuse: states are missing, or given twice, or a reading, window or event is none.
         """
         from ..data import Categories
-        from ..stream_readings import Aggregated, Counts, Groups
+        from ..stream_readings import Aggregated, Counts, Groups, Totals
 
         if self.reading not in READINGS:
             raise Misuse("reading", f"one of {', '.join(READINGS)} is needed, got {self.reading!r}")
@@ -123,20 +137,41 @@ class Asked:
         events = tuple(_event(text) for text in self.event or ())
         if (self.states is None) == (self.hierarchy is None):
             raise Misuse("states", "declare them with --states, or with --hierarchy")
-        if self.hierarchy is not None:
-            if self.reading == "pegasus":
-                raise Misuse("reading", "a hierarchy is read by auto or laplace")
-            return Aggregated(self.state, _forest(self.hierarchy), None, windows, events, self._smoothing())
+        forest = None if self.hierarchy is None else _forest(self.hierarchy)
         with named("states", "categories"):
-            axes = (Categories(self.state, categories("states", self.states or "")),)
+            states = categories("states", self.states or "") if forest is None else forest.states
+            axes = (Categories(self.state, states),)
+        if self.reading == "totals":
+            if events:
+                raise Misuse("event", "of totals no event is looked for; leave it out")
+            return Totals(axes, None, windows, forest)
         if self.reading == "pegasus":
-            return Groups(axes, None, windows, events)
+            return Groups(axes, None, windows, events, forest=forest)
+        if forest is not None:
+            return Aggregated(self.state, forest, None, windows, events, self._smoothing())
         return Counts(axes, None, windows, events, self._smoothing())
 
     def _smoothing(self) -> Any:
         from ..stream_readings import Smoothing
 
         return Smoothing.PLAIN if self.reading == "laplace" else Smoothing.AUTO
+
+
+def _pipe(tuples: Tuples) -> Any:
+    from ..feed import CsvLines, JsonLines
+
+    return JsonLines(sys.stdin) if tuples.are_json() else CsvLines(sys.stdin, tuples.delimiter)
+
+
+def _file(tuples: Tuples) -> Any:
+    from ..feed import CsvFile, JsonLinesTuples
+
+    file = tuples.events or ""
+    if tuples.are_json():
+        return JsonLinesTuples(file)
+    if file.endswith(".parquet"):
+        tuples.require_plain("Parquet has no lines")
+    return CsvFile(file, tuples.delimiter)
 
 
 def _redis(url: str) -> Any:

@@ -12,6 +12,7 @@ from ..release import PrivacyStatement
 from .canvas import LANDSCAPE, canvas
 from .line_styles import explain, next_style
 from .safe_text import lettering
+from .shade import PALE, once
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +25,9 @@ def draw_stream(
     *,
     released: Mapping[str, FloatArray],
     happened: Mapping[str, BoolArray],
+    covered: Mapping[str, tuple[FloatArray, FloatArray]],
+    words: str,
+    said: str,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a line for each state, and sign the picture.
@@ -34,6 +38,9 @@ def draw_stream(
         privacy: What is written below the picture.
         released: The noisy integers, where there is one for each state.
         happened: Whether an event happened in each state; it is marked on the line.
+        covered: Ends of intervals of each state, a number a step, which are shaded; of none of them where it is empty.
+        words: What the legend calls them.
+        said: What the numbers are.
         ax: Where to draw; None: in a new figure.
     """
     from matplotlib import dates
@@ -46,6 +53,8 @@ def draw_stream(
         style = next_style(ax)
         if state in released:
             ax.plot(times, released[state], ".", color=style.color, alpha=0.25, markersize=3)
+        if state in covered:
+            ax.fill_between(times, *covered[state], color=style.color, alpha=PALE, linewidth=0, label=once(ax, words))
         ax.plot(times, line, style.dash, color=style.color, label=lettering(state))
         if state in happened:
             ax.plot(times[happened[state]], line[happened[state]], "v", color=style.color, markersize=5)
@@ -53,6 +62,6 @@ def draw_stream(
     untyped: Any = dates
     ax.xaxis.set_major_formatter(untyped.ConciseDateFormatter(ax.xaxis.get_major_locator()))
     ax.set_xlabel("start of the step (UTC)")
-    ax.set_ylabel("tuples in a step")
+    ax.set_ylabel(said)
     explain(ax, "best")
     return ax

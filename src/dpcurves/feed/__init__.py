@@ -1,6 +1,7 @@
 """Streams that are followed: tuples in, windows that close by the clock, noisy counts out."""
 
 from .dropped import Dropped
+from .files import CsvFile, JsonLinesTuples
 from .follow import Following, Source, follow
 from .picture import plot
 from .pipe_lines import CsvLines, JsonLines
@@ -10,7 +11,7 @@ from .schedule import Fields, Schedule
 from .window import Window, Windows
 
 __all__ = [
-    "CsvLines", "Dropped", "Fields", "Following", "JsonLines", "RedisSink", "RedisStream",
+    "CsvFile", "CsvLines", "Dropped", "Fields", "Following", "JsonLines", "JsonLinesTuples", "RedisSink", "RedisStream",
     "Schedule", "Source", "StepReading", "Window", "Windows",
     "follow", "plot",
 ]  # fmt: skip

@@ -32,8 +32,7 @@ class AtRest:
 
     def check(self) -> None:
         """Refuse columns that are not there, and a stream without end: what is finished has one."""
-        if self._intake.schedule.end is None:
-            raise Refused("end", "say when the last step ends: these tuples are not live")
+        require_end(self._intake)
         self._opened(0).close()
 
     def after(self, tick: int) -> Iterator[Sequence[Window]]:
@@ -61,6 +60,12 @@ class AtRest:
         fields, schedule = self._intake.fields, self._intake.schedule
         used = Used(fields.time, fields.user, fields.tuples_per_user or 1, schedule.start, schedule.every, last)
         return Tuples(self._data, used, self._intake.axes, self._intake.key, self._delimiter)
+
+
+def require_end(intake: Intake) -> None:
+    """Refuse a stream without end. Raises `ValueError`."""
+    if intake.schedule.end is None:
+        raise Refused("end", "say when the last step ends: these tuples are not live")
 
 
 class _Found:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from os import PathLike
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, get_args, runtime_checkable
 
 from ..arguments import Refused, WrongKind, require_kind
 from ..ledger import Account, Currency, Grant, Ledger, QuestionBudget
@@ -14,18 +14,16 @@ from ..mechanisms import STREAMS, Sequential
 from ..noise.randomness import LEAST_SECRET, Randomness
 from ..privacy import Neighbours, PrivacyLoss
 from ..release import ALL, Plan, PrivacyStatement, Release
-from ..stream_readings import Aggregated, Counts, Groups
 from ..trust import CentralStream
 from .arriving import Arriving
 from .at_rest import AtRest
 from .clocks import Clock, SystemClock
 from .dropped import Dropped
+from .files import JSON_LINES, JsonLinesTuples
 from .intake import Intake
-from .reading import StepReading, states_of
+from .reading import Question, StepReading, states_of
 from .schedule import Fields, Schedule
 from .window import Window, Windows
-
-Question = Counts | Groups | Aggregated
 
 
 @runtime_checkable
@@ -198,10 +196,12 @@ def follow(
     """Follow a stream: release its counts step by step, under one loss, and read them.
 
     Arguments:
-        source: What gives tuples: a path to a CSV or Parquet file, a data frame, a DuckDB relation or a mapping of
-            columns, which are finished; an iterable or an async iterable of mappings, `CsvLines` or `JsonLines` of a
-            pipe, or a `RedisStream`, which go on; or your own `Windows`, exact counts of closed windows.
-        counts: What is counted and read: `Counts`, `Groups` (PeGaSus) or `Aggregated` (a hierarchy).
+        source: What gives tuples: a path to a .csv, .parquet or .jsonl file, `CsvFile` or `JsonLinesTuples`, a data
+            frame, a DuckDB relation or a mapping of columns, which are finished; an iterable or an async iterable of
+            mappings, `CsvLines` or `JsonLines` of a pipe, or a `RedisStream`, which go on; or your own `Windows`, exact
+            counts of closed windows.
+        counts: What is counted and read: `Counts`, `Totals` so far, `Groups` (PeGaSus), or `Aggregated` and
+            `PrunedStates` (hierarchies).
         loss: What the whole stream loses, charged once before the first tuple.
         store: A ledger: the URL of one (``sqlite:///s.db``, ``postgresql+psycopg://...``) or an opened one. A second
             run over the same store repeats each number, and costs nothing.
@@ -222,7 +222,7 @@ def follow(
         ValueError: what is declared does not fit, a field is not there, or the store holds another stream under this
             name; nothing was charged.
     """
-    require_kind("counts", counts, (Counts, Groups, Aggregated), "a Counts, as in Counts((Categories(...),)),")
+    require_kind("counts", counts, get_args(Question), "a Counts, as in Counts((Categories(...),)),")
     require_kind("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.1),")
     schedule, fields = Schedule(start, every, end, grace), Fields(time, user, tuples_per_user)
     counts = _with_ticks(counts, schedule)
@@ -272,6 +272,8 @@ def _windows(source: Any, intake: Intake) -> Windows:
     if all(hasattr(source, part) for part in ("check", "after", "done")):
         own: Windows = source
         return own
+    if isinstance(source, str | PathLike) and str(source).endswith(JSON_LINES):
+        return JsonLinesTuples(source).windows(intake)
     if isinstance(source, str | PathLike | Mapping) or _is_table(source):
         return AtRest(source, intake)
     if isinstance(source, Iterable | AsyncIterable):

@@ -57,7 +57,12 @@ class JsonLines:
 
     def windows(self, intake: Intake) -> Windows:
         """Count the lines."""
-        return Arriving(map(_object, _lines(self._file)), intake)
+        return Arriving(objects(self._file), intake)
+
+
+def objects(file: IO[Any]) -> Iterator[Mapping[str, Any] | None]:
+    """What lines of JSON hold; None for each that holds no object."""
+    return map(_object, _lines(file))
 
 
 def _object(line: str) -> Mapping[str, Any] | None:

@@ -11,8 +11,10 @@ import numpy as np
 from ..arrays import FloatArray
 from ..data.axis import Axis, Categories
 from ..release import PrivacyStatement
-from ..stream_readings import Aggregated, Counts, Groups, TickReading
+from ..stream_readings import Aggregated, Counts, Groups, PrunedStates, TickReading, TotalReading, Totals
 from .moments import written
+
+Question = Counts | Groups | Aggregated | PrunedStates | Totals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,7 +26,7 @@ class StepReading:
         begins: When the step began, in microseconds since 1970.
         states: What each count is of: the values of its fields.
         values: The noisy integers that were released, which all else was read from.
-        reading: Counts, windows and events.
+        reading: Counts, or totals; windows, events and intervals.
         privacy: Who is protected, how much is lost over all steps, and who made it.
     """
 
@@ -32,7 +34,7 @@ class StepReading:
     begins: int
     states: tuple[Mapping[str, Any], ...]
     values: tuple[int, ...]
-    reading: TickReading
+    reading: TickReading | TotalReading
     privacy: PrivacyStatement
 
     @property
@@ -47,25 +49,33 @@ class StepReading:
 
     @property
     def counts(self) -> FloatArray:
-        """Estimates of the counts, (keys,)."""
+        """Estimates of the counts, or of the totals, (keys,)."""
         return self.reading.counts
 
     def lines(self) -> list[dict[str, Any]]:
-        """One plain object for each count."""
+        """One plain object for each count; a field that has the name of something else in it is ``state:name``."""
         head = {"stream": self.stream, "step": self.step, "start": self.start}
         tail = {"seeded": True} if self.privacy.seeded else {}
-        return [{**head, **state, **self.reading.to_json(key), **tail} for key, state in enumerate(self.states)]
+        found = []
+        for key, state in enumerate(self.states):
+            read = {**self.reading.to_json(key), **tail}
+            fields = {f"state:{name}" if name in head or name in read else name: value for name, value in state.items()}
+            found.append({**head, **fields, **read})
+        return found
 
 
-def states_of(question: Counts | Groups | Aggregated) -> tuple[dict[str, Any], ...]:
-    """What each count is of: the values of its fields."""
-    if isinstance(question, Aggregated):
+def states_of(question: Question) -> tuple[dict[str, Any], ...]:
+    """What each count is of: the values of its fields; of aggregations, their names."""
+    if isinstance(question, Aggregated | PrunedStates):
         return tuple({question.column: name} for name in question.names)
     axes = question.axes
     places = np.unravel_index(np.arange(question.query.keys), [axis.slots for axis in axes])
     columns = [[_named(axis, slot) for slot in slots] for axis, slots in zip(axes, places, strict=True)]
     names = [str(axis.column) for axis in axes]
-    return tuple(dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+    states = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    forest = None if isinstance(question, Counts) else question.forest
+    above = [] if forest is None else [{names[0]: name} for name in forest.names]
+    return (*above, *states)
 
 
 def _named(axis: Axis | Categories, slot: int) -> Any:

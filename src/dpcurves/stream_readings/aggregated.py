@@ -11,7 +11,7 @@ from ..data import Forest
 from ..laws import HierarchyCounts, NodeEstimates
 from ..queries import HierarchyQuery
 from ..release import Plan
-from .counts import CountsReader, Smoothing, TickReading
+from .counts import CountsReader, Known, Smoothing, TickReading
 from .events import Event, Jump, Low
 from .question import StreamQuestion
 
@@ -65,7 +65,9 @@ class AggregatedReader:
         self._estimates = NodeEstimates(law.parents, np.array(noises))
         variances, keys = self._estimates.variances, len(noises)
         sums = {width: question.smoothing.of_windows(variances, width, keys) for width in question.widths}
-        self._reader = CountsReader(question, keys, question.smoothing.of_counts(variances, keys), sums)
+        family = next(noise.family for noise in law.noises if noise is not None)
+        known = Known(family, np.sqrt(variances))
+        self._reader = CountsReader(question, keys, question.smoothing.of_counts(variances, keys), sums, known)
 
     def read(self, values: Sequence[int]) -> TickReading:
         """What the integers of the next tick tell, with those before, of all nodes in the order of `names`."""

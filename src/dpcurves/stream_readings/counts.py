@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from math import prod
-from typing import Any
+from math import prod, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arguments import Refused, shown
 from ..arrays import BoolArray, FloatArray
 from ..data import Axis, Categories
-from ..laws import IntervalSums
+from ..laws import Family, IntervalSums
 from ..queries import TickQuery
 from ..release import Plan
 from .auto import Auto, AutoWindow
 from .events import Event, Jump, Low
 from .plain import Plain, PlainWindow
 from .question import StreamQuestion
+from .reach import LEVEL, STATED, Interval, Noisy, NoisySums
 from .reader import Reader
 
 
@@ -45,20 +47,70 @@ class TickReading:
         counts: Estimates of the counts, (keys,).
         windows: Estimates of the sums over each window, by its width, (keys,).
         events: Whether each event has happened, by its name, (keys,).
+        noisy: What counts were read from, as far as it is unbiased: None where parts of a hierarchy were left out.
+        noisy_windows: The same of each window.
     """
 
-    __slots__ = ("counts", "events", "tick", "windows")
+    __slots__ = ("_written", "counts", "events", "noisy", "noisy_windows", "tick", "windows")
 
     def __init__(
-        self, tick: int, counts: FloatArray, windows: dict[int, FloatArray], events: dict[str, BoolArray]
+        self,
+        tick: int,
+        counts: FloatArray,
+        windows: dict[int, FloatArray],
+        events: dict[str, BoolArray],
+        *,
+        noisy: Noisy | None,
+        noisy_windows: dict[int, Noisy],
     ) -> None:
         self.tick, self.counts, self.windows, self.events = tick, counts, windows, events
+        self.noisy, self.noisy_windows = noisy, noisy_windows
+        self._written: dict[str, tuple[FloatArray, FloatArray | None, FloatArray | None]] | None = None
+
+    def interval(self, level: float) -> Interval:
+        """What covers each count of this tick with at least this chance, for these records: (keys,) and (keys,).
+
+        It lies around the noisy counts of this tick alone, for what smoothing leaves out nobody knows; what is shown
+        lies within, too. Each interval holds for itself.
+
+        Raises:
+            ValueError: the level is not between 0 and 1, or parts of a hierarchy were left out.
+        """
+        return _known(self.noisy).interval(level, self.counts)
+
+    def window_interval(self, width: int, level: float) -> Interval:
+        """Do as `interval`, for the sums over a window that was asked for."""
+        if width not in self.windows:
+            raise Refused("width", f"windows of {shown(sorted(self.windows))} ticks were asked for, got {shown(width)}")
+        return _known(self.noisy_windows.get(width)).interval(level, self.windows[width])
 
     def to_json(self, key: int) -> dict[str, Any]:
-        """What was read of one key, as plain objects: counts to two digits behind the point."""
-        sums = {f"window:{width}": round(float(each[key]), 2) for width, each in self.windows.items()}
+        """What was read of one key, as plain objects, to two digits behind the point; with ends of intervals."""
+        if self._written is None:
+            self._written = self._to_write()
+        plain: dict[str, Any] = {}
+        for name, (estimates, low, high) in self._written.items():
+            plain[name] = round(float(estimates[key]), 2)
+            if low is not None and high is not None:
+                before = "" if name == "count" else f"{name}:"
+                plain[f"{before}low"], plain[f"{before}high"] = round(float(low[key]), 2), round(float(high[key]), 2)
         happened = {name: bool(each[key]) for name, each in self.events.items()}
-        return {"count": round(float(self.counts[key]), 2), **sums, **happened}
+        stated = {} if self.noisy is None else STATED
+        return {**plain, **happened, **stated}
+
+    def _to_write(self) -> dict[str, tuple[FloatArray, FloatArray | None, FloatArray | None]]:
+        of_counts = (None, None) if self.noisy is None else self.interval(LEVEL)
+        found = {"count": (self.counts, *of_counts)}
+        for width, sums in self.windows.items():
+            of_sums = (None, None) if width not in self.noisy_windows else self.window_interval(width, LEVEL)
+            found[f"window:{width}"] = (sums, *of_sums)
+        return found
+
+
+def _known(noisy: Noisy | None) -> Noisy:
+    if noisy is None:
+        raise Refused("level", "no interval covers what is below aggregations that were not divided")
+    return noisy
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +143,22 @@ class Counts(StreamQuestion):
 
     def reader(self, plan: Plan) -> CountsReader:
         """What reads the releases of the plan, from the first tick on."""
-        variance, keys = plan.law.required(IntervalSums).levels[-1].noise.variance, self.keys
-        sums = {width: self.smoothing.of_windows(variance, width, keys) for width in self.widths}
-        return CountsReader(self, keys, self.smoothing.of_counts(variance, keys), sums)
+        noise, keys = plan.law.required(IntervalSums).levels[-1].noise, self.keys
+        sums = {width: self.smoothing.of_windows(noise.variance, width, keys) for width in self.widths}
+        known = Known(noise.family, sqrt(noise.variance))
+        return CountsReader(self, keys, self.smoothing.of_counts(noise.variance, keys), sums, known)
+
+
+class Known(NamedTuple):
+    """What is known of the noise of counts.
+
+    Attributes:
+        family: That of the draws that it adds up.
+        deviations: Its standard deviation: one of all counts, or (keys,).
+    """
+
+    family: Family
+    deviations: FloatArray | float
 
 
 class CountsReader:
@@ -106,12 +171,23 @@ class CountsReader:
         keys: How many counts a tick has.
         counts: What reads counts.
         sums: What reads sums over windows, by their width: those of the question, and of low signals.
+        known: What is known of the noise of the first values, one a key; None: not enough for intervals.
     """
 
-    __slots__ = ("_counts", "_last", "_question", "_sums", "tick")
+    __slots__ = ("_counts", "_keys", "_known", "_last", "_noisy_sums", "_question", "_sums", "tick")
 
-    def __init__(self, question: StreamQuestion, keys: int, counts: Reader, sums: Mapping[int, Reader]) -> None:
-        self._question, self._counts, self._sums = question, counts, sums
+    def __init__(
+        self,
+        question: StreamQuestion,
+        keys: int,
+        counts: Reader,
+        sums: Mapping[int, Reader],
+        known: Known | None,
+    ) -> None:
+        self._question, self._counts, self._sums, self._keys, self._known = question, counts, sums, keys, known
+        self._noisy_sums = (
+            {} if known is None else {width: NoisySums(*known, width, keys) for width in question.windows}
+        )
         reach = max((event.width for event in question.events if not isinstance(event, Low)), default=1)
         self._last = np.zeros((reach, keys))
         self.tick = 0
@@ -123,7 +199,16 @@ class CountsReader:
         self._last = np.concatenate((self._last[1:], counts[None]))
         self.tick += 1
         windows = {width: sums[width] for width in self._question.windows}
-        return TickReading(self.tick, counts, windows, self._judged(sums))
+        noisy, noisy_sums = self._noisy(values)
+        return TickReading(self.tick, counts, windows, self._judged(sums), noisy=noisy, noisy_windows=noisy_sums)
+
+    def _noisy(self, values: Sequence[float]) -> tuple[Noisy | None, dict[int, Noisy]]:
+        if self._known is None:
+            return None, {}
+        raw = np.array(values[: self._keys], dtype=np.float64)
+        return Noisy(self._known.family, raw, self._known.deviations), {
+            width: sums.after(raw) for width, sums in self._noisy_sums.items()
+        }
 
     def _judged(self, sums: dict[int, FloatArray]) -> dict[str, BoolArray]:
         return {event.name: self._happened(event, sums) for event in self._question.events}

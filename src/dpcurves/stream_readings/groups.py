@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from math import sqrt
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from ..data import Axis, Categories, Forest
 from ..laws import GroupedCounts
 from ..queries import GroupedTickQuery
 from ..release import Plan
-from .counts import CountsReader
+from .counts import CountsReader, Known
 from .events import Event, Jump, Low
 from .medians import GroupsAtHand
 from .question import StreamQuestion
@@ -68,9 +69,9 @@ class Groups(StreamQuestion):
     def reader(self, plan: Plan) -> CountsReader:
         """What reads the releases of the plan, from the first tick on."""
         law = plan.law.required(GroupedCounts)
-        return CountsReader(
-            self, law.keys, GroupReader(law, self.smoother), {width: GroupWindow(law, width) for width in self.widths}
-        )
+        sums = {width: GroupWindow(law, width) for width in self.widths}
+        known = Known(law.noise.family, sqrt(law.noise.variance))
+        return CountsReader(self, law.keys, GroupReader(law, self.smoother), sums, known)
 
 
 class GroupReader:

@@ -59,7 +59,7 @@ class PrunedStates(StreamQuestion):
         """What reads the releases of the plan, from the first tick on."""
         law, keys = plan.law.required(PrunedCounts), len(self.names)
         sums: dict[int, Reader] = {width: _PrunedSums(law, width) for width in self.widths}
-        return CountsReader(self, keys, _PrunedCounts(law), sums)
+        return CountsReader(self, keys, _PrunedCounts(law), sums, None)
 
 
 class _PrunedCounts:
