@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -67,12 +67,25 @@ class Forest:
         return (*above, *around)
 
     @property
+    def depths(self) -> tuple[int, ...]:
+        """How many aggregations lie around each aggregation, then around each state."""
+        found: list[int] = []
+        for parent in self.parents:
+            found.append(0 if parent < 0 else found[parent] + 1)
+        return tuple(found)
+
+    @property
     def levels(self) -> int:
         """How many nodes lie on a path from above down to a state, at most, with the state."""
-        depths = [1]  # of what lies above no aggregation
-        for parent in self.parents:
-            depths.append(depths[parent + 1] + 1)
-        return max(depths) - 1
+        return max(self.depths) + 1
+
+    def counts_of(self, states: Sequence[int]) -> list[int]:
+        """Counts of all aggregations, then of all states, by those of the states.
+
+        >>> Forest.of({"both": ["a", "b"]}).counts_of([3, 4])
+        [7, 3, 4]
+        """
+        return [*(sum(states[state] for state in members) for members in self.members), *states]
 
 
 def _flattened(given: Any, depth: int) -> dict[str, list[str]]:

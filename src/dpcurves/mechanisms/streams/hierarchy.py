@@ -62,9 +62,8 @@ class Hierarchy(Memoryless):
         law = plan.law.required(HierarchyCounts)
         if not isinstance(plan.query, HierarchyQuery):
             raise UnsupportedQuery("plan", f"a plan of aggregations is needed, not one made by {plan.made_by}")
-        counts = table.tolist()
-        sums = [sum(counts[state] for state in members) for members in plan.query.forest.members]
-        exact = [each for each, noise in zip([*sums, *counts], law.noises, strict=True) if noise is not None]
+        counts = plan.query.forest.counts_of(table.tolist())
+        exact = [each for each, noise in zip(counts, law.noises, strict=True) if noise is not None]
         return added(np.array(exact, dtype=object), _noise(law, randomness)), Passed(tick)
 
 
@@ -86,7 +85,7 @@ def best_shares(forest: Forest, family: Family) -> tuple[Fraction, ...]:
     >>> [str(share) for share in best_shares(forest, Family.LAPLACE)]
     ['0', '1', '1', '1']
     """
-    depth = max(_depths(forest), default=0)
+    depth = max(forest.depths)
     given = [0] * depth
     least = mean_deviation(forest, _shares(forest, given), family)
     while sum(given) + 1 < STEPS:
@@ -106,17 +105,9 @@ def mean_deviation(forest: Forest, shares: tuple[Fraction, ...], family: Family)
     return printed(float(np.sqrt(NodeEstimates(forest.parents, variances).variances).mean()))
 
 
-def _depths(forest: Forest) -> list[int]:
-    """How many nodes lie around each aggregation, and around each state."""
-    depths: list[int] = []
-    for parent in forest.parents:
-        depths.append(0 if parent < 0 else depths[parent] + 1)
-    return depths
-
-
 def _shares(forest: Forest, given: list[int]) -> tuple[Fraction, ...]:
     """The share of each node, if aggregations of each depth have so many steps, and states the rest."""
-    depths, groups = _depths(forest), len(forest.names)
+    depths, groups = forest.depths, len(forest.names)
     above = [Fraction(given[depth], STEPS) for depth in depths[:groups]]
     rest = [1 - Fraction(sum(given[:depth]), STEPS) for depth in depths[groups:]]
     return (*above, *rest)

@@ -183,9 +183,7 @@ def _nodes(table: ExactTable, query: Query) -> ExactTable:
     """SECRET: counts of aggregations, where the query has them, and of states."""
     if not isinstance(query, GroupedTickQuery) or query.forest is None:
         return table
-    counts = table.tolist()
-    sums = [sum(counts[state] for state in members) for members in query.forest.members]
-    return np.array([*sums, *counts], dtype=object)
+    return np.array(query.forest.counts_of(table.tolist()), dtype=object)
 
 
 def _size(largest: int) -> int:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ...arrays import IntArray
-from ...data import Forest
 from ...laws import Noise, PrunedCounts
 from ...noise.randomness import Randomness
 from ...privacy import Adjacency, PrivacyLoss
@@ -63,13 +62,12 @@ class Pruned(Memoryless):
         """Decisions, and behind them counts of what was not divided, each plus one draw."""
         require_next(tick, state)
         law, query = plan.law.required(PrunedCounts), _pruned_only(plan.query)
-        rule, counts = rule_of(query, plan.loss, plan.adjacency), table.tolist()
-        sums = [sum(counts[state] for state in members) for members in query.forest.members]
-        capped = np.array([min(each, MOST) for each in sums], dtype=np.int64)
+        rule, counts = rule_of(query, plan.loss, plan.adjacency), query.forest.counts_of(table.tolist())
+        capped = np.array([min(each, MOST) for each in counts[: law.groups]], dtype=np.int64)
         scores = np.maximum(capped - rule.offsets, -rule.decay)
         divided = law.reached(noisily_above_zero(scores, rule.noise, randomness))
         kept = law.frontier(divided)
-        exact = np.array([*sums, *counts], dtype=object)[kept]
+        exact = np.array(counts, dtype=object)[kept]
         noisy = iter(added(exact, draws(law.noise, len(exact), randomness).tolist()))
         shown = (next(noisy) if each else 0 for each in kept)
         return (*divided.astype(int).tolist(), *shown), Passed(tick)
@@ -77,18 +75,10 @@ class Pruned(Memoryless):
 
 def rule_of(query: PrunedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Rule:
     """When aggregations are divided, with the query's share of the loss. Raises `UnsupportedQuery` as PrivTree does."""
-    depths = depths_of(query.forest)
+    depths = query.forest.depths[: len(query.forest.names)]
     parts = max(Counter(parent for parent in query.forest.parents if parent >= 0).values(), default=2)
     noise, decay = noise_and_decay(parts, max(depths, default=0) + 1, loss * query.share, adjacency)
     return Rule(noise, decay, query.least + decay * np.array(depths, dtype=np.int64))
-
-
-def depths_of(forest: Forest) -> list[int]:
-    """How many aggregations lie around each aggregation."""
-    depths: list[int] = []
-    for parent in forest.parents[: len(forest.names)]:
-        depths.append(0 if parent < 0 else depths[parent] + 1)
-    return depths
 
 
 def _pruned_only(query: Query) -> PrunedQuery:
