@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 
+import numpy as np
 import pytest
+
+import dpcurves as dp
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "dpcurves"
@@ -36,6 +41,15 @@ def dotted(node: ast.AST) -> str:
     if isinstance(node, ast.Attribute):
         return f"{dotted(node.value)}.{node.attr}"
     return ""
+
+
+def names(file: Path) -> Iterator[str]:
+    """The names that stand in the code of a file, and its words of one string each."""
+    for node in nodes(file):
+        found = getattr(node, "id", None) or getattr(node, "attr", None) or getattr(node, "name", None)
+        words = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else found
+        if isinstance(words, str) and " " not in words:
+            yield words.replace("-", "_")
 
 
 def callers(name: str) -> set[str]:
@@ -93,6 +107,38 @@ def test_no_file_reaches_for_a_generator_of_its_own() -> None:
 def test_no_file_is_long() -> None:
     lengths = {place(file): len(file.read_text(encoding="utf-8").splitlines()) for file in files()}
     assert {name: length for name, length in lengths.items() if length > LONGEST} == {}
+
+
+def test_a_distribution_function_is_read_through_few_files() -> None:
+    """From its JSON: with quantiles, a band and a note."""
+    question = {"grid": dp.Grid(0, 1, cells=4096), "epsilon": 1, "adjacency": dp.ADD_REMOVE}
+    stored, seen = dp.cdf(np.linspace(0, 1, 5000), **question).to_json(), set[str]()
+
+    def called(frame: FrameType, event: str, given: object) -> None:
+        seen.add(frame.f_code.co_filename)
+
+    sys.setprofile(called)
+    try:
+        curve = dp.CDF.from_json(stored)
+        assert np.all(curve.band(0.9)[0] <= curve.y)
+        assert 0 <= curve.quantile(0.5) <= 1
+    finally:
+        sys.setprofile(None)
+    own = {place(Path(name)) for name in seen if Path(name).is_relative_to(SOURCE)}
+    assert "curves/cdf.py" in own
+    assert len(own) <= 40
+
+
+@pytest.mark.parametrize(
+    ("noun", "edited"),
+    [
+        ("precision_?recall", {"curves/__init__.py", "curves/scores.py", "cli/score_views.py"}),
+        ("survival_?(question|view|commands)", {"curves/__init__.py", "table_shortcuts.py", "cli/app.py"}),
+    ],
+)
+def test_a_curve_edits_three_files_besides_its_own(noun: str, edited: set[str]) -> None:
+    naming = {place(file) for file in files() if any(re.search(noun, name.lower()) for name in names(file))}
+    assert {file for file in naming if not re.search("precision_recall|survival", file)} == edited
 
 
 def test_no_docstring_leaves_its_subject_out() -> None:

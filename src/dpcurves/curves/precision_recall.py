@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import display
 from ..arrays import FloatArray
+from ..display.precision_recall_picture import draw_precision_recall
 from ..postprocess import Band
 from ..postprocess.inference.ratio_bands import PRECISION, RECALL, from_none_to_all
 from ..postprocess.inference.swept import EDGES, swept
@@ -80,7 +81,7 @@ class PrecisionRecall(BandedReading):
         return swept(recall, precision)
 
     def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
-        return display.draw_precision_recall(
+        return draw_precision_recall(
             self.recall, self.precision, self.average_precision, privacy, edges=EDGES, shades=shaded, ax=ax, name=name
         )
 

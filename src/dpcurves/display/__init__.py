@@ -19,7 +19,6 @@ from .numbers_picture import draw_numbers
 from .numerals import numeral, numerals, span, standing
 from .picture_file import save_figure, svg_text
 from .plane_picture import draw_plane
-from .precision_recall_picture import draw_precision_recall
 from .privacy_line import SEEDED, footer
 from .published_schema import check_document, curve_schema
 from .quantile_quantile_picture import SteppedShade, draw_quantile_quantile
@@ -36,7 +35,7 @@ __all__ = [
     "Opened", "Refusal", "Region", "Shade", "SteppedShade", "area_rows", "bundle", "card", "check_document", "covering",
     "curve_schema", "curve_table", "draw_bars", "draw_binned_residuals", "draw_bounds", "draw_calibration", "draw_cdf",
     "draw_confusion", "draw_decision", "draw_gain", "draw_hosmer_lemeshow", "draw_means", "draw_numbers", "draw_plane",
-    "draw_plane_bounds", "draw_precision_recall", "draw_quantile_quantile", "draw_quantiles", "draw_residual_density",
+    "draw_plane_bounds", "draw_quantile_quantile", "draw_quantiles", "draw_residual_density",
     "draw_residual_points", "draw_roc", "draw_small", "envelope", "footer", "headless_axes", "ledger_table", "numeral",
     "numerals", "opened", "privacy_object", "report",
     "save_figure", "span", "standing", "svg_text", "to_frame",
