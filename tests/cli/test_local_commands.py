@@ -73,3 +73,27 @@ def test_what_goes_with_no_label_is_refused_by_name(run: Run, tmp_path: Path) ->
         assert refused.exit_code == 2
         assert refused.stderr.startswith(f"dpcurves: {extra[-2][2:]}: ")
         assert not (tmp_path / "task.json").exists()
+
+
+def test_an_area_in_two_rounds_and_its_plan(run: Run, tmp_path: Path) -> None:
+    task, second, low, high, bits = (tmp_path / name for name in ("t.json", "r2.json", "low.csv", "high.csv", "b.bin"))
+    low.write_text("\n".join(["s", *(str(each % 10) for each in range(400))]))
+    high.write_text("\n".join(["s", *(str(each % 10 + 2) for each in range(300))]))
+    asked = ("--column", "s", "--grid", "0:12:12", "--people", 400, "--epsilon", 8, "--out", task)
+    assert run("local", "task", *asked).exit_code == 0
+    assert run("local", "randomize", low, "--task", task, "--out", bits).exit_code == 0
+    found = ("--of", "negatives", "--people", 300, "--out", second)
+    published = run("local", "publish", bits, "--task", task, *found)
+    assert published.exit_code == 0, published.output
+    assert run("local", "randomize", high, "--task", second, "--out", bits).exit_code == 0
+    told = run("local", "aggregate", bits, "--task", second)
+    assert told.exit_code == 0, told.output
+    assert "reports: 300 counted" in told.output
+    assert abs(float(told.output.split("AUC ")[1].split(":")[0]) - 0.68) < 0.15
+    assert run("local", "aggregate", bits, "--task", second, "--json", "-").exit_code == 2
+    assert run("local", "publish", bits, "--task", task, "--of", "all", *found[2:]).exit_code == 2
+    plan = run("plan", "local", "--grid", "0:12:12", "--people", 700, "--positives", 300, "--epsilon", 1)
+    assert plan.exit_code == 0, plan.output
+    assert plan.output.index("two rounds: negatives") < plan.output.index("one round")
+    assert "octets with its header" in plan.output
+    assert run("plan", "local", "--grid", "0:12:12", "--people", 9, "--positives", 9, "--epsilon", 8).exit_code == 2

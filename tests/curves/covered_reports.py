@@ -12,14 +12,16 @@ from kinds import DATA, POPULATIONS, Case, FloatArray
 
 import dpcurves as dp
 from dpcurves.arrays import BoolArray
-from dpcurves.local import Collection, Task
+from dpcurves.local import Collection, First, Task, publish
 from dpcurves.noise import Randomness
 from dpcurves.postprocess.inference.two_samples import chance_of_less
 
 P = (0.1, 0.25, 0.5, 0.9)
 CASES = tuple(Case(*each, 1) for each in product(DATA, (300, 10_000), ("2", "10")))
-CAUTIOUS = frozenset(f"{name}, {whom}" for name in ("quantiles", "area") for whom in ("records", "population"))
-"""Quantiles are told by edges of cells, and areas by all orders within them."""
+CAUTIOUS = frozenset(
+    f"{name}, {whom}" for name in ("quantiles", "area", "two rounds") for whom in ("records", "population")
+)
+"""Quantiles are told by edges of cells, areas by all orders within them, or for any scores of the second class."""
 
 
 def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
@@ -32,6 +34,7 @@ def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
     found = reported(dp.QuantilesQuestion("x", grid, P), own, case, 2 * seed)
     curve = found.curve
     bins = curve.histogram(10)
+    bits = _bits(grid, own, other, case, seed)
     area = dp.area_between(curve, reported(dp.CdfQuestion("x", grid), other, case, 2 * seed + 1))
     for whom, values, others in (("records", own, other), ("population", whole, rising)):
         asked = {"population": whom == "population"}
@@ -43,18 +46,38 @@ def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
         least, most = _quantiles(values)
         ends = _ends(found.intervals(level, **asked))
         yield f"quantiles, {whom}", _within(*ends, least) and _within(*ends, most)
-        low, high = area.interval(level, **asked)
-        yield f"area, {whom}", low <= _area(values, others) <= high
+        exact = _area(values, others)
+        for name, found_area in (("area", area), ("two rounds", bits)):
+            low, high = found_area.interval(level, **asked)
+            yield f"{name}, {whom}", low <= exact <= high
+
+
+def _bits(grid: dp.Grid, own: FloatArray, other: FloatArray, case: Case, seed: int) -> dp.UStatistic:
+    """The area in two rounds."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dp.CurveWarning)
+        first = collected(dp.CdfQuestion("x", grid), own, case, 2 * seed)
+        area: dp.UStatistic = collected_by(publish(first, First.NEGATIVES, case.units), other, 3 * seed).curve()
+    return area
 
 
 def reported(question: Any, values: FloatArray, case: Case, seed: int) -> Any:
     """What is read from the reports of these people."""
-    task = Task(question, dp.PrivacyLoss.pure(case.epsilon), people=case.units)
-    collection = Collection(task)
-    collection.add(task.randomize_table({"x": values}, randomness=Randomness.from_seed(seed)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dp.CurveWarning)
-        return collection.curve()
+        return collected(question, values, case, seed).curve()
+
+
+def collected(question: Any, values: FloatArray, case: Case, seed: int) -> Collection:
+    """The reports of these people."""
+    return collected_by(Task(question, dp.PrivacyLoss.pure(case.epsilon), people=case.units), values, seed)
+
+
+def collected_by(task: Task, values: FloatArray, seed: int) -> Collection:
+    """The reports of these people to a task."""
+    collection = Collection(task)
+    collection.add(task.randomize_table({"x": values}, randomness=Randomness.from_seed(seed)))
+    return collection
 
 
 def _ends(intervals: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -13,6 +13,7 @@ from .columns import COLUMN_COMMANDS
 from .commands import Commands, OneCommand
 from .contingencies import CONTINGENCY_COMMANDS
 from .ledgers import LEDGER_COMMANDS
+from .local_plans import LOCAL_PLANS
 from .local_tasks import LOCAL_COMMANDS
 from .option_groups import NOTHING, Command, with_options
 from .planes import PLANE_COMMANDS
@@ -47,7 +48,7 @@ def build() -> typer.Typer:
     }
     app = _group({**questions, **SERVER_COMMANDS}, epilog=EXIT_STATUS)
     app.add_typer(
-        _group({**plans_of(questions), **STREAM_PLANS}, standing=STANDING),
+        _group({**plans_of(questions), **STREAM_PLANS, **LOCAL_PLANS}, standing=STANDING),
         name="plan",
         help="The errors a question would have; opens no data.",
     )

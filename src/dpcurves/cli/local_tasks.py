@@ -25,13 +25,14 @@ from .waiting import waiting
 if TYPE_CHECKING:
     from ..curves import RocQuestion
     from ..data import Grid
-    from ..local import Task
+    from ..local import Collection, SecondRound, Task
     from .option_groups import Command
 
 ASSUMED = (
     "assumed: one report of each person, whose name is told; how many report is public; nothing is shuffled",
     "who lies can shift a count by what one report weighs",
 )
+COVERED = ("for these records", "for the population")
 
 
 @dataclass(frozen=True)
@@ -103,9 +104,9 @@ class Document(TaskDocument):
 
     def read(self) -> Task:
         """The task."""
-        from ..local import Task
+        from ..local import read_task
 
-        return Task.read(self.task)
+        return read_task(self.task)
 
 
 @dataclass(frozen=True)
@@ -121,10 +122,28 @@ class Device:
 
 
 @dataclass(frozen=True)
+class FirstClass:
+    """Which class reported its scores, and how many of the other are asked now."""
+
+    of: Annotated[str, Option(help="Whose scores were reported: negatives or positives.", metavar="CLASS")]
+    people: Annotated[str, Option(help="About how many of the other class will report.", metavar="N")]
+
+
+@dataclass(frozen=True)
 class Received:
     """What people sent."""
 
     reports: Annotated[list[str], Argument(metavar="REPORTS...", help="Files of reports.")]
+
+    def added_up(self, asked: Task) -> Collection:
+        """All reports of these files."""
+        from ..local import Collection
+
+        collection = Collection(asked)
+        with waiting("reports are added up"):
+            for name in self.reports:
+                collection.add_file(name)
+        return collection
 
 
 def task(column: Column, cells: Cells, wanted: Wanted, price: Price, new: NewFile) -> None:
@@ -166,27 +185,64 @@ def aggregate(received: Received, document: Document, output: Output) -> None:
 
     Example: dpcurves local aggregate reports.bin --task task.json --plot cdf.svg
     """
-    from ..local import Collection
+    from ..local import SecondRound
 
     files = [Input("the reports", Path(name)) for name in received.reports]
     output.require_apart(Input("the task document", Path(document.task)), *files)
     asked = document.read()
+    if isinstance(asked, SecondRound):
+        _say_area(asked, received, output)
+        return
     view = _view(asked, output)
     output.require_writable()
-    collection = Collection(asked)
-    with waiting("reports are added up"):
-        for name in received.reports:
-            collection.add_file(name)
+    collection = received.added_up(asked)
     with quietly():
         curve = collection.curve()
     with delivering() as part:
         written = deliver(part, asked.question, curve, view, output)
         with part():
-            counted = f"{collection.reports} counted, {collection.repeated} repeated, {collection.refused} refused"
-            say(output.terminal(), f"mechanism: {curve.privacy.mechanism}", f"reports: {counted}", *ASSUMED)
+            say(output.terminal(), f"mechanism: {curve.privacy.mechanism}", told_of(collection), *ASSUMED)
             say(output.terminal(), *(f"written: {name}" for name in written))
         for note in curve.notes:
             tell(note)
+
+
+def publish(received: Received, document: Document, first: FirstClass, new: NewFile) -> None:
+    """Read the scores that one class reported, and publish what the other class is asked: one bit of each person.
+
+    The document is public. `dpcurves plan local` says which class to ask first, or whether to ask both at once.
+
+    Example: dpcurves local publish reports.bin --task negatives.json --of negatives --people 500 --out round2.json
+    """
+    from ..local import First
+    from ..local import publish as published
+
+    if first.of not in tuple(First):
+        raise Misuse("of", f"one of {', '.join(First)} is needed, got {first.of!r}")
+    collection = received.added_up(document.read())
+    with quietly():
+        second = published(collection, First(first.of), whole("people", first.people))
+    second.write(new.out)
+    say(terminal(), f"round 2: {second.plan.made_by}", told_of(collection), *ASSUMED, f"written: {new.out}")
+
+
+def _say_area(asked: SecondRound, received: Received, output: Output) -> None:
+    """The area of two rounds: a number, of which there is no picture."""
+    for option in ("json", "plot"):
+        if getattr(output, option) is not None:
+            raise Misuse(option, "of an area in two rounds a number is told, no curve: leave it out")
+    level, collection = output.simulated(), received.added_up(asked)
+    area = collection.curve()
+    who = (False, True) if output.population else (False,)
+    ends = (area.interval(level, population=population) for population in who)
+    words = (f"{low:.4f} to {high:.4f} ({level:.0%}, {whom})" for (low, high), whom in zip(ends, COVERED, strict=False))
+    area_said = f"AUC {area.value:.4f}: {', '.join(words)}"
+    say(terminal(), area_said, f"mechanism: {asked.plan.made_by}", told_of(collection), *ASSUMED)
+
+
+def told_of(collection: Collection) -> str:
+    """How many reports there were."""
+    return f"reports: {collection.reports} counted, {collection.repeated} repeated, {collection.refused} refused"
 
 
 def _view(asked: Task, output: Output) -> View[Any]:
@@ -197,5 +253,5 @@ def _view(asked: Task, output: Output) -> View[Any]:
 
 
 LOCAL_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
-    {"task": task, "randomize": randomize, "aggregate": aggregate}
+    {"task": task, "randomize": randomize, "aggregate": aggregate, "publish": publish}
 )

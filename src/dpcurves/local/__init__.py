@@ -1,7 +1,21 @@
 """The local model, deployed: tasks, what a person's device does, and what an aggregator does. Nobody is trusted."""
 
+from ..curves.area_of_bits import First
 from .collection import Collection, aggregate
 from .kept import Kept
+from .roads import Road, area_roads
+from .second_round import SecondRound, publish, read_task
 from .task import Task
 
-__all__ = ["Collection", "Kept", "Task", "aggregate"]
+__all__ = [
+    "Collection",
+    "First",
+    "Kept",
+    "Road",
+    "SecondRound",
+    "Task",
+    "aggregate",
+    "area_roads",
+    "publish",
+    "read_task",
+]

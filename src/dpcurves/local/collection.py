@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 from ..arguments import Refused
 from ..arrays import BoolArray, IntArray
 from ..curves.notes import warn_of
-from ..ledger import Allotment, QuestionBudget
-from ..release import Release, Step
-from ..session import pay_and_converse
-from ..trust import Local
+from ..ledger import Allotment
+from ..release import Release
 from ..trust.local import Tables
 from .report_file import NAME, Octets, Records
 from .task import Task
@@ -86,13 +84,7 @@ class Collection:
         Raises:
             ValueError: there is no report.
         """
-        model, loss = Local(), self.task.loss.of_one_release()
-
-        def reply(step: Step, allotment: Allotment) -> Release:
-            return self.release(allotment)
-
-        budget = QuestionBudget.told(self.task.hash, loss)
-        curve = pay_and_converse(self.task.question, self.task.plan.adjacency, model, budget, reply)
+        curve = self.task.told(lambda step, allotment: self.release(allotment))
         warn_of(curve)
         return curve
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -15,11 +15,13 @@ import numpy as np
 from ..arguments import Refused, make_whole, require_kind
 from ..arrays import IntArray
 from ..curves.question_json import question_from_json, question_to_json
+from ..data import Axis, Categories
+from ..ledger import Allotment, QuestionBudget
 from ..noise.randomness import Randomness
 from ..privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from ..records import open_records
-from ..release import Plan, UnsupportedQuery
-from ..session import rehearse
+from ..release import Plan, Release, Step, UnsupportedQuery
+from ..session import pay_and_converse, rehearse
 from ..trust import Local
 from ..trust.local import contribute, contributions
 from ..trust.shared_records import places_of
@@ -81,10 +83,24 @@ class Task:
 
         return Form(VERSION, bytes.fromhex(self.hash)[: Form.TASK], octets(self.plan))
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """The name of the task: a digest of all of it."""
         return sha256(self._text().encode()).hexdigest()
+
+    @property
+    def axes(self) -> Sequence[Axis | Categories]:
+        """Where values lie."""
+        return self.plan.query.axes
+
+    def told(self, reply: Callable[[Step, Allotment], Release]) -> Any:
+        """What is asked, from what was added up."""
+        budget = QuestionBudget.told(self.hash, self.loss.of_one_release())
+        return pay_and_converse(self.question, self.plan.adjacency, Local(), budget, reply)
+
+    def _answers(self, slots: IntArray, source: Randomness) -> IntArray:
+        """SECRET argument. What of the slots of values is reported."""
+        return slots
 
     def randomize(
         self,
@@ -106,7 +122,7 @@ class Task:
         Raises:
             ValueError: reports are kept for a person, and none is named.
         """
-        return self._sent(slot_of(self.plan.query.axes, value), person, kept, randomness or Randomness.system())
+        return self._sent(slot_of(self.axes, value), person, kept, randomness or Randomness.system())
 
     def randomize_table(self, table: Any, *, delimiter: str = ",", randomness: Randomness | None = None) -> bytes:
         """SECRET argument. What the people of a table send, a row each, under names that are drawn: a file of reports.
@@ -116,7 +132,7 @@ class Task:
         """
         source, slots = randomness or Randomness.system(), self._slots_of(table, delimiter)
         names = np.frombuffer(source.expanded().octets(NAME * len(slots)), dtype=np.uint8).reshape(-1, NAME)
-        return self.form.written_all(names, contributions(self.plan, slots, source))
+        return self.form.written_all(names, contributions(self.plan, self._answers(slots, source), source))
 
     def randomize_one(self, table: Any, person: str, *, delimiter: str = ",", kept: Kept | None = None) -> bytes:
         """SECRET argument. What the one person of a table sends; see `randomize`.
@@ -131,7 +147,7 @@ class Task:
 
     def _slots_of(self, table: Any, delimiter: str) -> IntArray:
         with open_records(table, unit=EACH_RECORD, key=bytes(32), delimiter=delimiter) as records:
-            return places_of(records, self.plan.query.axes)
+            return places_of(records, self.axes)
 
     def _sent(self, slot: int, person: str | None, kept: Kept | None, source: Randomness) -> bytes:
         if kept is not None and person is None:
@@ -139,7 +155,8 @@ class Task:
         name = source.octets(NAME) if person is None else self.name_of(person)
 
         def fresh() -> bytes:
-            return self.form.written(name, contribute(self.plan, slot, source))
+            (answer,) = self._answers(np.array([slot]), source).tolist()
+            return self.form.written(name, contribute(self.plan, answer, source))
 
         return fresh() if kept is None or person is None else kept.first(self.hash, person, fresh)
 

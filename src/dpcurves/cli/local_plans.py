@@ -1,0 +1,116 @@
+"""What people who trust nobody would report, and how good what is read from it would be: nobody is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import process_time
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+from typer import Option
+
+from .literals import whole
+from .local_tasks import Wanted
+from .promise_options import Price
+from .refusal import Misuse
+from .table_options import Cells, Column
+from .terminal import say, terminal
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ..data import Grid
+    from ..laws import Tallied
+    from ..local import Task
+    from ..privacy import PrivacyLoss
+    from .option_groups import Command
+
+BATCH = 2**15
+"""Reports that are drawn, of a value that is missing, to see how long one takes."""
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Two classes whose labels are public."""
+
+    positives: Annotated[
+        str | None,
+        Option(help="How many of the people are positives: then the roads to the area are shown.", metavar="P"),
+    ] = None
+
+    def sizes(self, people: int) -> tuple[int, int] | None:
+        """Positives and negatives.
+
+        Raises:
+            Misuse: one class has nobody.
+        """
+        if self.positives is None:
+            return None
+        positives = whole("positives", self.positives)
+        if positives >= people:
+            raise Misuse("positives", f"fewer than all {people} people are needed, got {positives}")
+        return positives, people - positives
+
+
+def plan_local(column: Column, cells: Cells, wanted: Wanted, price: Price, classes: Classes) -> None:
+    """Show what people who trust nobody would report about, by which randomisers, and the error.
+
+    With --positives, labels are public, and the roads to the area under the ROC curve are shown, best first.
+
+    Example: dpcurves plan local --grid 0:1:1024 --people 1000000 --epsilon 1
+    """
+    from ..laws import Tallied
+    from ..local import Task
+
+    people, loss = whole("people", wanted.people), price.loss()
+    sizes = classes.sizes(people)
+    task = Task(wanted.question(column, cells), loss, people)
+    law, error = task.plan.law.required(Tallied), task.plan.error
+    said = f"standard error: about {error:.4g} of {people} people ({error / people:.3%}) at one edge or cell"
+    say(terminal(), f"{task.question}: {loss}, {task.plan.made_by}", _levels(law), said, _report(task))
+    if sizes is not None:
+        say(terminal(), _roads(cells.declared(), loss, *sizes))
+
+
+def _levels(law: Tallied) -> Table:
+    """A line for each level of the tree."""
+    from rich.table import Table
+
+    table = Table(caption="weight: by how many people one report can shift a count", caption_justify="left")
+    for name in ("level", "intervals", "people", "randomiser", "weight"):
+        table.add_column(name, justify="left" if name == "randomiser" else "right")
+    for number, level in enumerate(law.levels, start=1):
+        weight = law.people / level.reports / float(level.gain)
+        intervals = str(law.rows * len(level.starts))
+        table.add_row(str(number), intervals, str(level.reports), level.randomiser, f"{weight:.3g}")
+    return table
+
+
+def _report(task: Task) -> str:
+    """How long a report is, and how long it takes here."""
+    from ..noise import Randomness
+    from ..trust.local import contributions
+
+    query = task.plan.query
+    missing = np.full(BATCH, query.rows * query.cells)
+    contributions(task.plan, missing[:16], Randomness.system())
+    start = process_time()
+    contributions(task.plan, missing, Randomness.system())
+    taken = (process_time() - start) / BATCH * 1e6
+    return f"a report: {len(task.randomize(None))} octets with its header, {taken:.2g} us each, many at once, here"
+
+
+def _roads(grid: Grid, loss: PrivacyLoss, positives: int, negatives: int) -> Table:
+    from rich.table import Table
+
+    from ..local import area_roads
+
+    table = Table("roads to the area", caption="scores spread evenly, labels public", caption_justify="left")
+    table.add_column("standard error", justify="right")
+    for road in area_roads(grid, loss, positives=positives, negatives=negatives):
+        table.add_row(str(road), f"{road.error:.4f}")
+    return table
+
+
+LOCAL_PLANS: MappingProxyType[str, Command] = MappingProxyType({"local": plan_local})
