@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from typing import Any
 import pytest
 
 import dpcurves as dp
-from dpcurves.feed import Following, RedisSink, RedisStream, follow
+from dpcurves.feed import Following, RedisSink, RedisStream, follow, redis_streams
 from dpcurves.feed.redis_streams import RedisWindows
 from dpcurves.ledger import Ledger
 from dpcurves.stream_readings import Counts, Smoothing
@@ -102,8 +104,8 @@ def test_what_is_late_is_told_by_the_id_and_all_is_acknowledged_in_the_end(serve
     assert waiting(client) == 0
 
 
-def killed(work: Callable[[], object]) -> int:
-    """How a process ended that did `work`."""
+def forked(work: Callable[[], object]) -> int:
+    """A process that does `work`."""
     process = os.fork()
     if process == 0:
         status = 1
@@ -112,12 +114,17 @@ def killed(work: Callable[[], object]) -> int:
             status = 0
         finally:
             os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    return process
 
 
-@pytest.mark.parametrize(("where", "name"), [(Ledger, "advance"), (RedisWindows, "done")])
+def killed(work: Callable[[], object]) -> int:
+    """How a process ended that did `work`."""
+    return os.waitstatus_to_exitcode(os.waitpid(forked(work), 0)[1])
+
+
+@pytest.mark.parametrize("place", [(Ledger, "advance"), (RedisWindows, "done")], ids=str)
 def test_killed_before_the_commit_or_before_the_acknowledgement_nothing_is_lost_or_counted_twice(
-    server: str, client: Any, tmp_path: Path, where: type, name: str
+    server: str, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: tuple[type, str]
 ) -> None:
     store = f"sqlite:///{tmp_path}/s.db"
     script(client)
@@ -126,9 +133,10 @@ def test_killed_before_the_commit_or_before_the_acknowledgement_nothing_is_lost_
         os.kill(os.getpid(), signal.SIGKILL)
 
     def follow_and_die() -> None:
-        setattr(where, name, die)
+        setattr(*place, die)
         values(followed(server, store))
 
+    monkeypatch.setattr(redis_streams, "LEASE_SECONDS", 0.5)
     assert killed(follow_and_die) == -signal.SIGKILL
     assert waiting(client) == 7
     assert values(followed(server, store)) == EXPECTED
@@ -166,3 +174,54 @@ def test_a_server_that_is_gone_and_a_key_that_is_no_stream_are_refused_before_th
             followed(url, store)
         assert refused.value.__context__ is None
         assert Ledger.open(store).verify().entries == 0
+
+
+def test_an_id_in_the_future_makes_no_other_tuple_late(server: str, client: Any) -> None:
+    """All entries behind it have ids in the future, too. 25,000 of them come before the step closes, and all count."""
+    begun = int(client.time()[0])
+    client.xadd("events", {"ts": str(begun), "ap": "b"}, id=f"{(begun + 10**6) * 1000}-1")
+    pipe = client.pipeline()
+    for _ in range(25_000):
+        pipe.xadd("events", {"ts": str(begun), "ap": "a"})
+    pipe.execute()
+    stream = followed(server, "sqlite://", start=begun, every=1, end=begun + 2, grace="4s")
+    assert values(stream) == [(25_000, 1), (0, 0)]
+    assert waiting(client) == 0
+
+
+def test_of_two_who_read_a_group_one_waits_and_goes_on_when_the_other_is_killed(
+    server: str, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each tuple counts once, no step has two values, and none is skipped."""
+    monkeypatch.setattr(redis_streams, "LEASE_SECONDS", 1.0)
+    store, begun = f"sqlite:///{tmp_path}/s.db", int(client.time()[0])
+    terms: dict[str, Any] = {"start": begun, "every": 1, "end": begun + 8, "grace": "500ms", "loss": SURE}
+    files = [tmp_path / "first", tmp_path / "second"]
+
+    def write(file: Path, consumer: str) -> None:
+        with file.open("w") as out:
+            source = RedisStream(server, "events", consumer=consumer)
+            for reading in follow(source, COUNTS, store=store, time="ts", **terms):
+                print(json.dumps([reading.step, reading.values]), file=out, flush=True)
+
+    waits: list[str] = []
+    processes = [forked(partial(write, file, consumer)) for file, consumer in zip(files, "ab", strict=True)]
+    for tick in range(8):
+        while float("{}.{:06}".format(*client.time())) < begun + tick + 0.2:
+            time.sleep(0.02)
+        for _ in range(tick + 1):
+            client.xadd("events", {"ts": str(begun + tick), "ap": "a"})
+        if tick == 4:
+            leader = 0 if files[0].read_text() else 1
+            os.kill(processes[leader], signal.SIGKILL)
+            waits = files[1 - leader].read_text().splitlines()
+    ends = [os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in processes]
+    assert sorted(ends) == [-signal.SIGKILL, 0]
+    told = [[json.loads(line) for line in file.read_text().splitlines()] for file in files]
+    whole, part = sorted(told, key=len, reverse=True)
+    assert waits == []
+    assert [step for step, _ in whole] == list(range(1, 9))
+    assert whole[: len(part)] == part
+    assert len(part) > 1
+    assert [counts for _, counts in whole] == [[tick + 1, 0] for tick in range(8)]
+    assert waiting(client) == 0

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from secrets import token_hex
+from time import sleep
 from typing import Any, TypeVar
 
 from ..arguments import NotInstalled, Refused
@@ -17,15 +20,32 @@ LONGEST_WAIT = 1000
 """Milliseconds after which the server is asked for the time again."""
 _TROUBLE = "Redis cannot be reached, or does not answer as a stream does (what it says is not shown)"
 
+LEASE_SECONDS = 10.0
+"""After so long another process may take the place of one that does not say that it is still there."""
+LOOK_SECONDS = 0.25
+_HOLD = """
+local holder = redis.call('get', KEYS[1])
+if holder and holder ~= ARGV[1] then return 0 end
+redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
+"""
+_LEAVE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
+
 Result = TypeVar("Result")
+Entry = tuple[bytes, Mapping[bytes, bytes] | None]
 
 
 class RedisStream:
     """Tuples in a Redis stream, each an entry with the fields of a tuple, read by a consumer group.
 
     An entry arrived when its id says, by the clock of the server; so what is late does not depend on when it was read.
-    It is acknowledged after the noisy counts of its step were stored, or once it is dropped: after a crash what was
-    read and not stored is delivered again. One process at a time reads as one consumer.
+    Ids that were given by hand may lie in the future, and then those after them do, too: such an entry arrived when it
+    was read. It is acknowledged after the noisy counts of its step were stored, or once it is dropped: after a crash
+    what was read and not stored is delivered again.
+
+    One process at a time reads a group: it holds a key, ``STREAM:GROUP:reader``, that lapses after `LEASE_SECONDS`. Any
+    other waits, and goes on in its place once it is gone, with what it has left, and with the same numbers. (The ledger
+    has one answer for each step whoever reads.)
 
     Args:
         url: ``redis://host:6379/0``, ``rediss://...`` or ``unix:///socket``.
@@ -58,19 +78,17 @@ class RedisWindows:
         self._entries.join()
 
     def after(self, tick: int) -> Iterator[Sequence[Window]]:
-        """All later windows, as they close."""
-        schedule, windows = self._intake.schedule, self._intake.open_windows(tick)
-        for batch in self._entries.delivered():
-            self._take(windows, batch)
-        while tick != schedule.ticks:
-            now = self._entries.now()
-            self._drain(windows, now)
-            last = schedule.closed_by(now)
-            for ticks in self._intake.batches(tick + 1, last):
-                yield windows.close(ticks[-1])
-            if last <= tick:
-                self._take(windows, self._entries.new(max(1, (schedule.closes(tick + 1) - now) // 1000)))
-            tick = max(tick, last)
+        """All later windows, as they close.
+
+        Raises:
+            ValueError: another process went on in this one's place.
+        """
+        while not self._entries.holds():
+            sleep(LOOK_SECONDS)
+        try:
+            yield from self._held(tick)
+        finally:
+            self._entries.leave()
 
     def done(self, tick: int) -> None:
         """Acknowledge what windows up to this one were counted from, and what was dropped."""
@@ -79,16 +97,33 @@ class RedisWindows:
             settled += self._unsettled.pop(step)
         self._entries.acknowledge(settled)
 
-    def _drain(self, windows: OpenWindows, now: int) -> None:
-        """Take all that arrived before now."""
+    def _held(self, tick: int) -> Iterator[Sequence[Window]]:
+        schedule, windows = self._intake.schedule, self._intake.open_windows(tick)
+        for batch in self._entries.delivered():
+            self._take(windows, batch)
+        while tick != schedule.ticks:
+            now, newest = self._entries.now(), self._entries.newest()
+            self._drain(windows, newest)
+            last = schedule.closed_by(now)
+            for ticks in self._intake.batches(tick + 1, last):
+                yield windows.close(ticks[-1])
+            if last <= tick:
+                self._take(windows, self._entries.new(max(1, (schedule.closes(tick + 1) - now) // 1000)))
+            tick = max(tick, last)
+
+    def _drain(self, windows: OpenWindows, newest: bytes) -> None:
+        """Take all entries up to this one."""
         while batch := self._entries.new(None):
             self._take(windows, batch)
-            if _arrived(batch[-1][0]) >= now:
+            if _order(batch[-1][0]) >= _order(newest):
                 return
 
-    def _take(self, windows: OpenWindows, batch: Sequence[tuple[bytes, Mapping[bytes, bytes] | None]]) -> None:
+    def _take(self, windows: OpenWindows, batch: Sequence[Entry]) -> None:
+        if not self._entries.holds():
+            raise Refused("source", "another process reads this stream now, and goes on with the same numbers")
+        now = self._entries.now() if batch else 0
         for name, fields in batch:
-            step = windows.take(_decoded(fields), _arrived(name))
+            step = windows.take(_decoded(fields), min(_order(name)[0] * 1000, now))
             (self._dropped if step is None else self._unsettled.setdefault(step, [])).append(name)
 
 
@@ -122,6 +157,7 @@ class _Entries:
 
     def __init__(self, client: Any, stream: str, group: str, consumer: str) -> None:
         self._client, self._stream, self._group, self._consumer = client, stream, group, consumer
+        self._reader, self._name = f"{stream}:{group}:reader", token_hex(16)
 
     def join(self) -> None:
         """Make stream and group, unless they are there."""
@@ -129,13 +165,33 @@ class _Entries:
         if self._group.encode() not in [group["name"] for group in groups]:
             _said(lambda: self._client.xgroup_create(self._stream, self._group, id="0", mkstream=True))
 
+    def holds(self) -> bool:
+        """Whether this process reads the group, from now on for a while; not if another one does."""
+        lease = int(LEASE_SECONDS * 1000)
+        return bool(_said(lambda: self._client.eval(_HOLD, 1, self._reader, self._name, lease)))
+
+    def leave(self) -> None:
+        """Let another process read the group. Where the server is gone, the key lapses by itself."""
+        with suppress(Refused):
+            _said(lambda: self._client.eval(_LEAVE, 1, self._reader, self._name))
+
+    def newest(self) -> bytes:
+        """The id of the newest entry there ever was."""
+        newest: bytes = _said(lambda: self._client.xinfo_stream(self._stream))["last-generated-id"]
+        return newest
+
     def now(self) -> int:
         """Microseconds since 1970, by the server's clock."""
         seconds, microseconds = _said(self._client.time)
         return int(seconds) * 1_000_000 + int(microseconds)
 
     def delivered(self) -> Iterator[list[tuple[bytes, Any]]]:
-        """What was delivered before, and not acknowledged."""
+        """What was delivered before, to any consumer of the group, and not acknowledged."""
+        start: bytes | str = "0"
+        while True:
+            start, *_ = _said(lambda start=start: self._claimed(start))  # type: ignore[misc]
+            if start in (b"0-0", "0-0"):
+                break
         name: bytes | str = "0"
         while batch := self._read(name, None):
             yield batch
@@ -150,6 +206,11 @@ class _Entries:
         for start in range(0, len(names), AT_ONCE):
             some = names[start : start + AT_ONCE]
             _said(lambda some=some: self._client.xack(self._stream, self._group, *some))  # type: ignore[misc]
+
+    def _claimed(self, start: bytes | str) -> Any:
+        return self._client.xautoclaim(
+            self._stream, self._group, self._consumer, 0, start_id=start, count=AT_ONCE, justid=False
+        )
 
     def _read(self, name: bytes | str, wait: int | None) -> list[tuple[bytes, Any]]:
         streams = {self._stream: name}
@@ -182,9 +243,10 @@ def _said(action: Callable[[], Result]) -> Result:
     raise Refused("source", _TROUBLE)
 
 
-def _arrived(name: bytes) -> int:
-    """The time in an entry's id, in microseconds."""
-    return int(name.partition(b"-")[0]) * 1000
+def _order(name: bytes) -> tuple[int, int]:
+    """The time in an entry's id, in milliseconds, and its number within."""
+    time, _, number = name.partition(b"-")
+    return int(time), int(number or 0)
 
 
 def _decoded(fields: Mapping[bytes, bytes] | None) -> dict[str, str] | None:
