@@ -1,6 +1,7 @@
 """What people look at: each file asks one question and reads its answer."""
 
 from ..postprocess.inference.two_samples import TwoSampleTest
+from ..postprocess.summaries.kernels import Midpoint, OnCells
 from ..strategies import Bisection, GrownPartition, QuantileCuts
 from ..workloads import Cuts
 from .binned_residuals import BinnedResiduals, BinnedResidualsQuestion
@@ -21,6 +22,7 @@ from .hosmer_lemeshow import HosmerLemeshow, HosmerLemeshowQuestion
 from .kendall import kendall_tau_a, kendall_tau_b
 from .log_rank import log_rank_test
 from .notes import CurveWarning
+from .pair_mean import UStatistic
 from .precision_recall import PrecisionRecall
 from .quantile_quantile import QuantileQuantile
 from .quantiles import Quantiles, QuantilesQuestion
@@ -35,7 +37,6 @@ from .summary import Summary, SummaryByCategory, SummaryQuestion
 from .survival import Survival, SurvivalQuestion
 from .two_samples import ks_test, rank_sum_test
 from .u_statistic import (
-    UStatistic,
     area_between,
     collision_probability,
     gini_coefficient,
@@ -50,8 +51,8 @@ __all__ = [
     "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Confusion", "Contingency",
     "ContingencyQuestion", "Continued", "CumulativeGain", "CurveWarning", "Cuts", "DecisionCurve", "GrownPartition",
     "Histogram", "Histogram2D", "Histogram2DQuestion", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion",
-    "PlaneBounds", "PlaneBoundsQuestion", "PrecisionRecall", "QuantileCuts", "QuantileQuantile", "Quantiles",
-    "QuantilesQuestion", "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion",
+    "Midpoint", "OnCells", "PlaneBounds", "PlaneBoundsQuestion", "PrecisionRecall", "QuantileCuts", "QuantileQuantile",
+    "Quantiles", "QuantilesQuestion", "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion",
     "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion", "SmoothAuc", "SmoothAucQuestion", "Summary",
     "SummaryByCategory", "SummaryQuestion", "Survival", "SurvivalQuestion", "TwoSampleTest", "UStatistic",
     "area_between", "collision_probability", "energy_distance", "gini_coefficient", "gini_mean_difference",

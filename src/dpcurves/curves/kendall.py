@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from ..arguments import Refused, WrongKind
 from ..arrays import FloatArray
-from ..postprocess.inference.resampling import sampling_errors
-from ..postprocess.inference.simulation_seed import draws_for, numbered_generator
-from ..postprocess.shape.simplex import on_simplex
 from ..postprocess.summaries.concordance import pairs_of
-from ..release import Evidence, PrivacyStatement
 from .contingency import Contingency
 from .histogram_2d import JOINED, Histogram2D
-from .question import require_independent
-from .u_statistic import UNSEEN, UStatistic, ends_about
+from .pair_mean import UStatistic, ends_about
+from .simulated_counts import SimulatedCounts
 
-MOST_DRAWS, VALUES = 1000, 2**22
-PLACE = 8
-"""Streams of simulation beside those of other statistics."""
 Tau = Callable[[FloatArray, FloatArray], FloatArray]
 """From numbers of pairs, see `pairs_of`, and of people."""
 
@@ -64,27 +56,19 @@ def kendall_tau_b(table: Contingency | Histogram2D) -> UStatistic:
 
 
 @dataclass(frozen=True, eq=False)
-class _Pairs:
-    """A table, and its noise.
+class _Pairs(SimulatedCounts):
+    """A table of counts, (rows, columns), and its noise.
 
     Attributes:
-        counts: Without bias, (rows, columns).
-        evidence: What they were read from.
         declared: Whether cells are the values themselves: categories.
-        privacy: What stands on the table.
-        notes: What is remarked on it.
     """
 
-    counts: FloatArray
-    evidence: Evidence
     declared: bool
-    privacy: PrivacyStatement
-    notes: tuple[str, ...]
 
     @classmethod
     def of(cls, table: Contingency | Histogram2D) -> _Pairs:
         if isinstance(table, Contingency):
-            return cls(table.unbiased, table.evidence, True, table.privacy, table.notes)
+            return cls(table.unbiased, table.evidence, table.privacy, table.notes, True)
         if not isinstance(table, Histogram2D):
             raise WrongKind("table", f"a Contingency or a Histogram2D is needed, got {type(table).__name__}")
         evidence = table.evidence[-1]
@@ -93,29 +77,7 @@ class _Pairs:
         counts = evidence.unbiased
         if counts.size != table.count.size:
             raise Refused("table", "values outside were counted apart, and which is larger is not known")
-        return cls(counts.reshape(table.count.shape), evidence, False, table.privacy, table.notes)
-
-    @cached_property
-    def likely(self) -> FloatArray:
-        """An estimate with no count below zero."""
-        return on_simplex(self.counts, max(float(self.counts.sum()), 1.0))
-
-    @cached_property
-    def noise(self) -> FloatArray:
-        """What noise adds to the counts, simulated: (draws, rows, columns)."""
-        law, size = self.evidence.sums, self.counts.size
-        draws = max(400, min(MOST_DRAWS, draws_for(size), VALUES // size))
-        drawn = law.simulate(self.evidence.total, draws, numbered_generator(PLACE))
-        return np.concatenate([cells for cells, _ in drawn]).reshape(-1, *self.counts.shape)
-
-    def drawn(self, population: bool) -> FloatArray:
-        """Likely counts with noise, and with that of sampling; see `UStatistic.interval`."""
-        if not population:
-            return np.asarray(self.likely + self.noise)
-        require_independent(self.privacy)
-        seen, people = self.likely + UNSEEN / self.likely.size, max(round(float(self.likely.sum())), 1)
-        sampled = sampling_errors(seen, people, len(self.noise), numbered_generator(PLACE + 1))
-        return np.asarray(self.likely + self.noise + sampled)
+        return cls(counts.reshape(table.count.shape), evidence, table.privacy, table.notes, False)
 
     def read(self, tau: Tau, by_cells: Callable[[FloatArray, float, float], float]) -> UStatistic:
         """A ratio of numbers of pairs, each without what noise adds to it on average."""

@@ -8,71 +8,35 @@ from math import inf, log
 
 import numpy as np
 
-from ..arguments import Refused, WrongKind, chance, require_kind
+from ..arguments import Refused, require_kind
 from ..arrays import FloatArray, IntArray
 from ..data import Outside
-from ..postprocess.inference.bands import interval
 from ..postprocess.inference.resampling import sampling_errors
 from ..postprocess.inference.simulation_seed import draws_for, numbered_generator
 from ..postprocess.inference.two_samples import Sample, chance_of_less
 from ..postprocess.summaries.kernels import (
     Function,
     Kernel,
+    Midpoint,
+    OnCells,
     half_square,
     mean_difference,
-    of_function,
+    on_cells,
     quadratic,
     same_cell,
 )  # fmt: skip
 from ..release import PrivacyStatement
 from .cdf import CDF
+from .histogram import Histogram
+from .pair_mean import UNSEEN, UStatistic, ends_about
+from .quantised import mean_of_cells
 from .question import require_independent
 from .two_samples import require_same_grid, sample_of
 
 MOST_CELLS = 2**10
 """Cells of a kernel: more of the grid are joined, evenly."""
 MOST_DRAWS = 1000
-UNSEEN = 3.0
-"""People of whom a sample may have had none: with chance ``exp(-3)``, 5%."""
 Statistic = Callable[[FloatArray], FloatArray]
-
-
-@dataclass(frozen=True, eq=False)
-class UStatistic:
-    """An average over pairs of people, with what noise and cells leave open.
-
-    Attributes:
-        value: The estimate. But for areas, what noise adds to it on average is taken off.
-        resolution: How far it may be from the statistic of the values themselves, of which only cells are known.
-        level_of: The ends of the interval that has the statistic of the cells, at a level; see `interval`.
-        privacy: What stands on the curve, or on the first of two.
-        notes: What is remarked on the curves that it was read from.
-        least: Below it no such statistic lies.
-        most: Above it no such statistic lies.
-    """
-
-    value: float
-    resolution: float
-    level_of: Callable[[float, bool], tuple[float, float]]
-    privacy: PrivacyStatement
-    notes: tuple[str, ...] = ()
-    least: float = -inf
-    most: float = inf
-
-    def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
-        """Two numbers that have the statistic of these records' values between them with about the chance `level`.
-
-        The noise of the release is simulated (a parametric bootstrap about what was read), and the interval is widened
-        by `resolution`, whatever the values are inside of their cells; values that were clamped count as the ends of
-        the grid. With `population`, it is the mean of the statistic over samples of this size, which are simulated with
-        the noise, and with `UNSEEN` people more, whom a sample may have missed, spread evenly over the grid. The
-        outermost ends of the basic and of the percentile interval are taken, for few people of great weight skew both.
-
-        Raises:
-            ValueError: `level` is no chance; or for the population, units have several records.
-        """
-        low, high = self.level_of(chance("level", level), population)
-        return max(low - self.resolution, self.least), min(high + self.resolution, self.most)
 
 
 def gini_mean_difference(curve: CDF) -> UStatistic:
@@ -95,15 +59,20 @@ def sample_variance(curve: CDF) -> UStatistic:
     return _read(curve, half_square, 0.0)
 
 
-def u_statistic(curve: CDF, kernel: Function) -> UStatistic:
+def u_statistic(curve: CDF | Histogram, kernel: Function | Midpoint | OnCells) -> UStatistic:
     """The mean of any symmetric kernel of two values, over all pairs.
+
+    A function is replaced by its mean over each pair of cells (Bell et al. 2019, equation 15), `Midpoint` by the middle
+    of its range there (equation 14), and `OnCells` is a table of its own. Kernels that a distribution function tells,
+    as differences and squares, are far more exact from a `CDF`; those that see single cells, as collisions, from a
+    `Histogram`, which of people who trust nobody is Algorithm 1 of that paper: see `mean_of_cells`.
 
     Errors as of `gini_mean_difference`; and the kernel is no function, not symmetric, or not finite on the grid.
 
     Args:
-        curve: A released distribution function.
-        kernel: A function of two arrays, which gives an array. Its `resolution` is right if it rises or falls along
-            each cell.
+        curve: A released distribution function, or a histogram.
+        kernel: A function of two arrays, which gives an array, or one of these. Its `resolution` is right if it rises
+            or falls along each cell.
 
     >>> import dpcurves as dp
     >>> import numpy as np
@@ -111,9 +80,9 @@ def u_statistic(curve: CDF, kernel: Function) -> UStatistic:
     >>> abs(u_statistic(curve, lambda x, y: np.maximum(x, y)).value - 5) < 0.1
     True
     """
-    if not callable(kernel):
-        raise WrongKind("kernel", f"a function of two arrays is needed, got {type(kernel).__name__}")
-    return _read(curve, of_function(kernel))
+    if isinstance(curve, Histogram):
+        return mean_of_cells(curve, on_cells(kernel))
+    return _read(curve, on_cells(kernel))
 
 
 def gini_coefficient(curve: CDF) -> UStatistic:
@@ -141,20 +110,22 @@ def gini_coefficient(curve: CDF) -> UStatistic:
     return cells.read(statistic, cells.reach(kernel) / (2 * least) + value * width / least, 0.0, 1.0)
 
 
-def collision_probability(curve: CDF) -> UStatistic:
-    """How often two people's values lie in one cell of the grid.
+def collision_probability(curve: CDF | Histogram) -> UStatistic:
+    """How often two people's values lie in one cell of the grid: from a histogram it is the most exact.
 
     Cells that were counted together are taken to be alike; `resolution` is what that leaves open. Errors as of
     `gini_mean_difference`.
     """
+    if isinstance(curve, Histogram):
+        return mean_of_cells(curve, lambda edges: same_cell(np.ones(len(edges) - 1, dtype=np.int64)))
     cells = _Cells.of(curve)
     return cells.mean(same_cell(cells.parts), 0.0, 1.0)
 
 
-def renyi2_entropy(curve: CDF) -> UStatistic:
+def renyi2_entropy(curve: CDF | Histogram) -> UStatistic:
     """Minus the logarithm of `collision_probability`, which is taken to be from one over the number of cells to 1."""
-    cells, found = _Cells.of(curve), collision_probability(curve)
-    least = 1 / int(cells.parts.sum())
+    found = collision_probability(curve)
+    least = 1 / (len(curve.x) - 1)
 
     def entropy(probability: float) -> float:
         return -log(min(max(probability, least), 1.0))
@@ -284,15 +255,6 @@ class _Cells:
     def mean(self, kernel: Kernel, least: float = -inf, most: float = inf) -> UStatistic:
         """The mean of a kernel over all pairs."""
         return self.read(lambda counts: quadratic(kernel, counts), self.reach(kernel), least, most)
-
-
-def ends_about(found: float, deviations: FloatArray, level: float, population: bool) -> tuple[float, float]:
-    """The ends of the basic interval; for the population, also those of the percentile interval if they lie outside."""
-    low, high = interval(found, deviations, level)
-    if not population:
-        return low, high
-    below, above = interval(-found, deviations, level)
-    return min(low, -above), max(high, -below)
 
 
 def _read(curve: CDF, kernel_on: Callable[[FloatArray], Kernel], least: float = -inf) -> UStatistic:

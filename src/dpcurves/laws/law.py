@@ -13,6 +13,7 @@ import numpy as np
 from ..arguments import WrongKind
 from ..arrays import BoolArray, FloatArray, IntArray
 from .noise import Noise, draw, optional_to_json
+from .responses import Answered
 
 Kind = TypeVar("Kind", bound="Law")
 VALUES_AT_ONCE = 2**19  # what is worked on fits nearly in the cache
@@ -148,6 +149,10 @@ class NoisySums(CountLaw):
     @abstractmethod
     def bounds(self) -> IntArray:
         """The ends of the finest intervals of a row: one more than there are intervals."""
+
+    def answered(self, values: Sequence[int]) -> Answered | None:
+        """What people answered, if these are tallies of reports about single cells, one for each. None: not so."""
+        return None
 
     @abstractmethod
     def sums(self, cells: Any) -> list[Any]:

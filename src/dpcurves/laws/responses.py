@@ -5,14 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from ..arguments import Refused
-from ..arrays import IntArray
+from ..arrays import FloatArray, IntArray
 from ..queries.region import laid_out
 
 MOST_REPORTS = 2**50
 _CHANCES = ("own", "other", "own_and_other", "two_others")
+
+
+class Answered(NamedTuple):
+    """What reports about one tiling say of each answer, once they are debiased and made to add up.
+
+    A report about a true answer e is then off by noise of the covariance ``P (common I + own e e') P`` over all
+    answers, where P takes off the mean: of `scatter`, with the same proof.
+
+    Attributes:
+        counts: Unbiased counts of all answers; the last is that the value is missing.
+        common: The variance of each answer in a report.
+        own: What that of the true answer has more; it may be less.
+    """
+
+    counts: FloatArray
+    common: float
+    own: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +100,12 @@ class Responses:
             more = self.own_and_other - self.own * self.other - two
             variance = variance - float(two) - 2 * share * float(more)
         return variance / float(self.gain) ** 2
+
+    def answered(self, tallies: FloatArray) -> Answered:
+        """The counts of all answers that tallies of support tell."""
+        counts = (tallies - self.offset) / float(self.gain)
+        common, with_own = (float(self.scatter(share, together=True)) for share in (0.0, 1.0))
+        return Answered(counts + (self.reports - counts.sum()) / len(counts), common, with_own - common)
 
     def to_json(self) -> dict[str, Any]:
         """Plain objects."""

@@ -15,7 +15,7 @@ from .interval_sums import IntervalSums
 from .law import VALUES_AT_ONCE, NoisySums, Part, over
 from .nested import Level
 from .noise import Family, Noise
-from .responses import Responses
+from .responses import Answered, Responses
 from .tally_errors import drawn_errors
 
 
@@ -227,6 +227,13 @@ class Tallied(NoisySums):
     def noise_by_source(self, total: int | None) -> FloatArray:
         """The noise by source if debiased counts were independent; see `nested`."""
         return self.nested.noise_by_source(self._known)
+
+    def answered(self, values: Sequence[int]) -> Answered | None:
+        """Where all reported about one level, whose intervals are the cells of one row, and may have been missing."""
+        told = self.levels[0]
+        if len(self.levels) > 1 or not self.whole or self.rows > 1 or len(told.starts) < self.cells:
+            return None
+        return told.answered(np.asarray(values, dtype=np.float64))
 
     def counted(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:
         if not self.whole:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 
-from ...arguments import Refused
+from ...arguments import Refused, WrongKind
 from ...arrays import FloatArray, IntArray
 
 Function = Callable[[FloatArray, FloatArray], FloatArray]
@@ -87,7 +88,7 @@ def of_function(function: Function) -> Callable[[FloatArray], Kernel]:
     What it does between those points is not seen: `reach` is right for kernels that rise or fall along each cell.
     """
 
-    def on_cells(edges: FloatArray) -> Kernel:
+    def averaged(edges: FloatArray) -> Kernel:
         nodes, weights = leggauss(POINTS)
         middles, halves = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
         points = middles + halves * nodes[:, None]
@@ -101,7 +102,74 @@ def of_function(function: Function) -> Callable[[FloatArray], Kernel]:
         require_kernel(reach)
         return Kernel(mean, reach)
 
-    return on_cells
+    return averaged
+
+
+@dataclass(frozen=True)
+class Midpoint:
+    """A kernel whose value for two cells is the middle between its least and its largest one (Bell et al., eq. 14).
+
+    Whatever the values inside of their cells are, it errs by at most half of the range: the least bound that there is.
+    The range is that of 49 points of each pair of cells, corners and diagonal among them.
+
+    Attributes:
+        function: The kernel.
+    """
+
+    function: Function
+
+    def __call__(self, edges: FloatArray) -> Kernel:
+        """The kernel on cells between these edges."""
+        points = edges[:-1] + np.diff(edges) * np.linspace(0.0, 1.0, 7)[:, None]
+        least = np.full((len(edges) - 1,) * 2, np.inf)
+        most = -least
+        for x in points:
+            for y in points:
+                seen = self.function(x[:, None], y[None, :])
+                least, most = np.minimum(least, seen), np.maximum(most, seen)
+        require_kernel(least)
+        require_kernel(most)
+        return Kernel((least + most) / 2, (most - least) / 2)
+
+
+@dataclass(frozen=True, eq=False)
+class OnCells:
+    """A kernel of two cells, whatever the values in them are: ``table[i, j]``.
+
+    Attributes:
+        table: One number for each pair of cells, symmetric.
+
+    Raises:
+        ValueError: it is not square, not symmetric or not finite.
+    """
+
+    table: FloatArray
+
+    def __post_init__(self) -> None:
+        table = np.asarray(self.table, dtype=np.float64)
+        if table.ndim != 2 or table.shape[0] != table.shape[1]:
+            raise Refused("kernel", f"a square table is needed, got one of shape {table.shape}")
+        require_kernel(table)
+        object.__setattr__(self, "table", table)
+
+    def __call__(self, edges: FloatArray) -> Kernel:
+        """The table itself. Raises `ValueError` if it is of other cells."""
+        if len(self.table) != len(edges) - 1:
+            raise Refused("kernel", f"a table of {len(edges) - 1} cells is needed, got one of {len(self.table)}")
+        return Kernel(self.table, np.zeros_like(self.table))
+
+
+def on_cells(kernel: Function | Midpoint | OnCells) -> Callable[[FloatArray], Kernel]:
+    """What makes a kernel of edges: of a function its mean over each pair of cells.
+
+    Raises:
+        TypeError: it is no function.
+    """
+    if isinstance(kernel, Midpoint | OnCells):
+        return kernel
+    if not callable(kernel):
+        raise WrongKind("kernel", f"a function of two arrays is needed, got {type(kernel).__name__}")
+    return of_function(kernel)
 
 
 def require_kernel(values: FloatArray) -> None:

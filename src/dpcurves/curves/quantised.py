@@ -1,0 +1,80 @@
+"""Means over pairs of people, read from counts of cells: any kernel on cells that were counted or reported about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import NormalDist
+
+import numpy as np
+
+from ..arguments import Refused
+from ..arrays import FloatArray
+from ..data import Outside
+from ..postprocess.inference.reported_pairs import Reported
+from ..postprocess.shape.simplex import on_simplex
+from ..postprocess.summaries.kernels import Kernel, quadratic
+from .histogram import Histogram
+from .pair_mean import UStatistic, ends_about
+from .question import require_independent
+from .simulated_counts import SimulatedCounts
+
+MOST_CELLS = 2**12
+
+
+def mean_of_cells(curve: Histogram, kernel_on: Callable[[FloatArray], Kernel]) -> UStatistic:
+    """The mean of a kernel over all pairs of people, from counts of cells.
+
+    Of people who trust nobody it is Algorithm 1 of Bell, Bellet, Gascon and Kulkarni (2019), with whichever randomiser
+    the task has: the bilinear form of debiased reports without pairs of a report with itself, with the exact variance
+    of their Lemma 1. Of others the noise of counts is simulated.
+
+    Raises:
+        ValueError: values outside of the grid were counted apart, or there are more than 4,096 cells.
+    """
+    if curve.grid.outside is Outside.APART:
+        raise Refused("curve", "values outside were counted apart, and how far they lie is not known")
+    if len(curve.count) > MOST_CELLS:
+        raise Refused("curve", f"at most {MOST_CELLS} cells have a kernel, got {len(curve.count)}")
+    kernel, evidence = kernel_on(curve.x), curve.evidence
+    answered = evidence.sums.answered(evidence.values)
+    if answered is None:
+        return _simulated(curve, kernel)
+    return _reported(curve, kernel, Reported(answered.counts, round(answered.counts.sum()), *answered[1:]))
+
+
+def _reported(curve: Histogram, kernel: Kernel, told: Reported) -> UStatistic:
+    value, likely = told.mean(kernel.mean), told.likely(on_simplex(told.counts, 1.0 * told.people) / told.people)
+
+    def ends(level: float, population: bool) -> tuple[float, float]:
+        if population:
+            require_independent(curve.privacy)
+        off = likely.centred(kernel.mean, likely.mean(kernel.mean)).deviation(population) / likely.pairs
+        reach = NormalDist().inv_cdf((1 + level) / 2) * off
+        return value - reach, value + reach
+
+    return _within(curve, kernel, likely.counts[:-1], value, ends)
+
+
+def _simulated(curve: Histogram, kernel: Kernel) -> UStatistic:
+    counts = SimulatedCounts(curve.unbiased, curve.evidence, curve.privacy, curve.notes)
+    about, found = (float(quadratic(kernel, cells)) for cells in (counts.likely, counts.counts))
+    bias = float(quadratic(kernel, counts.drawn(population=False)).mean()) - about
+
+    def ends(level: float, population: bool) -> tuple[float, float]:
+        return ends_about(found, quadratic(kernel, counts.drawn(population)) - about, level, population)
+
+    return _within(curve, kernel, counts.likely, found - bias, ends)
+
+
+def _within(
+    curve: Histogram,
+    kernel: Kernel,
+    likely: FloatArray,
+    value: float,
+    ends: Callable[[float, bool], tuple[float, float]],
+) -> UStatistic:
+    """With what cells leave open: the mean of the reach of the kernel, below the root of Delta (Remark 3)."""
+    shares = likely / max(float(likely.sum()), 1.0)
+    least, most = float(np.min(kernel.mean - kernel.reach)), float(np.max(kernel.mean + kernel.reach))
+    open_ = float(shares @ kernel.reach @ shares)
+    return UStatistic(value, open_, ends, curve.privacy, curve.notes, least, most)
