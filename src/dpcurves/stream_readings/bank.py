@@ -10,6 +10,7 @@ from ..compiled import compiled
 HALVINGS = 19
 RATES: FloatArray = np.append(2.0 ** (-np.arange(HALVINGS) / 2), 0.0)
 """Weights of the newest value: 1, the value itself, and less by steps of a square root of 2, to 1/512; and 0: zero."""
+SLOWEST = float(RATES[-2])
 MEMORY = 2000
 """Ticks over which risks are remembered: one of so many ticks ago counts 1/e of what one of now counts."""
 KEPT = 1 - 1 / MEMORY
@@ -34,25 +35,26 @@ def follow(values: FloatArray, variances: FloatArray, passed: int, state: FloatA
         passed: How many ticks were smoothed before.
         state: What smoothers are at, their risks, and their sums of squares, (keys, 3, rates): changed in place.
     """
-    shown, scores = np.empty(values.shape), np.empty(RATES.shape)
-    for tick in range(values.shape[0]):
-        floor = 1.0 / (passed + tick + 1)
-        for key in range(values.shape[1]):
-            value, variance, own = values[tick, key], variances[key], state[key]
-            for each in range(RATES.shape[0]):
-                rate = RATES[each]
-                if 0.0 < rate < floor:
-                    rate = floor
-                before = own[0, each]
-                own[2, each] = KEPT * KEPT * own[2, each] + before * before
-                own[0, each] = before + rate * (value - before)
-                own[1, each] = KEPT * own[1, each] + ((own[0, each] - value) ** 2 + (2 * rate - 1) * variance)
-                scores[each] = own[1, each] + np.sqrt(4 * variance * own[2, each])
+    shown, scores, rates = np.empty(values.shape), np.empty(RATES.shape), RATES.copy()
+    for key in range(values.shape[1]):
+        variance, at, risks, squares = variances[key], state[key, 0], state[key, 1], state[key, 2]
+        for tick in range(values.shape[0]):
+            value, floor = values[tick, key], 1.0 / (passed + tick + 1)
+            if tick == 0 or 2 * floor > SLOWEST:
+                for each in range(RATES.shape[0]):
+                    rates[each] = floor if 0.0 < RATES[each] < floor else RATES[each]
+            for each in range(RATES.shape[0]):  # without a branch, so that several are worked out at once
+                before = at[each]
+                square = KEPT * KEPT * squares[each] + before * before
+                after = before + rates[each] * (value - before)
+                risk = KEPT * risks[each] + ((after - value) ** 2 + (2 * rates[each] - 1) * variance)
+                at[each], risks[each], squares[each] = after, risk, square
+                scores[each] = risk + np.sqrt(4 * variance * square)
             leader, least = 0, scores[0]
             for each in range(1, RATES.shape[0]):
                 if scores[each] < least:
                     leader, least = each, scores[each]
-            shown[tick, key] = max(own[0, leader], 0.0)
+            shown[tick, key] = max(at[leader], 0.0)
     return shown
 
 
