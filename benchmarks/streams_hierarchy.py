@@ -29,7 +29,7 @@ from dpcurves.stream_readings import Auto
 ONE = AddRemove(EACH_RECORD)
 STATES, TICKS, TUPLES, SENSORS = 128, 20_000, 646_254, 32
 TARGETS = {"0.1": 0.92, "0.01": 1.15}
-RUNS = 3
+RUNS = 20
 
 
 def halves(low: int, high: int) -> dict[str, Any]:
