@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .privacy import PrivacyLoss as PrivacyLoss
     from .privacy import Unit as Unit
     from .queries import Hint as Hint
+    from .records.engines import postgres as postgres
     from .release import UnsupportedQuery as UnsupportedQuery
     from .session import Session as Session
     from .session import rehearse as rehearse
@@ -48,6 +49,7 @@ _ROOMS = {
         "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "Neighbours", "PrivacyLoss", "Unit",
     ),
     "queries": ("Hint",),
+    "records.engines": ("postgres",),
     "release": ("UnsupportedQuery",),
     "session": ("Session", "rehearse"),
     "study": ("Study",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from .records import Scored
 
 Curve = TypeVar("Curve")
+MOMENT = "moment"
+"""Under this name a question notes which state of an engine's data it began with."""
 
 
 class Session:
@@ -33,7 +35,8 @@ class Session:
 
     Args:
         table: A path to a CSV or Parquet file, a data frame (pandas, Polars, Arrow), a mapping from column names to
-            arrays, or a DuckDB relation. It is opened when the first question is asked.
+            arrays, a DuckDB relation, or a table that another engine counts, as `postgres` names it. It is opened when
+            the first question is asked; an engine's table is seen as it was at that moment, until the session ends.
         budget: The cap of the account: pure (counted in epsilon) or zCDP (counted in rho).
         adjacency: `ADD_REMOVE` (the number of units is private) or `REPLACE_ONE` (it is public).
         unit: The column that says whose record it is; None protects each record on its own.
@@ -85,7 +88,7 @@ class Session:
         self._neighbours = _neighbours(adjacency)
         self._unit = _unit(unit, rows_per_unit)
         self._units = units
-        self._trust = _trust(trust)
+        self._trust = _naming_engine(_trust(trust), self._table)
         self._randomness = randomness if randomness is not None else Randomness.system()
         require_kind("randomness", self._randomness, Randomness, "a Randomness, as Randomness.system(),")
         require_kind("ledger", ledger, (str, Ledger), "a URL, as sqlite:///budget.db, or a Ledger")
@@ -208,8 +211,19 @@ class Session:
         return Release.from_json(stored, plan, allotment)
 
     def _run(self, plan: Plan, grant: Grant, allotment: Allotment, records: Scored) -> Release:
+        self._require_moment(records, grant)
         curator = Curator(records, _Notes(self._ledger, grant, allotment.part))
         return self._trust.run(plan, [curator], allotment, self._randomness)
+
+    def _require_moment(self, records: Scored, grant: Grant) -> None:
+        """Let all turns of one question see one state of the data, where the engine can tell states apart."""
+        if records.moment is None:
+            return
+        begun = self._ledger.remember(grant, 0, {MOMENT: records.moment})[MOMENT]
+        if begun != records.moment:
+            raise Refused(
+                "data", "the engine's data may have changed since this request began; ask under a new request"
+            )
 
     def _opened(self) -> Scored:
         if self._records is None:
@@ -341,6 +355,14 @@ def _trust(trust: TrustModel[Curator] | None) -> TrustModel[Curator]:
         needed = ", ".join(holder.__name__ for holder in trust.holders)
         instead = getattr(trust, "INSTEAD", f"it needs {needed}")
         raise UnsupportedQuery("trust", f"a session has one curator, who sees all records; with {trust!r} {instead}")
+    return trust
+
+
+def _naming_engine(trust: TrustModel[Curator], table: Any) -> TrustModel[Curator]:
+    """Let statements name the engine that counts: it sees all records, so it is trusted as the curator is."""
+    engine = getattr(table, "engine", None)
+    if isinstance(trust, Central) and type(engine) is str and not trust.engine:
+        return replace(trust, engine=engine)
     return trust
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dpcurves.data import Grid, Outside
-from dpcurves.records.binning import category_slot, double, formula_of, grid_slot, in_numbers, slot_type
+from dpcurves.records.engines.duckdb_slots import category_slot, double, grid_slot, slot_type
+from dpcurves.records.engines.slot_text import formula_of, in_numbers
 
 CONNECTION = duckdb.connect()
 

@@ -13,8 +13,10 @@ import pytest
 
 from dpcurves.data import Axis, Grid
 from dpcurves.privacy import EACH_RECORD
-from dpcurves.records import open_records
+from dpcurves.records import Records
 from dpcurves.records.engine import Engine
+from dpcurves.records.engines.duckdb_engine import DuckEngine
+from dpcurves.records.frames import source_of_mapping
 
 SCRIPT = """
 import numpy as np
@@ -60,6 +62,7 @@ def test_counts_do_not_depend_on_the_number_of_threads() -> None:
     grid = Grid(-3, 3, cells=1000)
     want = np.bincount(grid.cell_of(values), minlength=1001)
     for threads in (1, 4):
-        with open_records({"x": values}, unit=EACH_RECORD, key=b"k") as records:
-            records._engine.connection.execute(f"SET threads = {threads}")
+        engine = DuckEngine(source_of_mapping({"x": values}), EACH_RECORD, b"k")
+        engine._engine.connection.execute(f"SET threads = {threads}")
+        with Records(engine) as records:
             assert np.array_equal(records.counts([Axis("x", grid)]), want)

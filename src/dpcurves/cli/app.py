@@ -12,6 +12,7 @@ from .bounds import BOUNDS_COMMANDS
 from .columns import COLUMN_COMMANDS
 from .commands import Commands, OneCommand
 from .contingencies import CONTINGENCY_COMMANDS
+from .engines import ENGINE_COMMANDS
 from .ledgers import LEDGER_COMMANDS
 from .local_plans import LOCAL_PLANS
 from .local_tasks import LOCAL_COMMANDS
@@ -58,6 +59,7 @@ def build() -> typer.Typer:
         name="task",
         help="Tasks for two servers, neither of them trusted alone.",
     )
+    app.add_typer(_group(ENGINE_COMMANDS), name="engine", help="Databases that count where records lie.")
     app.add_typer(_group(LOCAL_COMMANDS), name="local", help="The local model: people who trust nobody.")
     app.add_typer(
         _group(asks_of(questions), said=SAID),
@@ -72,7 +74,7 @@ def dpcurves(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version, and do nothing else.")] = False,
 ) -> None:
-    """Differentially private curves from a CSV or Parquet file."""
+    """Differentially private curves from a CSV or Parquet file, or from a database."""
     if version:
         from importlib.metadata import version as installed
 

@@ -71,7 +71,8 @@ def _answer(question: Question[Any], view: View[Any], terms: Terms, output: Outp
 
 
 def _inputs(terms: Terms) -> Iterator[Input]:
-    yield Input("DATA itself", Path(terms.source.data))
+    if terms.source.is_file:
+        yield Input("DATA itself", Path(terms.source.data))
     for path in files_of(terms.payer.ledger or ""):
         yield Input("a file of the ledger", path)
 
@@ -83,7 +84,7 @@ def opened_session(terms: Terms, loss: PrivacyLoss) -> Session:
     ledger, account = _lasting(terms) if terms.payer.ledger is not None else _forgetful(terms, loss)
     unit = account.unit
     return Session(
-        terms.source.data, budget=account.cap, adjacency=account.neighbours, unit=unit.column or None,
+        terms.source.records(), budget=account.cap, adjacency=account.neighbours, unit=unit.column or None,
         rows_per_unit=unit.records if unit.column else None, units=terms.units.number(account.neighbours),
         delimiter=terms.source.delimiter, ledger=ledger, dataset=account.dataset,
     )  # fmt: skip

@@ -173,10 +173,10 @@ def randomize(source: Source, document: Document, device: Device, new: NewFile) 
     if device.id is None:
         if device.kept is not None:
             raise Misuse("kept", "a report is kept for a person: give --id, too")
-        new.write(asked.randomize_table(source.data, delimiter=source.delimiter))
+        new.write(asked.randomize_table(source.records(), delimiter=source.delimiter))
     else:
         kept = None if device.kept is None else Kept.at(device.kept)
-        new.write(asked.randomize_one(source.data, device.id, delimiter=source.delimiter, kept=kept))
+        new.write(asked.randomize_one(source.records(), device.id, delimiter=source.delimiter, kept=kept))
     say(terminal(), f"written: {new.out}")
 
 

@@ -31,7 +31,7 @@ REWORDED = tuple(
 OF_COLUMNS = ("column", "and_column", "by", "label", "score", "predicted", "residual")
 """Options that name a column."""
 BOTH_LOSSES = "epsilon, rho"
-OF_DATA = frozenset({*OF_COLUMNS, "data", "unit", "ledger", "key"})
+OF_DATA = frozenset({*OF_COLUMNS, "data", "table", "unit", "ledger", "key"})
 
 
 class Refusal(NamedTuple):

@@ -133,7 +133,7 @@ def contribute(source: Source, document: Document, bearer: Bearer, renamed: Rena
 
     task, ticket = document.read(), Path(bearer.ticket)
     owner = bearer_of(task, ticket)
-    places = read_places(task, source.data, source.delimiter, renamed.axes(task))
+    places = read_places(task, source.records(), source.delimiter, renamed.axes(task))
     with filling(f"sending reports of {task.name}", len(places)) as progress:
         sent = Contribution.of(task, places, ticket, before.meant()).send(owner, progress, bearer.seconds)
     say(terminal(), f"sent: {sent.reports} reports, {sent.new} of them new to the servers")

@@ -12,18 +12,12 @@ from numpy.typing import NDArray
 from ..arguments import Refused, shown
 from ..arrays import FloatArray
 from ..data.axis import Axis, Categories
-from ..privacy import EACH_RECORD, Unit
 from ..queries.query import PrefixQuery, Query, SquareQuery, SumQuery
-from . import tables
-from .binning import in_numbers
 from .column import Column, Kind, place_of
-from .engine import Engine
+from .engines.engine import BoundAxis, CountingEngine
+from .engines.slot_text import in_numbers
 from .hiding import hidden
-from .source import Source
-from .unit_rows import pads, units_in, used_rows
 
-FAILURE = "the records could not be read (what the engine says is not shown: it may quote a record)"
-USED = "used"
 TEXTS = {Kind.TEXT, Kind.OBJECTS}
 LARGEST_SQUARED = 2**26
 """The largest half of a cell, in steps, whose squares are added up without leaving 64 bits."""
@@ -66,14 +60,11 @@ class Records:
     `squares` by ``half**2`` times that. After `check`, no record makes any of these fail.
     """
 
-    __slots__ = ("_counted_units", "_engine", "_kept", "_key", "_one_at_a_time", "_source", "_unit", "_wanted")
+    __slots__ = ("_counted_units", "_engine", "_one_at_a_time")
 
-    def __init__(self, source: Source, unit: Unit, key: bytes) -> None:
-        self._source, self._unit, self._key = source, unit, key
-        self._engine = Engine()
+    def __init__(self, engine: CountingEngine) -> None:
+        self._engine = engine
         self._one_at_a_time = Lock()  # threads share one connection, and the names in it
-        self._wanted: set[int] = set()
-        self._kept: set[int] = set()
         self._counted_units: int | None = None
 
     def __repr__(self) -> str:
@@ -96,7 +87,7 @@ class Records:
         self.check(axes)
 
         def read() -> None:
-            for batch in tables.numbers(self._engine.connection, self._rows(axes), self._bound(axes)):
+            for batch in self._engine.numbers(self._bound(axes)):
                 take(batch)
 
         self._hidden(read)
@@ -104,6 +95,11 @@ class Records:
     def close(self) -> None:
         """Let go of the records, and of all that was kept of them."""
         self._engine.close()
+
+    @property
+    def moment(self) -> int | None:
+        """A number of the state of the data; another state has another. None: nobody can tell states apart."""
+        return self._engine.moment
 
     def check(self, axes: Axes) -> None:
         """Refuse axes that the schema does not allow.
@@ -121,8 +117,8 @@ class Records:
                 raise Refused("column", rule, str(axis.column))
             if isinstance(axis, Categories):
                 _require_alike(axis, column)
-        # What is kept of costly sources is kept for all that was checked, so that one reading does for all.
-        self._wanted |= {bound.place for bound in self._bound(axes)}
+        with self._one_at_a_time:
+            self._engine.prepare(self._bound(axes))
 
     def counts(self, axes: Axes) -> NDArray[np.int64]:
         """Used records per cell, and behind them the missing ones: shape ``(prod(slots) + 1,)``.
@@ -131,7 +127,7 @@ class Records:
             ValueError: see `check`; or the source cannot be read at all.
         """
         self.check(axes)
-        return self._hidden(lambda: tables.counts(self._engine.connection, self._rows(axes), self._bound(axes)))
+        return self._hidden(lambda: self._engine.counts(self._bound(axes)))
 
     def sums(self, axes: Axes, half: int) -> list[int]:
         """Exact sums of ``Grid.offset_of(values, half)`` of the last axis per cell, and behind them 0.
@@ -140,7 +136,7 @@ class Records:
             ValueError: as `counts`; or the last axis has no grid, or `half` is no half.
         """
         self._check_sums(axes, half)
-        return self._hidden(lambda: tables.sums(self._engine.connection, self._rows(axes), self._bound(axes), half))
+        return self._hidden(lambda: self._engine.sums(self._bound(axes), half))
 
     def squares(self, axes: Axes, half: int) -> list[int]:
         """Exact sums of ``2 * offset**2 - half**2`` of those offsets per cell, and behind them 0.
@@ -151,7 +147,7 @@ class Records:
         self._check_sums(axes, half)
         if half > LARGEST_SQUARED:
             raise Refused("half", f"a whole number up to {LARGEST_SQUARED} is needed for squares, got {half}")
-        return self._hidden(lambda: tables.squares(self._engine.connection, self._rows(axes), self._bound(axes), half))
+        return self._hidden(lambda: self._engine.squares(self._bound(axes), half))
 
     def _check_sums(self, axes: Axes, half: int) -> None:
         self.check(axes)
@@ -170,8 +166,7 @@ class Records:
         self.check(axes)
         if not isinstance(axes[-1], Axis):
             raise Refused("axes", "prefixes are counted along a column of numbers")
-        rows, bound = self._rows, self._bound
-        return self._hidden(lambda: tables.prefixes(self._engine.connection, rows(axes), bound(axes), at))
+        return self._hidden(lambda: self._engine.prefixes(self._bound(axes), at))
 
     def places(self, axes: Axes) -> NDArray[np.int64]:
         """The cell of each used record, the last axis fastest; one that is missing on any axis lies behind them all.
@@ -182,53 +177,21 @@ class Records:
             ValueError: as `counts`.
         """
         self.check(axes)
-        return self._hidden(lambda: tables.places(self._engine.connection, self._rows(axes), self._bound(axes)))
+        return self._hidden(lambda: self._engine.places(self._bound(axes)))
 
     def units(self) -> int:
         if self._counted_units is None:
-            self._counted_units = self._hidden(self._count_units)
+            self._counted_units = self._hidden(self._engine.units)
         return self._counted_units
 
     def _hidden(self, action: Callable[[], Result]) -> Result:
         with self._one_at_a_time:
-            return hidden(action, FAILURE)
+            return hidden(action, self._engine.failure)
 
-    def _bound(self, axes: Axes) -> list[tables.BoundAxis]:
-        places = [place_of(axis.column, self._source.columns) for axis in axes]
-        columns = [self._source.columns[place] for place in places]
-        return [tables.BoundAxis(*each) for each in zip(axes, columns, places, strict=True)]
-
-    def _rows(self, axes: Axes) -> str:
-        """A FROM clause of the used rows."""
-        places = {bound.place for bound in self._bound(axes)}
-        if self._unit == EACH_RECORD and not self._source.costly:
-            return self._source.scan(self._engine.connection, sorted(places))
-        if not places <= self._kept:
-            self._keep(sorted(self._kept | self._wanted))
-        return USED
-
-    def _keep(self, places: Sequence[int]) -> None:
-        """Keep the used rows. Drawn again for other columns, they are the same rows."""
-        engine, source = self._engine.connection, self._source
-        create = f"CREATE OR REPLACE TEMP TABLE {USED} AS"
-        if self._unit == EACH_RECORD:
-            engine.execute(f"{create} FROM {source.scan(engine, places)}")
-        else:
-            unit = place_of(self._unit.column, source.columns)
-            rows = source.scan_whole(engine, sorted({*places, unit}))
-            used = used_rows(rows, source.columns[unit], unit, places, self._unit.records)
-            engine.execute(f"{create} {used}", pads(self._key))
-        self._kept = set(places)
-
-    def _count_units(self) -> int:
-        engine, source = self._engine.connection, self._source
-        if self._unit == EACH_RECORD:
-            query = f"SELECT count(*) FROM {source.scan(engine, [0])}"
-        else:
-            unit = place_of(self._unit.column, source.columns)
-            query = units_in(source.scan(engine, [unit]), source.columns[unit], unit)
-        (found,) = engine.execute(query).fetchall()
-        return int(found[0])
+    def _bound(self, axes: Axes) -> list[BoundAxis]:
+        columns = self._engine.columns
+        places = [place_of(axis.column, columns) for axis in axes]
+        return [BoundAxis(axis, columns[place], place) for axis, place in zip(axes, places, strict=True)]
 
 
 def tabulate(records: CountSource, query: Query) -> NDArray[Any]:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from ..arguments import Refused
 
 Result = TypeVar("Result")
+FAILURE = "the records could not be read (what the engine says is not shown: it may quote a record)"
 
 
 def hidden(action: Callable[[], Result], rule: str, argument: str = "data") -> Result:

@@ -15,6 +15,8 @@ from ..privacy import EACH_RECORD, Unit
 from .column import place_of
 from .counting import Records
 from .csv_lines import source_of_csv
+from .engines.duckdb_engine import DuckEngine
+from .engines.handle import EngineTable
 from .frames import source_of_frame, source_of_lazy_frame, source_of_mapping, source_of_table
 from .hiding import hidden
 from .parquet import source_of_parquet
@@ -31,7 +33,8 @@ def open_records(data: Any, *, unit: Unit, key: bytes, columns: Sequence[str] = 
     Args:
         data: A path to a CSV or Parquet file; a data frame that narwhals knows (pandas, Polars, ...); an Arrow table,
             or what gives one (the Arrow PyCapsule protocol); a mapping from names to NumPy arrays, series or lists; or
-            a DuckDB relation. It must not change while it is open.
+            a DuckDB relation; or a table of another engine, as `dpcurves.postgres` names it. It must not change while
+            it is open.
         unit: Whose records they are, and how many of each are used.
         key: The secret key of the data set, which draws the records of a unit that are used.
         columns: Names of columns that must be there.
@@ -44,6 +47,8 @@ def open_records(data: Any, *, unit: Unit, key: bytes, columns: Sequence[str] = 
         TypeError: `data` is none of these kinds.
         ValueError: the file is not there or not what it seems, or a column is not there. No value is shown.
     """
+    if isinstance(data, EngineTable):
+        return Records(data.open(unit, key))
     source = source_of(data, delimiter)
     for name in columns:
         place_of(name, source.columns)
@@ -51,7 +56,7 @@ def open_records(data: Any, *, unit: Unit, key: bytes, columns: Sequence[str] = 
         place_of(unit.column, source.columns, "unit")
     if not source.columns:
         raise Refused("data", "there is no column")
-    return Records(source, unit, key)
+    return Records(DuckEngine(source, unit, key))
 
 
 def source_of(data: Any, delimiter: str) -> Source:

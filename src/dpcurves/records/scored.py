@@ -25,6 +25,10 @@ Axes = Sequence[Axis | Categories]
 class NumberSource(CountSource, Protocol):
     """Records that can be read, batch by batch, by what works out scores."""
 
+    @property
+    def moment(self) -> int | None:
+        """A number of the state of the data; None: nobody can tell states apart."""
+
     def each_batch(self, axes: Axes, take: Callable[[Sequence[FloatArray]], None]) -> None:
         """Give `take` the numbers of used records, or the places of their categories; NaN: missing."""
 
@@ -53,6 +57,11 @@ class Scored:
     def close(self) -> None:
         """Let go of the records."""
         self._records.close()
+
+    @property
+    def moment(self) -> int | None:
+        """A number of the state of the data; None: nobody can tell states apart."""
+        return self._records.moment
 
     def check(self, axes: Axes) -> None:
         """Refuse axes that the schema does not allow, and models whose columns are not there.

@@ -9,11 +9,11 @@ from typing import Any
 from ..arrays import IntArray
 from ..data.axis import Axis, Categories
 from .column import Column, Kind, called, place_of
-from .counting import FAILURE
 from .engine import Engine
-from .hiding import hidden
+from .engines.duckdb_tables import place_in_sql, read_in_sql
+from .engines.engine import BoundAxis
+from .hiding import FAILURE, hidden
 from .opening import source_of
-from .tables import BoundAxis, place_in_sql, read_in_sql
 
 ROWS_AT_ONCE = 2**16
 LARGEST = 2**60

@@ -33,9 +33,14 @@ class Central:
     Formal guarantees: the release is one run of a mechanism on the exact table of the plan's query, whose records were
     bounded per unit before counting; so it loses at most ``plan.loss`` under ``plan.adjacency``. Counts of prefixes
     lose that together, however many are asked under one payment.
+
+    Attributes:
+        mechanism: How noise is added.
+        engine: The engine that counts the records where they lie, if it is not the curator's own: it is trusted, too.
     """
 
     mechanism: Mechanism | Lazy = AUTO
+    engine: str = ""
 
     @property
     def holders(self) -> tuple[type, ...]:
@@ -58,7 +63,8 @@ class Central:
                 "grid", f"at most {MOST_CELLS} cells are counted one by one, got {prod(query.shape)}"
             )
         plan = self.mechanism.plan(query, loss, adjacency)
-        return replace(plan, made_by=f"one curator: {plan.made_by}")
+        counted = f", who counts in {self.engine}" if self.engine else ""
+        return replace(plan, made_by=f"one curator{counted}: {plan.made_by}")
 
     def run(self, plan: Plan, holders: Sequence[Curator], allotment: Allotment, randomness: Randomness) -> Release:
         """Count, and add the noise.

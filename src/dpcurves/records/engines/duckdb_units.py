@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 
-from .column import Column, called
+from ..column import Column, called
 
 BLOCK = 64
 

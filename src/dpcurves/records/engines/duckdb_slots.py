@@ -1,65 +1,19 @@
-"""SQL that finds the slot of a value: the same slot as `Grid.cell_of`, bit for bit. Made of public things alone."""
+"""The SQL of DuckDB for the slot of a value: that of `Grid.cell_of`, bit for bit. Made of public things alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from math import isfinite, isnan, prod
-from typing import NamedTuple, TypeVar
+from math import prod
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..data.axis import Category
-from ..data.grid import Grid
-from ..data.spacing import Outside, Spacing
-
-MOST_CHECKED = 2**24
-EXACT_IN_DOUBLES = 2**53
+from ...data.axis import Category
+from ...data.grid import Grid
+from ...data.spacing import Outside
+from .slot_text import Formula, formula_of, texts_and_numbers
 
 Key = TypeVar("Key", float, str)
-
-
-class Formula(NamedTuple):
-    """``floor((x - lower) * scale + shift)`` is the cell of every x below the last inner edge, or one above it.
-
-    Attributes:
-        corrected: Whether it may be one above, and the edge itself has to be compared.
-    """
-
-    scale: float
-    shift: float
-    corrected: bool
-
-
-def formula_of(grid: Grid) -> Formula | None:
-    """The formula for the cells of a linear grid; None where there is none that doubles compute well enough.
-
-    The formula never falls as x rises. So it is right for every x if it is right at every edge and at the last
-    double below every edge, and these are public: all of them are tried here.
-
-    >>> formula_of(Grid(0, 1, cells=4))
-    Formula(scale=4.0, shift=0.0, corrected=False)
-    >>> formula_of(Grid(-100, 1300, cells=4096)).corrected
-    True
-    """
-    if grid.spacing is not Spacing.LINEAR or grid.cells > MOST_CHECKED:
-        return None
-    scale = grid.cells / (grid.upper - grid.lower)
-    if not isfinite(scale):
-        return None
-    edges, cells = grid.edges[:-1], np.arange(grid.cells - 1)
-    first, last = (edges[:-1] - grid.lower) * scale, (np.nextafter(edges[1:], -np.inf) - grid.lower) * scale
-    if _all_in(first, cells, cells) and _all_in(last, cells, cells):
-        return Formula(scale, 0.0, corrected=False)
-    shift = float(np.max(cells - first, initial=0.0)) + 4 * float(np.spacing(float(grid.cells)))
-    fits = _all_in(first + shift, cells, cells + 1) and _all_in(last + shift, cells, cells + 1)
-    return Formula(scale, shift, corrected=True) if fits else None
-
-
-def _all_in(found: NDArray[np.float64], least: NDArray[np.int64], most: NDArray[np.int64]) -> bool:
-    floors = np.floor(found)
-    return bool(np.all((least <= floors) & (floors <= most)))
 
 
 def double(value: float) -> str:
@@ -116,30 +70,9 @@ def category_slot(values: Sequence[Category | None], number: str, text: str, slo
     Categories that are numbers, and True as 1 and False as 0, equal what reads as the same number; categories that are
     text equal the same text; None equals nothing.
     """
-    numbers = [None if value is None or _is_compared_as_text(value) else float(value) for value in values]
-    texts = [str(value) if _is_compared_as_text(value) else None for value in values]
+    texts, numbers = texts_and_numbers(values)
     found = [*_place(texts, text, _text_literal, slot), *_place(numbers, number, double, slot), f"NULL::{slot}"]
     return f"coalesce({', '.join(found)})"
-
-
-def in_numbers(value: Category) -> Category | None:
-    """What a category is in a column of numbers: text is the number that it spells, or nothing.
-
-    >>> in_numbers("2.5"), in_numbers("1"), in_numbers(True), in_numbers("AA")
-    (2.5, 1, True, None)
-    """
-    if not isinstance(value, str):
-        return value
-    for kind in (int, float):
-        with suppress(ValueError):
-            number = kind(value)
-            return None if isnan(number) else number
-    return None
-
-
-def _is_compared_as_text(value: Category | None) -> bool:
-    """Text, and whole numbers that a double does not tell from their neighbours."""
-    return isinstance(value, str) or (isinstance(value, int) and abs(value) >= EXACT_IN_DOUBLES)
 
 
 def _place(keys: Sequence[Key | None], found: str, literal: Callable[[Key], str], slot: str) -> list[str]:

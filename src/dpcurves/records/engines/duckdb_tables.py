@@ -4,28 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
-from typing import NamedTuple
 
 import duckdb
 import numpy as np
 
-from ..arguments import Refused, WrongKind
-from ..arrays import FloatArray, IntArray
-from ..data.axis import Axis, Categories
-from ..data.grid import Grid
-from .binning import category_slot, grid_slot, in_numbers, slot_type
-from .column import Column, Kind, called
+from ...arguments import Refused, WrongKind
+from ...arrays import FloatArray, IntArray
+from ...data.axis import Axis
+from ...data.grid import Grid
+from ..column import called
+from .duckdb_slots import category_slot, grid_slot, slot_type
+from .engine import BoundAxis
+from .slot_text import keys_of
 
 LOW_BITS = 31
 ROWS_AT_ONCE = 2**20
-
-
-class BoundAxis(NamedTuple):
-    """An axis, and the column that it is read from."""
-
-    axis: Axis | Categories
-    column: Column
-    place: int
 
 
 def counts(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[BoundAxis]) -> IntArray:
@@ -133,9 +126,7 @@ def _slots(bound: Sequence[BoundAxis]) -> list[str | None]:
 def _slot(bound: BoundAxis, number: str, text: str, slot: str) -> str | None:
     if isinstance(bound.axis, Axis):
         return grid_slot(bound.axis.grid, number, slot)
-    among_numbers = bound.column.kind is Kind.NUMBERS
-    values = [in_numbers(value) if among_numbers else value for value in bound.axis.values]
-    return category_slot(values, number, text, slot)
+    return category_slot(keys_of(bound.axis, bound.column.kind), number, text, slot)
 
 
 def _read(rows: str, bound: Sequence[BoundAxis], *more: str) -> str:

@@ -1,0 +1,47 @@
+"""Engines that count where records lie: whether they count as dpcurves does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument
+
+from .refusal import Misuse
+from .table_options import ENGINES
+from .terminal import say, terminal
+
+if TYPE_CHECKING:
+    from .option_groups import Command
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where the engine answers."""
+
+    url: Annotated[str, Argument(metavar="URL", help="postgresql://reader@host/database.")]
+
+
+def check(server: Server) -> None:
+    """Ask an engine where public numbers lie, and compare.
+
+    Edges of grids, their neighbours, and numbers that break engines are sent as constants: no table is read. The same
+    is done with the cells of a question before it is charged.
+
+    Example: dpcurves engine check postgresql://reader@host/database
+    """
+    if not server.url.startswith(ENGINES):
+        raise Misuse("data", "the URL of an engine is needed: postgresql://reader@host/database")
+    from ..records.engines import checked_postgres
+
+    checked = checked_postgres(server.url)
+    for finding in checked.findings:
+        say(terminal(), f"{'equal' if finding.fits else 'NOT equal'}: {finding.what}")
+    wrong = sum(not finding.fits for finding in checked.findings)
+    if wrong:
+        raise Misuse("data", f"{checked.name} differs in {wrong} of {len(checked.findings)}; it is refused")
+    say(terminal(), f"{checked.name} counts as dpcurves does: {len(checked.findings)} of {len(checked.findings)} equal")
+
+
+ENGINE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"check": check})

@@ -1,0 +1,145 @@
+"""Public numbers by which an engine proves, before anything is charged, that it counts as `Grid.cell_of` does."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from ...arguments import Refused
+from ...arrays import FloatArray, IntArray
+from ...data.axis import Axis
+from ...data.grid import MOST_LAID_OUT, Grid
+from ...data.spacing import Outside
+from .engine import BoundAxis
+
+SPECIAL = (
+    np.nan, np.inf, -np.inf, 1e308, -1e308, np.finfo(float).max, -np.finfo(float).max, np.finfo(float).tiny, 5e-324,
+    -5e-324, 0.0, -0.0, 2.0**31, 2.0**32, 2.0**53, 2.0**63, -(2.0**63), 2.0**64, 1e22, 0.1 + 0.2,
+)  # fmt: skip
+"""What breaks engines, besides edges."""
+SOME = 1000
+MOST_COUNTED = 2**22
+"""Cells of a grid whose cells are counted; of finer ones only prefixes are."""
+HALVES = (1, 2**20 + 1, 2**39)
+DECIMALS = (
+    "NaN", "Infinity", "-Infinity", "1e400", "-1e400", "1e-400", "-1e-400", "1.5", "-0.1", "123456789.123456789",
+    "9007199254740993", "4.9e-324", "2.4e-324", "1.7976931348623157e308", "1.7976931348623159e308", "0",
+)  # fmt: skip
+
+
+class Prover(Protocol):
+    """An engine that can be asked where public numbers lie."""
+
+    @property
+    def name(self) -> str:
+        """Product and version."""
+
+    def slots_of(self, grid: Grid, values: FloatArray) -> IntArray:
+        """The slot of each value; `grid.slots` where it is missing."""
+
+    def offsets_of(self, grid: Grid, values: FloatArray, half: int) -> IntArray:
+        """The offset of each value."""
+
+    def digest_of(self, key: bytes, message: bytes) -> bytes:
+        """HMAC-SHA256, by which rows of a unit are ranked."""
+
+    def numbers_of(self, decimals: Sequence[str]) -> FloatArray:
+        """Each decimal number as the double that it is read as."""
+
+
+class Finding(NamedTuple):
+    """What was tried on an engine, and whether it was as it must be."""
+
+    what: str
+    fits: bool
+
+
+class Checked(NamedTuple):
+    """An engine, and all that was tried on it."""
+
+    name: str
+    findings: tuple[Finding, ...]
+
+
+def numbers_for(grid: Grid) -> FloatArray:
+    """Edges and both neighbours of each, all of them where they may be laid out, and special values."""
+    numbers = np.arange(grid.cells + 1) if grid.cells <= MOST_LAID_OUT else _some(grid.cells)
+    edges = grid.edge(numbers)
+    with np.errstate(over="ignore"):
+        around = (edges, np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf))
+    return np.concatenate([*around, np.array(SPECIAL)])
+
+
+def _some(cells: int) -> IntArray:
+    between = np.linspace(0, 1, SOME) * float(cells)
+    ends = np.arange(SOME)
+    return np.unique(np.clip(np.concatenate([ends, between.astype(np.int64), cells - ends]), 0, cells))
+
+
+def require_proof(engine: Prover, bound: Sequence[BoundAxis]) -> None:
+    """Try the cells that will be counted.
+
+    Raises:
+        ValueError: the engine puts a public number elsewhere.
+    """
+    for each in bound:
+        if isinstance(each.axis, Axis) and not all(finding.fits for finding in _of_grid(engine, each.axis.grid)):
+            _refuse(engine, f"the cells of {each.axis.column!r}")
+
+
+def _refuse(engine: Prover, what: str) -> None:
+    raise Refused("data", f"{engine.name} does not find {what} as dpcurves does; nothing was charged")
+
+
+def _of_grid(engine: Prover, grid: Grid) -> Iterator[Finding]:
+    if grid.cells > MOST_COUNTED:
+        grid = grid.cut(_some(grid.cells).tolist())  # as prefixes are counted: between a few of its edges
+    values = numbers_for(grid)
+    yield Finding(f"{_short(grid)}: cells", np.array_equal(engine.slots_of(grid, values), grid.cell_of(values)))
+    if grid.cells <= MOST_LAID_OUT:
+        few = np.unique(np.concatenate([values[:: max(len(values) // SOME, 1)], np.array(SPECIAL)]))
+        fits = (np.array_equal(engine.offsets_of(grid, few, half), grid.offset_of(few, half)) for half in HALVES)
+        yield Finding(f"{_short(grid)}: offsets", all(fits))
+
+
+def findings(engine: Prover) -> Iterator[Finding]:
+    """All that `dpcurves engine check` tries."""
+    for outside in Outside:
+        for grid in _grids(outside):
+            yield from _of_grid(engine, grid)
+    drawn = engine.digest_of(b"a key", b"a row")
+    yield Finding("HMAC-SHA256, which ranks the rows of a unit", drawn == hmac.digest(b"a key", b"a row", "sha256"))
+    wanted = [_double(text) for text in DECIMALS]
+    found = engine.numbers_of(DECIMALS)
+    yield Finding("decimal numbers", np.array_equal(found, np.array(wanted), equal_nan=True))
+
+
+def _double(text: str) -> float:
+    try:
+        return float(Decimal(text))
+    except OverflowError:
+        return float("inf") if Decimal(text) > 0 else -float("inf")
+
+
+def _grids(outside: Outside) -> tuple[Grid, ...]:
+    return (
+        Grid(0, 1, cells=4, outside=outside),
+        Grid(0, 5, cells=1, outside=outside),
+        Grid(0, 1, cells=64, outside=outside),
+        Grid(-100, 1300, cells=65536, outside=outside),
+        Grid(0.05, 10.05, cells=1000, outside=outside),
+        Grid(-1e308, 7e307, cells=11, outside=outside),
+        Grid(-5e-324, 1e-323, cells=3, outside=outside),
+        Grid.geometric(1e-300, 1e7, cells=1000, outside=outside),
+        Grid.logistic(-30, 9, cells=1000, outside=outside),
+        Grid.from_edges([-1, -0.0, 5e-324, 1, 1.7976931348623157e308], outside=outside),
+    )
+
+
+def _short(grid: Grid) -> str:
+    text = repr(grid)
+    return text if len(text) < 90 else f"{text[:80]}...)"

@@ -1,0 +1,65 @@
+"""What an engine must be able to do. All of them are held to the same cells by one suite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from ...arrays import FloatArray, IntArray
+from ...data.axis import Axis, Categories
+from ..column import Column
+
+
+class BoundAxis(NamedTuple):
+    """An axis, and the column that it is read from."""
+
+    axis: Axis | Categories
+    column: Column
+    place: int
+
+
+class CountingEngine(Protocol):
+    """Counts the used rows of one table. What it is asked fits the schema; after `prepare` nothing fails by a row."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What the schema says, and how each column is read."""
+
+    @property
+    def failure(self) -> str:
+        """What is said when it fails, in place of what it says."""
+
+    @property
+    def moment(self) -> int | None:
+        """A number of the state of the data that is counted; another state has another. None: nobody can tell."""
+
+    def prepare(self, bound: Sequence[BoundAxis]) -> None:
+        """Do what may fail before anything is charged, and learn what will be counted.
+
+        Raises:
+            ValueError: the engine does not count as is needed.
+        """
+
+    def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
+        """Rows per cell, the last axis fastest, and behind them the rows that are missing on any axis."""
+
+    def sums(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
+        """Per cell the sum of `Grid.offset_of` on the last axis, which is on a grid; behind them 0."""
+
+    def squares(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
+        """Per cell the sum of ``2 * offset**2 - half**2`` of those offsets; behind them 0."""
+
+    def prefixes(self, bound: Sequence[BoundAxis], at: Sequence[int]) -> list[int]:
+        """Rows in the first slots of the table, so many for each entry, and behind them the missing ones."""
+
+    def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
+        """Batches of rows: the numbers themselves of columns on a grid, the slots of categories; NaN: missing."""
+
+    def places(self, bound: Sequence[BoundAxis]) -> IntArray:
+        """The cell of each row; one that is missing on any axis lies behind them all."""
+
+    def units(self) -> int:
+        """How many units there are; rows without a unit are one together."""
+
+    def close(self) -> None:
+        """Let go of the records, and of all that was kept of them."""

@@ -1,0 +1,25 @@
+"""A table that stays in its engine: where it lies, and how it is opened."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from ...privacy import Unit
+from .engine import CountingEngine
+
+
+class EngineTable(ABC):
+    """What a session is given instead of a file. Its repr shows no password."""
+
+    @property
+    @abstractmethod
+    def engine(self) -> str:
+        """The engine's name, as it stands in a privacy statement."""
+
+    @abstractmethod
+    def open(self, unit: Unit, key: bytes) -> CountingEngine:
+        """Connect, and look at the schema and at no row.
+
+        Raises:
+            ValueError: it cannot be reached, or the table is not there.
+        """

@@ -1,0 +1,197 @@
+"""SENSITIVE. A table or view of PostgreSQL, counted there: only exact integers of a plan's table leave it."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...arguments import WrongKind
+from ...arrays import FloatArray, IntArray
+from ...data.axis import Axis
+from ...data.grid import Grid
+from ...privacy import EACH_RECORD, Unit
+from ..column import Column, place_of
+from . import postgres_sql as sql
+from .conformance import require_proof
+from .engine import BoundAxis
+from .postgres_duties import require_no_log, require_room
+from .postgres_link import FAILED, Link
+from .postgres_proof import PostgresProver
+from .postgres_sql import Statement
+from .postgres_table import Table
+from .postgres_types import require_unit, whole_row
+
+ROWS_AT_ONCE = 2**14
+_MOMENT = (
+    "SELECT pg_current_snapshot()::text, (SELECT oid::int8 FROM pg_database WHERE datname = current_database()), "
+    "(SELECT pg_postmaster_start_time()::text)"
+)
+
+
+class PostgresEngine(PostgresProver):
+    """The used rows of a table, counted in one snapshot."""
+
+    failure: str = FAILED
+
+    def __init__(self, link: Link, table: Table, unit: Unit, key: bytes) -> None:
+        super().__init__(link)
+        self._table, self._unit = table, unit
+        # The engine never learns the key of the data set.
+        self._key = hmac.digest(key, b"rows ranked by PostgreSQL", "sha256")
+        self._proven: set[Grid] = set()
+        self.moment: int | None = moment_of(link, table)
+        self._require_able()
+
+    def __repr__(self) -> str:
+        return "PostgresEngine(hidden)"
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self._table.columns
+
+    def _require_able(self) -> None:
+        """Refuse a server that could stop because of rows, or would log what is secret.
+
+        Raises:
+            ValueError: see `postgres_duties`; or the column that names units is not there or of a wrong type.
+        """
+        require_room(self._link)
+        if self._unit == EACH_RECORD:
+            return
+        column = self.columns[place_of(self._unit.column, self.columns, "unit")]
+        require_unit(column)
+        require_no_log(self._link)
+
+    def prepare(self, bound: Sequence[BoundAxis]) -> None:
+        fresh = [each for each in bound if isinstance(each.axis, Axis) and each.axis.grid not in self._proven]
+        require_proof(self, fresh)
+        self._proven |= {each.axis.grid for each in fresh if isinstance(each.axis, Axis)}
+
+    def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
+        statement = Statement()
+        place = self._place(bound, statement)
+        found = self._asked(f"SELECT {place} AS place", "count(*)", bound, statement)
+        table = np.zeros(_size(bound) + 1, dtype=np.int64)
+        for at, number in found:
+            table[_size(bound) if at is None else at] = number
+        return table
+
+    def sums(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
+        return self._added(bound, half, "amount")
+
+    def squares(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
+        return self._added(bound, half, f"2 * amount * amount - {half**2}")
+
+    def _added(self, bound: Sequence[BoundAxis], half: int, amount: str) -> list[int]:
+        statement, last = Statement(), len(bound) - 1
+        slots = [sql.slot(each, number, statement) for number, each in enumerate(bound)]
+        named = ", ".join([*(f"{slot} AS s{i}" for i, slot in enumerate(slots)), f"n{last}"])
+        grid = _grid(bound[-1])
+        offset = sql.offset(grid, f"n{last}", f"s{last}", half, statement)
+        place = sql.joined(bound, [f"s{i}" for i in range(len(bound))])
+        # OFFSET 0 keeps each slot from being found once for every place where it stands.
+        slotted = f"SELECT {named} FROM ({sql.read(bound, self._rows(bound, statement))}) AS values OFFSET 0"
+        inner = f"SELECT {place} AS place, {offset} AS amount FROM ({slotted}) AS slotted"
+        query = f"SELECT place, sum({amount})::text FROM ({inner}) AS placed WHERE place IS NOT NULL GROUP BY place"
+        table = [0] * (_size(bound) + 1)
+        for at, total in self._link.rows(query, statement.parameters):
+            table[at] = int(total)
+        return table
+
+    def prefixes(self, bound: Sequence[BoundAxis], at: Sequence[int]) -> list[int]:
+        *first, last = bound
+        grid, before = _grid(last), np.arange(_size(first))[:, None]
+        own = np.clip(np.array(at, dtype=np.int64) - before * grid.slots, 0, grid.slots)
+        inner = np.unique(own[(own > 0) & (own < grid.slots)])
+        statement = Statement()
+        slots = [sql.slot(each, number, statement) for number, each in enumerate(first)]
+        piece = sql.among(grid.bound(inner), f"n{len(first)}", statement)
+        pieces = len(inner) + 1
+        row = f"{sql.joined(first, slots)} * {pieces}::int8 + " if first else ""
+        found = self._asked(f"SELECT {row}({piece}) AS place", "count(*)", bound, statement)
+        flat = np.zeros(len(before) * pieces + 1, dtype=np.int64)
+        for place, number in found:
+            flat[-1 if place is None else place] = number
+        below = np.cumsum(flat[:-1].reshape(len(before), pieces), axis=1)
+        ends = np.clip(np.searchsorted(inner, own), 0, pieces - 1)
+        each = np.where(own == 0, 0, np.where(own == grid.slots, below[:, -1:], below[before, ends]))
+        return [*each.sum(axis=0).tolist(), int(flat[-1])]
+
+    def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
+        statement = Statement()
+        slots = (
+            f"n{i}" if isinstance(each.axis, Axis) else f"({sql.slot(each, i, statement)})::float8"
+            for i, each in enumerate(bound)
+        )
+        query = f"SELECT {', '.join(slots)} FROM ({sql.read(bound, self._rows(bound, statement))}) AS values"
+        for rows in self._link.batches(query, ROWS_AT_ONCE, statement.parameters):
+            yield list(np.array(rows, dtype=np.float64).T)  # what is NULL there is NaN here
+
+    def places(self, bound: Sequence[BoundAxis]) -> IntArray:
+        statement = Statement()
+        query = (
+            f"SELECT {self._place(bound, statement)} FROM ({sql.read(bound, self._rows(bound, statement))}) AS values"
+        )
+        found = self._link.rows(query, statement.parameters)
+        return np.array([_size(bound) if place is None else place for (place,) in found], dtype=np.int64)
+
+    def units(self) -> int:
+        if self._unit == EACH_RECORD:
+            ((number,),) = self._link.rows(f"SELECT count(*) FROM {self._table.name}")
+            return int(number)
+        at = place_of(self._unit.column, self.columns)
+        named = f"SELECT {self.columns[at].unit.format(f'c{at}')} AS unit FROM {self._table.scan([at])}"
+        counted = "count(DISTINCT unit) + (count(*) > count(unit))::int"
+        ((number,),) = self._link.rows(f"SELECT {counted} FROM ({named}) AS named")
+        return int(number)
+
+    def close(self) -> None:
+        self._link.close()
+
+    def _asked(self, selected: str, total: str, bound: Sequence[BoundAxis], statement: Statement) -> list[Any]:
+        rows = f"({sql.read(bound, self._rows(bound, statement))}) AS values"
+        query = f"SELECT place, {total} FROM ({selected} FROM {rows}) AS placed GROUP BY place"
+        return self._link.rows(query, statement.parameters)
+
+    def _place(self, bound: Sequence[BoundAxis], statement: Statement) -> str:
+        return sql.joined(bound, [sql.slot(each, number, statement) for number, each in enumerate(bound)])
+
+    def _rows(self, bound: Sequence[BoundAxis], statement: Statement) -> str:
+        """A FROM clause of the used rows."""
+        places = sorted({each.place for each in bound})
+        if self._unit == EACH_RECORD:
+            return self._table.scan(places)
+        return f"({self._used(places, statement)}) AS used"
+
+    def _used(self, places: Sequence[int], statement: Statement) -> str:
+        """SQL of the used rows, ranked as `duckdb_units.used_rows` ranks them, and with its guarantee."""
+        table = self._table
+        kept = ", ".join(f"{table.quoted[place]} AS c{place}" for place in places)
+        at = place_of(self._unit.column, table.columns)
+        rank = sql.hmac(self._key, whole_row(table.columns, table.quoted), statement)
+        unit = table.columns[at].unit.format(table.quoted[at])
+        named = f"SELECT {kept}, {unit} AS unit, {rank} AS rank FROM {table.name}"
+        kept_places = ", ".join(f"c{place}" for place in places)
+        ranked = f"SELECT *, row_number() OVER (PARTITION BY unit ORDER BY rank) AS turn FROM ({named}) AS named"
+        return f"SELECT {kept_places} FROM ({ranked}) AS ranked WHERE turn <= {self._unit.records}"
+
+
+def moment_of(link: Link, table: Table) -> int:
+    """A number of the snapshot: equal only where the same server shows what the same transactions have left."""
+    facts = repr((link.rows(_MOMENT), table.oid))
+    return int(sha256(facts.encode()).hexdigest()[:15], 16)
+
+
+def _size(bound: Sequence[BoundAxis]) -> int:
+    return prod(each.axis.slots for each in bound)
+
+
+def _grid(bound: BoundAxis) -> Grid:
+    if not isinstance(bound.axis, Axis):
+        raise WrongKind("axes", "sums and prefixes need a grid")
+    return bound.axis.grid

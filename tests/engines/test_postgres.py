@@ -1,0 +1,208 @@
+"""PostgreSQL as an engine: rights, types, one moment, secrets, and what is said when something is wrong."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import dpcurves as dp
+from dpcurves.data import Categories, Grid
+from dpcurves.data.axis import Axis
+from dpcurves.privacy import EACH_RECORD, Unit
+from dpcurves.records import Records, open_records
+
+psycopg = pytest.importorskip("psycopg")
+PASSWORD = "very-secret-word"
+AGE = Axis("age", Grid(0, 100, cells=4))
+HUGE = 10**400
+
+
+@pytest.fixture(scope="module")
+def admin(postgres_url: str) -> Iterator[Any]:
+    """The owner of all that is read here."""
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE visits (age float8, patient text, secret text)")
+        connection.execute("INSERT INTO visits VALUES (30, 'anna', 'hidden'), (60, 'bert', 'hidden'), (70, NULL, '')")
+        yield connection
+
+
+@pytest.fixture
+def role(admin: Any) -> Iterator[str]:
+    """The name of a new role that may log in, and no more."""
+    name = f"reader_{secrets.token_hex(4)}"
+    admin.execute(f"CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}'")
+    admin.execute(f"GRANT USAGE ON SCHEMA {schema(admin)} TO {name}")
+    yield name
+    admin.execute(f"DROP OWNED BY {name}; DROP ROLE {name}")
+
+
+def schema(admin: Any) -> str:
+    return str(admin.execute("SELECT current_schema()").fetchone()[0])
+
+
+def as_role(url: str, role: str) -> str:
+    return url.replace("postgresql://postgres:@", f"postgresql://{role}:{PASSWORD}@")
+
+
+def opened(url: str, table: str, unit: Unit = EACH_RECORD, ranking: str = "there") -> Records:
+    return open_records(dp.postgres(url, table=table, ranking=ranking), unit=unit, key=b"k")
+
+
+def refused(action: Callable[[], Any]) -> str:
+    """The one line of a refusal, which knows of no other error and holds no secret."""
+    with pytest.raises((ValueError, TypeError)) as caught:
+        action()
+    line = str(caught.value)
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
+    assert caught.value.__cause__ is None
+    assert "\n" not in line
+    assert not [word for word in (PASSWORD, "hidden", "anna", "ERROR", "FATAL") if word in line], line
+    return line
+
+
+def test_a_reader_needs_the_columns_that_are_asked_and_nothing_else(admin: Any, postgres_url: str, role: str) -> None:
+    admin.execute(f"GRANT SELECT (age, patient) ON visits TO {role}")
+    with opened(as_role(postgres_url, role), "visits", Unit("patient", 1)) as records:
+        assert records.counts((AGE,)).tolist() == [0, 1, 2, 0, 0]
+        assert records.units() == 3
+        assert "has 'age', 'patient'" in refused(lambda: records.check((Axis("secret", AGE.grid),)))
+
+
+WRONG_URLS = {
+    "postgresql://reader:{word}@127.0.0.1:1/db": "nobody listens there",
+    "postgresql://reader:{word}@host.invalid/db": "no such host|host, port|nobody listens",
+    "postgresql://reader:{word}@host.invalid/db?sslmode=prefer": "TLS is demanded off loopback",
+    "postgresql://reader:{word}@host.invalid/db?sslmode=disable": "TLS is demanded off loopback",
+    "postgresql://reader:{word}@[/db": "a URL as postgresql://reader@host/database is needed",
+    "postgresql://reader:{word}@/db?nonsense=1": "a URL as postgresql://reader@host/database is needed",
+}
+
+
+@pytest.mark.parametrize("url", WRONG_URLS)
+def test_a_wrong_connection_is_one_line_that_says_what_to_do(url: str) -> None:
+    import re
+
+    line = refused(lambda: opened(url.format(word=PASSWORD), "visits"))
+    assert re.search(WRONG_URLS[url], line), line
+
+
+def test_wrong_databases_roles_tables_types_and_rights_are_one_line_each(
+    admin: Any, postgres_url: str, role: str
+) -> None:
+    reader, there = as_role(postgres_url, role), f"{schema(admin)}.visits"
+    admin.execute("CREATE TABLE IF NOT EXISTS odd (at timestamptz, gone interval, doc jsonb, name text)")
+    admin.execute(f"GRANT SELECT ON odd TO {role}")
+    assert "no such database" in refused(lambda: opened(postgres_url.replace("/postgres?", "/nowhere?"), "visits"))
+    assert "no such role" in refused(lambda: opened(postgres_url.replace("//postgres:", "//nobody_here:"), "visits"))
+    assert refused(lambda: opened(reader, there)).startswith("table: the role may not read")
+    assert refused(lambda: opened(reader, "nowhere.visits")).startswith("table: there is no 'nowhere.visits'")
+    assert refused(lambda: opened(reader, "a..b")).startswith("table: ")
+    with opened(reader, "odd") as records:
+        assert "give days or seconds as numbers" in refused(lambda: records.check((Axis("at", AGE.grid),)))
+        assert "holds neither numbers nor text" in refused(lambda: records.check((Axis("doc", AGE.grid),)))
+        assert "holds text, a number is needed" in refused(lambda: records.check((Axis("name", AGE.grid),)))
+    for column in ("doc", "gone"):
+        assert "names no unit" in refused(lambda column=column: opened(reader, "odd", Unit(column, 1)))  # type: ignore[misc]
+    assert "ranking: there or here" in refused(lambda: dp.postgres(reader, table="odd", ranking="else"))
+    assert "is not in the data" in refused(lambda: opened(reader, "odd", Unit("patient", 1)))
+
+
+def test_policies_that_would_hide_rows_in_silence_are_refused(admin: Any, postgres_url: str, role: str) -> None:
+    admin.execute("CREATE TABLE guarded (age float8, owner text)")
+    admin.execute("ALTER TABLE guarded ENABLE ROW LEVEL SECURITY; CREATE POLICY own ON guarded USING (owner = 'x')")
+    admin.execute(f"GRANT SELECT ON guarded TO {role}")
+    assert "does a policy hide rows" in refused(lambda: opened(as_role(postgres_url, role), "guarded"))
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "line"),
+    [
+        ("temp_file_limit", "'1MB'", "limits temp_file_limit, so rows could stop a count"),
+        ("log_min_duration_statement", "0", "the server logs parameters (log_min_duration_statement)"),
+        ("log_statement", "'all'", "the server logs parameters (log_statement)"),
+    ],
+)
+def test_servers_that_stop_because_of_rows_or_log_the_key_are_refused(
+    admin: Any, postgres_url: str, role: str, *, setting: str, value: str, line: str
+) -> None:
+    admin.execute(f"GRANT SELECT ON visits TO {role}; ALTER ROLE {role} SET {setting} = {value}")
+    url = as_role(postgres_url, role)
+    assert line in refused(lambda: opened(url, "visits", Unit("patient", 1)))
+    with opened(url, "visits", Unit("patient", 1), ranking="here") as records:
+        assert records.counts((AGE,)).tolist() == [0, 1, 2, 0, 0]
+
+
+def test_time_outs_of_the_role_do_not_stop_a_count(admin: Any, postgres_url: str, role: str) -> None:
+    admin.execute(f"GRANT SELECT ON visits TO {role}; ALTER ROLE {role} SET statement_timeout = '1ms'")
+    admin.execute(f"ALTER ROLE {role} SET idle_in_transaction_session_timeout = '1ms'")
+    with opened(as_role(postgres_url, role), "visits") as records:
+        assert records.counts((AGE,)).sum() == 3
+
+
+def test_every_type_that_is_a_number_is_read_whatever_it_holds(admin: Any, postgres_url: str) -> None:
+    admin.execute("CREATE DOMAIN share AS numeric CHECK (value IS NULL OR value <> 7)")
+    admin.execute("CREATE TYPE size AS ENUM ('small', 'large')")
+    admin.execute("CREATE TABLE typed (n numeric, d share, r real, s smallint, b bool, e size, u uuid, c char(3))")
+    admin.execute(
+        "INSERT INTO typed VALUES (1e400, 1, 'NaN', 1, true, 'small', gen_random_uuid(), 'a'), ('NaN', -1e400, 'inf', "
+        "2, false, NULL, NULL, NULL), (1e-400, 1e-400, 1e-40, 3, NULL, 'large', NULL, 'abc'), "
+        "(-1e400, 'Infinity', 5, NULL, true, 'small', NULL, ' a')"
+    )
+    grid, wanted = Grid(0, 4, cells=2), {"n": [2, 1, 1], "d": [3, 1, 0], "r": [1, 2, 1], "s": [1, 2, 1], "b": [3, 0, 1]}
+    for ranking in ("there", "here"):
+        with opened(postgres_url, "typed", Unit("s", 1), ranking) as records:
+            assert {name: records.counts((Axis(name, grid),)).tolist() for name in wanted} == wanted
+            assert records.counts((Categories("e", ("large", "small")),)).tolist() == [1, 2, 1]
+            assert records.counts((Categories("c", ("a", "abc", " a")),)).tolist() == [1, 1, 1, 1]
+
+
+def test_units_of_every_type_are_told_apart_and_times_at_infinity_too(admin: Any, postgres_url: str) -> None:
+    admin.execute("CREATE TABLE owners (x float8, at timestamptz, day date, n numeric, k int8)")
+    admin.execute(
+        "INSERT INTO owners VALUES (1, 'infinity', '-infinity', 1.0, 9007199254740993), (1, 'infinity', '2020-01-01', "
+        "1.00, 9007199254740992), (1, '-infinity', '2020-01-01', 'NaN', 9007199254740992), (1, NULL, NULL, NULL, NULL)"
+    )
+    for ranking in ("there", "here"):
+        for unit, number in (("at", 3), ("day", 3), ("n", 2), ("k", 3)):
+            with opened(postgres_url, "owners", Unit(unit, 1), ranking) as records:
+                assert records.units() == number, (unit, ranking)
+                assert records.counts((Axis("x", Grid(0, 2, cells=1)),)).tolist() == [number, 0]
+
+
+def test_all_questions_of_a_session_see_one_moment(admin: Any, postgres_url: str) -> None:
+    admin.execute("CREATE TABLE moving AS SELECT 30::float8 AS age FROM generate_series(1, 100)")
+    with opened(postgres_url, "moving") as records:
+        moment = records.moment
+        admin.execute("INSERT INTO moving SELECT 30 FROM generate_series(1, 50)")
+        assert records.counts((AGE,)).sum() == records.counts((AGE,)).sum() == 100
+    with opened(postgres_url, "moving") as records:
+        assert records.counts((AGE,)).sum() == 150
+        assert records.moment != moment
+        moment = records.moment
+    with opened(postgres_url, "moving") as records:
+        assert records.moment == moment  # nothing was committed in between
+
+
+def test_a_password_stands_in_no_repr_statement_or_ledger(admin: Any, postgres_url: str, role: str) -> None:
+    admin.execute(f"GRANT SELECT ON visits TO {role}")
+    table = dp.postgres(as_role(postgres_url, role), table="visits")
+    session = dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE)
+    curve = session.ask(dp.CdfQuestion("age", AGE.grid), dp.PrivacyLoss.pure(1))
+    assert curve.privacy.trust == "one curator, who counts in PostgreSQL"
+    shown = [repr(each) for each in (table, session, session._records, session.statement, curve, session.plan)]
+    assert not [text for text in (*shown, curve.to_json()) if PASSWORD in text]
+    session.close()
+
+
+def test_the_key_that_ranks_rows_is_not_that_of_the_data_set(admin: Any, postgres_url: str) -> None:
+    from dpcurves.records.engines.postgres_engine import PostgresEngine
+
+    records = opened(postgres_url, "visits", Unit("patient", 1))
+    engine = records._engine
+    assert isinstance(engine, PostgresEngine)
+    assert engine._key != b"k"
+    assert (repr(engine), repr(engine._link)) == ("PostgresEngine(hidden)", "Link(hidden)")
+    records.close()
