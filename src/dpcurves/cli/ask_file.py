@@ -14,8 +14,8 @@ from .delivery import deliver, delivering
 from .output import Input, Output
 from .promise_options import Payer, Price, Promise, Units
 from .refusal import Kept, Misuse, PerhapsKept
+from .source_options import Source
 from .standard_streams import tell
-from .table_options import Source
 from .terminal import say
 from .views import View
 from .waiting import waiting

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument
 
 from .refusal import Misuse
-from .table_options import ENGINES
+from .source_options import ENGINES
 from .terminal import say, terminal
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typer import Option
 from .accounts import require_lasting
 from .literals import chosen, whole
 from .refusal import Misuse
-from .table_options import Source
+from .source_options import Source
 from .tasks import Bearer, Document, require_extra
 from .terminal import say, terminal
 from .waiting import filling

@@ -15,8 +15,8 @@ from .output import Output
 from .plans import rehearsed
 from .promise_options import Payer, Price, Promise, Units
 from .refusal import Misuse
+from .source_options import Source
 from .standard_streams import tell
-from .table_options import Source
 from .terminal import say, terminal
 from .waiting import filling
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option
+from typer import Option
 
 from .literals import amount, category, chosen, numbers, whole
 from .model_files import scores_of
@@ -22,50 +22,6 @@ if TYPE_CHECKING:
 NO_GRID = "give --grid lower:upper:cells (or --edges); bounds are declared, never read off data"
 MOST_POINTS = 4000
 IN_NO_GROUP = "scores outside of the grid are counted apart here and lie in no group; leave --outside out"
-
-
-ENGINES = ("postgresql://", "postgres://")
-
-
-@dataclass(frozen=True)
-class Source:
-    """A table in a file, or in an engine that counts it where it lies."""
-
-    data: Annotated[
-        str, Argument(metavar="DATA", help="A CSV file with a header, a Parquet file, or postgresql://reader@host/db.")
-    ]
-    delimiter: Annotated[str, Option(help="What separates the fields of a CSV file.", metavar="SIGN")] = ","
-    table: Annotated[
-        str | None, Option(help="The table or view, where DATA is the URL of a database.", metavar="SCHEMA.TABLE")
-    ] = None
-
-    @property
-    def is_file(self) -> bool:
-        """Whether it lies in a file."""
-        return not self.data.startswith(ENGINES)
-
-    def records(self) -> object:
-        """What a session opens.
-
-        Raises:
-            Misuse: a table was named of a file, or none of a database.
-        """
-        if self.is_file:
-            if self.table is not None:
-                raise Misuse("table", "it names a table of a database; DATA is no postgresql://reader@host/database")
-            return self.data
-        if self.table is None:
-            raise Misuse("table", "say which table or view of the database is asked, as in --table clinic.visits")
-        from ..records.engines import postgres
-
-        return postgres(self.data, table=self.table)
-
-
-@dataclass(frozen=True)
-class TaskDocument:
-    """Where it stands what people or servers count."""
-
-    task: Annotated[str, Option(help="The task document.", metavar="FILE")]
 
 
 @dataclass(frozen=True)
