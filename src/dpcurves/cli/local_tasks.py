@@ -16,8 +16,9 @@ from .literals import category, whole
 from .output import Input, Output
 from .promise_options import Price
 from .refusal import Misuse
+from .source_options import Source
 from .standard_streams import tell
-from .table_options import Cells, Column, Source, TaskDocument
+from .table_options import Cells, Column, TaskDocument
 from .terminal import say, terminal
 from .views import ResultView, RocView, View
 from .waiting import waiting

@@ -44,10 +44,3 @@ class Source:
         from ..records.engines import postgres
 
         return postgres(self.data, table=self.table)
-
-
-@dataclass(frozen=True)
-class TaskDocument:
-    """Where it stands what people or servers count."""
-
-    task: Annotated[str, Option(help="The task document.", metavar="FILE")]

@@ -25,6 +25,13 @@ IN_NO_GROUP = "scores outside of the grid are counted apart here and lie in no g
 
 
 @dataclass(frozen=True)
+class TaskDocument:
+    """Where it stands what people or servers count."""
+
+    task: Annotated[str, Option(help="The task document.", metavar="FILE")]
+
+
+@dataclass(frozen=True)
 class Column:
     """A column of numbers."""
 
