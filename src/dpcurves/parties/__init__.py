@@ -1,5 +1,13 @@
-"""Two parties who compute together, as processes that talk."""
+"""Two parties who compute together: as processes that talk, or as people who leave letters for each other."""
 
 from .connection import Connection, conducted
+from .device import Device
+from .letters import AGGREGATOR, Card, Place, Writer
+from .mailbox import FolderMailbox, Mailbox
+from .meetings import Meeting, meetings, promise
+from .person import Collector, Person
 
-__all__ = ["Connection", "conducted"]
+__all__ = [
+    "AGGREGATOR", "Card", "Collector", "Connection", "Device", "FolderMailbox", "Mailbox", "Meeting", "Person", "Place",
+    "Writer", "conducted", "meetings", "promise",
+]  # fmt: skip

@@ -1,0 +1,196 @@
+"""SECRET. A person's own file: its secret, the meetings that it has entered, and what it was sent in each."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import ProtocolAborted
+from ..crypto.two_party import Job, Owner, Talk, evaluate_one, garble_one
+from ..noise import Randomness
+from .letters import Writer
+from .meetings import Meeting
+
+SECRET_SIZE = 32
+Bits = NDArray[np.bool_]
+_PATIENCE = 30.0
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS facts (one INTEGER PRIMARY KEY, task BLOB, secret BLOB)",
+    "CREATE TABLE IF NOT EXISTS meetings (name BLOB PRIMARY KEY, value BLOB, dropped INTEGER)",
+    "CREATE TABLE IF NOT EXISTS heard (name BLOB, step INTEGER, message BLOB, PRIMARY KEY (name, step))",
+)
+
+
+@dataclass(slots=True, repr=False, eq=False)
+class Device:
+    """What a person's device remembers of one task. It has no repr.
+
+    Formal guarantees: a meeting's loss is written here, and is on the disk, before anything of it is said; the device
+    enters so many meetings and no more. All that it ever says in one follows from its secret, from the value it entered
+    with, and from the letters it kept; each letter is kept before it is answered, and no second one for its step is. So
+    who is killed and goes on says the same again, and no coin is thrown twice for one loss. Not covered: a file that is
+    copied, or put back as it was before.
+
+    Attributes:
+        path: The file, an SQLite database that its owner alone may read.
+        task: The hash of the task.
+        most: How many meetings may be entered.
+    """
+
+    path: Path
+    task: bytes
+    most: int
+    _secret: bytes = field(default=b"", init=False)
+
+    @classmethod
+    def of(cls, path: Path, task: bytes, most: int, randomness: Randomness) -> Device:
+        """The file at a path, or a new one.
+
+        Raises:
+            ProtocolAborted: it is of another task, or can not be read. Nothing of it is shown.
+        """
+        device = cls(path, task, most)
+        with device._changing() as base:
+            for table in _TABLES:
+                base.execute(table)
+            base.execute("INSERT OR IGNORE INTO facts VALUES (1, ?, ?)", (task, randomness.octets(SECRET_SIZE)))
+            stored, device._secret = base.execute("SELECT task, secret FROM facts").fetchone()
+        if stored != task:
+            raise ProtocolAborted("device", f"{str(path)!r} is of another task")
+        return device
+
+    @property
+    def writer(self) -> Writer:
+        """SECRET: the keys of this person."""
+        return Writer.of(self._secret)
+
+    @property
+    def entered(self) -> int:
+        """How many meetings were entered: their loss is spent, whatever came of them."""
+        with self._changing() as base:
+            return int(base.execute("SELECT count(*) FROM meetings").fetchone()[0])
+
+    def spent(self, each: Fraction) -> Fraction:
+        """What was spent so far, at so much a meeting."""
+        return each * self.entered
+
+    def enter(self, meeting: Meeting, value: Sequence[int]) -> None:
+        """Enter a meeting with a value, or go on with one that was entered with the same value.
+
+        Raises:
+            ProtocolAborted: it is of another task, or was entered with another value, or there were enough, or it was
+                dropped. The value is not shown.
+        """
+        if meeting.task != self.task:
+            raise ProtocolAborted("meeting", "it is of another task")
+        mark = self._mark(meeting, value)
+        with self._changing() as base:
+            base.execute(
+                "INSERT OR IGNORE INTO meetings SELECT ?, ?, 0 WHERE (SELECT count(*) FROM meetings) < ?",
+                (meeting.name, mark, self.most),
+            )
+            found = base.execute("SELECT value FROM meetings WHERE name = ?", (meeting.name,)).fetchone()
+        if found is None:
+            raise ProtocolAborted("meeting", f"{self.most} were entered, and no more may be")
+        if not hmac.compare_digest(found[0], mark):
+            raise ProtocolAborted("meeting", "it was entered with another value")
+        self._require_open(meeting)
+
+    def keep(self, meeting: Meeting, step: int, message: bytes) -> None:
+        """Keep what the partner said at a step, before it is answered. What was kept for the step first, stays.
+
+        Raises:
+            ProtocolAborted: the meeting was not entered, or was dropped.
+        """
+        self._require_open(meeting)
+        with self._changing() as base:
+            base.execute("INSERT OR IGNORE INTO heard VALUES (?, ?, ?)", (meeting.name, step, message))
+
+    def drop(self, meeting: Meeting) -> None:
+        """Say nothing more in a meeting. Its loss stays spent."""
+        with self._changing() as base:
+            base.execute("UPDATE meetings SET dropped = 1 WHERE name = ?", (meeting.name,))
+
+    def heard(self, meeting: Meeting) -> list[bytes]:
+        """What was kept of the partner's messages, in order."""
+        with self._changing() as base:
+            rows = base.execute("SELECT message FROM heard WHERE name = ? ORDER BY step", (meeting.name,)).fetchall()
+        return [row[0] for row in rows]
+
+    def said(self, meeting: Meeting, job: Job, value: Sequence[int], person: int) -> tuple[list[bytes], bytes | None]:
+        """All that this person says in a meeting, given what was kept, and its share of the output if it has one.
+
+        Args:
+            job: What is worked out; the first of both people is the garbler, whose inputs come first.
+
+        Raises:
+            ProtocolAborted: what the partner said is not the next message. Then the meeting is dropped.
+        """
+        self.enter(meeting, value)
+        role = (Owner.GARBLER, Owner.EVALUATOR)[meeting.people.index(person)]
+        given = iter(value)
+        values = [np.array([next(given)], np.uint64) if each in (role, Owner.SHARED) else None for each in job.owners]
+        randomness = Randomness.keyed(self._secret, "coins of " + meeting.name.hex())
+        talk = (garble_one if role is Owner.GARBLER else evaluate_one)(job, values, randomness)
+        try:
+            said, share = _said(talk, self.heard(meeting))
+        except ProtocolAborted:
+            self.drop(meeting)
+            raise
+        return said, None if share is None else np.packbits(np.concatenate(share), bitorder="little").tobytes()
+
+    def _require_open(self, meeting: Meeting) -> None:
+        with self._changing() as base:
+            found = base.execute("SELECT dropped FROM meetings WHERE name = ?", (meeting.name,)).fetchone()
+        if found is None or found[0]:
+            raise ProtocolAborted("meeting", "it was dropped" if found else "it was not entered")
+
+    def _mark(self, meeting: Meeting, value: Sequence[int]) -> bytes:
+        """What tells a value from others, to whoever has the secret alone."""
+        text = ",".join([str(int(each)) for each in value])
+        return hmac.digest(self._secret, b"value\n" + meeting.name + b"\n" + text.encode(), "sha256")
+
+    @contextmanager
+    def _changing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction, alone, which is on the disk when it ends."""
+        base: sqlite3.Connection | None = None
+        try:
+            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+            base = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
+            base.execute("PRAGMA synchronous = FULL")
+            base.execute("BEGIN IMMEDIATE")
+            yield base
+            base.execute("COMMIT")
+        except (OSError, sqlite3.Error):
+            raise ProtocolAborted("device", f"{str(self.path)!r} can not be read or written") from None
+        finally:
+            if base is not None:
+                base.close()
+
+
+def _said(talk: Talk[list[Bits]], heard: Sequence[bytes]) -> tuple[list[bytes], list[Bits] | None]:
+    """All messages of a talk that was given these, and what it ends with."""
+    said: list[bytes] = []
+    inbox = iter(heard)
+    try:
+        message = next(talk)
+        while True:
+            if message is not None:
+                said.append(message)
+                message = talk.send(b"")
+            elif (letter := next(inbox, None)) is not None:
+                message = talk.send(letter)
+            else:
+                return said, None
+    except StopIteration as end:
+        share: list[Bits] = end.value
+        return said, share

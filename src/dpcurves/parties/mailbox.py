@@ -1,0 +1,64 @@
+"""A mailbox for letters: it sees where they belong and how long they are, and keeps the first one for each place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Protocol
+
+from ..arguments import ProtocolAborted
+from ..ledger.new_file import publish
+from .letters import Place
+
+LARGEST_LETTER = 2**20
+
+
+class Mailbox(Protocol):
+    """Carries letters."""
+
+    def put(self, place: Place, letter: bytes) -> None:
+        """Leave a letter. Leaving it twice changes nothing."""
+        ...
+
+    def get(self, place: Place) -> bytes | None:
+        """The letter of a place; None: there is none yet."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FolderMailbox:
+    """Letters as files in a folder that all who write and read can reach.
+
+    Attributes:
+        folder: It exists.
+    """
+
+    folder: Path
+
+    def put(self, place: Place, letter: bytes) -> None:
+        """Leave a letter; the second one for a place is forgotten.
+
+        Raises:
+            ProtocolAborted: it is too long, or the folder takes no file.
+        """
+        if len(letter) > LARGEST_LETTER:
+            raise ProtocolAborted("letter", f"it has at most {LARGEST_LETTER} bytes")
+        try:
+            publish(self._file(place), lambda draft: _fill(draft, letter))
+        except OSError as error:
+            raise ProtocolAborted("mailbox", f"it takes no letter ({error.strerror})", 500) from None
+
+    def get(self, place: Place) -> bytes | None:
+        """The letter of a place; None: there is none yet."""
+        try:
+            return self._file(place).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def _file(self, place: Place) -> Path:
+        return self.folder / f"{sha256(place.octets).hexdigest()}.letter"
+
+
+def _fill(draft: Path, letter: bytes) -> None:
+    draft.write_bytes(letter)

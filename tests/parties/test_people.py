@@ -1,0 +1,327 @@
+"""People in pairs, by letters: outputs open at the aggregator alone, and who is killed says the same again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
+
+from dpcurves.arguments import ProtocolAborted
+from dpcurves.crypto.circuits import traced
+from dpcurves.crypto.two_party import Job, Owner
+from dpcurves.noise import Randomness
+from dpcurves.parties import (
+    AGGREGATOR,
+    Card,
+    Collector,
+    Device,
+    FolderMailbox,
+    Meeting,
+    Person,
+    Place,
+    Writer,
+    meetings,
+    promise,
+)
+from dpcurves.parties.letters import OVERHEAD, _require_key_of_its_own
+
+pytest.importorskip("rbcl")
+TASK = sha256(b"a task").digest()
+SEED = bytes(range(32))
+VALUES = {0: (0xCAFE,), 1: (0xBEEF,)}
+MEETING = Meeting(TASK, 0, (0, 1))
+EXACT = traced(lambda x, y: (x < y, abs(x - y)), 16, 16)
+COINED = traced(lambda x, y, coin: (x < y) ^ (coin < 40_001), 16, 16, 16)
+
+
+def job(circuit: Any = COINED, meeting: Meeting = MEETING) -> Job:
+    owners = (Owner.GARBLER, Owner.EVALUATOR, Owner.COIN)[: len(circuit.inputs)]
+    return Job(meeting.name, circuit, owners, 1)
+
+
+class Town:
+    """Two people, a mailbox and the aggregator, on one disk; secrets are those of seeds, so that runs are the same."""
+
+    def __init__(self, folder: Path, circuit: Any = COINED) -> None:
+        self.folder, self.circuit = folder, circuit
+        (folder / "mail").mkdir(exist_ok=True)
+        self.mailbox = FolderMailbox(folder / "mail")
+        self.aggregator = Writer.of(b"aggregator")
+        self.collector = Collector(self.aggregator, self.mailbox, self.card)
+
+    def device(self, number: int) -> Device:
+        return Device.of(self.folder / f"{number}.device", TASK, 2, Randomness.from_seed(100 + number))
+
+    def card(self, number: int) -> Card:
+        writer = self.aggregator if number == AGGREGATOR else self.device(number).writer
+        return Card.read(writer.card(TASK, number).octets, TASK, number)
+
+    def attend(self, number: int, value: tuple[int, ...] | None = None) -> bool:
+        person = Person(number, self.device(number), self.mailbox, self.card)
+        return person.attend(MEETING, job(self.circuit), value or VALUES[number])
+
+    def output(self) -> Any:
+        return self.collector.output(MEETING, len(self.circuit.output_wires))
+
+    def finish(self) -> Any:
+        for number in (0, 1, 0, 1):
+            self.attend(number)
+        return self.output()
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Town:
+    return Town(tmp_path, EXACT)
+
+
+def test_two_people_who_are_never_online_together_give_the_aggregator_an_output(town: Town) -> None:
+    assert not town.attend(1)
+    assert not town.attend(0)
+    assert town.output() is None
+    assert town.attend(1) is False
+    assert town.attend(0)
+    assert town.output() is None
+    assert town.attend(1)
+    bits = town.output()
+    assert bits[0] == (VALUES[0] < VALUES[1])
+    assert sum(int(bit) << place for place, bit in enumerate(bits[1:])) == 0xCAFE - 0xBEEF
+
+
+def test_letters_say_nothing_to_who_carries_them(town: Town) -> None:
+    """Three letters between people and a share each: neither more nor others are there, and all are sealed."""
+    town.finish()
+    letters = [file.read_bytes() for file in (town.folder / "mail").iterdir()]
+    assert len(letters) == 5
+    words = [value.to_bytes(2, order) for (value,) in VALUES.values() for order in ("little", "big")]
+    assert sum(map(len, letters)) < 5500
+    assert not [word for word in words for letter in letters if word * 2 in letter]
+    assert sorted(map(len, letters))[:2] == [3 + OVERHEAD] * 2
+
+
+def test_a_share_tells_nothing_on_its_own(tmp_path: Path) -> None:
+    """Two values in 16 meetings, 17 wires each: a share's bits are even, but for a chance below 6.4e-5 (4 sigma)."""
+    ones = 0
+    for number in range(16):
+        device = Device.of(tmp_path / f"{number}.device", TASK, 1, Randomness.from_seed(number))
+        partner = Device.of(tmp_path / f"{number}.partner", TASK, 1, Randomness.from_seed(1000 + number))
+        share = None
+        while share is None:
+            said, share = device.said(MEETING, job(EXACT), VALUES[0], 0)
+            heard, _ = partner.said(MEETING, job(EXACT), VALUES[1], 1)
+            keep(partner, said)
+            keep(device, heard)
+        ones += int(np.unpackbits(np.frombuffer(share, np.uint8), count=17, bitorder="little").sum())
+    assert abs(ones - 8 * 17) < 4 * np.sqrt(16 * 17 / 4)
+
+
+def keep(device: Device, messages: list[bytes]) -> None:
+    for step, message in enumerate(messages):
+        device.keep(MEETING, step, message)
+
+
+def killed_at(work: Callable[[], object], name: str, number: int) -> bool:
+    """Run work in a process that kills itself before the call of this kind after so many; whether it came so far."""
+    child = os.fork()
+    if child == 0:
+        calls = iter(range(number))
+        kinds = {"write": (Device, "_changing"), "leave": (FolderMailbox, "put")}
+        owner, attribute = kinds[name]
+        kept = getattr(owner, attribute)
+
+        def counting(*arguments: Any) -> Any:
+            if next(calls, None) is None:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return kept(*arguments)
+
+        setattr(owner, attribute, counting)
+        try:
+            work()
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    return os.WIFSIGNALED(status)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_person_who_is_killed_anywhere_goes_on_and_ends_with_the_same_output(tmp_path: Path) -> None:
+    """Before each letter, and before every fifth write of a device; coins are those of the first run."""
+    (tmp_path / "whole").mkdir()
+    wanted, kills = shares(Town(tmp_path / "whole")), {"leave": 0, "write": 0}
+    for name, step in (("leave", 1), ("write", 5)):
+        for turn in range(4):
+            number, killed = 0, True
+            while killed:
+                folder = tmp_path / f"{name} {turn} {number}"
+                folder.mkdir()
+                town = Town(folder)
+                for earlier in range(turn):
+                    town.attend(earlier % 2)
+                killed = killed_at(partial(town.attend, turn % 2), name, number)
+                assert shares(town) == wanted
+                assert [town.device(person).entered for person in (0, 1)] == [1, 1]
+                number, kills[name] = number + step, kills[name] + killed
+    assert kills["leave"] == 5
+    assert kills["write"] >= 8
+
+
+def shares(town: Town) -> list[bytes]:
+    """Both shares that the aggregator gets, when all have said what they have to say."""
+    town.finish()
+    found = []
+    for number in (0, 1):
+        place = Place(MEETING.name, 100, number, AGGREGATOR)
+        letter = town.mailbox.get(place)
+        assert letter is not None
+        found.append(town.aggregator.opened(letter, place, town.card(number)))
+    return found
+
+
+def test_a_meeting_is_not_run_again_with_another_value_nor_beyond_what_was_agreed(town: Town) -> None:
+    town.attend(0)
+    with pytest.raises(ProtocolAborted, match="^meeting: it was entered with another value$") as error:
+        town.attend(0, (7,))
+    assert "7" not in str(error.value)
+    device = town.device(0)
+    device.enter(Meeting(TASK, 1, (0, 1)), (1,))
+    with pytest.raises(ProtocolAborted, match="2 were entered, and no more may be"):
+        device.enter(Meeting(TASK, 2, (0, 1)), (1,))
+    assert device.spent(Fraction(1, 4)) == Fraction(1, 2)
+    with pytest.raises(ProtocolAborted, match="of another task"):
+        device.enter(Meeting(bytes(32), 0, (0, 1)), (1,))
+    with pytest.raises(ProtocolAborted, match="of another task"):
+        Device.of(town.folder / "0.device", bytes(32), 2, Randomness.system())
+
+
+def test_a_partner_who_breaks_the_protocol_ends_the_meeting_and_its_loss_stays_spent(town: Town) -> None:
+    town.attend(0)
+    device, place = town.device(1), Place(MEETING.name, 0, 1, 0)
+    town.mailbox.put(place, device.writer.letter(b"something else", place, town.card(0)))
+    with pytest.raises(ProtocolAborted, match="^message: it is not the next one of this session$"):
+        town.attend(0)
+    with pytest.raises(ProtocolAborted, match="^meeting: it was dropped$"):
+        town.attend(0)
+    assert town.device(0).entered == 1
+    assert town.output() is None
+
+
+@pytest.mark.parametrize("change", ["flipped", "cut", "other place", "other writer"])
+def test_a_letter_that_was_changed_or_moved_is_not_kept(town: Town, change: str) -> None:
+    town.attend(0)
+    place, other = Place(MEETING.name, 0, 0, 1), Place(MEETING.name, 1, 0, 1)
+    letter, writer = town.mailbox.get(place) or b"", town.device(0).writer
+    wrong = {
+        "flipped": bytes([letter[0] ^ 1]) + letter[1:], "cut": letter[:-1],
+        "other place": writer.letter(b"body", other, town.card(1)),
+        "other writer": Writer.of(b"somebody").letter(b"body", place, town.card(1)),
+    }[change]  # fmt: skip
+    with pytest.raises(ProtocolAborted, match="^letter: it was written by somebody else, or for another place$"):
+        town.device(1).writer.opened(wrong, place, town.card(0))
+    assert town.attend(1) is False
+    assert town.attend(0)
+
+
+def test_cards_are_good_for_one_person_and_task() -> None:
+    card = Writer.of(b"me").card(TASK, 3).octets
+    assert Card.read(card, TASK, 3).octets == card
+    for octets, task, person in ((card, TASK, 4), (card, bytes(32), 3), (card[:-1], TASK, 3), (bytes(128), TASK, 3)):
+        with pytest.raises(ProtocolAborted, match="^card: "):
+            Card.read(octets, task, person)
+
+
+def test_keys_that_anybody_can_use_are_refused() -> None:
+    """Points of order 1, 2, 4 and 8 as keys: some other signature of zeros is good for them."""
+    good = Writer.of(b"me").card(TASK, 3)
+    eighth = bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05")
+    low = [bytes(32), b"\1" + bytes(31), (2**255 - 20).to_bytes(32, "little"), eighth]
+    for point in low:
+        with pytest.raises(ValueError):  # noqa: PT011
+            _require_key_of_its_own(Card(good.sealing, point, bytes(64)))
+    for point in low[:3]:
+        with pytest.raises(ValueError):  # noqa: PT011
+            _require_key_of_its_own(Card(point, good.signing, bytes(64)))
+    _require_key_of_its_own(good)
+
+
+def test_meetings_follow_from_the_promised_seed_and_each_person_has_one_a_round() -> None:
+    found = meetings(TASK, SEED, promise(SEED), 101, 3)
+    assert len(found) == 150
+    for number in range(3):
+        people = [person for meeting in found if meeting.round == number for person in meeting.people]
+        assert len(set(people)) == 100
+    assert found == meetings(TASK, SEED, promise(SEED), 101, 3)
+    assert found != meetings(TASK, SEED[::-1], promise(SEED[::-1]), 101, 3)
+    assert len({meeting.name for meeting in found}) == 150
+    with pytest.raises(ProtocolAborted, match="^seed: it is not the one that was promised$"):
+        meetings(TASK, SEED[::-1], promise(SEED), 101, 3)
+
+
+def test_every_partner_is_as_likely() -> None:
+    """Who meets person 0 among 5, in 4,000 rounds: each share is 0.2 +- 4 sigma, but for a chance below 5 * 6.4e-5."""
+    seen = np.zeros(5)
+    for meeting in meetings(TASK, SEED, promise(SEED), 5, 4000):
+        if 0 in meeting.people:
+            seen[meeting.partner(0)] += 1
+    assert seen[0] == 0
+    assert np.all(abs(seen[1:] / 4000 - 0.2) < 4 * np.sqrt(0.2 * 0.8 / 4000))
+
+
+def test_files_of_devices_are_their_owners_alone_and_hold_no_value(town: Town) -> None:
+    town.finish()
+    path = town.folder / "0.device"
+    assert path.stat().st_mode & 0o077 == 0
+    with sqlite3.connect(path) as base:
+        rows = [row for name in ("facts", "meetings", "heard") for row in base.execute(f"SELECT * FROM {name}")]
+    base.close()
+    assert VALUES[0][0] not in {cell for row in rows for cell in row}
+
+
+def extracted(salt: bytes, label: bytes, material: bytes, suite: bytes) -> bytes:
+    import hmac
+
+    return hmac.digest(salt, b"HPKE-v1" + suite + label + material, "sha256")
+
+
+def expanded(secret: bytes, label: bytes, info: bytes, length: int, suite: bytes) -> bytes:
+    labelled = length.to_bytes(2, "big") + b"HPKE-v1" + suite + label + info
+    return HKDFExpand(SHA256(), length, labelled).derive(secret)
+
+
+def test_letters_are_sealed_as_rfc_9180_says() -> None:
+    """Appendix A.1.1, opened by the words of sections 4.1 and 5.1 with nothing but X25519, HKDF and AES-GCM."""
+    receiver = bytes.fromhex("4612c550263fc8ad58375df3f557aac531d26850903e55a9f23f21d8534e8ac8")
+    point = bytes.fromhex("37fda3567bdbd628e88668c3c8d7e97d1d1253b6d4ea6d44c150f741f1bf4431")
+    sealed = bytes.fromhex("f938558b5d72f1a23810b4be2ab4f84331acc02fc97babc53a52ae8218a355a96d8770ac83d07bea87e13c512a")
+    info = bytes.fromhex("4f6465206f6e2061204772656369616e2055726e")
+    assert by_hand(receiver, point + sealed, info, b"Count-0") == b"Beauty is truth, truth beauty"
+    place, writer = Place(b"m", 0, 1, 2), Writer.of(b"writer")
+    reader = Writer.of(b"reader")
+    letter = writer.letter(b"hello", place, reader.card(TASK, 2))
+    assert by_hand(reader.sealing.private_bytes_raw(), letter[:-64], place.octets, b"") == b"hello"
+
+
+def by_hand(receiver: bytes, sealed: bytes, info: bytes, more: bytes) -> bytes:
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
+
+    key, point = X25519PrivateKey.from_private_bytes(receiver), sealed[:32]
+    kem, suite = b"KEM" + (0x20).to_bytes(2, "big"), b"HPKE" + bytes.fromhex("002000010001")
+    shared = key.exchange(X25519PublicKey.from_public_bytes(point))
+    context = point + key.public_key().public_bytes_raw()
+    secret = expanded(extracted(b"", b"eae_prk", shared, kem), b"shared_secret", context, 32, kem)
+    schedule = b"\0" + extracted(b"", b"psk_id_hash", b"", suite) + extracted(b"", b"info_hash", info, suite)
+    key_secret = extracted(secret, b"secret", b"", suite)
+    found = AESGCM(expanded(key_secret, b"key", schedule, 16, suite))
+    return found.decrypt(expanded(key_secret, b"base_nonce", schedule, 12, suite), sealed[32:], more)
