@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import local as local
+    from . import pairs as pairs
     from . import streams as streams
     from .curves import *  # noqa: F403
     from .data import Categories as Categories
@@ -57,7 +58,7 @@ _ROOMS = {
 }  # fmt: skip
 _WHOLE = ("curves", "shortcuts", "table_shortcuts")
 """Rooms of which all public names are found here."""
-_MODULES = ("local", "streams")
+_MODULES = ("local", "pairs", "streams")
 """Rooms that are found under their own names."""
 _PLACES = {name: room for room, names in _ROOMS.items() for name in names}
 _ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")

@@ -17,6 +17,7 @@ from .ledgers import LEDGER_COMMANDS
 from .local_plans import LOCAL_PLANS
 from .local_tasks import LOCAL_COMMANDS
 from .option_groups import NOTHING, Command, with_options
+from .pairs import PAIR_PLANS
 from .planes import PLANE_COMMANDS
 from .plans import STANDING, plans_of
 from .residuals import RESIDUAL_COMMANDS
@@ -49,7 +50,7 @@ def build() -> typer.Typer:
     }
     app = _group({**questions, **SERVER_COMMANDS}, epilog=EXIT_STATUS)
     app.add_typer(
-        _group({**plans_of(questions), **STREAM_PLANS, **LOCAL_PLANS}, standing=STANDING),
+        _group({**plans_of(questions), **STREAM_PLANS, **LOCAL_PLANS, **PAIR_PLANS}, standing=STANDING),
         name="plan",
         help="The errors a question would have; opens no data.",
     )

@@ -15,6 +15,7 @@ from .law import CountLaw, Law, NoisySums
 from .least_squares import Estimate, least_squares, least_squares_batch
 from .nested import Level
 from .noise import Family, Noise
+from .pair_law import PairAnswers, PairLaw, PairSum
 from .path_sums import Block, PathSums
 from .prefix_trees import TreeCounts
 from .pruned_counts import PrunedCounts
@@ -31,7 +32,7 @@ MOST_BITS = 256
 
 LAWS: tuple[type[Law], ...] = (
     IntervalSums, HaarSums, ToeplitzSums, PathSums, HaarTensorSums, Selection, TreeCounts, BufferedPrefixes, Tallied,
-    GroupedCounts, HierarchyCounts, PrunedCounts,
+    GroupedCounts, HierarchyCounts, PrunedCounts, PairAnswers, PairSum,
 )  # fmt: skip
 """Each with a `KEY` of its own: a new law is its own file, and a word here."""
 
@@ -64,7 +65,7 @@ def _require_readable(stored: Mapping[str, Any]) -> None:
 __all__ = [
     "LAWS", "Block", "BufferedPrefixes", "CountLaw", "Estimate", "Family", "GroupedCounts", "HaarSums",
     "HaarTensorSums", "HierarchyCounts", "IntervalSums", "Law", "Level", "NodeEstimates", "Noise", "NoisySums",
-    "PartitionDecisions", "PathSums", "PrunedCounts", "Responses", "Selection", "TableEstimate", "Tallied",
-    "ThresholdAnswers", "ThresholdSums", "ToeplitzSums", "TreeCounts", "law_from_json", "least_squares",
-    "least_squares_batch", "wavelet_estimate",
+    "PairAnswers", "PairLaw", "PairSum", "PartitionDecisions", "PathSums", "PrunedCounts", "Responses", "Selection",
+    "TableEstimate", "Tallied", "ThresholdAnswers", "ThresholdSums", "ToeplitzSums", "TreeCounts", "law_from_json",
+    "least_squares", "least_squares_batch", "wavelet_estimate",
 ]  # fmt: skip

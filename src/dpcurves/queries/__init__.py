@@ -1,6 +1,8 @@
 """What may be asked of a table, whatever it holds. Public."""
 
 from .base import Hint, Read
+from .pairing import Overlaps, OwnChoice, Pairing, Permutations, WithoutRepetition, commitment
+from .pairs import KernelForm, PairQuery
 from .query import (
     Comparison,
     CountQuery,
@@ -22,7 +24,8 @@ from .ticks import GroupedTickQuery, HierarchyQuery, PrunedQuery, TickQuery
 
 __all__ = [
     "AucQuery", "Boxes", "Comparison", "CountQuery", "CoverageQuery", "GroupedTickQuery", "HierarchyQuery", "Hint",
-    "IntervalPartitionQuery", "MedianQuery", "MergePartitionQuery", "PartitionQuery", "PrefixQuery", "PrunedQuery",
-    "QuantileCutsQuery", "Query", "Read", "RegionQuery", "Splitting", "SquareQuery", "SumQuery", "ThresholdQuery",
-    "TickQuery", "TreePartitionQuery", "WaveletQuery", "WorstBoxQuery",
+    "IntervalPartitionQuery", "KernelForm", "MedianQuery", "MergePartitionQuery", "Overlaps", "OwnChoice",
+    "PairQuery", "Pairing", "PartitionQuery", "Permutations", "PrefixQuery", "PrunedQuery", "QuantileCutsQuery",
+    "Query", "Read", "RegionQuery", "Splitting", "SquareQuery", "SumQuery", "ThresholdQuery", "TickQuery",
+    "TreePartitionQuery", "WaveletQuery", "WithoutRepetition", "WorstBoxQuery", "commitment",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from ..data.axis import Axis
 from ..data.grid import Grid
 from ..data.spacing import Outside
 from .base import Hint, Read, Table
+from .pairs import PairQuery
 from .ranks import AucQuery, MedianQuery
 from .region import IntervalPartitionQuery, RegionQuery, WaveletQuery, WorstBoxQuery
 from .ticks import GroupedTickQuery, HierarchyQuery, PrunedQuery, TickQuery
@@ -322,4 +323,5 @@ Query = (
     | GroupedTickQuery
     | HierarchyQuery
     | PrunedQuery
+    | PairQuery
 )

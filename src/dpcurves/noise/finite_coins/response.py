@@ -102,9 +102,23 @@ class Response(ABC):
 
     @property
     def most_variance(self) -> float:
-        """The variance of the debiased answer, in steps of the value, where it is largest."""
-        ends = {self.values.start, self.values[-1], (self.values.start + self.values[-1]) // 2}
-        return max(self.variance(value) for value in ends) / float(self.gain) ** 2
+        """The variance of the debiased answer about one value, in squares of its steps, where it is largest."""
+        return max(self.variance(value) for value in (*self._ends, self._middle)) / float(self.gain) ** 2
+
+    @property
+    def most_varied(self) -> float:
+        """The variance of the debiased answer about values that vary themselves, where they do it the worst way."""
+        apart = sum(self.variance(end) for end in self._ends) / 2 / float(self.gain) ** 2
+        varied = (self._ends[1] - self._ends[0]) ** 2 / 4
+        return max(apart + varied, self.variance(self._middle) / float(self.gain) ** 2)
+
+    @property
+    def _ends(self) -> tuple[int, int]:
+        return self.values.start, self.values[-1]
+
+    @property
+    def _middle(self) -> int:
+        return sum(self._ends) // 2
 
 
 def decay_above(epsilon: Fraction) -> Fraction:

@@ -1,0 +1,106 @@
+"""Pairs of people on the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from .literals import numbers, whole
+from .promise_options import Price
+from .refusal import Misuse
+from .terminal import say, terminal
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ..pairs import Kernel, Zetas
+    from ..privacy import PrivacyLoss
+    from .option_groups import Command
+
+LEGEND = "error: standard deviation of the mean over all pairs, for the population: noise, choice of pairs, and people"
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """What is asked of pairs of people."""
+
+    kernel: Annotated[str, Option(help="gini, kendall, auc or collision.", metavar="WORD")]
+    people: Annotated[str, Option(help="How many people there are, in public.", metavar="N")]
+    pairs: Annotated[str, Option(help="In how many pairs a person is: one number, or several.", metavar="P,P")] = (
+        "1,2,4"
+    )
+    bits: Annotated[str | None, Option(help="Bits of each value, in the kernel's order (16).", metavar="B,B")] = None
+    zetas: Annotated[
+        str | None,
+        Option(help="The kernel's variance given one person, and its variance: known in public.", metavar="Z1,Z2"),
+    ] = None
+
+    def asked(self) -> Kernel:
+        """The kernel.
+
+        Raises:
+            Misuse: there is none of this name, or it has other values.
+        """
+        from ..pairs import KERNELS, Unsigned
+
+        if self.kernel not in KERNELS:
+            raise Misuse("kernel", f"one of {', '.join(KERNELS)} is needed, got {self.kernel!r}")
+        kernel = KERNELS[self.kernel]
+        if self.bits is None:
+            return kernel
+        sizes = [whole("bits", each) for each in self.bits.split(",")]
+        if len(sizes) != len(kernel.columns):
+            raise Misuse("bits", f"{len(kernel.columns)} are needed, for {', '.join(kernel.columns)}")
+        return kernel.on(**{name: Unsigned(size) for name, size in zip(kernel.columns, sizes, strict=True)})
+
+    def known(self) -> Zetas | None:
+        """How the kernel varies, where that is known.
+
+        Raises:
+            Misuse: these are no such numbers.
+        """
+        from ..pairs import Zetas
+
+        if self.zetas is None:
+            return None
+        one, both = numbers("zetas", self.zetas) if self.zetas.count(",") == 1 else (1.0, 0.0)
+        if not 0 <= 2 * one <= both:
+            raise Misuse("zetas", "two numbers are needed, the second at least twice the first, which is not negative")
+        return Zetas(one, both)
+
+    def rounds(self) -> list[int]:
+        """In how many pairs a person may be."""
+        return [whole("pairs", each) for each in self.pairs.split(",")]
+
+
+def plan(pairs: Pairs, price: Price) -> None:
+    """The error of a mean over pairs of people who show each other nothing: where each answers, and by two servers.
+
+    Example: dpcurves plan pairs --kernel auc --people 100000 --pairs 1,2,4 --epsilon 1
+    """
+    kernel, people, loss = pairs.asked(), whole("people", pairs.people, least=2), price.loss()
+    say(terminal(), f"{pairs.kernel} of {people} people in pairs: {loss}, replace-one, protects each person")
+    say(terminal(), _table(kernel, people, loss, pairs))
+
+
+def _table(kernel: Kernel, people: int, loss: PrivacyLoss, pairs: Pairs) -> Table:
+    from rich.table import Table
+
+    from ..pairs import Noise, answered_by, plan
+
+    table, zetas = Table(caption=LEGEND, caption_justify="left"), pairs.known()
+    for name in ("pairs each", "error", "noise of each pair", "ANDs a pair", "error of one noise on the sum"):
+        table.add_column(name, justify="left" if name.startswith("noise") else "right")
+    for each in pairs.rounds():
+        made = [
+            plan(kernel, people=people, pairs_per_person=each, loss=loss, noise=noise, zetas=zetas) for noise in Noise
+        ]
+        name, ands = answered_by(kernel, made[0])
+        table.add_row(str(each), f"{made[0].error:.4g}", name, str(ands), f"{made[1].error:.4g}")
+    return table
+
+
+PAIR_PLANS: MappingProxyType[str, Command] = MappingProxyType({"pairs": plan})

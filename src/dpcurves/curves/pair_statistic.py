@@ -1,0 +1,57 @@
+"""U-statistics of any kernel, read from what pairs of people told: spends nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..arguments import Refused, require_kind, whole
+from ..laws.law import Law
+from ..postprocess.inference.pair_means import pair_interval, pair_law, pair_mean
+from ..release import Release
+from .question import require_independent, statement_of
+from .u_statistic import UStatistic
+
+
+def pair_statistic(release: Release) -> UStatistic:
+    """The mean of a kernel over all pairs of people, from those that came.
+
+    Its interval for these records holds noise and the choice of pairs; that for the population, people too. Who came is
+    taken not to depend on values.
+
+    Raises:
+        TypeError: the release is about something else than pairs.
+    """
+    law: Law = release.plan.law
+    known, values, privacy = pair_law(law), release.values, statement_of([release])
+    planned = release.plan.query.pairing.overlaps(known.people).pairs  # type: ignore[union-attr]
+    notes = [f"{known.pairs} pairs of about {planned:.0f} came"] if known.pairs < 0.99 * planned else []
+
+    def ends(level: float, population: bool) -> tuple[float, float]:
+        if population:
+            require_independent(privacy)
+        return pair_interval(known, values, level, population=population)
+
+    least, most = (float(known.step * end) for end in (known.least, known.most))
+    return UStatistic(pair_mean(known, values), 0.0, ends, privacy, tuple(notes), least, most)
+
+
+def area_of(found: UStatistic, people: int, positives: int) -> UStatistic:
+    """The area under the ROC curve from the mean of `AUC`'s kernel, where the number of positives is public.
+
+    Of all pairs, ``2 p (n - p) / (n (n - 1))`` are of two classes; a tie of scores counts one half.
+
+    Raises:
+        TypeError: `found` is no statistic, or a number is not whole.
+        ValueError: there are no positives, or no negatives.
+    """
+    require_kind("found", found, UStatistic, "a U-statistic")
+    everybody, some = whole("people", people), whole("positives", positives)
+    if not 0 < some < everybody:
+        raise Refused("positives", "both classes have to have somebody")
+    scale = everybody * (everybody - 1) / (4 * some * (everybody - some))
+
+    def ends(level: float, population: bool) -> tuple[float, float]:
+        low, high = found.level_of(level, population)
+        return 0.5 + scale * low, 0.5 + scale * high
+
+    return replace(found, value=0.5 + scale * found.value, level_of=ends, least=0.0, most=1.0)

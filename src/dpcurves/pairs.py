@@ -1,0 +1,129 @@
+"""Pairs of people: what may be asked of them, what it would cost and how exact it would be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from fractions import Fraction
+from secrets import token_bytes
+from typing import Any
+
+from .arguments import Refused, chosen, require_kind, whole
+from .curves.pair_statistic import area_of, pair_statistic
+from .curves.u_statistic import UStatistic
+from .ledger import QuestionBudget
+from .mechanisms.pairs import (
+    AUC,
+    COLLISION,
+    GINI,
+    KENDALL,
+    KERNELS,
+    Kernel,
+    Unsigned,
+    Zetas,
+    noisy_circuit,
+    planned_answers,
+    planned_sum,
+    response_of,
+)  # fmt: skip
+from .noise.randomness import Randomness
+from .privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
+from .queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition, commitment
+from .release import Plan
+from .trust.pair_release import Everybody, simulated
+
+SEED = 32
+
+
+class Noise(Enum):
+    """Where noise is added."""
+
+    EACH = "to each pair's answer: people in pairs"
+    ON_SUM = "once, to the sum of all: two servers"
+
+
+def plan(
+    kernel: Kernel,
+    *,
+    people: int,
+    pairs_per_person: int,
+    loss: PrivacyLoss,
+    noise: Noise = Noise.EACH,
+    pairing: type[Pairing] = Permutations,
+    zetas: Zetas | None = None,
+    seed: bytes | None = None,
+) -> Plan:
+    """What pairs would tell, from public facts alone; nothing is spent.
+
+    Formal guarantees: see `mechanisms.pairs.planned_answers` and `planned_sum`. Its `error` is the standard deviation
+    of the mean for the population: noise, the choice of pairs and that of people together.
+
+    Args:
+        kernel: What the mean is taken of.
+        people: How many there are, in public.
+        pairs_per_person: In how many pairs each is, at most.
+        loss: What all of a person's pairs together may lose, purely.
+        noise: To each pair's answer, or once to their sum.
+        pairing: How pairs are chosen.
+        zetas: How the kernel varies, where that is known in public; None: as much as it can.
+        seed: What pairs will be drawn from; None: it is only planned.
+
+    Raises:
+        TypeError: `kernel` is none.
+        ValueError: there are too few people, a person would be in no pair, or noise has no room.
+
+    >>> import dpcurves as dp
+    >>> made = plan(COLLISION, people=100_000, pairs_per_person=1, loss=dp.PrivacyLoss.pure(1))
+    >>> round(made.error, 4)
+    0.0048
+    """
+    require_kind("kernel", kernel, Kernel, "a kernel, as dp.pairs.GINI,")
+    require_kind("loss", loss, PrivacyLoss, "a loss, as dp.PrivacyLoss.pure(1),")
+    planned = planned_answers if chosen("noise", noise, Noise) is Noise.EACH else planned_sum
+    query = PairQuery.about(kernel.form, pairing(pairs_per_person), "" if seed is None else commitment(seed))
+    return planned(query, loss, ReplaceOne(EACH_RECORD, whole("people", people)), zetas)
+
+
+def answered_by(kernel: Kernel, made: Plan) -> tuple[str, int]:
+    """How each pair answers under a plan of `Noise.EACH`, in words, and how many ANDs that takes two parties."""
+    response = response_of(_of_kernel(kernel, made), made.loss)
+    return response.name, noisy_circuit(kernel, response).ands
+
+
+def simulate(
+    kernel: Kernel,
+    table: Mapping[str, Any],
+    made: Plan,
+    *,
+    randomness: Randomness | None = None,
+    seed: bytes | None = None,
+) -> UStatistic:
+    """All pairs in one place, with the circuit and the noise of a plan: to try a plan on values that are not secret.
+
+    Args:
+        kernel: The kernel of the plan.
+        table: Whole numbers of all people, by column.
+        made: What was planned.
+        randomness: Where coins come from; None: the system.
+        seed: What pairs are drawn from; None: it is drawn.
+
+    Raises:
+        ValueError: the table has not as many people as the plan, or a number has too many bits.
+    """
+    query = _of_kernel(kernel, made)
+    allotment = QuestionBudget.told("simulation", made.loss).pay(query, Fraction(1))
+    source, drawn = randomness or Randomness.system(), token_bytes(SEED) if seed is None else seed
+    return pair_statistic(simulated(made, Everybody(kernel, table, drawn), allotment, source))
+
+
+def _of_kernel(kernel: Kernel, made: Plan) -> PairQuery:
+    query = made.query
+    if not isinstance(query, PairQuery) or query.kernel != kernel.form:
+        raise Refused("made", "it is a plan for another question, or another kernel")
+    return query
+
+
+__all__ = [
+    "AUC", "COLLISION", "GINI", "KENDALL", "KERNELS", "Kernel", "Noise", "OwnChoice", "Permutations",
+    "Unsigned", "WithoutRepetition", "Zetas", "answered_by", "area_of", "pair_statistic", "plan", "simulate",
+]  # fmt: skip
