@@ -9,8 +9,8 @@ from secrets import token_bytes
 from typing import Any
 
 from .arguments import Refused, chosen, require_kind, whole
+from .curves.pair_mean import UStatistic
 from .curves.pair_statistic import area_of, pair_statistic
-from .curves.u_statistic import UStatistic
 from .ledger import QuestionBudget
 from .mechanisms.pairs import (
     AUC,

@@ -8,8 +8,8 @@ from ..arguments import Refused, require_kind, whole
 from ..laws.law import Law
 from ..postprocess.inference.pair_means import pair_interval, pair_law, pair_mean
 from ..release import Release
+from .pair_mean import UStatistic
 from .question import require_independent, statement_of
-from .u_statistic import UStatistic
 
 
 def pair_statistic(release: Release) -> UStatistic:
