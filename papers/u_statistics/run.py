@@ -1,0 +1,39 @@
+"""What people who trust nobody can tell of pairs, claim by claim: `python papers/u_statistics/run.py [--quick]`.
+
+Measures Algorithm 1, the frequency oracle and the recursion by theorem, lemma and corollary, and Kendall's correlation
+of ratings. Data is read from `../shared/data` beside the repository, from --data, or from $DPCURVES_DATA; without it,
+what needs data is skipped. Parts can be run alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # what all papers share
+
+import kernels_part
+from reproduction import command, report
+from reproduction.command import Options
+from reproduction.measured import Findings
+from rich.console import Console
+from rich.progress import Progress
+from sizes import FULL, QUICK, TINY, Size
+
+PARTS: dict[str, Callable[[Options[Size], Progress, Console], Findings]] = {"kernels": kernels_part.findings}
+
+
+def main() -> None:
+    """Measure, draw, report."""
+    options = command.parse(__file__, __doc__, FULL, QUICK, TINY, parts=list(PARTS))
+    console = report.console()
+    findings = Findings()
+    with report.progress(console) as progress:
+        for part in options.parts:
+            findings |= PARTS[part](options, progress, console)
+    command.finish(options, findings, console)
+
+
+if __name__ == "__main__":
+    main()
