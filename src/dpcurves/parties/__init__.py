@@ -6,8 +6,9 @@ from .letters import AGGREGATOR, Card, Place, Writer
 from .mailbox import FolderMailbox, Mailbox
 from .meetings import Meeting, meetings, promise
 from .person import Collector, Person
+from .settlement import Settlements, settled
 
 __all__ = [
     "AGGREGATOR", "Card", "Collector", "Connection", "Device", "FolderMailbox", "Mailbox", "Meeting", "Person", "Place",
-    "Writer", "conducted", "meetings", "promise",
+    "Settlements", "Writer", "conducted", "meetings", "promise", "settled",
 ]  # fmt: skip

@@ -62,3 +62,4 @@ class FolderMailbox:
 
 def _fill(draft: Path, letter: bytes) -> None:
     draft.write_bytes(letter)
+    draft.chmod(0o644)  # others read it, and it is sealed

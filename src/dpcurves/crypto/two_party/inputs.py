@@ -19,6 +19,7 @@ Bits = NDArray[np.bool_]
 Given = Sequence[NDArray[np.uint64] | None]
 """For each input the numbers of all instances; None where the party has none, and for coins."""
 SEED_SIZE = 16
+_WORD = 64
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -46,13 +47,15 @@ class Inputs:
         """Refuse what does not fit so many instances."""
         if len(self.values) != len(self.owners):
             raise Refused("values", f"{len(self.owners)} inputs are needed, got {len(self.values)}")
-        for owner, values in zip(self.owners, self.values, strict=True):
+        for owner, width, values in zip(self.owners, self.widths, self.values, strict=True):
             if (values is not None) != (owner in (self.own, Owner.SHARED)):
                 raise Refused(
                     "values", f"a party has those that are its own, and shares, but no input of {owner.value}"
                 )
             if values is not None and values.shape != (count,):
                 raise Refused("values", f"one for each of {count} instances is needed")
+            if values is not None and width < _WORD and bool(np.any(values >> np.uint64(width))):
+                raise Refused("values", f"all must be whole numbers below 2**{width}")
 
     def bits(self, part: slice) -> Iterator[tuple[Owner, int, list[Bits]]]:
         """For each input its owner, its width, and this party's bits of it, which may be none."""

@@ -1,0 +1,160 @@
+"""Two servers settle on one run of a session: nothing of a second one is ever shown."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import IntEnum
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import ProtocolAborted
+from ..crypto.garbling import opened
+from ..crypto.two_party import Talk
+from ..noise import Randomness
+
+Bits = NDArray[np.bool_]
+RUN_SIZE = 16
+_NOTHING = bytes(RUN_SIZE)
+_PATIENCE = 30.0
+
+
+class State(IntEnum):
+    """How far a server is with a job."""
+
+    NOTHING = 0
+    STORED = 1
+    """Its share is on its disk."""
+    CONFIRMED = 2
+    """The other server has said that it has its own, of the same run."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Kept:
+    """SECRET: what a server has of a job."""
+
+    state: State
+    run: bytes
+    share: bytes
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Settlements:
+    """SECRET: a server's own file of shares. It has no repr.
+
+    Attributes:
+        path: The file, an SQLite database that its owner alone may read.
+    """
+
+    path: Path
+
+    def kept(self, job: bytes) -> Kept:
+        """What there is of a job."""
+        with self._changing() as base:
+            found = base.execute("SELECT state, run, share FROM runs WHERE job = ?", (job,)).fetchone()
+        return Kept(State(found[0]), found[1], found[2]) if found else Kept(State.NOTHING, _NOTHING, b"")
+
+    def store(self, job: bytes, run: bytes, share: bytes) -> None:
+        """Keep a share, in place of one that was never confirmed.
+
+        Raises:
+            ProtocolAborted: one was.
+        """
+        with self._changing() as base:
+            base.execute("DELETE FROM runs WHERE job = ? AND state < ?", (job, State.CONFIRMED))
+            base.execute("INSERT INTO runs VALUES (?, ?, ?, ?)", (job, State.STORED, run, share))
+
+    def confirm(self, job: bytes, run: bytes) -> None:
+        """Remember that the other server has its share of this run: from now on there is no other one."""
+        with self._changing() as base:
+            base.execute("UPDATE runs SET state = ? WHERE job = ? AND run = ?", (State.CONFIRMED, job, run))
+
+    @contextmanager
+    def _changing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction, alone, which is on the disk when it ends."""
+        base: sqlite3.Connection | None = None
+        try:
+            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+            base = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
+            base.execute("PRAGMA synchronous = FULL")
+            base.execute("BEGIN IMMEDIATE")
+            base.execute("CREATE TABLE IF NOT EXISTS runs (job BLOB PRIMARY KEY, state INTEGER, run BLOB, share BLOB)")
+            yield base
+            base.execute("COMMIT")
+        except (OSError, sqlite3.Error):
+            raise ProtocolAborted("settlements", f"{str(self.path)!r} can not be read or written", 500) from None
+        finally:
+            if base is not None:
+                base.close()
+
+
+def settled(
+    job: bytes, session: Callable[[], Talk[list[Bits]]], own: Settlements, randomness: Randomness
+) -> Talk[list[Bits]]:
+    """One server's part: a run if there is none yet, and then the outputs' bits, opened to both.
+
+    Both say how far they are. If both have shares of one run, these are opened. Else, if neither has had the other's
+    confirmation, both run the session, store what they get, tell each other so, store that, and only then show their
+    shares.
+
+    Formal guarantees: a server shows shares of one run of a job, and no others, whatever is cut off or killed, and
+    whatever the other server says afterwards: it shows none before it has stored that the other one has its own, and
+    then it runs the session no more. So coins, which a run throws anew, protect one output and are paid once. A share
+    that was not shown is even to the other server, and with it the output of its run is unknown. Not covered: a file
+    that is put back as it was before.
+
+    Args:
+        job: The job's digest.
+        session: This server's part of the session, from the start.
+
+    Raises:
+        ProtocolAborted: a message was not the next one; or the other server has lost the share of the run that counts.
+    """
+    kept, nonce = own.kept(job), randomness.octets(RUN_SIZE)
+    yield bytes([kept.state]) + kept.run + nonce
+    told = _told((yield None))
+    if State.NOTHING in (kept.state, told.state) or kept.run != told.run:
+        if State.CONFIRMED in (kept.state, told.state):
+            raise ProtocolAborted("settlement", "one server has lost its share of the run that counts", 409)
+        run = sha256(b"run 1\n" + job + min(nonce, told.share) + max(nonce, told.share)).digest()[:RUN_SIZE]
+        share = _packed((yield from session()))
+        own.store(job, run, share)
+        kept = Kept(State.STORED, run, share)
+        yield bytes([kept.state]) + run + nonce
+        told = _told((yield None))
+        if told.run != run or told.state is State.NOTHING:
+            raise ProtocolAborted("settlement", "the other server has not stored this run", 409)
+    own.confirm(job, kept.run)
+    yield kept.share
+    return _opened(kept.share, (yield None))
+
+
+def _told(message: bytes) -> Kept:
+    """What the other server says; its nonce in place of a share."""
+    if len(message) != 1 + 2 * RUN_SIZE or message[0] not in set(State):
+        raise ProtocolAborted("settlement", "a state, a run and a nonce are needed")
+    return Kept(State(message[0]), message[1 : 1 + RUN_SIZE], message[1 + RUN_SIZE :])
+
+
+def _packed(share: list[Bits]) -> bytes:
+    """Wires one after the other: their number, their instances, and a bit for each."""
+    shape = np.array([len(share), len(share[0])], "<u8").tobytes()
+    return shape + np.packbits(np.concatenate(share), bitorder="little").tobytes()
+
+
+def _opened(own: bytes, other: bytes) -> list[Bits]:
+    if len(own) != len(other) or own[:16] != other[:16]:
+        raise ProtocolAborted("share", "it is of other outputs")
+    return opened(_unpacked(own), _unpacked(other))
+
+
+def _unpacked(share: bytes) -> list[Bits]:
+    wires, count = np.frombuffer(share[:16], "<u8").tolist()
+    bits = np.unpackbits(np.frombuffer(share[16:], np.uint8), count=wires * count, bitorder="little")
+    return list(bits.astype(np.bool_).reshape(wires, count))

@@ -1,0 +1,125 @@
+"""Two servers show shares of one run, whatever is cut off and whenever, and end with its output."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpcurves.arguments import ProtocolAborted
+from dpcurves.crypto.circuits import numbers_of, traced
+from dpcurves.crypto.two_party import Ending, Job, Owner, evaluate, garble, together
+from dpcurves.noise import Randomness
+from dpcurves.parties import Settlements, settled
+
+pytest.importorskip("rbcl")
+PEOPLE = 40
+SHARED, COIN = Owner.SHARED, Owner.COIN
+
+
+def job() -> Job:
+    """How many of 20 pairs are in order, with 30 bits of noise on the sum: no two runs have the same."""
+    plain = Job(b"settled", traced(lambda x, y: x < y, 8, 8), (SHARED, SHARED), PEOPLE // 2, chunk=16)
+    ending = traced(lambda total, coin: (total, coin), plain.total_width, 30)
+    return Job(plain.name, plain.circuit, plain.owners, plain.count, Ending(ending, (COIN,)), chunk=16)
+
+
+JOB = job()
+VALUES = np.random.default_rng(1).integers(0, 256, PEOPLE, dtype=np.uint64)
+MASKS = np.random.default_rng(2).integers(0, 256, PEOPLE, dtype=np.uint64)
+TRUTH = int((VALUES[0::2] < VALUES[1::2]).sum())
+
+
+def server(number: int, folder: Path, seed: int) -> Generator[Any, Any, Any]:
+    """Server 0 has masks, server 1 masked values: neither knows a person's."""
+    held = (MASKS, VALUES ^ MASKS)[number]
+    source, act = Randomness.from_seed(2 * seed + number), (garble, evaluate)[number]
+    return settled(
+        JOB.digest,
+        lambda: act(JOB, [held[0::2], held[1::2]], source, [None]),
+        Settlements(folder / str(number)),
+        source,
+    )
+
+
+def read(wires: list[Any]) -> tuple[int, int]:
+    assert JOB.ending is not None
+    sizes = [len(number.wires) for number in JOB.ending.circuit.outputs]
+    total, coin = wires[: sizes[0]], wires[sizes[0] :]
+    return tuple(
+        int(numbers_of(part, number)[0]) for part, number in zip((total, coin), JOB.ending.circuit.outputs, strict=True)
+    )  # type: ignore[return-value]
+
+
+def cut(talk: Generator[Any, Any, Any], after: int, shown: list[bytes]) -> Generator[Any, Any, Any]:
+    """A server that is killed after so many moves. What it says is shown to whoever listens."""
+    message = next(talk)
+    try:
+        for _ in range(after):
+            if message is not None:
+                shown.append(message)
+            message = talk.send((yield message))
+    except StopIteration as end:
+        return end.value
+    talk.close()
+    raise Killed
+
+
+class Killed(Exception):
+    pass
+
+
+def shares_shown(shown: list[bytes]) -> set[bytes]:
+    """Those of the outputs: two numbers of 64 bits, wires and instances, and then bits."""
+    assert JOB.ending is not None
+    sizes = np.array([len(JOB.ending.circuit.output_wires), 1], "<u8").tobytes()
+    return {message for message in shown if message[:16] == sizes}
+
+
+def test_two_servers_open_the_sum_and_again_the_same(tmp_path: Path) -> None:
+    first = together(server(0, tmp_path, 1), server(1, tmp_path, 1))
+    again = together(server(0, tmp_path, 2), server(1, tmp_path, 2))
+    found = [read(wires) for both in (first, again) for wires in both]
+    assert found[0][0] == TRUTH
+    assert len(set(found)) == 1
+
+
+def test_whoever_is_killed_whenever_shares_of_one_run_alone_are_shown(tmp_path: Path) -> None:
+    """After each move of either server; the next attempts go to the end, and any two outputs are one."""
+    killed = 0
+    for number, after in product((0, 1), range(20)):
+        folder = tmp_path / f"{number} {after}"
+        folder.mkdir()
+        shown: tuple[list[bytes], list[bytes]] = [], []
+        talks = [cut(server(each, folder, 1), after if each == number else 10**6, shown[each]) for each in (0, 1)]
+        try:
+            together(*talks)
+        except Killed:
+            killed += 1
+        ends = [cut(server(each, folder, 2), 10**6, shown[each]) for each in (0, 1)]
+        outputs = {read(wires) for wires in together(*ends)}
+        assert len(outputs) == 1
+        assert outputs.pop()[0] == TRUTH
+        assert [len(shares_shown(each)) for each in shown] == [1, 1]
+    assert killed >= 24
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_server_whose_share_is_gone_after_it_was_confirmed_gets_no_second_run(tmp_path: Path, number: int) -> None:
+    together(server(0, tmp_path, 1), server(1, tmp_path, 1))
+    (tmp_path / str(number)).unlink()
+    with pytest.raises(ProtocolAborted, match="^settlement: one server has lost its share of the run that counts$"):
+        together(server(0, tmp_path, 2), server(1, tmp_path, 2))
+
+
+@pytest.mark.parametrize("message", [b"", bytes(32), bytes([9]) + bytes(32), bytes(34)])
+def test_other_messages_abort(tmp_path: Path, message: bytes) -> None:
+    talk = server(0, tmp_path, 1)
+    next(talk)
+    talk.send(b"")
+    with pytest.raises(ProtocolAborted, match="^settlement: a state, a run and a nonce are needed$"):
+        talk.send(message)
