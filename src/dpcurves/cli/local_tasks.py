@@ -115,10 +115,11 @@ class Device:
     """Who reports, and where the first report is kept."""
 
     id: Annotated[
-        str | None, Option(help="The person's name: of a file with one row, which is counted once.", metavar="NAME")
+        str | None,
+        Option(help="The person's name, for a file with one row: one report of each name counts.", metavar="NAME"),
     ] = None
     kept: Annotated[
-        str | None, Option(help="Where the report is kept: asked again, the same one is given.", metavar="FILE")
+        str | None, Option(help="A file that keeps the report: the next call gives the same one.", metavar="FILE")
     ] = None
 
 

@@ -39,7 +39,9 @@ class Shown:
         Option(help="A file for how many tuples were dropped, and why: exact, so secret.", metavar="FILE"),
     ] = None
     live: Annotated[bool, Option("--live", help="Show the newest step on the terminal.")] = False
-    example: Annotated[bool, Option("--example", help="Follow a made-up day; only what differs is needed.")] = False
+    example: Annotated[
+        bool, Option("--example", help="Follow a made-up day; other options are needed only where they differ.")
+    ] = False
 
 
 def stream(tuples: Tuples, asked: Asked, steps: Steps, price: Price, shown: Shown) -> None:

@@ -34,14 +34,17 @@ class Tuples:
         ),
     ] = None
     lines: Annotated[
-        str | None, Option(help="What lines are: csv, or json; else csv, but by a file's name.", metavar="KIND")
+        str | None,
+        Option(help="How lines are written: csv or json; left out: as the file's name says, or csv.", metavar="KIND"),
     ] = None
     time: Annotated[
         str, Option(help="The field that says when: ISO 8601 (UTC where it does not say) or seconds.", metavar="NAME")
     ] = "ts"
     user: Annotated[
         str | None,
-        Option(help="The field that says whose tuple it is; else each is protected.", metavar="NAME"),
+        Option(
+            help="The field that says whose a tuple is; left out: each tuple is protected by itself.", metavar="NAME"
+        ),
     ] = None
     tuples_per_user: Annotated[
         str | None, Option(help="The most tuples of a user that are used in a step; needed with --user.", metavar="K")
@@ -114,7 +117,7 @@ class Asked:
         str | None, Option(help="A JSON file of states and what they add up to, instead of --states.", metavar="FILE")
     ] = None
     reading: Annotated[
-        str, Option(help="What is read: auto, pegasus or laplace, counts of steps; totals so far.", metavar="KIND")
+        str, Option(help="auto, pegasus or laplace: counts of each step; totals: counts so far.", metavar="KIND")
     ] = "auto"
     window: Annotated[list[str] | None, Option(help="Sums over the last W steps, too.", metavar="W")] = None
     event: Annotated[

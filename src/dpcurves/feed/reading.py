@@ -65,7 +65,7 @@ class StepReading:
 
 
 def states_of(question: Question) -> tuple[dict[str, Any], ...]:
-    """What each count is of: the values of its fields; of aggregations, their names."""
+    """What each count counts: the values of its fields, or the name of an aggregation."""
     if isinstance(question, Aggregated | PrunedStates):
         return tuple({question.column: name} for name in question.names)
     axes = question.axes

@@ -96,7 +96,7 @@ class Seen:
         self._runs: list[NDArray[np.uint64]] = []
 
     def new(self, names: Octets) -> BoolArray:
-        """Which names were not seen before, here or earlier in this list; now they were."""
+        """Which names are new, here and in this list; from now on they are known."""
         numbers = np.ascontiguousarray(names).view(f"<u{NAME}").reshape(-1).astype(np.uint64, copy=False)
         order = _order(numbers)
         ordered, first = numbers[order], np.zeros(len(numbers), dtype=np.bool_)

@@ -160,5 +160,5 @@ class Form:
 
 
 def counted(records: int) -> bytes:
-    """How many records follow, and what checks it: it is no other number if one octet is another."""
+    """How many records follow, and a check that fails if one octet was changed."""
     return records.to_bytes(4, "little") + (records * 2654435761 + 1 & 0xFFFFFFFF).to_bytes(4, "little")

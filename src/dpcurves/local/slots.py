@@ -17,7 +17,7 @@ _CLASSES = (str, int, float)
 
 
 def slot_of(axes: Sequence[Axis | Categories], value: Any) -> int:
-    """The cell of a value, row by row; as many as there are cells: something is missing.
+    """The number of the cell of a value, row by row; where something is missing, how many cells there are.
 
     Formal guarantees: it raises nothing and warns of nothing, so that neither a crash nor a line in a log of the device
     tells the value. What is no number, or no declared category, is missing; a number too large for a float is as far

@@ -94,7 +94,7 @@ class Task:
         return self.plan.query.axes
 
     def told(self, reply: Callable[[Step, Allotment], Release]) -> Any:
-        """What is asked, from what was added up."""
+        """The curve that is asked for, from what was added up."""
         budget = QuestionBudget.told(self.hash, self.loss.of_one_release())
         return pay_and_converse(self.question, self.plan.adjacency, Local(), budget, reply)
 

@@ -73,7 +73,7 @@ class Bisection:
 
 
 def together(releases: Sequence[Release]) -> Evidence:
-    """Counts of partitions, each nested in the next, as one release of all of them; of missing records the last one."""
+    """Counts of nested partitions as one release of all of them; the missing are those that the last one counted."""
     parts = [Evidence.of(release) for release in releases]
     levels = tuple(level for part in parts for level in part.measured.levels)
     last = parts[-1].measured

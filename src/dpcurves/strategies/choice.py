@@ -1,4 +1,4 @@
-"""Which strategy meets a workload: of who counts once, and of who can count again on cells that answers have chosen."""
+"""Which strategy meets a workload, for who can count once, and for who can count again on cells that answers chose."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Made = Callable[[Any, Setting], Strategy[Any]]
 
 
 def at_once(workload: Workload[Answer], setting: Setting) -> Strategy[Answer]:
-    """For who counts on cells that are known beforehand: one turn, or thresholds that follow each other.
+    """How whoever counts once, on cells that are known beforehand, asks: in one turn, or one threshold after the other.
 
     Raises:
         TypeError: it is no workload of ours.
@@ -26,7 +26,7 @@ def at_once(workload: Workload[Answer], setting: Setting) -> Strategy[Answer]:
 
 
 def adaptively(workload: Workload[Answer], setting: Setting) -> Strategy[Answer]:
-    """For who still has the records after each answer: in several turns, where public facts say that they pay.
+    """How whoever keeps the records after an answer asks: in several turns, where public facts say that they pay.
 
     Raises:
         TypeError: it is no workload of ours.

@@ -44,7 +44,7 @@ def measured(workload: Groups, cells: Grid, before: Sequence[Release]) -> Strate
 
 
 def merged(fine: Grid, ends: tuple[int, ...]) -> Grid:
-    """The cells that are left: what is behind the last end belongs to the last one."""
+    """The bins that are left after joining: cells behind the last end belong to the last bin."""
     inner = [place + 1 for place, said in enumerate(ends) if said]
     left_over = bool(inner) and inner[-1] < fine.cells
     return fine.cut(inner[:-1] if left_over else inner)

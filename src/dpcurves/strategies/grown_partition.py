@@ -50,7 +50,7 @@ class GrownPartition:
         self._partition(Axis("any", Grid(0, 1, cells=1)))  # refuses what the query refuses
 
     def turns(self, axes: Axes, setting: Setting) -> Strategy[Counted]:
-        """A partition of all records; counts of its leaves."""
+        """Ask for a partition, then for counts of its leaves."""
         axis = along(axes)
         grown = yield Step(self._partition(axis), PARTITION_SHARE)
         leaves = Splitting((axis.slots,), (self.fan,)).leaves(grown.values)

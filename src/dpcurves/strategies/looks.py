@@ -24,7 +24,7 @@ def below(workload: Below, setting: Setting) -> Strategy[Counted]:
 
 
 def brackets(workload: Brackets, setting: Setting) -> Strategy[Counted]:
-    """Look at the middles of all brackets, and at the count of all, till each bracket is one cell.
+    """Look at the middles of all brackets, and at the count of all, until each bracket is one cell.
 
     There are ``ceil(log2(slots))`` turns, for the quantiles and both ends of their intervals at once, and for those of
     intervals for the population where units are single records. All look at the one tree of noises that is paid for.

@@ -31,14 +31,14 @@ FEWEST = 100
 
 
 def one_table(workload: Prefixes, setting: Setting) -> Strategy[Counted]:
-    """In the way that was named; else one count of all cells."""
+    """Ask as the named method does; where none is named, once for the counts of all cells."""
     if workload.way is not None:
         return (yield from workload.way.turns(workload.axes, setting))
     return Counted.last_of([(yield Step(CountQuery(workload.axes, Read.PREFIXES, workload.hint), ALL))])
 
 
 def refined(workload: Prefixes, setting: Setting) -> Strategy[Counted]:
-    """In the way that was named; else in three turns that are all read, where they pay, or in one."""
+    """Ask as the named method does; where none is named, in three turns, all of them read, if that pays, or one."""
     axis = workload.axes[0] if len(workload.axes) == 1 else None
     if workload.way is None and isinstance(axis, Axis) and is_worth_looking(axis, workload.hint, setting):
         return (yield from refining(axis, setting))

@@ -44,7 +44,7 @@ class QuantileCuts:
             raise Refused("pieces", f"at least 2 are needed, got {self.pieces}")
 
     def turns(self, axes: Axes, setting: Setting) -> Strategy[Counted]:
-        """Cuts of all records; counts between them."""
+        """Ask for cuts, then for counts between them."""
         axis = along(axes)
         cuts = yield Step(QuantileCutsQuery((axis,), self.pieces), CUTS_SHARE)
         first = int(axis.grid.outside is Outside.APART)  # the slot of the first cell

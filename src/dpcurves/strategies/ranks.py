@@ -21,12 +21,12 @@ PARTS_WHERE_N_IS_PRIVATE = 4
 
 
 def fixed(workload: Ranks, setting: Setting) -> Strategy[Counted]:
-    """Both classes in all cells of the grid."""
+    """Ask for counts of both classes in all cells of the grid."""
     return (yield from _counted(workload, workload.score, (), ALL))
 
 
 def found(workload: Ranks, setting: Setting) -> Strategy[Counted]:
-    """Cuts, if any; then one table of two rows."""
+    """Ask for cuts, unless they are fixed, then for counts of both classes between them."""
     if workload.cuts is Cuts.FIXED:
         return (yield from fixed(workload, setting))
     release = yield Step(_query(workload.score, workload.cuts, levels_for(setting)), CUTS_SHARE)
@@ -67,7 +67,7 @@ def _parts(setting: Setting) -> int:
 
 
 def levels_for(setting: Setting) -> int:
-    """How often scores are halved: while there are no more pieces than half the root of records times epsilon.
+    """How often scores are halved: as long as pieces are at most half the square root of records times epsilon.
 
     Fewer pieces blur the curve, by about the square of their width; of more of them the noises add up. So many were
     about the best for 50 to 40,000 records times epsilon, under replace-one; other neighbours and laws count as the

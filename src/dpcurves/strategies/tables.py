@@ -19,7 +19,7 @@ GROWING = Fraction(1, 4)
 
 
 def cell_by_cell(workload: Table, setting: Setting) -> Strategy[EstimatedTable]:
-    """With the estimator that was named; else one count of each cell, as it is."""
+    """Ask as the named estimator does; where none is named, once for the count of each cell, as it is."""
     if workload.estimator is not None:
         return (yield from workload.estimator.counts(workload.axes, setting, ALL))
     release = yield Step(CountQuery(workload.axes, Read.CELLS), ALL)
@@ -31,7 +31,7 @@ def cell_by_cell(workload: Table, setting: Setting) -> Strategy[EstimatedTable]:
 
 
 def grown(workload: Table, setting: Setting) -> Strategy[EstimatedTable]:
-    """With the estimator that was named; else on a partition that is fine where records are many."""
+    """Ask as the named estimator does; where none is named, on a partition that is fine where records are many."""
     estimator = workload.estimator or tree_estimator(workload.seen, setting)
     return (yield from estimator.counts(workload.axes, setting, ALL))
 

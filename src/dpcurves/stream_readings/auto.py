@@ -42,7 +42,7 @@ class Auto:
         self.passed = 0
 
     def step(self, count: int) -> float:
-        """The estimate of the newest count of a stream of one."""
+        """The estimate of the newest count, where each tick has one."""
         return float(self.read((count,))[0])
 
     def read(self, counts: Sequence[float]) -> FloatArray:

@@ -39,13 +39,13 @@ class Cells(Workload[Counted]):
 
 
 class Way(Protocol):
-    """A named way of counting one column along its grid, for who knows better than the trust model what pays.
+    """A named way of counting one column along its grid, for those who know better than the trust model what pays.
 
     Formal guarantees: `turns` is a pure function of the fields, of public facts and of the releases that it is sent.
     """
 
     def turns(self, axes: Axes, setting: Setting) -> Strategy[Counted]:
-        """Ask; for each row on the same cells."""
+        """Ask turn by turn; all rows are counted on the same cells."""
         ...
 
 
