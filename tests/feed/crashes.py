@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -170,6 +170,51 @@ def kill_at_random_places(url: str, steps: int, kills: int, folder: Path, seed: 
     require_once(url, "long", steps, folder)
 
 
+class Told:
+    """A clock that says what it was told."""
+
+    def __init__(self, moment: float) -> None:
+        self.moment = moment
+
+    def now(self) -> int:
+        return int(self.moment * 1e6)
+
+
+def burst(tuples: int) -> tuple[list[tuple[int, ...]], Mapping[str, int]]:
+    """What is released, and what was dropped, if so many tuples come within one of three steps.
+
+    A third of them have clocks in the far future, or none; time goes backwards, states are unknown, and one user sends
+    all but the first hundred.
+    """
+    clock = Told(0.5)
+
+    def arriving() -> Iterator[dict[str, Any]]:
+        for number in range(tuples):
+            clock.moment = 11 + 8 * number / tuples
+            when = (15, 2, 1e15, 2**70, "2999-01-01", 14, 29, "soon", -4, 15)[number % 10]
+            user = number if number < 100 else "one"
+            yield {"ts": when, "state": "d" if number % 10 == 9 else "a", "user": user}
+        clock.moment = 40
+
+    stream = follow(
+        arriving(), COUNTS, loss=dp.PrivacyLoss.pure(10_000), store="sqlite://", start=0, every=10, end=30, time="ts",
+        user="user", tuples_per_user=2, clock=clock,
+    )  # fmt: skip
+    return [reading.values for reading in stream], stream.dropped.counts
+
+
+def require_unmoved(tuples: int) -> None:
+    """A burst changes nothing but the confidential log: tuples of 30 users count, and two in each step of that one."""
+    told, dropped = burst(tuples)
+    assert told == [(0, 0, 0), (22, 0, 0), (12, 0, 0)], told
+    tenth = tuples // 10
+    assert dropped["late"] == tenth
+    assert dropped["before the start or after the end"] == 2 * tenth
+    assert dropped["of an unknown state"] == tenth
+    assert dropped["malformed"] == 3 * tenth
+    assert sum(dropped.values()) == tuples - 34
+
+
 def main(urls: Sequence[str]) -> None:
     """Sweep all places on each database."""
     for url in urls:
@@ -185,4 +230,6 @@ def main(urls: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
+    require_unmoved(10**6)
+    print("a burst of 10^6 tuples, with clocks that go backwards and into the future, changed nothing but the log")
     main(sys.argv[1:] or [""])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from crashes import kill_at_every_place, kill_at_random_places
+from crashes import kill_at_every_place, kill_at_random_places, require_unmoved
 
 from dpcurves.ledger import Ledger
 
@@ -32,3 +32,8 @@ def test_killed_at_every_place_of_a_step_no_step_has_two_values_and_none_is_skip
 def test_killed_at_random_places_a_long_stream_has_one_value_a_step(store: str, tmp_path: Path) -> None:
     kill_at_random_places(store, 200, 50 if store.startswith("sqlite") else 10, tmp_path)
     Ledger.open(store).verify()
+
+
+def test_a_burst_with_clocks_of_all_kinds_changes_nothing_but_the_confidential_log() -> None:
+    """More tuples than wait for the loop at once. (A million: `make crash`.)"""
+    require_unmoved(100_000)
