@@ -9,6 +9,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 FILE = Path("streams") / "nab_twitter_volume_5min.csv"
+BUSY = "AAPL"
+"""In place of High_5, of which figures of windows and events are drawn."""
+SENSORS = Path("streams") / "melbourne_pedestrians_hourly.parquet"
+STATES, MOST_USED, TUPLES = 128, 32, 646_254
 STREAMS = ("CVS", "PFE", "CRM", "IBM", "UPS", "GOOG")
 
 
@@ -17,8 +21,29 @@ def are_there(folder: Path) -> bool:
     return (folder / FILE).exists()
 
 
+def have_states(folder: Path) -> bool:
+    """Whether the hierarchy can be read."""
+    return (folder / SENSORS).exists()
+
+
 def streams(folder: Path, ticks: int) -> dict[str, NDArray[np.int64]]:
     """The first counts of each stream."""
+    return {name: stream(folder, name, ticks) for name in STREAMS}
+
+
+def stream(folder: Path, name: str, ticks: int) -> NDArray[np.int64]:
+    """The first counts of one stream."""
     table = pd.read_csv(folder / FILE)
-    columns = {name: next(each for each in table if each.rpartition("_")[2] == name) for name in STREAMS}
-    return {name: table[column].dropna().to_numpy(np.int64)[:ticks] for name, column in columns.items()}
+    column = next(each for each in table if each.rpartition("_")[2] == name)
+    counts: NDArray[np.int64] = table[column].dropna().to_numpy(np.int64)[:ticks]
+    return counts
+
+
+def states(folder: Path, ticks: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Counts of 128 states, (ticks, states): pedestrians, thinned to as many as Multi_5 has, by factors that differ."""
+    sensors = pd.read_parquet(folder / SENSORS).select_dtypes("number").fillna(0).to_numpy()
+    walkers = np.tile(sensors[:, np.argsort(-sensors.sum(axis=0))[:MOST_USED]], STATES // MOST_USED)[:20_000]
+    factors = np.exp(generator.uniform(np.log(0.1), np.log(10), STATES))
+    factors *= TUPLES / float((walkers * factors).sum())
+    counts: NDArray[np.int64] = generator.binomial(walkers.astype(np.int64), np.minimum(factors, 1))[:ticks]
+    return counts

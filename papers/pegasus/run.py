@@ -12,6 +12,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # what all papers share
 
 import data
+import figures
 import numpy as np
 import streams
 import theorems
@@ -22,6 +23,8 @@ from sizes import FULL, QUICK, TINY, Size
 from streams import Errors
 
 SEED = 13
+FIRST = 8000
+"""So many ticks of the busy stream are drawn."""
 EPSILONS = {"01": "0.1", "001": "0.01"}
 
 
@@ -31,12 +34,21 @@ def main() -> None:
     console = report.console()
     there = data.are_there(options.data)
     if not there:
-        console.print(f"Skipped: Figures 5.3 and 5.4. There is no {data.FILE} in {options.data}", soft_wrap=True)
+        console.print(f"Skipped: Figures 5.2 to 5.7. There is no {data.FILE} in {options.data}", soft_wrap=True)
+    have_states = data.have_states(options.data)
+    if not have_states:
+        console.print(f"Skipped: Figure 5.8. There is no {data.SENSORS} in {options.data}", soft_wrap=True)
     findings = theorems.findings(options.size, SEED)
     with report.progress(console) as progress:
         if there:
             steps = Steps(progress, "Figures 5.3 and 5.4: streams", data.STREAMS)
             findings |= _of_streams(options.size, options.data, steps)
+            counts = data.stream(options.data, data.BUSY, min(FIRST, options.size.ticks))
+            findings |= figures.findings(counts, options.size.runs, np.random.default_rng(SEED))
+        if have_states:
+            generator = np.random.default_rng(SEED)
+            leaves = data.states(options.data, options.size.ticks, generator)
+            findings |= figures.of_hierarchy(leaves, max(1, options.size.runs // 4), generator)
     command.finish(options, findings, console)
 
 

@@ -20,6 +20,8 @@ from dpcurves.stream_readings.medians import GroupsAtHand
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+LENGTH, MEDIAN = 0, 3
+"""Columns of what is known of a group."""
 BACK = (1, 4, 16, 64, 256)
 
 
@@ -37,9 +39,9 @@ class Errors(NamedTuple):
 
 def errors(counts: IntArray, epsilon: str, runs: int, generator: np.random.Generator) -> Errors:
     """Work out errors of one stream, over so many releases."""
-    noise = Noise(Family.LAPLACE, 1 / Fraction(epsilon))
+    noise = laplace_of(epsilon)
     noisy = counts[:, None] + draw(noise, (len(counts), runs), generator)
-    printed, wide = (_grouped(counts, epsilon, deviation, runs, generator) for deviation in (5, 50))
+    printed, wide = (released(counts, epsilon, deviation, runs, generator) for deviation in (5, 50))
     shown = (
         np.zeros_like(noisy), noisy, *(_backward(noisy, back) for back in BACK), printed[..., 3], printed[..., 1],
         wide[..., 3], Auto(noise.variance, runs).read_all(noisy),
@@ -48,7 +50,12 @@ def errors(counts: IntArray, epsilon: str, runs: int, generator: np.random.Gener
     return Errors(found[0], found[1], min(found[2:7]), *found[7:])
 
 
-def _grouped(counts: IntArray, epsilon: str, deviation: int, runs: int, generator: np.random.Generator) -> FloatArray:
+def laplace_of(epsilon: str) -> Noise:
+    """Noise of one count."""
+    return Noise(Family.LAPLACE, 1 / Fraction(epsilon))
+
+
+def released(counts: IntArray, epsilon: str, deviation: int, runs: int, generator: np.random.Generator) -> FloatArray:
     """Lengths, means, squares and medians of groups, (ticks, runs, 4)."""
     query = GroupedTickQuery((Categories("state", ("a",)),), deviation=Fraction(deviation))
     plan = Pegasus().plan(query, PrivacyLoss.pure(epsilon), AddRemove(EACH_RECORD))

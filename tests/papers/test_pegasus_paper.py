@@ -24,9 +24,11 @@ def run(out: Path, data: Path) -> tuple[str, dict[str, str]]:
 def test_every_claim_has_a_line_and_the_slips_of_the_chapter_show(tmp_path: Path) -> None:
     (tmp_path / "streams").mkdir()
     generator = np.random.default_rng(1)
-    names = ("CVS", "PFE", "CRM", "IBM", "UPS", "GOOG")
-    columns = {f"volume_{name}": generator.poisson(mean, 900) for name, mean in zip(names, range(1, 7), strict=True)}
+    names = ("CVS", "PFE", "CRM", "IBM", "UPS", "GOOG", "AAPL")
+    columns = {f"volume_{name}": generator.poisson(mean, 900) for name, mean in zip(names, range(1, 8), strict=True)}
     pd.DataFrame(columns).to_csv(tmp_path / "streams" / "nab_twitter_volume_5min.csv", index=False)
+    walkers = pd.DataFrame({f"sensor{number}": generator.poisson(100, 300) for number in range(32)})
+    walkers.to_parquet(tmp_path / "streams" / "melbourne_pedestrians_hourly.parquet")
     said, verdicts = run(tmp_path, tmp_path)
     assert "Skipped" not in said
     assert set(verdicts) == {claim.id for claim in load(PAPER).claims}
@@ -40,5 +42,6 @@ def test_every_claim_has_a_line_and_the_slips_of_the_chapter_show(tmp_path: Path
 
 def test_without_data_it_says_what_is_skipped(tmp_path: Path) -> None:
     said, verdicts = run(tmp_path, tmp_path / "nowhere")
-    assert "Skipped: Figures 5.3 and 5.4" in said
-    assert not any(name.startswith("section561") for name in verdicts)
+    assert "Skipped: Figures 5.2 to 5.7" in said
+    assert "Skipped: Figure 5.8" in said
+    assert not any(name.startswith(("section561", "figure")) for name in verdicts)
