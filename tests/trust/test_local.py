@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
 import dpcurves as dp
 from dpcurves.arguments import Refused
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.laws import Tallied
 from dpcurves.ledger import QuestionBudget
-from dpcurves.mechanisms.reported_tree import epsilon_of, randomisers
+from dpcurves.mechanisms.reported_tree import epsilon_of, randomisers, tree_about_all, ways_of
 from dpcurves.noise import Randomness
 from dpcurves.noise.exponential import decay
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
@@ -21,7 +23,7 @@ from dpcurves.queries import CountQuery, Read, SumQuery
 from dpcurves.release import Plan, UnsupportedQuery
 from dpcurves.session import rehearse
 from dpcurves.trust import FunctionShares, Local, Person
-from dpcurves.trust.local import Tables, _answers, carried_out, contribute, contributions, octets
+from dpcurves.trust.local import Tables, _answers, carried_out, collect, contribute, contributions, octets
 
 LOSSES = (PrivacyLoss.pure(1), PrivacyLoss.pure("0.3"), PrivacyLoss.pure(2), PrivacyLoss.zcdp("0.5"))
 
@@ -190,3 +192,75 @@ def test_where_few_reports_are_false_their_number_is_drawn_and_not_a_normal_one(
     exact = float(np.mean(np.abs(errors[:, 0]).max(axis=1) < 0.5))
     true_kept = (kept + (1 - kept) / 65) ** 300
     assert abs(exact - true_kept) < 4 * np.sqrt(true_kept * (1 - true_kept) / 4000)
+
+
+def all_reported(plan: Plan, slot: int) -> dict[bytes, Fraction]:
+    """Every message of a person who reports about all levels: all products of reports are enumerated."""
+    law = plan.law.required(Tallied)
+    found = {b"": Fraction(1)}
+    for number, way in enumerate(ways_of(law, plan.loss)):
+        (answer,) = _answers(law, number, np.array([slot])).tolist()
+        each = {report: way.chance(answer, report) for report in way.every_report()}
+        found = {told + report: part * chance for told, part in found.items() for report, chance in each.items()}
+    return found
+
+
+def about_all(cells: int, widths: tuple[int, ...], loss: PrivacyLoss, people: int = 1000) -> Plan:
+    """A plan in which each person reports about all levels, whether or not it is the best one."""
+    plan = planned(cells, loss, people)
+    return replace(plan, law=tree_about_all(1, cells, widths, loss, people))
+
+
+@pytest.mark.parametrize(("cells", "widths"), [(4, (2, 1)), (6, (3, 1)), (5, (4, 2, 1))])
+@pytest.mark.parametrize("loss", [*LOSSES, PrivacyLoss.pure(12), PrivacyLoss.zcdp(9)], ids=str)
+def test_a_message_about_all_levels_loses_no_more_than_one_about_one(
+    cells: int, widths: tuple[int, ...], loss: PrivacyLoss
+) -> None:
+    """Purely in exact arithmetic; of zero-concentrated losses each Renyi divergence, from order 1.001 to 512."""
+    plan = about_all(cells, widths, loss)
+    tables = [all_reported(plan, slot) for slot in range(cells + 1)]
+    assert {sum(table.values()) for table in tables} == {1}
+    assert {len(message) for table in tables for message in table} == {octets(plan)}
+    if loss.epsilon is not None:
+        below = Fraction(decay(loss.epsilon, 512)[1], 2**512)
+        for message in tables[0]:
+            row = [table[message] for table in tables]
+            assert max(row) * below <= min(row)
+    logs = np.log(np.array([[float(chance) for chance in table.values()] for table in tables]))
+    for order in (1.001, 1.1, 1.5, 2, 4, 16, 64, 512):
+        terms = order * logs[:, None] + (1 - order) * logs[None]
+        assert logsumexp(terms, axis=-1).max() / (order - 1) <= float(loss.rho) * order + 1e-9
+
+
+def test_messages_about_all_levels_are_counted_without_bias_and_with_the_variance_of_the_plan() -> None:
+    """Within 4 standard deviations of means, and of variances over 600 releases; the seeds are fixed."""
+    plan = about_all(16, (4, 1), PrivacyLoss.zcdp("0.5"), people=400)
+    slots = np.repeat(np.arange(16), 25)
+    budget = QuestionBudget.told("test", plan.loss).pay("it", Fraction(1))
+    found = []
+    for seed in range(600):
+        sent = contributions(plan, slots, Randomness.from_seed(seed))
+        assert seed or Tables(plan).are_messages(sent).all()
+        release = collect(plan, [sent], budget, seeded=True)
+        law = release.plan.law.required(Tallied)
+        assert (law.people, law.about_all) == (400, True)
+        found.append(np.cumsum(law.reconstruct(np.asarray(release.values, dtype=np.float64), None)[0][0])[:-1])
+    off = np.array(found) - 25 * np.arange(1, 16)
+    planned_variance = law.prefix_variances(total_is_public=True)[0][1:-1]
+    assert np.all(np.abs(off.mean(axis=0)) < 4 * np.sqrt(planned_variance / 600))
+    assert abs(float(off.var(axis=0).mean() / planned_variance.mean()) - 1) < 4 * np.sqrt(2 / 600)
+    simulated = np.concatenate([cells for cells, _ in law.simulate(None, 3000, np.random.default_rng(1))])
+    spread = np.cumsum(simulated[:, 0], axis=-1)[:, :-1].var(axis=0).mean()
+    assert abs(float(spread / planned_variance.mean()) - 1) < 4 * np.sqrt(2 / 600)
+    stored = law.to_json(release.values, 400)
+    assert Tallied.from_json(stored) == replace(law, shares=None)
+    damaged = sent.copy()
+    damaged[:, 0] = 255
+    assert not Tables(plan).are_messages(damaged).any()
+
+
+def test_each_person_reports_about_all_levels_where_that_errs_less() -> None:
+    together = planned(1024, PrivacyLoss.zcdp("0.5"), 10_000)
+    assert together.law.required(Tallied).about_all
+    assert "all by each person" in together.made_by
+    assert not planned(1024, PrivacyLoss.pure(1), 10_000).law.required(Tallied).about_all

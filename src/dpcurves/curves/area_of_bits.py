@@ -13,9 +13,10 @@ from ..data import Outside
 from ..postprocess.inference.bands import interval
 from ..postprocess.inference.simulation_seed import draws_for, numbered_generator
 from .cdf import CDF
+from .pair_mean import UNSEEN, UStatistic
 from .question import require_independent
 from .two_samples import sample_of
-from .u_statistic import MOST_CELLS, MOST_DRAWS, UNSEEN, UStatistic
+from .u_statistic import MOST_CELLS, MOST_DRAWS
 
 PARTS = 2**32
 """Chances are whole numbers of so many parts."""
@@ -40,7 +41,7 @@ def chances_of_one(curve: CDF, first: First) -> IntArray:
     require_kind("curve", curve, CDF, "a distribution function of the scores of one class")
     if curve.prefixes.grid.outside is Outside.APART:
         raise Refused("curve", "values outside were counted apart, and how they compare is not known")
-    shares = _likely(curve)
+    shares = likely_shares(curve)
     below = np.asarray(np.rint((shares[1:] + shares[:-1]) / 2 * PARTS)).astype(np.int64)
     return below if first is First.NEGATIVES else PARTS - below
 
@@ -98,7 +99,7 @@ def area_of_bits(curve: CDF, first: First, bits: Bits) -> UStatistic:
         high = [interval(0.0, column, level)[1] for column in (moved - most).T]
         return min(low), max(high)
 
-    cells = float(np.diff(_likely(curve)).max()) / 2
+    cells = float(np.diff(likely_shares(curve)).max()) / 2
     value = min(max(bits.mean, 0.0), 1.0)
     return UStatistic(value, cells, ends, curve.privacy, curve.notes, 0.0, 1.0)
 
@@ -116,7 +117,7 @@ def errors_at_edges(curve: CDF, population: bool) -> FloatArray:
     variances = law.prefix_variances(total is not None)[0][law.bounds]
     most = float(variances[kept].max())
     scale = np.sqrt(float(variances.max()) / most) if most > 0 else 1.0
-    shares, people = _likely(curve)[law.bounds[kept]], max(float(curve.count), 1.0)
+    shares, people = likely_shares(curve)[law.bounds[kept]], max(float(curve.count), 1.0)
     found = scale * (noise - shares * noise[:, -1:]) / people
     return np.asarray(found + _sampled(curve, shares, round(people), draws)) if population else np.asarray(found)
 
@@ -130,7 +131,7 @@ def _sampled(curve: CDF, shares: FloatArray, people: int, draws: int) -> FloatAr
     return np.concatenate([np.zeros((draws, 1)), np.cumsum(drawn, axis=-1)], axis=-1)
 
 
-def _likely(curve: CDF) -> FloatArray:
+def likely_shares(curve: CDF) -> FloatArray:
     """Shares below the boundaries of all slots, which do not fall: the unbiased ones, made monotone."""
     slots = curve.prefixes.grid.slots
     bounds = np.asarray(curve.prefixes.evidence.sums.bounds)

@@ -23,6 +23,8 @@ from .tally_errors import drawn_errors
 class Tallied(NoisySums):
     """How many reports support each answer. Each person is asked about one level, in whose intervals all cells lie.
 
+    Or about all of them, each report with a share of the person's loss: then no level asked a sample.
+
     The answers of a level are its intervals in all rows, and that the value is missing. From the tally of an answer,
     ``(tally - reports * other) / gain`` people of the level have it, without bias, and as many times more of all people
     as there are of the level. Least squares puts the levels together; the number of all people is known.
@@ -41,6 +43,7 @@ class Tallied(NoisySums):
         whole: Whether all answers stand here. If not, it is about some rows of a larger table.
         shares: What share of the people has each cell, and misses a value, as far as is known: of this alone does the
             simulation depend on what was released. None: not known, and taken to be the same in all cells.
+        about_all: Whether each person reported about all levels, and not about one.
 
     Raises:
         ValueError: there is no report.
@@ -53,6 +56,7 @@ class Tallied(NoisySums):
     levels: tuple[Responses, ...]
     whole: bool = True
     shares: tuple[float, ...] | None = None
+    about_all: bool = False
 
     def __post_init__(self) -> None:
         if self.people < 1:
@@ -61,7 +65,8 @@ class Tallied(NoisySums):
     @property
     def people(self) -> int:
         """How many people reported, at all levels together."""
-        return sum(level.reports for level in self.levels)
+        reports = [level.reports for level in self.levels]
+        return max(reports) if self.about_all else sum(reports)
 
     @property
     def told(self) -> tuple[Responses, ...]:
@@ -142,7 +147,7 @@ class Tallied(NoisySums):
         of all people.
         """
         row = self.nested.prefix_variances(self.whole)
-        if not self.whole:
+        if not self.whole or self.about_all:
             return row
         share = np.arange(self.cells + 1) / (self.cells * self.rows)
         return np.maximum(row - self.people * share * (1 - share), 0.0)
@@ -151,7 +156,8 @@ class Tallied(NoisySums):
         """The mean of `prefix_variances`, which is quick where there are few kinds of intervals."""
         mean = self.nested.mean_prefix_variance(self.whole)
         share = np.arange(1, self.cells) / (self.cells * self.rows)
-        sampled = self.people * float((share * (1 - share)).mean()) if self.whole and self.cells > 1 else 0.0
+        known = self.whole and not self.about_all and self.cells > 1
+        sampled = self.people * float((share * (1 - share)).mean()) if known else 0.0
         return max(mean - sampled, 0.0)
 
     def given(self, values: Sequence[int]) -> Tallied:
@@ -198,8 +204,9 @@ class Tallied(NoisySums):
         return np.concatenate([sums.reshape(*cells.shape[:-1], -1), cells[..., -1:]], axis=-1)
 
     def _variance(self, level: Responses, share: float) -> float:
-        """The variance of a debiased count of all people, from a sample with replacement."""
-        return self.people**2 / level.reports * (float(level.scatter(share, together=self.whole)) + share)
+        """The variance of a debiased count of all people, from a sample with replacement, or from all of them."""
+        sampled = 0.0 if self.about_all else share
+        return self.people**2 / level.reports * (float(level.scatter(share, together=self.whole)) + sampled)
 
     @property
     def _known(self) -> int | None:
@@ -246,12 +253,14 @@ class Tallied(NoisySums):
         return {**NoisySums.to_json(self, values, total), "missing": None}
 
     def _own_json(self) -> dict[str, Any]:
-        return {"tallied": [level.to_json() for level in self.levels], "whole": self.whole}
+        told = {"tallied": [level.to_json() for level in self.levels], "whole": self.whole}
+        return {**told, "about_all": True} if self.about_all else told
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         levels = tuple(Responses.from_json(level) for level in stored["tallied"])
-        return cls(int(stored["rows"]), int(stored["cells"]), levels, bool(stored["whole"]))
+        rows, cells, whole = int(stored["rows"]), int(stored["cells"]), bool(stored["whole"])
+        return cls(rows, cells, levels, whole, about_all=bool(stored.get("about_all", False)))
 
 
 def _divided(known: FloatArray, counts: FloatArray, first: IntArray) -> FloatArray:

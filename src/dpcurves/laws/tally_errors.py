@@ -25,6 +25,8 @@ class Asked(Protocol):
     @property
     def whole(self) -> bool: ...
     @property
+    def about_all(self) -> bool: ...
+    @property
     def told(self) -> tuple[Responses, ...]: ...
     @property
     def cell_shares(self) -> FloatArray: ...
@@ -73,7 +75,9 @@ def apportioned(people: int, shares: FloatArray) -> IntArray:
 
 
 def _asked(law: Asked, people: IntArray, draws: int, generator: np.random.Generator) -> list[IntArray]:
-    """How many people of each cell every level asked, (draws, cells): samples without replacement, of fixed sizes."""
+    """How many people of each cell every level asked, (draws, cells): samples without replacement, or all of them."""
+    if law.about_all:
+        return [np.repeat(people[None], draws, axis=0) for _ in law.told]
     there = np.flatnonzero(people)
     asked = np.zeros((len(law.told), draws, len(there)), dtype=np.int64)
     asked[-1] = people[there]
@@ -131,12 +135,12 @@ def _normal(law: Asked, draws: int, generator: np.random.Generator) -> FloatArra
 
 
 def _sampling(law: Asked, draws: int, generator: np.random.Generator) -> list[FloatArray]:
-    """How far the people of each level are from all people, cell by cell, as counts of all: none for one level.
+    """How far the people of each level are from all people, cell by cell, as counts of all: none if all were asked.
 
     With G independent for each level, of the covariance ``diag(f) - f f'`` of one person: N times
     ``G / sqrt(n) - sum over levels of sqrt(n) G / N``. That has the covariances of samples without replacement.
     """
-    if len(law.told) == 1:
+    if len(law.told) == 1 or law.about_all:
         return []
     shares, people = law.cell_shares, law.people
     root, sizes = np.sqrt(shares), [level.reports for level in law.told]

@@ -9,6 +9,7 @@ from math import isqrt, prod, sqrt
 
 from ..laws import Responses, Tallied
 from ..noise.responses import Randomiser, choose_randomiser, randomiser_named
+from ..noise.responses.choice import LONGEST
 from ..privacy import Adjacency, PrivacyLoss, ReplaceOne
 from ..queries import CountQuery, Query, Read
 from ..release import Plan, UnsupportedQuery
@@ -19,6 +20,8 @@ _MOST_LEVELS = 10
 _TILTS = (Fraction(1, 2), Fraction(1), Fraction(2))
 """How many times as many people report about a level as about the one above it."""
 _FINE = 2**40
+_INDEX = 4
+"""Octets of the longest index of a Hadamard response: some randomiser is always as short."""
 
 
 def planned(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
@@ -28,6 +31,11 @@ def planned(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
     Whatever the level, the report is one of a randomiser that loses at most epsilon; so a person's whole message does,
     to whoever sees it, where neighbours differ in one person's value. How many people report is public. Under
     zero-concentrated privacy, ``epsilon**2 / 2`` is at most rho (Bun and Steinke 2016, Proposition 1.4).
+
+    Or each person reports about all of L levels, with noise of its own for each: then a report loses epsilon / L, or
+    rho / L, and these add up (*ibid.*, Lemma 1.7). Purely that errs more, unless epsilon is large; under
+    zero-concentrated privacy it errs less, for no level asks a sample. The predicted error decides. (Advanced
+    composition would promise an epsilon that fails with a chance delta, which no task does.)
 
     Raises:
         UnsupportedQuery: other numbers than counts of cells are asked for, or more than 2**20 of them; or the number of
@@ -39,9 +47,10 @@ def planned(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         raise UnsupportedQuery("adjacency", "how many people report is public, and each has one value: use replace-one")
     if prod(query.shape) > MOST_CELLS:
         raise UnsupportedQuery("grid", f"at most {MOST_CELLS} cells are reported about, got {prod(query.shape)}")
-    law = _law(query.rows, query.cells, query.read, epsilon_of(loss), adjacency.units)
+    law = _law(query.rows, query.cells, query.read, loss, adjacency.units)
     ways = ", ".join(dict.fromkeys(level.randomiser for level in law.levels))
     levels = f"{len(law.levels)} levels" if len(law.levels) > 1 else "one level"
+    levels += ", all by each person" if law.about_all else ""
     return Plan(query, loss, adjacency, f"{ways} responses about {levels}", law, sqrt(_error(law, query.read)))
 
 
@@ -59,16 +68,22 @@ def randomisers(law: Tallied, epsilon: Fraction) -> tuple[Randomiser, ...]:
     return tuple(randomiser_named(level.randomiser, law.rows * len(level.starts) + 1, epsilon) for level in law.levels)
 
 
+def ways_of(law: Tallied, loss: PrivacyLoss) -> tuple[Randomiser, ...]:
+    """By which people report about each level under this loss of a person."""
+    return randomisers(law, epsilon_of(loss * Fraction(1, len(law.levels)) if law.about_all else loss))
+
+
 @lru_cache(maxsize=64)  # a pure function of public facts
-def _law(rows: int, cells: int, read: Read, epsilon: Fraction, people: int) -> Tallied:
-    trees = {_widths(cells, levels) for levels in range(1, _MOST_LEVELS + 1)}
-    tried = (
-        _tree(rows, cells, widths, tilt, epsilon, people)
-        for widths in sorted(trees, key=len)
+def _law(rows: int, cells: int, read: Read, loss: PrivacyLoss, people: int) -> Tallied:
+    trees = sorted({_widths(cells, levels) for levels in range(1, _MOST_LEVELS + 1)}, key=len)
+    split = [
+        _tree(rows, cells, widths, tilt, epsilon_of(loss), people)
+        for widths in trees
         for tilt in (_TILTS if len(widths) > 1 else _TILTS[:1])
         if len(widths) <= people
-    )
-    return min(tried, key=lambda law: _error(law, read))
+    ]
+    together = [tree_about_all(rows, cells, widths, loss, people) for widths in trees if len(widths) > 1]
+    return min([*split, *together], key=lambda law: _error(law, read))
 
 
 def _widths(cells: int, levels: int) -> tuple[int, ...]:
@@ -87,6 +102,13 @@ def _tree(  # noqa: PLR0917
     return Tallied(rows, cells, levels)
 
 
+def tree_about_all(rows: int, cells: int, widths: tuple[int, ...], loss: PrivacyLoss, people: int) -> Tallied:
+    """The tree about all of whose levels each person reports, with an equal share of the loss for each."""
+    epsilon, longest = epsilon_of(loss * Fraction(1, len(widths))), max(LONGEST // len(widths), _INDEX)
+    levels = tuple(_responses(range(0, cells, width), rows, epsilon, people, longest) for width in widths)
+    return Tallied(rows, cells, levels, about_all=True)
+
+
 def _parts(people: int, levels: int, tilt: Fraction) -> list[int]:
     """How many people report about each level: at least one."""
     weights = [tilt**level for level in range(levels)]
@@ -94,8 +116,8 @@ def _parts(people: int, levels: int, tilt: Fraction) -> list[int]:
     return [1 + after - before for before, after in pairwise(ends)]
 
 
-def _responses(starts: range, rows: int, epsilon: Fraction, reports: int) -> Responses:
-    way = choose_randomiser(rows * len(starts) + 1, epsilon)
+def _responses(starts: range, rows: int, epsilon: Fraction, reports: int, longest: int = LONGEST) -> Responses:
+    way = choose_randomiser(rows * len(starts) + 1, epsilon, longest)
     return Responses(starts, reports, way.NAME, *way.support)
 
 

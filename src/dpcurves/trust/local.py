@@ -12,7 +12,7 @@ from ..arguments import Refused
 from ..arrays import BoolArray, IntArray
 from ..laws import Tallied
 from ..ledger import Allotment
-from ..mechanisms.reported_tree import epsilon_of, planned, randomisers
+from ..mechanisms.reported_tree import planned, ways_of
 from ..noise.randomness import Randomness
 from ..noise.responses import Randomiser
 from ..noise.responses.coins import even
@@ -68,6 +68,8 @@ class Local:
 def contribute(plan: Plan, slot: int, randomness: Randomness) -> bytes:
     """One person's message: the number of a level, drawn, and a randomised report about it, filled up with zeros.
 
+    Or, where each person reports about all levels, these reports one behind another.
+
     Args:
         plan: What was planned, for everybody.
         slot: SECRET. See `Person`.
@@ -88,6 +90,9 @@ def contributions(plan: Plan, slots: IntArray, randomness: Randomness) -> Report
     law = plan.law.required(Tallied)
     if slots.size and not 0 <= slots.min() <= slots.max() <= law.rows * law.cells:
         raise Refused("value", "it lies in no cell, and is not missing")
+    if law.about_all:
+        drawn = [way.draw(_answers(law, number, slots), randomness) for number, way in enumerate(_ways(plan))]
+        return np.concatenate(drawn, axis=1)
     levels = _drawn_levels(law, len(slots), randomness)
     messages = np.zeros((len(slots), octets(plan)), dtype=np.uint8)
     messages[:, 0] = levels
@@ -99,7 +104,8 @@ def contributions(plan: Plan, slots: IntArray, randomness: Randomness) -> Report
 
 def octets(plan: Plan) -> int:
     """How long a message is: they are all of one length."""
-    return 1 + max(way.octets for way in _ways(plan))
+    lengths = [way.octets for way in _ways(plan)]
+    return sum(lengths) if plan.law.required(Tallied).about_all else 1 + max(lengths)
 
 
 class Tables:
@@ -114,9 +120,13 @@ class Tables:
         self._plan, self._ways = plan, _ways(plan)
         self._tallies = [np.zeros(way.answers, dtype=np.int64) for way in self._ways]
         self.reports, self.refused = [0] * len(self._ways), 0
+        self._about_all = plan.law.required(Tallied).about_all
 
     def are_messages(self, messages: Reports) -> BoolArray:
         """Which rows of (rows, octets) are messages under this plan at all."""
+        if self._about_all:
+            told = zip(self._ways, self._parts(messages), strict=True)
+            return np.all([way.are_reports(part) for way, part in told], axis=0)
         good = np.zeros(len(messages), dtype=np.bool_)
         for number, way in enumerate(self._ways):
             here = np.flatnonzero(messages[:, 0] == number)
@@ -132,10 +142,15 @@ class Tables:
 
     def count(self, messages: Reports) -> None:
         """Count what are messages, all of them."""
-        for number, way in enumerate(self._ways):
-            here = messages[messages[:, 0] == number, 1 : 1 + way.octets]
+        for number, (way, here) in enumerate(zip(self._ways, self._parts(messages), strict=True)):
             self._tallies[number] += way.tally(here)
             self.reports[number] += len(here)
+
+    def _parts(self, messages: Reports) -> list[Reports]:
+        """The reports about each level."""
+        if self._about_all:
+            return np.split(messages, np.cumsum([way.octets for way in self._ways])[:-1], axis=1)
+        return [messages[messages[:, 0] == number, 1 : 1 + way.octets] for number, way in enumerate(self._ways)]
 
     def release(self, allotment: Allotment, *, seeded: bool) -> Release:
         """What was counted, as the answer to a plan of as many people as there were.
@@ -175,7 +190,7 @@ def carried_out(plan: Plan, reports: Sequence[int]) -> Plan:
 
 
 def _ways(plan: Plan) -> tuple[Randomiser, ...]:
-    return randomisers(plan.law.required(Tallied), epsilon_of(plan.loss))
+    return ways_of(plan.law.required(Tallied), plan.loss)
 
 
 def _drawn_levels(law: Tallied, people: int, randomness: Randomness) -> IntArray:
