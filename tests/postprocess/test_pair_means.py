@@ -1,0 +1,105 @@
+"""Intervals of means over pairs hold about as often as they say, whatever the values are."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+import pytest
+
+import dpcurves as dp
+from dpcurves.arrays import FloatArray, IntArray
+from dpcurves.laws import PairAnswers, PairSum, law_from_json
+from dpcurves.mechanisms.pairs import COLLISION, GINI, KENDALL, Kernel
+from dpcurves.postprocess.inference.pair_means import pair_interval, pair_mean
+
+PEOPLE, KINDS, RELEASES, LEVEL = 400, 64, 250, 0.8
+EACH, ON_SUM = dp.pairs.Noise.EACH, dp.pairs.Noise.ON_SUM
+BYTE = dp.pairs.Unsigned(8)
+KENDALL_8, GINI_8, COLLISION_8 = KENDALL.on(first=BYTE, second=BYTE), GINI.on(value=BYTE), COLLISION.on(value=BYTE)
+
+
+def population(kind: str) -> tuple[IntArray, FloatArray]:
+    """Two columns of 64 kinds of people, and the share of each."""
+    generator, even = np.random.default_rng(4), np.full(KINDS, 1 / KINDS)
+    if kind == "tied":
+        return generator.integers(0, 3, (2, KINDS)), even
+    if kind == "heaped":
+        return np.stack(
+            [generator.integers(0, 25, KINDS) * 10, generator.integers(0, 256, KINDS)]
+        ), generator.dirichlet(even)
+    if kind == "zeros":
+        mostly = np.where(np.arange(KINDS) < 8, 0, generator.integers(0, 256, (2, KINDS)))
+        return mostly, np.where(np.arange(KINDS) < 8, 0.1, 0.2 / (KINDS - 8))
+    first = np.arange(KINDS) * 4
+    return np.stack([first, np.clip(first + generator.integers(-60, 60, KINDS), 0, 255)]), even
+
+
+def held(kernel: Kernel, kind: str, noise: dp.pairs.Noise, each: int, epsilon: int) -> tuple[float, float]:
+    """How often intervals have the population's mean, and that of all pairs of these people."""
+    columns, shares = population(kind)
+    values = dict(zip(kernel.columns, columns, strict=False))
+    one, other = np.repeat(np.arange(KINDS), KINDS), np.tile(np.arange(KINDS), KINDS)
+    table = kernel.evaluated(*({name: each_[who] for name, each_ in values.items()} for who in (one, other)))
+    means = table.reshape(KINDS, KINDS)
+    plan = dp.pairs.plan(kernel, people=PEOPLE, pairs_per_person=each, loss=dp.PrivacyLoss.pure(epsilon), noise=noise)
+    generator, found = np.random.default_rng(7), np.zeros(2)
+    for number in range(RELEASES):
+        drawn = generator.choice(KINDS, PEOPLE, p=shares)
+        counts = np.bincount(drawn, minlength=KINDS)
+        truths = (
+            shares @ means @ shares,
+            (counts @ means @ counts - counts @ means.diagonal()) / (PEOPLE * (PEOPLE - 1)),
+        )
+        told = dp.pairs.simulate(
+            kernel, {name: each_[drawn] for name, each_ in values.items()}, plan,
+            seed=generator.bytes(32), randomness=dp.Randomness.from_seed(number),
+        )  # fmt: skip
+        ends = told.interval(LEVEL, population=True), told.interval(LEVEL)
+        found += [low <= truth <= high for (low, high), truth in zip(ends, truths, strict=True)]
+    return tuple(found / RELEASES)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "kind", "each", "epsilon"),
+    [
+        (COLLISION_8, "tied", 1, 8), (KENDALL_8, "heaped", 2, 2), (COLLISION_8, "zeros", 4, 8),
+        (GINI_8, "smooth", 1, 4), (GINI_8, "zeros", 4, 1),
+    ],
+    ids=lambda given: str(given) if not isinstance(given, Kernel) else given.columns[0],
+)  # fmt: skip
+def test_intervals_of_answers_hold_as_often_as_they_say(kernel: Kernel, kind: str, each: int, epsilon: int) -> None:
+    """For the population 80%, from both sides within 4 standard errors and a little; for these records at least that."""
+    error = 4 * sqrt(LEVEL * (1 - LEVEL) / RELEASES)
+    people, records = held(kernel, kind, EACH, each, epsilon)
+    assert LEVEL - error < people < LEVEL + error + 0.02
+    assert records > LEVEL - error
+
+
+@pytest.mark.parametrize(("each", "most"), [(1, 0.92), (4, 1.0)])
+def test_intervals_of_a_noisy_sum_hold_and_are_exact_for_a_kernel_of_two_values(each: int, most: float) -> None:
+    error = 4 * sqrt(LEVEL * (1 - LEVEL) / RELEASES)
+    people, records = held(COLLISION_8, "tied", ON_SUM, each, 2)
+    assert LEVEL - error < people <= most
+    assert records > LEVEL - error
+
+
+def test_where_no_pair_came_nothing_is_known() -> None:
+    for law in (
+        PairAnswers(9, 0, 0, 0, -1, 1, Fraction(1, 2), Fraction(0), Fraction(1, 3)), PairSum(9, 0, 0, 0, -1, 1, Fraction(1, 2), Fraction(1)),
+    ):  # fmt: skip
+        values = law.blank()
+        assert pair_mean(law, values) == 0
+        for population_too in (True, False):
+            assert pair_interval(law, values, 0.9, population=population_too) == (-0.5, 0.5)
+        assert law_from_json(law.to_json(values, None)) == law
+
+
+def test_intervals_stay_in_range_whatever_was_told() -> None:
+    answers = PairAnswers(100, 50, 0, 50, 0, 1, Fraction(1), Fraction(1, 4), Fraction(1, 2))
+    total = PairSum(100, 50, 0, 50, 0, 1, Fraction(1), Fraction(1, 100))
+    for told in (-(10**9), 0, 25, 50, 10**9):
+        for law, values in ((answers, (told, abs(told), 0)), (total, (told,))):
+            low, high = pair_interval(law, values, 0.95, population=True)
+            assert 0 <= low <= high <= 1
