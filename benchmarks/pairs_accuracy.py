@@ -40,12 +40,11 @@ def main() -> None:
 
 def errors(releases: int) -> Table:
     """RMSE, as planned and as measured."""
-    table = Table(
-        "noise", "pairs each", "wanted", "planned", "measured", title="RMSE, 10^5 people, 0/1 kernel, epsilon 1"
-    )
-    table.add_row(
-        "Laplace for each pair", "1", "0.0067", f"{sqrt(4 / PEOPLE + variance(1)):.4f}", f"{laplace(releases):.4f}"
-    )
+    table = Table(title="RMSE, 10^5 people, 0/1 kernel, epsilon 1")
+    for name in ("noise", "pairs each", "wanted", "planned", "measured"):
+        table.add_column(name)
+    planned = sqrt(4 / PEOPLE + variance(1))
+    table.add_row("Laplace for each pair", "1", "0.0067", f"{planned:.4f}", f"{laplace(releases):.4f}")
     for noise, each, wanted in CASES:
         plan = dp.pairs.plan(
             KERNEL, people=PEOPLE, pairs_per_person=each, loss=dp.PrivacyLoss.pure(1), noise=noise, zetas=ZETAS
