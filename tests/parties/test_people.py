@@ -34,13 +34,13 @@ from dpcurves.parties import (
     Place,
     Writer,
     meetings,
-    promise,
+    promised_pairs,
 )
 from dpcurves.parties.letters import OVERHEAD, _require_key_of_its_own
+from dpcurves.queries import Permutations, commitment
 
 pytest.importorskip("rbcl")
 TASK = sha256(b"a task").digest()
-SEED = bytes(range(32))
 VALUES = {0: (0xCAFE,), 1: (0xBEEF,)}
 MEETING = Meeting(TASK, 0, (0, 1))
 EXACT = traced(lambda x, y: (x < y, abs(x - y)), 16, 16)
@@ -256,27 +256,15 @@ def test_keys_that_anybody_can_use_are_refused() -> None:
     _require_key_of_its_own(good)
 
 
-def test_meetings_follow_from_the_promised_seed_and_each_person_has_one_a_round() -> None:
-    found = meetings(TASK, SEED, promise(SEED), 101, 3)
-    assert len(found) == 150
-    for number in range(3):
-        people = [person for meeting in found if meeting.round == number for person in meeting.people]
-        assert len(set(people)) == 100
-    assert found == meetings(TASK, SEED, promise(SEED), 101, 3)
-    assert found != meetings(TASK, SEED[::-1], promise(SEED[::-1]), 101, 3)
+def test_pairs_follow_from_the_promised_seed_alone() -> None:
+    seed, pairing = bytes(range(32)), Permutations(3)
+    found = meetings(TASK, promised_pairs(pairing, 101, seed, commitment(seed)))
     assert len({meeting.name for meeting in found}) == 150
+    assert all(meeting.partner(meeting.people[0]) == meeting.people[1] for meeting in found)
+    with pytest.raises(ValueError, match="^person: it is not of this meeting$"):
+        found[0].partner(next(number for number in range(101) if number not in found[0].people))
     with pytest.raises(ProtocolAborted, match="^seed: it is not the one that was promised$"):
-        meetings(TASK, SEED[::-1], promise(SEED), 101, 3)
-
-
-def test_every_partner_is_as_likely() -> None:
-    """Who meets person 0 among 5, in 4,000 rounds: each share is 0.2 +- 4 sigma, but for a chance below 5 * 6.4e-5."""
-    seen = np.zeros(5)
-    for meeting in meetings(TASK, SEED, promise(SEED), 5, 4000):
-        if 0 in meeting.people:
-            seen[meeting.partner(0)] += 1
-    assert seen[0] == 0
-    assert np.all(abs(seen[1:] / 4000 - 0.2) < 4 * np.sqrt(0.2 * 0.8 / 4000))
+        promised_pairs(pairing, 101, seed[::-1], commitment(seed))
 
 
 def test_files_of_devices_are_their_owners_alone_and_hold_no_value(town: Town) -> None:

@@ -2,13 +2,23 @@
 
 from .connection import Connection, conducted
 from .device import Device
+from .jobs import (
+    answers_of_pairs,
+    given_to_answers,
+    given_to_sum,
+    number_of,
+    response_to,
+    shares_of,
+    sum_of_pairs,
+)
 from .letters import AGGREGATOR, Card, Place, Writer
 from .mailbox import FolderMailbox, Mailbox
-from .meetings import Meeting, meetings, promise
+from .meetings import Meeting, meetings, promised_pairs
 from .person import Collector, Person
 from .settlement import Settlements, settled
 
 __all__ = [
     "AGGREGATOR", "Card", "Collector", "Connection", "Device", "FolderMailbox", "Mailbox", "Meeting", "Person", "Place",
-    "Settlements", "Writer", "conducted", "meetings", "promise", "settled",
+    "Settlements", "Writer", "answers_of_pairs", "conducted", "given_to_answers", "given_to_sum", "meetings",
+    "number_of", "promised_pairs", "response_to", "settled", "shares_of", "sum_of_pairs",
 ]  # fmt: skip

@@ -130,16 +130,20 @@ class Device:
         """All that this person says in a meeting, given what was kept, and its share of the output if it has one.
 
         Args:
-            job: What is worked out; the first of both people is the garbler, whose inputs come first.
+            job: What is worked out; the first of both people is the garbler.
+            value: This person's own inputs, in order; where there are more inputs, these are even, and drawn here.
 
         Raises:
             ProtocolAborted: what the partner said is not the next message. Then the meeting is dropped.
         """
         self.enter(meeting, value)
         role = (Owner.GARBLER, Owner.EVALUATOR)[meeting.people.index(person)]
-        given = iter(value)
-        values = [np.array([next(given)], np.uint64) if each in (role, Owner.SHARED) else None for each in job.owners]
-        randomness = Randomness.keyed(self._secret, "coins of " + meeting.name.hex())
+        own, name = (role, Owner.SHARED), meeting.name.hex()
+        widths = [width for width, owner in zip(job.circuit.inputs, job.owners, strict=True) if owner in own]
+        coins = Randomness.keyed(self._secret, "thrown in " + name)
+        given = iter([*value, *(coins.below(1 << width) for width in widths[len(value) :])])
+        values = [np.array([next(given)], np.uint64) if owner in own else None for owner in job.owners]
+        randomness = Randomness.keyed(self._secret, "coins of " + name)
         talk = (garble_one if role is Owner.GARBLER else evaluate_one)(job, values, randomness)
         try:
             said, share = _said(talk, self.heard(meeting))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -44,6 +44,26 @@ class Bits:
         """An input: a number without a sign."""
         wires = wiring.input(number)
         return cls(wiring, wires, 0, (1 << len(wires)) - 1)
+
+    @classmethod
+    def of_places(cls, places: Sequence[Bits]) -> Bits:
+        """The number without a sign whose bits these are, the lowest first.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if not places:
+            raise Refused("places", "at least one is needed")
+        wires = tuple(place.wires[0] if place.wires else ZERO for place in places)
+        return cls(places[0].wiring, wires, 0, (1 << len(wires)) - 1)
+
+    def places(self, size: int | None = None) -> list[Bits]:
+        """The bits, the lowest first, each a number of its own; of a negative one, those of its two's complement.
+
+        Args:
+            size: How many; of a number that does not fit, the lowest ones.
+        """
+        return [self._bit(wire) for wire in self._extended(len(self.wires) if size is None else size)]
 
     @property
     def number(self) -> Number:

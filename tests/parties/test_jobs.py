@@ -1,0 +1,134 @@
+"""The real protocol tells what a plan says: pairs answer through letters or sessions, and two servers a noisy sum."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcurves as dp
+from dpcurves.crypto.circuits import evaluated
+from dpcurves.crypto.garbling import opened
+from dpcurves.crypto.two_party import evaluate, garble, together
+from dpcurves.ledger import QuestionBudget
+from dpcurves.mechanisms.pairs import noisy_circuit, response_of
+from dpcurves.noise import Randomness
+from dpcurves.noise.finite_coins import FiniteLaplace, response_for
+from dpcurves.pairs import KENDALL, Noise, Unsigned, pair_statistic
+from dpcurves.parties import (
+    AGGREGATOR,
+    Collector,
+    Device,
+    FolderMailbox,
+    Meeting,
+    Person,
+    Settlements,
+    Writer,
+    answers_of_pairs,
+    given_to_answers,
+    given_to_sum,
+    number_of,
+    response_to,
+    settled,
+    shares_of,
+    sum_of_pairs,
+)
+from dpcurves.queries import PairQuery
+from dpcurves.trust.pair_release import noise_of, of_answers, of_sum
+
+pytest.importorskip("rbcl")
+PEOPLE, SEED = 200, bytes(range(32))
+KERNEL = KENDALL.on(rooms=Unsigned(3), cleanliness=Unsigned(3))
+TABLE = {
+    "rooms": np.random.default_rng(1).integers(0, 8, PEOPLE),
+    "cleanliness": np.random.default_rng(2).integers(0, 8, PEOPLE),
+}
+LOSS = dp.PrivacyLoss.pure(Fraction(8))
+
+
+def test_answers_of_all_pairs_are_those_of_the_circuit_and_of_both_parties_coins() -> None:
+    made = dp.pairs.plan(KERNEL, people=PEOPLE, pairs_per_person=2, loss=LOSS, seed=SEED)
+    assert isinstance(made.query, PairQuery)
+    response, pairs = response_of(made.query, made.loss), made.query.pairing.pairs(PEOPLE, SEED)
+    people = [{name: values[pairs[:, place]] for name, values in TABLE.items()} for place in (0, 1)]
+    given = [given_to_answers(KERNEL, response, people[party], party, Randomness.from_seed(party)) for party in (0, 1)]
+    job = answers_of_pairs(b"test", KERNEL, response, len(pairs))
+    shares = together(garble(job, given[0], Randomness.from_seed(5)), evaluate(job, given[1], Randomness.from_seed(6)))
+    answers = response_to(response, opened(*shares))
+    values = [one if one is not None else other for one, other in zip(*given, strict=True)]
+    (wanted,) = evaluated(noisy_circuit(KERNEL, response), *[each for each in values if each is not None])
+    first = response.answers.start
+    assert np.array_equal(answers, first + (wanted - first) % (1 << response.width))
+    allotment = QuestionBudget.told("test", made.loss).pay(made.query, Fraction(1))
+    found = pair_statistic(of_answers(made, pairs, answers, allotment, seeded=True))
+    assert abs(found.value) < 1
+
+
+def test_two_servers_tell_the_sum_of_all_pairs_with_one_noise(tmp_path: Path) -> None:
+    """Neither server has a person's value; the noise has a magnitude of 100 or more with a chance below 1e-9."""
+    made = dp.pairs.plan(KERNEL, people=PEOPLE, pairs_per_person=2, loss=LOSS, noise=Noise.ON_SUM, seed=SEED)
+    assert isinstance(made.query, PairQuery)
+    pairs, noise = made.query.pairing.pairs(PEOPLE, SEED), noise_of(made)
+    shares = shares_of(TABLE, dict(made.query.kernel.columns), Randomness.from_seed(1))
+    job = sum_of_pairs(b"test", KERNEL, noise, len(pairs))
+    assert job.ending is not None
+    coins = [None] * len(job.ending.owners)
+
+    def server(number: int) -> Any:
+        act, source = (garble, evaluate)[number], Randomness.from_seed(10 + number)
+        values = given_to_sum(KERNEL, shares[number], pairs)
+        return settled(job.digest, lambda: act(job, values, source, coins), Settlements(tmp_path / str(number)), source)
+
+    first, second = together(server(0), server(1))
+    noisy = number_of(first)
+    assert noisy == number_of(second)
+    one, other = ({name: values[pairs[:, place]] for name, values in TABLE.items()} for place in (0, 1))
+    plain = int((KERNEL.evaluated(one, other) - KERNEL.form.least).sum())
+    assert abs(noise.signed(noisy - plain)) < 100
+    allotment = QuestionBudget.told("test", made.loss).pay(made.query, Fraction(1))
+    release = of_sum(made, pairs, noisy, allotment, seeded=True)
+    assert abs(release.values[0] - int(KERNEL.evaluated(one, other).sum())) < 100
+    assert abs(pair_statistic(release).value) < 1
+
+
+def test_two_people_answer_by_letters_with_coins_of_their_devices(tmp_path: Path) -> None:
+    """At an epsilon of 40 an answer is another one than the kernel's with a chance below 2**-12: so of six, none is."""
+    response, task = response_for(-1, 1, Fraction(40)), bytes(32)
+    for number, (one, other) in enumerate([((1, 2), (3, 4)), ((1, 4), (3, 2)), ((1, 2), (1, 5))] * 2):
+        meeting, folder = Meeting(task, number, (0, 1)), tmp_path / str(number)
+        folder.mkdir()
+        devices = [Device.of(folder / f"{person}", task, 1, Randomness.from_seed(person + number)) for person in (0, 1)]
+        aggregator = Writer.of(b"aggregator")
+        writers = {0: devices[0].writer, 1: devices[1].writer, AGGREGATOR: aggregator}
+        cards = {person: writer.card(task, person) for person, writer in writers.items()}
+        people = [Person(each, devices[each], FolderMailbox(folder), cards.__getitem__) for each in (0, 1)]
+        job = answers_of_pairs(meeting.name, KERNEL, response, 1)
+        while not all([person.attend(meeting, job, (one, other)[person.number]) for person in people]):
+            pass
+        bits = Collector(aggregator, FolderMailbox(folder), cards.__getitem__).output(meeting, response.width)
+        assert bits is not None
+        wanted = np.sign(one[0] - other[0]) * np.sign(one[1] - other[1])
+        assert response_to(response, [bit[None] for bit in bits]).tolist() == [wanted]
+
+
+def test_noise_on_a_sum_is_that_of_the_coins_that_both_threw() -> None:
+    """A sum of nothing but noise, whose coins are given: the circuit says what the law says, place by place."""
+    noise, generator = FiniteLaplace(Fraction(1), 2, 14), np.random.default_rng(3)
+    job = sum_of_pairs(b"test", KERNEL, noise, 5)
+    assert job.ending is not None
+    ending = job.ending.circuit
+    for _ in range(50):
+        drawn = [int.from_bytes(generator.bytes(places + 7 >> 3), "little") % (1 << places) for places in noise.coins]
+        bits = [coin >> place & 1 for coin, places in zip(drawn, noise.coins, strict=True) for place in range(places)]
+        numbers, start = [], 0
+        for size in ending.inputs[1:]:
+            numbers.append(
+                np.array([sum(bit << place for place, bit in enumerate(bits[start : start + size]))], np.uint64)
+            )
+            start += size
+        total = int(generator.integers(0, 11))
+        (found,) = evaluated(ending, np.array([total + job.total_offset - 5], np.uint64), *numbers)
+        assert int(found[0]) == (total + noise.noise(drawn)) % 2**14
