@@ -124,8 +124,8 @@ def test_a_plan_says_what_moves_windows_and_users_cost(run: Run) -> None:
         (("--time", "when"), "time: 'when' is not in the data"), (("--states", "a,a"), "states: "),
         (("--end", "2026-03-02T00:55"), "end: a whole number of steps after start is needed"),
         (("--every", "soon"), "every: "), (("--event", "noon"), "event: "), (("--reading", "tea"), "reading: "),
-        (("--window", "0"), "window: "), (("--epsilon", "2"), "budget: "), (("--every", "5m"), "request-id: "),
-        (("--reading", "totals"), "request-id: "), (("--user", "mac"), "tuples-per-user: "),
+        (("--window", "0"), "window: "), (("--epsilon", "2"), "budget: "), (("--every", "5m"), "name: "),
+        (("--reading", "totals"), "name: "), (("--user", "mac"), "tuples-per-user: "),
         (("--hierarchy", "no.json"), "states: "),
     ],
 )  # fmt: skip

@@ -228,11 +228,11 @@ def test_readings_may_be_chosen_anew_and_cost_nothing(tmp_path: Path) -> None:
     ("terms", "argument"),
     [
         ({"loss": dp.PrivacyLoss.pure(1)}, "budget"),
-        ({"every": 5}, "request"),
-        ({"start": 10, "end": 40}, "request"),
-        ({"grace": 5}, "request"),
+        ({"every": 5}, "name"),
+        ({"start": 10, "end": 40}, "name"),
+        ({"grace": 5}, "name"),
         ({"user": "user", "tuples_per_user": 2}, "unit"),
-        ({"counts": Counts((dp.Categories("ap", ("a", "b", "c")),))}, "request"),
+        ({"counts": Counts((dp.Categories("ap", ("a", "b", "c")),))}, "name"),
         ({"randomness": dp.Randomness.from_seed(7)}, "randomness"),
     ],
 )

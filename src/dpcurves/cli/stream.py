@@ -85,7 +85,8 @@ def _show_plan(made: Plan, steps: Steps, tuples: Tuples, asked: Asked) -> None:
 
     screen, loss = terminal(), made.loss
     say(screen, f"{made.made_by}: {loss}, {made.adjacency}, protects {made.adjacency.unit}")
-    say(screen, f"error of one count: {made.error:.4g} (standard deviation, before smoothing)")
+    what = "one total so far, or window," if asked.reading == "totals" else "one count, before smoothing"
+    say(screen, f"standard deviation of the noise of {what}: {made.error:.4g}")
     table = Table("protected", "loses", title="What it costs", title_justify="left")
     whose = "all tuples of a user in" if tuples.user else "one tuple in"
     table.add_row(f"{whose} one step", str(loss))
@@ -138,7 +139,7 @@ def _table(reading: StepReading, error: float) -> Any:
     for line in lines[:SHOWN_LIVE]:
         table.add_row(*(_cell(line, name) for name in names))
     covered = f"; in brackets {100 * stated['level']:g}% intervals {stated['covers']}" if stated else ""
-    head = f"{reading.stream}: step {reading.step}, {reading.start} (noise of one count: {error:.4g}{covered})"
+    head = f"{reading.stream}: step {reading.step}, {reading.start} (standard deviation of the noise: {error:.4g}{covered})"
     left = len(lines) - SHOWN_LIVE
     return Together(head, table, *([f"and {left} more"] if left > 0 else []))
 

@@ -166,12 +166,24 @@ class _Stream:
         return f"stream {self.name}"
 
     def charged(self, ledger: Ledger) -> Grant:
-        """One charge for the whole stream; if it was followed before, that one."""
+        """One charge for the whole stream; if it was followed before, that one.
+
+        Raises:
+            ValueError: the store has another stream of this name.
+        """
         loss = self.plan.loss
         cap = Currency.of(loss).budget(loss)
         ledger.create(Account(self.name, Neighbours.ADD_REMOVE, self.plan.adjacency.unit, cap))
         purpose = f"a stream of {self.intake.cells} counts, {self.schedule}"
-        return ledger.charge(self.name, loss, purpose=purpose, request=self.request, binding=self.binding, units=None)
+        try:
+            return ledger.charge(
+                self.name, loss, purpose=purpose, request=self.request, binding=self.binding, units=None
+            )
+        except Refused as refused:
+            if refused.argument != "request":
+                raise
+        rule = "the store has a stream of this name with other states, steps, fields or readings; give another name"
+        raise Refused("name", rule)
 
 
 def follow(
