@@ -139,7 +139,8 @@ def _table(reading: StepReading, error: float) -> Any:
     for line in lines[:SHOWN_LIVE]:
         table.add_row(*(_cell(line, name) for name in names))
     covered = f"; in brackets {100 * stated['level']:g}% intervals {stated['covers']}" if stated else ""
-    head = f"{reading.stream}: step {reading.step}, {reading.start} (standard deviation of the noise: {error:.4g}{covered})"
+    noise = f"standard deviation of the noise: {error:.4g}{covered}"
+    head = f"{reading.stream}: step {reading.step}, {reading.start} ({noise})"
     left = len(lines) - SHOWN_LIVE
     return Together(head, table, *([f"and {left} more"] if left > 0 else []))
 
