@@ -7,7 +7,6 @@ from time import process_time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 from typer import Option
 
 from .literals import whole
@@ -89,6 +88,8 @@ def _levels(law: Tallied) -> Table:
 
 def _report(task: Task) -> str:
     """How long a report is, and how long it takes here."""
+    import numpy as np
+
     from ..noise import Randomness
     from ..trust.local import contributions
 
