@@ -22,7 +22,7 @@ def findings() -> Findings:
 
 
 def _oracle() -> Findings:
-    """Of one person: means and covariances of contributions, over all indices and both bits."""
+    """Means and covariances of what one person contributes, over all indices and both bits."""
     way, e = Hadamard(2**LEVEL, Fraction(1)), exp(1.0)
     reports = list(way.every_report())
     chances = np.array([[float(way.chance(own, report)) for report in reports] for own in (0, 1)])

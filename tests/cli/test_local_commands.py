@@ -97,3 +97,28 @@ def test_an_area_in_two_rounds_and_its_plan(run: Run, tmp_path: Path) -> None:
     assert plan.output.index("two rounds: negatives") < plan.output.index("one round")
     assert "octets with its header" in plan.output
     assert run("plan", "local", "--grid", "0:12:12", "--people", 9, "--positives", 9, "--epsilon", 8).exit_code == 2
+
+
+def test_a_statistic_of_pairs_is_told_beside_the_curve(run: Run, parquet: Path, tmp_path: Path) -> None:
+    asked = ("local", "task", "--grid", "0:1:8", "--people", 2000, "--epsilon", 6, "--column", "score")
+    other = ("--and-column", "delay", "--and-grid=-100:300:4")
+    wanted: dict[str, tuple[str, ...]] = {"gini": (), "renyi2": (), "kendall": other, "auc": ("--label", "late")}
+    for word, extra in wanted.items():
+        task, reports = tmp_path / f"{word}.json", tmp_path / f"{word}.bin"
+        made = run(*asked, "--kernel", word, *extra, "--out", task)
+        assert made.exit_code == 0, made.output
+        assert run("local", "randomize", parquet, "--task", task, "--out", reports).exit_code == 0
+        found = run("local", "aggregate", reports, "--task", task, "--kernel", word, "--population")
+        assert found.exit_code == 0, found.output
+        (line,) = (line for line in found.output.splitlines() if line.startswith(f"{word}: "))
+        assert "(95%, for these records)" in line
+        assert "(95%, for the population)" in line
+    assert run("local", "aggregate", reports, "--task", task, "--kernel", "gini").exit_code == 2
+    for given, named in (
+        (("--kernel", "pairs"), "kernel"), (("--kernel", "kendall"), "and-column"), (("--kernel", "auc"), "kernel"),
+        (other, "and-column"), (("--kernel", "gini", "--curve", "cdf"), "curve"),
+        (("--kernel", "gini", "--label", "late"), "kernel"),
+    ):  # fmt: skip
+        refused = run(*asked, *given, "--out", tmp_path / "none.json")
+        assert (refused.exit_code, refused.stderr.split(":")[1]) == (2, f" {named}"), refused.output
+    assert not (tmp_path / "none.json").exists()

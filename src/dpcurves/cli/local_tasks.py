@@ -13,7 +13,9 @@ from .ask_file import quietly
 from .column_views import HistogramView
 from .delivery import deliver, delivering
 from .literals import category, whole
+from .local_kernels import COVERED, Kernel, Pair, required
 from .output import Input, Output
+from .planes import Histogram2DView
 from .promise_options import Price
 from .refusal import Misuse
 from .source_options import Source
@@ -24,7 +26,7 @@ from .views import ResultView, RocView, View
 from .waiting import waiting
 
 if TYPE_CHECKING:
-    from ..curves import RocQuestion
+    from ..curves import Histogram2DQuestion, RocQuestion
     from ..data import Grid
     from ..local import Collection, SecondRound, Task
     from .option_groups import Command
@@ -33,11 +35,10 @@ ASSUMED = (
     "assumed: one report of each person, whose name is told; how many report is public; nothing is shuffled",
     "who lies can shift a count by what one report weighs",
 )
-COVERED = ("for these records", "for the population")
 
 
-@dataclass(frozen=True)
-class Wanted:
+@dataclass(frozen=True, kw_only=True)
+class Wanted(Pair):
     """Which curve, and about how many people."""
 
     people: Annotated[str, Option(help="About how many people will report.", metavar="N")]
@@ -59,21 +60,45 @@ class Wanted:
         from ..curves import CdfQuestion, HistogramQuestion
 
         grid, name = cells.declared(), column.column
+        if self.kernel is not None and self.curve is not None:
+            raise Misuse("curve", "a kernel says which curve it is read from: leave one of them out")
         if self.label is not None:
             return self._of_scores(self.label, column, grid)
         for option in ("pos_label", "neg_label"):
             if getattr(self, option) is not None:
                 raise Misuse(option, "labels are those of a column: give --label, too")
+        if self.kernel == "kendall":
+            return self._of_two_columns(column, grid)
+        for option in ("and_column", "and_grid"):
+            if getattr(self, option) is not None:
+                raise Misuse(option, "two columns are those of --kernel kendall")
+        if self.kernel == "auc":
+            raise Misuse("kernel", "an area is that of scores and labels: give --label, too")
+        if self.kernel == "renyi2":
+            return HistogramQuestion(name, grid, measured_in=column.measured_in)
         if self.curve not in (None, "cdf", "histogram"):
             raise Misuse("curve", "cdf or histogram is needed; roc needs --label")
         kind = HistogramQuestion if self.curve == "histogram" else CdfQuestion
         return kind(name, grid, measured_in=column.measured_in)
+
+    def _of_two_columns(self, column: Column, grid: Grid) -> Histogram2DQuestion:
+        from ..curves import Histogram2DQuestion
+        from ..data import Grid
+
+        if column.measured_in:
+            raise Misuse("measured_in", "two columns have no unit together: leave it out")
+        if self.and_column is None or self.and_grid is None:
+            raise Misuse("and_column", "kendall is of two columns: give --and-column and --and-grid")
+        return Histogram2DQuestion(column.column, self.and_column, grid, Grid.parse(self.and_grid))
 
     def _of_scores(self, label: str, column: Column, grid: Grid) -> RocQuestion:
         from ..curves import RocQuestion
 
         if self.curve not in (None, "roc"):
             raise Misuse("curve", "with labels it is roc")
+        for option, kind in (("and_column", None), ("and_grid", None), ("kernel", "auc")):
+            if getattr(self, option) not in (None, kind):
+                raise Misuse(option, "with labels the area of the ROC curve is told, no other statistic")
         if column.measured_in:
             raise Misuse("measured_in", "scores of a ROC curve have no unit: leave it out")
         negative = None if self.neg_label is None else category(self.neg_label)
@@ -157,7 +182,9 @@ def task(column: Column, cells: Cells, wanted: Wanted, price: Price, new: NewFil
     """
     from ..local import Task
 
-    made = Task(wanted.question(column, cells), price.loss(), whole("people", wanted.people))
+    question = wanted.question(column, cells)
+    required(wanted.kernel, question)
+    made = Task(question, price.loss(), whole("people", wanted.people))
     made.write(new.out)
     plan = made.plan
     error = f"standard error: about {plan.error:.4g} of {made.people} people ({plan.error / made.people:.3%})"
@@ -182,8 +209,8 @@ def randomize(source: Source, document: Document, device: Device, new: NewFile) 
     say(terminal(), f"written: {new.out}")
 
 
-def aggregate(received: Received, document: Document, output: Output) -> None:
-    """Add up reports, each person's once, and read the curve.
+def aggregate(received: Received, document: Document, kernel: Kernel, output: Output) -> None:
+    """Add up reports, each person's once, and read the curve, and a statistic of pairs of people.
 
     Example: dpcurves local aggregate reports.bin --task task.json --plot cdf.svg
     """
@@ -195,6 +222,7 @@ def aggregate(received: Received, document: Document, output: Output) -> None:
     if isinstance(asked, SecondRound):
         _say_area(asked, received, output)
         return
+    required(kernel.kernel, asked.question)
     view = _view(asked, output)
     output.require_writable()
     collection = received.added_up(asked)
@@ -204,6 +232,7 @@ def aggregate(received: Received, document: Document, output: Output) -> None:
         written = deliver(part, asked.question, curve, view, output)
         with part():
             say(output.terminal(), f"mechanism: {curve.privacy.mechanism}", told_of(collection), *ASSUMED)
+            say(output.terminal(), *kernel.said(curve, output))
             say(output.terminal(), *(f"written: {name}" for name in written))
         for note in curve.notes:
             tell(note)
@@ -248,8 +277,10 @@ def told_of(collection: Collection) -> str:
 
 
 def _view(asked: Task, output: Output) -> View[Any]:
-    from ..curves import HistogramQuestion, RocQuestion
+    from ..curves import Histogram2DQuestion, HistogramQuestion, RocQuestion
 
+    if isinstance(asked.question, Histogram2DQuestion):
+        return Histogram2DView()
     kinds: dict[type, type[ResultView]] = {RocQuestion: RocView, HistogramQuestion: HistogramView}
     return kinds.get(type(asked.question), ResultView)(output.covering())
 
