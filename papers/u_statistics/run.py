@@ -1,8 +1,8 @@
 """What people who trust nobody can tell of pairs, claim by claim: `python papers/u_statistics/run.py [--quick]`.
 
-Measures Algorithm 1, the frequency oracle and the recursion by theorem, lemma and corollary, and Kendall's correlation
-of ratings. Data is read from `../shared/data` beside the repository, from --data, or from $DPCURVES_DATA; without it,
-what needs data is skipped. Parts can be run alone.
+Measures Algorithm 1, the frequency oracle and the recursion by theorem, lemma and corollary, Kendall's correlation of
+ratings, and pairs of people who compute in secret. Data is read from `../shared/data` beside the repository, from
+--data, or from $DPCURVES_DATA; without it, what needs data is skipped. Parts can be run alone.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # what all papers share
 
 import kernels_part
+import pairs_part
 from reproduction import command, report
 from reproduction.command import Options
 from reproduction.measured import Findings
@@ -21,7 +22,10 @@ from rich.console import Console
 from rich.progress import Progress
 from sizes import FULL, QUICK, TINY, Size
 
-PARTS: dict[str, Callable[[Options[Size], Progress, Console], Findings]] = {"kernels": kernels_part.findings}
+PARTS: dict[str, Callable[[Options[Size], Progress, Console], Findings]] = {
+    "kernels": kernels_part.findings,
+    "pairs": pairs_part.findings,
+}
 
 
 def main() -> None:
