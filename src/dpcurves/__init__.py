@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .data import Categories as Categories
     from .data import Grid as Grid
     from .data import Outside as Outside
+    from .data.models import Ranged as Ranged
     from .data.models import Residual as Residual
     from .data.models import Scorecard as Scorecard
     from .data.models import Trees as Trees
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "data": ("Categories", "Grid", "Outside"),
-    "data.models": ("Residual", "Scorecard", "Trees", "predictor_from_json"),
+    "data.models": ("Ranged", "Residual", "Scorecard", "Trees", "predictor_from_json"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),
     "noise.randomness": ("Randomness",),
     "privacy": (

@@ -173,7 +173,7 @@ class Session:
         plans = self.plan(question, loss)
         records = self._opened()
         for plan in plans:
-            records.check(plan.query.axes)
+            records.require(plan.query)
         self._check_units(records)
         grant = self._charge(question, loss, request)
         with charged_under(request):

@@ -49,6 +49,9 @@ VALID: dict[str, dict[str, Any]] = {
     "SmoothAucQuestion": CLASSES,
     "SurvivalQuestion": {"time": "x", "event": "y", "grid": SLOTS},
     "SummaryQuestion": {"column": "x", "lower": 0, "upper": 1},
+    "VerifyQuestion": {
+        "outcome": dp.Categories("y", (0, 1)), "columns": (dp.Ranged("z", -20, 20),), "coefficient": "z", "above": 0,
+    },
 }  # fmt: skip
 
 

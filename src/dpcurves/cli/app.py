@@ -29,6 +29,7 @@ from .summaries import SUMMARY_COMMANDS
 from .survivals import SURVIVAL_COMMANDS
 from .tasks import TASK_COMMANDS
 from .terminal import say_plainly
+from .verifications import VERIFY_COMMANDS
 
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 EXIT_STATUS = "Exit status: 0 done; 2 wrong usage; 3 budget exceeded; 4 unusable data or ledger; 5 not delivered."
@@ -45,6 +46,7 @@ def build() -> typer.Typer:
         **SCORE_COMMANDS,
         **RESIDUAL_COMMANDS,
         **PLANE_COMMANDS,
+        **VERIFY_COMMANDS,
         **STUDY_COMMANDS,
         **STREAM_COMMANDS,
     }

@@ -45,6 +45,7 @@ from .u_statistic import (
     sample_variance,
     u_statistic,
 )  # fmt: skip
+from .verification import Verification, VerifyQuestion
 
 __all__ = [
     "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "Bisection", "Bounds", "BoundsQuestion",
@@ -55,6 +56,7 @@ __all__ = [
     "Quantiles", "QuantilesQuestion", "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion",
     "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion", "SmoothAuc", "SmoothAucQuestion", "Summary",
     "SummaryByCategory", "SummaryQuestion", "Survival", "SurvivalQuestion", "TwoSampleTest", "UStatistic",
+    "Verification", "VerifyQuestion",
     "area_between", "collision_probability", "energy_distance", "gini_coefficient", "gini_mean_difference",
     "kendall_tau_a", "kendall_tau_b", "ks_distance", "ks_test", "log_rank_test", "rank_sum_test", "renyi2_entropy",
     "sample_variance", "u_statistic", "wasserstein_distance",

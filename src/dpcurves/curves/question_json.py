@@ -15,7 +15,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from ..arguments import Refused, chosen, shown
 from ..data import Categories, Grid
-from ..data.models import predictor_of
+from ..data.models import Ranged, predictor_of
 from ..data.predictor import Predictor
 from ..strategies import Bisection, GrownPartition, QuantileCuts
 from ..workloads import Way
@@ -150,6 +150,17 @@ def _one_column(name: str, value: Any) -> Categories:
     return Categories(found.get("column"), found.get("categories"))  # type: ignore[arg-type]
 
 
+def _declared(name: str, value: Any) -> Ranged | Categories:
+    """A column with its range, or with its categories."""
+    return _one_column(name, value) if "categories" in _object(name, value) else _read_fields(Ranged, value)
+
+
+def _each_declared(name: str, value: Any) -> tuple[Ranged | Categories, ...]:
+    if not isinstance(value, list | tuple):
+        raise Refused(name, f"a list of columns is needed, got {shown(value)}")
+    return tuple(_declared(name, each) for each in value)
+
+
 def _scores(name: str, value: Any) -> Any:
     """A column by its name, or the model that stands for it."""
     return value if isinstance(value, str) else predictor_of(_object(name, value))
@@ -164,7 +175,14 @@ def _method(name: str, value: Any) -> Any:
 
 
 READERS: Mapping[Any, Callable[[str, Any], Any]] = MappingProxyType(
-    {Grid: _grid, Categories: _categories, Predictor: _scores, Way: _method}
+    {
+        Grid: _grid,
+        Ranged: _declared,
+        tuple[Ranged | Categories, ...]: _each_declared,
+        Categories: _categories,
+        Predictor: _scores,
+        Way: _method,
+    }
 )
 
 

@@ -25,6 +25,7 @@ from ..queries import (
     Query,
     Read,
     RegionQuery,
+    SubsetQuery,
     ThresholdQuery,
     TreePartitionQuery,
     WaveletQuery,
@@ -45,6 +46,7 @@ from .sums.partition import Partition
 from .sums.privelet import Privelet
 from .sums.regions import Regions
 from .sums.square_root import SquareRoot
+from .sums.subsets import Subsets
 from .sums.tree import Tree
 from .thresholds.merged_cells import MergedCells
 from .thresholds.privtree import PrivTree
@@ -120,6 +122,7 @@ class Choice:
 _CHOOSERS: Mapping[type[Query], Mechanism] = {
     ThresholdQuery: SparseVector(),
     AucQuery: NoisyAuc(),
+    SubsetQuery: Subsets(),
     CoverageQuery: SparseVector(),
     IntervalPartitionQuery: ExponentialPartition(),
     QuantileCutsQuery: ExponentialQuantiles(),

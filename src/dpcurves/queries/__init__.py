@@ -20,12 +20,13 @@ from .query import (
 from .ranks import AucQuery, MedianQuery
 from .region import IntervalPartitionQuery, RegionQuery, WaveletQuery, WorstBoxQuery
 from .splitting import Boxes, Splitting
+from .subsets import SubsetQuery
 from .ticks import GroupedTickQuery, HierarchyQuery, PrunedQuery, TickQuery
 
 __all__ = [
     "AucQuery", "Boxes", "Comparison", "CountQuery", "CoverageQuery", "GroupedTickQuery", "HierarchyQuery", "Hint",
     "IntervalPartitionQuery", "KernelForm", "MedianQuery", "MergePartitionQuery", "Overlaps", "OwnChoice",
     "PairQuery", "Pairing", "PartitionQuery", "Permutations", "PrefixQuery", "PrunedQuery", "QuantileCutsQuery",
-    "Query", "Read", "RegionQuery", "Splitting", "SquareQuery", "SumQuery", "ThresholdQuery", "TickQuery",
-    "TreePartitionQuery", "WaveletQuery", "WithoutRepetition", "WorstBoxQuery", "commitment",
+    "Query", "Read", "RegionQuery", "Splitting", "SquareQuery", "SubsetQuery", "SumQuery", "ThresholdQuery",
+    "TickQuery", "TreePartitionQuery", "WaveletQuery", "WithoutRepetition", "WorstBoxQuery", "commitment",
 ]  # fmt: skip

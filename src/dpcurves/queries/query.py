@@ -16,6 +16,7 @@ from .base import Hint, Read, Table
 from .pairs import PairQuery
 from .ranks import AucQuery, MedianQuery
 from .region import IntervalPartitionQuery, RegionQuery, WaveletQuery, WorstBoxQuery
+from .subsets import SubsetQuery
 from .ticks import GroupedTickQuery, HierarchyQuery, PrunedQuery, TickQuery
 
 MOST_PIECES = 2**16
@@ -319,6 +320,7 @@ Query = (
     | WorstBoxQuery
     | MedianQuery
     | AucQuery
+    | SubsetQuery
     | TickQuery
     | GroupedTickQuery
     | HierarchyQuery

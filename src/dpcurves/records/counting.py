@@ -13,9 +13,11 @@ from ..arguments import Refused, shown
 from ..arrays import FloatArray
 from ..data.axis import Axis, Categories
 from ..queries.query import PrefixQuery, Query, SquareQuery, SumQuery
+from ..queries.subsets import SubsetQuery
 from .column import Column, Kind, place_of
-from .engines.engine import BoundAxis, CountingEngine
+from .engines.engine import BoundAxis, CountingEngine, PartingEngine
 from .engines.slot_text import in_numbers
+from .fits import confirmed
 from .hiding import hidden
 
 TEXTS = {Kind.TEXT, Kind.OBJECTS}
@@ -47,6 +49,9 @@ class CountSource(Protocol):
 
     def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
         """Used records in the first slots of the table, so many for each entry; behind them the missing ones."""
+
+    def confirmed(self, query: SubsetQuery) -> int:
+        """In how many subsets of the units the coefficient lies between its bounds."""
 
     def units(self) -> int:
         """How many units there are; the records without a unit are one together."""
@@ -179,6 +184,24 @@ class Records:
         self.check(axes)
         return self._hidden(lambda: self._engine.places(self._bound(axes)))
 
+    def confirmed(self, query: SubsetQuery) -> int:
+        self.check(query.axes)
+        return self._hidden(lambda: self._confirmed(query))
+
+    def _confirmed(self, query: SubsetQuery) -> int:
+        bound = self._bound(query.axes)
+        batches = list(_parting(self._engine).in_subsets(bound, query.subsets))
+        joined = [np.concatenate([np.empty(0), *(batch[i] for batch in batches)]) for i in range(len(bound) + 1)]
+        return confirmed(query, joined[:-1], joined[-1])
+
+    def require_subsets(self) -> None:
+        """Refuse an engine that puts no units into subsets.
+
+        Raises:
+            ValueError: it is one.
+        """
+        _parting(self._engine)
+
     def units(self) -> int:
         if self._counted_units is None:
             self._counted_units = self._hidden(self._engine.units)
@@ -194,11 +217,19 @@ class Records:
         return [BoundAxis(axis, columns[place], place) for axis, place in zip(axes, places, strict=True)]
 
 
+def _parting(engine: CountingEngine) -> PartingEngine:
+    if not isinstance(engine, PartingEngine):
+        raise Refused("data", "units are put into subsets where records are in files or in memory, not in this engine")
+    return engine
+
+
 def tabulate(records: CountSource, query: Query) -> NDArray[Any]:
     """The exact table of `query`: 64-bit integers; for sums, Python's integers in an array of objects.
 
     Sensitive: for trust models alone, which add noise to it at once.
     """
+    if isinstance(query, SubsetQuery):
+        return np.array([records.confirmed(query), 0])
     if isinstance(query, SquareQuery):
         return np.array(records.squares(query.axes, query.half), dtype=object)
     if isinstance(query, SumQuery):

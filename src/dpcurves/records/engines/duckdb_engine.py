@@ -11,10 +11,11 @@ from ..engine import Engine
 from ..hiding import FAILURE
 from ..source import Source
 from . import duckdb_tables as tables
+from .duckdb_subsets import SUBSET, SUBSET_COLUMN, subset_key, with_subsets
 from .duckdb_units import pads, units_in, used_rows
 from .engine import BoundAxis
 
-USED = "used"
+USED, PARTED = "used", "parted"
 
 
 class DuckEngine:
@@ -52,6 +53,19 @@ class DuckEngine:
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
         return tables.numbers(self._engine.connection, self._rows(bound), bound)
 
+    def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
+        engine, source = self._engine.connection, self._source
+        kept = sorted({each.place for each in bound})
+        if self._unit == EACH_RECORD:
+            unit, place, rows = None, -1, source.scan_whole(engine, kept)
+        else:
+            place = place_of(self._unit.column, source.columns)
+            unit, rows = source.columns[place], self._rows(bound, place)
+        parted = with_subsets(rows, self._unit, unit, place, kept, subsets)
+        engine.execute(f"CREATE OR REPLACE TEMP TABLE {PARTED} AS {parted}", pads(subset_key(self._key)))
+        yield from tables.numbers(engine, PARTED, [*bound, BoundAxis(SUBSET, SUBSET_COLUMN, 0)])
+        engine.execute(f"DROP TABLE {PARTED}")
+
     def places(self, bound: Sequence[BoundAxis]) -> IntArray:
         return tables.places(self._engine.connection, self._rows(bound), bound)
 
@@ -68,13 +82,13 @@ class DuckEngine:
     def close(self) -> None:
         self._engine.close()
 
-    def _rows(self, bound: Sequence[BoundAxis]) -> str:
+    def _rows(self, bound: Sequence[BoundAxis], *more: int) -> str:
         """A FROM clause of the used rows."""
-        places = {each.place for each in bound}
+        places = {each.place for each in bound} | set(more)
         if self._unit == EACH_RECORD and not self._source.costly:
             return self._source.scan(self._engine.connection, sorted(places))
         if not places <= self._kept:
-            self._keep(sorted(self._kept | self._wanted))
+            self._keep(sorted(self._kept | self._wanted | places))
         return USED
 
     def _keep(self, places: Sequence[int]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from ...arrays import FloatArray, IntArray
 from ...data.axis import Axis, Categories
@@ -63,3 +63,15 @@ class CountingEngine(Protocol):
 
     def close(self) -> None:
         """Let go of the records, and of all that was kept of them."""
+
+
+@runtime_checkable
+class PartingEngine(Protocol):
+    """An engine that puts units into disjoint subsets by a keyed hash."""
+
+    def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
+        """Batches as `CountingEngine.numbers` gives them, and behind each the subset of each row.
+
+        Formal guarantees: the subset of a row is a function of a key and of its unit alone.
+        """
+        ...

@@ -1,0 +1,246 @@
+"""Verification by subsets: does the sign of a coefficient, or an interval for it, hold on the confidential records?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from .. import display
+from ..arguments import Refused, chance, number, require_kind, several, shown
+from ..arrays import FloatArray
+from ..data import Axis, Categories, Grid
+from ..data.axis import Category, category
+from ..data.models import Ranged
+from ..postprocess.inference.noisy_share import above_half, chance_above_half, chance_interval, count_interval
+from ..queries import SubsetQuery
+from ..release import ALL, Evidence, PrivacyStatement, Setting
+from ..workloads import Needs, Single, needed
+from .covering import EACH
+from .question import require_independent, statement_of
+from .result import Covered
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..display import Opened, Shade
+
+FEW = 20
+OF_FEW = "fewer than 20 subsets: one that is confirmed or not moves the share by 5% or more"
+UNSURE = "noise leaves it open whether more than half of the subsets confirm: more subsets, or a larger loss, tell more"
+SURE = 0.95
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Verification(Covered):
+    """In what share of disjoint subsets a claim about a coefficient holds (Barrientos et al. 2019).
+
+    Attributes:
+        share: About the share of the subsets that confirm the claim, brought into [0, 1].
+        probability: The chance, given what was released, that more than half of these subsets confirm it; all counts
+            are taken to be alike likely before.
+        subsets: How many there are.
+        claim: What is claimed.
+        privacy: What stands on every picture.
+        evidence: The released count.
+
+    As a data frame of one row: columns ``share``, ``probability`` and ``subsets``.
+    """
+
+    KIND: ClassVar[str] = "verification"
+
+    share: float
+    probability: float
+    subsets: int
+    claim: str
+    privacy: PrivacyStatement
+    evidence: Evidence
+
+    @classmethod
+    def read(cls, evidence: Evidence, subsets: int, claim: str, privacy: PrivacyStatement) -> Verification:
+        """From the released count."""
+        (released,) = evidence.values
+        probability = above_half(released, subsets, evidence.sums.parts[0].noise)
+        notes = [OF_FEW] if subsets < FEW else []
+        notes += [UNSURE] if 1 - SURE < probability < SURE else []
+        share = min(max(released / subsets, 0.0), 1.0)
+        return cls(share, probability, subsets, claim, privacy.noted(*notes), evidence)
+
+    @property
+    def population_probability(self) -> float:
+        """The chance, given what was released, that a subset of other people confirms the claim more often than not.
+
+        All chances of that are taken to be alike likely before.
+
+        Raises:
+            ValueError: a unit has several records.
+        """
+        require_independent(self.privacy)
+        return chance_above_half(*self._released)
+
+    def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
+        """Two shares that have the share of these subsets between them, with chance `level` at least.
+
+        With `population`, the chance that a subset of as many other units confirms: that has binomial sampling in it.
+
+        Raises:
+            ValueError: `level` is no chance; or for the population, a unit has several records.
+        """
+        level = chance("level", level)
+        if population:
+            require_independent(self.privacy)
+            return chance_interval(*self._released, level)
+        low, high = count_interval(*self._released, level)
+        return low / self.subsets, high / self.subsets
+
+    def intervals(self, level: float, *, population: bool = False) -> FloatArray:
+        """The `interval`, of shape ``(1, 2)``."""
+        return np.array([self.interval(level, population=population)])
+
+    @property
+    def _released(self) -> tuple[int, int, Any]:
+        return self.evidence.values[0], self.subsets, self.evidence.sums.parts[0].noise
+
+    def _covers(self) -> str:
+        return EACH
+
+    def _drawn(self, privacy: PrivacyStatement, shaded: Sequence[Shade], ax: Axes | None, name: str | None) -> Axes:
+        values = {"subsets that confirm": self.share, "chance that over half do": self.probability}
+        return display.draw_numbers(values, privacy, shades=[_with_none(each) for each in shaded], ax=ax, name=name)
+
+    def _columns(self) -> dict[str, Any]:
+        return {
+            "share": np.array([self.share]), "probability": np.array([self.probability]),
+            "subsets": np.array([self.subsets]),
+        }  # fmt: skip
+
+    def _arrays(self) -> dict[str, object]:
+        return {"share": self.share, "probability": self.probability, "subsets": self.subsets, "claim": self.claim}
+
+    def _question(self) -> dict[str, object]:
+        return {"claim": self.claim, "subsets": self.subsets}
+
+    @classmethod
+    def _opened(cls, opened: Opened) -> Verification:
+        question, (released,) = opened.evidence["question"], opened.evidence["releases"]
+        subsets, claim = int(question["subsets"]), str(question["claim"])
+        if not subsets >= 2 or len(claim) > 10_000:
+            raise Refused("curve", "no number of subsets stands in it")
+        return cls.read(Evidence.from_json(released), subsets, claim, opened.privacy)
+
+    def _in_short(self) -> tuple[str, ...]:
+        return (f"{self.share:.0%} of {self.subsets} subsets", f"probability {self.probability:.3g}")
+
+    def _title(self) -> str:
+        return "Verification"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        return [
+            ("claim", self.claim), ("subsets that confirm", f"{self.share:.0%} of {self.subsets}"),
+            ("chance that more than half do", f"{self.probability:.3g}"),
+        ]  # fmt: skip
+
+
+def _with_none(shade: Shade) -> Shade:
+    """The interval of the share; the chance has none."""
+    return shade._replace(lower=np.append(shade.lower, np.nan), upper=np.append(shade.upper, np.nan))
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyQuestion:
+    """Does a coefficient have this sign, or lie in this interval, on these records? One turn.
+
+    The units are put into disjoint subsets by a keyed hash of each. In each the outcome is regressed on all columns: by
+    least squares if it is a `Ranged` column, by logistic regression if it has two categories, of which the second
+    counts as 1. Released is in how many subsets the coefficient lies strictly between `above` and `below`, with noise.
+
+    Formal guarantees: a unit lies in one subset, so it changes one verdict by coming or going, and two by being
+    replaced: noise is made for a count that moves by 1, or by 2, whatever is fitted and however many records a unit
+    has. A fit that does not exist (too few records, columns that follow from each other, classes that a plane parts)
+    confirms nothing, and fails in no other way. All steps are taken whatever the records are.
+
+    Attributes:
+        outcome: What is explained: a `Ranged` column, or `Categories`.
+        columns: What explains it. Numbers are clipped to their declared range; each category but the first has a
+            coefficient. Records that lack one of them are left out.
+        coefficient: The column whose coefficient is judged, on the scale of the columns (log-odds, if logistic).
+        level: Its category, where the column has categories: not the first one.
+        above, below: What is claimed of it; at least one.
+        subsets: Into how many the units are put. Each has to be large enough for a fit, and many overcome noise.
+        model: What is said about where the claim comes from: is written on the result.
+
+    Raises:
+        ValueError: the coefficient is none of those, there is no claim, or see `SubsetQuery`.
+        TypeError: a column is neither `Ranged` nor `Categories`.
+    """
+
+    outcome: Ranged | Categories
+    columns: tuple[Ranged | Categories, ...]
+    coefficient: str
+    level: Category | None = None
+    above: float | None = None
+    below: float | None = None
+    subsets: int = 50
+    model: str = "the claim is taken as public"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", several("columns", self.columns, "a tuple of Ranged and Categories"))
+        for name, each in (("outcome", self.outcome), *(("columns", each) for each in self.columns)):
+            require_kind(name, each, (Ranged, Categories), "a Ranged or Categories")
+        require_kind("coefficient", self.coefficient, str, "the name of a column")
+        if self.level is not None:
+            object.__setattr__(self, "level", category("level", self.level))
+        for name in ("above", "below"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, number(name, getattr(self, name)))
+        if self.above is None and self.below is None:
+            raise Refused(
+                "above", "say what is claimed: above=0 that the coefficient is positive, below=0 the contrary"
+            )
+        self._query()
+
+    def steps(self, setting: Setting) -> Needs[Verification]:
+        """One count."""
+        release = yield from needed(Single(self._query()), ALL)
+        return Verification.read(Evidence.of(release), self.subsets, self._claim(), statement_of([release], self.model))
+
+    def _query(self) -> SubsetQuery:
+        above = -inf if self.above is None else self.above
+        below = inf if self.below is None else self.below
+        axes = tuple(map(_axis, (self.outcome, *self.columns)))
+        return SubsetQuery(axes, self.subsets, self._place(), above, below)
+
+    def _place(self) -> int:
+        """The number of the coefficient."""
+        found = [
+            (each.column, level)
+            for each in self.columns
+            for level in ((None,) if isinstance(each, Ranged) else each.values[1:])
+        ]
+        wanted = (self.coefficient, self.level)
+        if wanted not in found:
+            raise Refused(
+                "coefficient",
+                f"one of {', '.join(map(_named, found))} is needed, got {shown(self.coefficient)}",
+            )
+        return found.index(wanted)
+
+    def _claim(self) -> str:
+        low = "" if self.above is None else f"{self.above:g} < "
+        high = "" if self.below is None else f" < {self.below:g}"
+        return f"{low}coefficient of {_named((self.coefficient, self.level))} for {self.outcome.column}{high}"
+
+    def __str__(self) -> str:
+        return f"verification of {self._claim()} in {self.subsets} subsets"
+
+
+def _axis(column: Ranged | Categories) -> Axis | Categories:
+    return Axis(column.column, Grid(column.lower, column.upper, cells=1)) if isinstance(column, Ranged) else column
+
+
+def _named(coefficient: tuple[str, Category | None]) -> str:
+    column, level = coefficient
+    return column if level is None else f"{column}={level}"
