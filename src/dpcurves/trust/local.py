@@ -126,7 +126,7 @@ class Tables:
         """Which rows of (rows, octets) are messages under this plan at all."""
         if self._about_all:
             told = zip(self._ways, self._parts(messages), strict=True)
-            return np.all([way.are_reports(part) for way, part in told], axis=0)
+            return np.asarray(np.all([way.are_reports(part) for way, part in told], axis=0))
         good = np.zeros(len(messages), dtype=np.bool_)
         for number, way in enumerate(self._ways):
             here = np.flatnonzero(messages[:, 0] == number)
