@@ -111,8 +111,8 @@ def test_no_file_is_long() -> None:
 
 def test_a_distribution_function_is_read_through_few_files() -> None:
     """From its JSON: with quantiles, a band and a note."""
-    question = {"grid": dp.Grid(0, 1, cells=4096), "epsilon": 1, "adjacency": dp.ADD_REMOVE}
-    stored, seen = dp.cdf(np.linspace(0, 1, 5000), **question).to_json(), set[str]()
+    curve = dp.cdf(np.linspace(0, 1, 5000), grid=dp.Grid(0, 1, cells=4096), epsilon=1, adjacency=dp.ADD_REMOVE)
+    stored, seen = curve.to_json(), set[str]()
 
     def called(frame: FrameType, event: str, given: object) -> None:
         seen.add(frame.f_code.co_filename)
