@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .privacy import Unit as Unit
     from .queries import Hint as Hint
     from .records.engines import postgres as postgres
+    from .records.engines import spark as spark
     from .release import UnsupportedQuery as UnsupportedQuery
     from .session import Session as Session
     from .session import rehearse as rehearse
@@ -51,7 +52,7 @@ _ROOMS = {
         "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "Neighbours", "PrivacyLoss", "Unit",
     ),
     "queries": ("Hint",),
-    "records.engines": ("postgres",),
+    "records.engines": ("postgres", "spark"),
     "release": ("UnsupportedQuery",),
     "session": ("Session", "rehearse"),
     "study": ("Study",),

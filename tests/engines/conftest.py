@@ -7,6 +7,7 @@ import secrets
 import shutil
 import subprocess
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,39 @@ def loader(url: str) -> Load:
 
 
 collect_ignore = ["conftest.py"]  # it has no doctests, and shares its name with those of other folders
-ENGINES = ("duckdb", "postgres", "debian")
+
+
+@pytest.fixture(scope="session")
+def sail() -> Iterator[Any]:
+    """A session of Spark Connect on Sail, which runs in this process."""
+    sail = pytest.importorskip("pysail.spark", reason="pysail is not installed: no tests on Sail")
+    server = sail.SparkConnectServer("127.0.0.1", 0)
+    server.start(background=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pyspark warns of pandas 3
+        from pyspark.sql import SparkSession
+
+        host, port = server.listening_address
+        session = SparkSession.builder.remote(f"sc://{host}:{port}").getOrCreate()
+        yield session
+        session.stop()
+    server.stop()
+
+
+def spark_loader(session: Any) -> Load:
+    """Send columns to Spark, which wants at least one row to know their types."""
+
+    def load(columns: Columns) -> Any:
+        table = pa.table(dict(columns))
+        if len(table):
+            return dp.spark(session.createDataFrame(table))
+        row = pa.table({name: pa.nulls(1, type=array.type) for name, array in columns.items()})
+        return dp.spark(session.createDataFrame(row).where("false"))
+
+    return load
+
+
+ENGINES = ("duckdb", "postgres", "debian", "sail")
 
 
 @pytest.fixture(scope="session", params=ENGINES)
@@ -91,4 +124,6 @@ def load(request: pytest.FixtureRequest) -> Load:
     """How a table comes into one of the engines."""
     if request.param == "duckdb":
         return lambda columns: pa.table(dict(columns))
+    if request.param == "sail":
+        return spark_loader(request.getfixturevalue("sail"))
     return loader(request.getfixturevalue(f"{request.param}_url"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument
 
 from .refusal import Misuse
-from .source_options import ENGINES
+from .source_options import ENGINES, SPARK
 from .terminal import say, terminal
 
 if TYPE_CHECKING:
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 class Server:
     """Where the engine answers."""
 
-    url: Annotated[str, Argument(metavar="URL", help="postgresql://reader@host/database.")]
+    url: Annotated[
+        str, Argument(metavar="URL", help="postgresql://reader@host/database, or sc://host:port of Spark Connect.")
+    ]
 
 
 def check(server: Server) -> None:
@@ -32,10 +34,10 @@ def check(server: Server) -> None:
     Example: dpcurves engine check postgresql://reader@host/database
     """
     if not server.url.startswith(ENGINES):
-        raise Misuse("data", "the URL of an engine is needed: postgresql://reader@host/database")
-    from ..records.engines import checked_postgres
+        raise Misuse("data", "the URL of an engine is needed: postgresql://reader@host/database or sc://host:port")
+    from ..records.engines import checked_postgres, checked_spark
 
-    checked = checked_postgres(server.url)
+    checked = checked_spark(server.url) if server.url.startswith(SPARK) else checked_postgres(server.url)
     for finding in checked.findings:
         say(terminal(), f"{'equal' if finding.fits else 'NOT equal'}: {finding.what}")
     wrong = sum(not finding.fits for finding in checked.findings)

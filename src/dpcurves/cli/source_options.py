@@ -9,7 +9,9 @@ from typer import Argument, Option
 
 from .refusal import Misuse
 
-ENGINES = ("postgresql://", "postgres://")
+POSTGRES = ("postgresql://", "postgres://")
+SPARK = "sc://"
+ENGINES = (*POSTGRES, SPARK)
 
 
 @dataclass(frozen=True)
@@ -37,10 +39,12 @@ class Source:
         """
         if self.is_file:
             if self.table is not None:
-                raise Misuse("table", "it names a table of a database; DATA is no postgresql://reader@host/database")
+                raise Misuse("table", "it names a table of a database; DATA is no URL of a database")
             return self.data
         if self.table is None:
             raise Misuse("table", "say which table or view of the database is asked, as in --table clinic.visits")
-        from ..records.engines import postgres
+        from ..records.engines import connected, postgres, spark
 
+        if self.data.startswith(SPARK):
+            return spark(self.table, spark=connected(self.data))
         return postgres(self.data, table=self.table)

@@ -3,5 +3,7 @@
 from .handle import EngineTable
 from .postgres import postgres
 from .postgres_proof import checked_postgres
+from .spark import spark
+from .spark_proof import checked_spark, connected
 
-__all__ = ["EngineTable", "checked_postgres", "postgres"]
+__all__ = ["EngineTable", "checked_postgres", "checked_spark", "connected", "postgres", "spark"]

@@ -38,6 +38,10 @@ class Prover(Protocol):
     def name(self) -> str:
         """Product and version."""
 
+    @property
+    def decimals(self) -> Sequence[str]:
+        """Decimal numbers that it has a type for."""
+
     def slots_of(self, grid: Grid, values: FloatArray) -> IntArray:
         """The slot of each value; `grid.slots` where it is missing."""
 
@@ -45,7 +49,7 @@ class Prover(Protocol):
         """The offset of each value."""
 
     def digest_of(self, key: bytes, message: bytes) -> bytes:
-        """HMAC-SHA256, by which rows of a unit are ranked."""
+        """HMAC-SHA256 of a row, by which rows of a unit are ranked."""
 
     def numbers_of(self, decimals: Sequence[str]) -> FloatArray:
         """Each decimal number as the double that it is read as."""
@@ -112,10 +116,15 @@ def findings(engine: Prover) -> Iterator[Finding]:
         for grid in _grids(outside):
             yield from _of_grid(engine, grid)
     drawn = engine.digest_of(b"a key", b"a row")
-    yield Finding("HMAC-SHA256, which ranks the rows of a unit", drawn == hmac.digest(b"a key", b"a row", "sha256"))
-    wanted = [_double(text) for text in DECIMALS]
-    found = engine.numbers_of(DECIMALS)
+    yield Finding("HMAC-SHA256, which ranks the rows of a unit", drawn in _digests(b"a key", b"a row"))
+    wanted = [_double(text) for text in engine.decimals]
+    found = engine.numbers_of(engine.decimals)
     yield Finding("decimal numbers", np.array_equal(found, np.array(wanted), equal_nan=True))
+
+
+def _digests(key: bytes, row: bytes) -> tuple[bytes, ...]:
+    """Digests of the row as it is, and as a text among others of a row."""
+    return tuple(hmac.digest(key, message, "sha256") for message in (row, b"%d:%b" % (len(row), row)))
 
 
 def _double(text: str) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from ...arrays import FloatArray, IntArray
 from ...data.grid import Grid
 from . import postgres_sql as sql
-from .conformance import Checked, findings
+from .conformance import DECIMALS, Checked, findings
 from .postgres_link import Link
 from .postgres_sql import Statement
 from .postgres_types import NUMERIC, Typed, column_of
@@ -18,6 +18,8 @@ from .postgres_types import NUMERIC, Typed, column_of
 
 class PostgresProver:
     """Answers by the same SQL by which a table is counted."""
+
+    decimals: Sequence[str] = DECIMALS
 
     def __init__(self, link: Link) -> None:
         self._link = link

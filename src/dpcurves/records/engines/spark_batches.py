@@ -1,0 +1,105 @@
+"""SENSITIVE. What Spark's Python workers do with batches. It is sent to them whole: they need NumPy and Arrow alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+LOW_BITS = 31
+Batches = Iterable[Any]
+
+
+def counting(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None) -> Callable[[Batches], Iterator[Any]]:
+    """Add batches up: for each, the cells that it has, and in two parts what is added to each of them.
+
+    Args:
+        axes: For each column its thresholds, or None where it holds slots already; and how many slots it has.
+        amounts: Middle and width of each cell of the last axis, half a cell in steps, how many slots lie below it, and
+            whether squares are added up; None: rows are counted.
+    """
+
+    def count(batches: Batches) -> Iterator[Any]:
+        import numpy as np
+        import pyarrow as pa
+
+        for batch in batches:
+            values = [column.to_numpy(zero_copy_only=False).astype(np.float64) for column in batch.columns]
+            place, slot, missing = _places(values, axes)
+            cells, entries = np.unique(place, return_inverse=True)
+            high, low = np.zeros((2, len(cells)), dtype=np.int64)
+            if amounts is None:
+                low = np.bincount(entries, minlength=len(cells))
+            else:
+                added = _amount(values[-1], slot, missing, amounts)
+                np.add.at(high, entries, added >> LOW_BITS)
+                np.add.at(low, entries, added & (2**LOW_BITS - 1))
+            names = ["place", "high", "low"]
+            yield pa.RecordBatch.from_arrays([pa.array(each, pa.int64()) for each in (cells, high, low)], names=names)
+
+    return count
+
+
+def placing(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None) -> Callable[[Batches], Iterator[Any]]:
+    """Say of each row, by the number in its first column, where it is counted and what it adds: for public numbers."""
+
+    def place(batches: Batches) -> Iterator[Any]:
+        import numpy as np
+        import pyarrow as pa
+
+        for batch in batches:
+            at, *values = (column.to_numpy(zero_copy_only=False).astype(np.float64) for column in batch.columns)
+            found, slot, missing = _places(values, axes)
+            added = found if amounts is None else _amount(values[-1], slot, missing, amounts)
+            columns = [pa.array(each.astype(np.int64), pa.int64()) for each in (at, found, added)]
+            yield pa.RecordBatch.from_arrays(columns, names=["at", "place", "added"])
+
+    return place
+
+
+def _places(values: Sequence[Any], axes: Sequence[tuple[Any, int]]) -> tuple[Any, Any, Any]:
+    """Where each row is counted, -1 where it is missing; its slot on the last axis; and whether it is missing."""
+    import numpy as np
+
+    place, missing = np.zeros(len(values[0]), dtype=np.int64), np.zeros(len(values[0]), dtype=bool)
+    slot = place
+    for (thresholds, slots), column in zip(axes, values, strict=True):
+        found = column if thresholds is None else np.searchsorted(thresholds, column, side="right")
+        lacks = np.isnan(column)
+        slot = np.where(lacks, 0, found).astype(np.int64)
+        place, missing = place * slots + slot, missing | lacks
+    return np.where(missing, -1, place), slot, missing
+
+
+def _amount(values: Any, slot: Any, missing: Any, amounts: Sequence[Any]) -> Any:
+    """What each row adds, operation by operation as `Grid.offset_of` computes it."""
+    import numpy as np
+
+    middle, width, half, below, squared, lower, upper = amounts
+    cell = slot - below
+    apart = missing | (cell < 0) | (cell >= len(middle))
+    cell = np.where(apart, 0, cell)
+    inside = np.where(apart, lower, np.clip(values, lower, upper))
+    steps = np.clip(np.floor((inside - middle[cell]) / width[cell] * (2 * half) + 0.5), -half, half)
+    offset = np.where(apart, 0, steps).astype(np.int64)
+    return 2 * offset**2 - half**2 if squared else offset
+
+
+def ranking(inner: bytes, outer: bytes, kept: int) -> Callable[[Batches], Iterator[Any]]:
+    """Add a column `rank`: HMAC-SHA256 of all columns behind the first `kept`, which are texts, with these pads."""
+
+    def rank(batches: Batches) -> Iterator[Any]:
+        from hashlib import sha256
+
+        import pyarrow as pa
+
+        def digest(row: Sequence[Any]) -> str:
+            parts = (b"-" if text is None else b"%d:%b" % (len(text), text) for text in row)
+            return sha256(outer + sha256(inner + b"".join(parts)).digest()).hexdigest()
+
+        for batch in batches:
+            texts = [column.cast(pa.binary()).to_pylist() for column in batch.columns[kept:]]
+            ranks = pa.array([digest(row) for row in zip(*texts, strict=True)], pa.string())
+            names = [*batch.schema.names[:kept], "rank"]
+            yield pa.RecordBatch.from_arrays([*batch.columns[:kept], ranks], names=names)
+
+    return rank

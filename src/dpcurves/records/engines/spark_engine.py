@@ -1,0 +1,199 @@
+"""SENSITIVE. A Spark data frame, counted by Spark: only exact integers of a plan's table leave it."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...arguments import Refused, WrongKind
+from ...arrays import FloatArray, IntArray
+from ...data.axis import Axis
+from ...data.grid import Grid
+from ...privacy import EACH_RECORD, Unit
+from ..column import Column, Kind, place_of
+from ..hiding import hidden
+from . import spark_batches, spark_sql
+from .conformance import require_proof
+from .duckdb_units import pads
+from .engine import BoundAxis
+from .slot_text import thresholds_of
+from .spark_proof import SparkProver, amounts_of, fetched, mapped
+
+FAILED = "Spark did not answer (what it says is not shown: it may quote a record); are its session and workers up?"
+COUNTED = "place bigint, high bigint, low bigint"
+LOW_BITS = 31
+
+
+class SparkEngine(SparkProver):
+    """The used rows of a data frame: by formula in SQL, else batch by batch in Python's workers."""
+
+    failure: str = FAILED
+
+    def __init__(self, frame: Any, unit: Unit, key: bytes) -> None:
+        super().__init__(frame.sparkSession)
+        self._frame, self._unit = frame, unit
+        self._key = hmac.digest(key, b"rows ranked by Spark", "sha256")
+        fields = hidden(lambda: list(frame.schema.fields), FAILED)
+        self.columns: tuple[Column, ...] = tuple(
+            spark_sql.column_of(each.name, spark_sql.type_of(each)) for each in fields
+        )
+        self._proven: set[Grid] = set()
+        self.moment: int | None = _moment_of(frame)
+        self._require_unit()
+
+    def __repr__(self) -> str:
+        return "SparkEngine(hidden)"
+
+    def _require_unit(self) -> None:
+        if self._unit == EACH_RECORD:
+            return
+        column = self.columns[place_of(self._unit.column, self.columns, "unit")]
+        if column.unit == spark_sql.NO_UNIT:
+            raise Refused("unit", f"{column.name!r} is of a type that names no unit; a number, text or date does")
+
+    def prepare(self, bound: Sequence[BoundAxis]) -> None:
+        if self.moment != _moment_of(self._frame):
+            raise Refused(
+                "data", "the files of the data frame have changed since the session began; open a new session"
+            )
+        fresh = [each for each in bound if isinstance(each.axis, Axis) and each.axis.grid not in self._proven]
+        require_proof(self, fresh)
+        self._proven |= {each.axis.grid for each in fresh if isinstance(each.axis, Axis)}
+
+    def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
+        slots = [spark_sql.slot(each) for each in bound]
+        table = np.zeros(_size(bound) + 1, dtype=np.int64)
+        if None not in slots:
+            place = spark_sql.joined([slot for slot in slots if slot], [each.axis.slots for each in bound])
+            placed = self._rows(bound).selectExpr(f"coalesce({place}, CAST(-1 AS BIGINT)) AS place")
+            found = fetched(placed.groupBy("place").count())
+            table[found["place"]] = found["count"]
+            return table
+        axes = [(None if slot and not isinstance(each.axis, Axis) else _thresholds(each), each.axis.slots)
+                for each, slot in zip(bound, slots, strict=True)]  # fmt: skip
+        for at, number in self._counted(bound, axes):
+            table[at] = number
+        return table
+
+    def sums(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
+        return self._added(bound, half, squared=False)
+
+    def squares(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
+        return self._added(bound, half, squared=True)
+
+    def _added(self, bound: Sequence[BoundAxis], half: int, *, squared: bool) -> list[int]:
+        grid = _grid(bound[-1])
+        amounts = amounts_of(grid, half, squared=squared)
+        axes = [(_thresholds(each) if isinstance(each.axis, Axis) else None, each.axis.slots) for each in bound]
+        table = [0] * (_size(bound) + 1)
+        for place, total in self._counted(bound, axes, amounts):
+            table[place] = total
+        return [*table[:-1], 0]
+
+    def prefixes(self, bound: Sequence[BoundAxis], at: Sequence[int]) -> list[int]:
+        *first, last = bound
+        grid, before = _grid(last), np.arange(_size(first))[:, None]
+        own = np.clip(np.array(at, dtype=np.int64) - before * grid.slots, 0, grid.slots)
+        inner = np.unique(own[(own > 0) & (own < grid.slots)])
+        pieces = len(inner) + 1
+        axes = [(_thresholds(each) if isinstance(each.axis, Axis) else None, each.axis.slots) for each in first]
+        flat = np.zeros(len(before) * pieces + 1, dtype=np.int64)
+        for place, number in self._counted(bound, [*axes, (grid.bound(inner), pieces)]):
+            flat[place] = number
+        below = np.cumsum(flat[:-1].reshape(len(before), pieces), axis=1)
+        ends = np.clip(np.searchsorted(inner, own), 0, pieces - 1)
+        each = np.where(own == 0, 0, np.where(own == grid.slots, below[:, -1:], below[before, ends]))
+        return [*each.sum(axis=0).tolist(), int(flat[-1])]
+
+    def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
+        names = [f"{spark_sql.value(each)} AS v{i}" for i, each in enumerate(bound)]
+        found = fetched(self._rows(bound).selectExpr(*names))
+        yield [np.asarray(found[f"v{i}"], dtype=np.float64) for i in range(len(bound))]
+
+    def places(self, bound: Sequence[BoundAxis]) -> IntArray:
+        (columns,) = self.numbers(bound)
+        place, missing = np.zeros(len(columns[0]), dtype=np.int64), np.zeros(len(columns[0]), dtype=bool)
+        for values, each in zip(columns, bound, strict=True):
+            found = each.axis.grid.cell_of(values) if isinstance(each.axis, Axis) else values
+            lacks = ~(found < each.axis.slots)
+            place = place * each.axis.slots + np.where(lacks, 0, found).astype(np.int64)
+            missing |= lacks
+        return np.where(missing, _size(bound), place)
+
+    def units(self) -> int:
+        if self._unit == EACH_RECORD:
+            return int(fetched(self._frame.selectExpr("count(*) AS n"))["n"][0])
+        at = place_of(self._unit.column, self.columns)
+        named = self._frame.selectExpr(f"{self._unit_of(at)} AS unit")
+        counted = named.selectExpr("count(DISTINCT unit) AS n", "count(*) AS a", "count(unit) AS b")
+        found = fetched(counted)
+        return int(found["n"][0]) + int(found["a"][0] > found["b"][0])
+
+    def close(self) -> None:
+        """Nothing: the session is its owner's."""
+
+    def _counted(
+        self, bound: Sequence[BoundAxis], axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None = None
+    ) -> Iterator[tuple[int, int]]:
+        values = self._rows(bound).selectExpr(*(f"{spark_sql.value(each)} AS v{i}" for i, each in enumerate(bound)))
+        placed = mapped(values, spark_batches.counting(axes, amounts), COUNTED)
+        found = fetched(placed.groupBy("place").agg({"high": "sum", "low": "sum"}))
+        for place, high, low in zip(found["place"], found["sum(high)"], found["sum(low)"], strict=True):
+            yield int(place), (int(high) << LOW_BITS) + int(low)
+
+    def _rows(self, bound: Sequence[BoundAxis]) -> Any:
+        """The used rows, columns by their places."""
+        places = sorted({each.place for each in bound})
+        if self._unit == EACH_RECORD:
+            return self._frame.selectExpr(*(f"{self._name(place)} AS c{place}" for place in places))
+        return self._used(places)
+
+    def _used(self, places: Sequence[int]) -> Any:
+        """The used rows, ranked as `duckdb_units.used_rows` ranks them, and with its guarantee.
+
+        The key is in what the workers are sent, and in no statement.
+        """
+        kept = [f"{self._name(place)} AS c{place}" for place in places]
+        unit = f"{self._unit_of(place_of(self._unit.column, self.columns))} AS unit"
+        countable = [i for i, each in enumerate(self.columns) if each.kind in {Kind.NUMBERS, Kind.TEXT}]
+        texts = [f"{spark_sql.piece(self.columns[i], self._name(i))} AS t{i}" for i in countable]
+        read = self._frame.selectExpr(*kept, unit, *texts)
+        key, names = pads(self._key), [*(f"c{place}" for place in places), "unit"]
+        schema = ", ".join(f"{each.name} {each.dataType.simpleString()}" for each in read.schema.fields[: len(names)])
+        ranked = mapped(read, spark_batches.ranking(key["inner"], key["outer"], len(names)), f"{schema}, rank string")
+        turn = "row_number() OVER (PARTITION BY unit ORDER BY rank) AS turn"
+        return ranked.selectExpr(*names, turn).where(f"turn <= {self._unit.records}").select(*names[:-1])
+
+    def _name(self, place: int) -> str:
+        return spark_sql.quoted(self.columns[place].name)
+
+    def _unit_of(self, place: int) -> str:
+        return self.columns[place].unit.format(self._name(place))
+
+
+def _thresholds(bound: BoundAxis) -> FloatArray:
+    return thresholds_of(_grid(bound))
+
+
+def _moment_of(frame: Any) -> int | None:
+    """A number of the files that the frame reads; None: nobody can tell, as of rows that were sent to Spark."""
+    try:
+        files = sorted(frame.selectExpr("*").inputFiles())  # a new frame: of the old one the answer may be kept
+    except Exception:  # not every server tells
+        return None
+    return int(sha256(repr(files).encode()).hexdigest()[:15], 16) if files else None
+
+
+def _size(bound: Sequence[BoundAxis]) -> int:
+    return prod(each.axis.slots for each in bound)
+
+
+def _grid(bound: BoundAxis) -> Grid:
+    if not isinstance(bound.axis, Axis):
+        raise WrongKind("axes", "sums and prefixes need a grid")
+    return bound.axis.grid

@@ -1,0 +1,103 @@
+"""What a column of Spark holds by its type, and the SQL that reads it and finds its slot. Total, under ANSI too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...data.axis import Axis
+from ..column import LONGEST_TEXT, Column, Kind
+from .engine import BoundAxis
+from .slot_text import formula_of, keys_of, slot_by_formula, texts_and_numbers
+
+NUMBERS = {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double"}
+TIMES = {"date", "timestamp", "timestamp_ntz"}
+NO_UNIT = ""
+_UNIT_OF_DOUBLES = "CASE WHEN isnan({0}) THEN NULL WHEN {0} = 0 THEN CAST(0 AS DOUBLE) ELSE CAST({0} AS DOUBLE) END"
+_UNIT_OF_TEXT = f"CASE WHEN octet_length({{0}}) <= {LONGEST_TEXT} THEN {{0}} END"
+
+
+class SparkDialect:
+    """How Spark writes doubles and whole numbers."""
+
+    def double(self, value: float) -> str:
+        return f"CAST('{float(value)!r}' AS DOUBLE)"
+
+    def whole(self, number: str) -> str:
+        return f"CAST({number} AS BIGINT)"
+
+    def is_missing(self, number: str) -> str:
+        return f"{number} IS NULL OR isnan({number})"
+
+
+DIALECT = SparkDialect()
+
+
+def column_of(name: str, declared: str) -> Column:
+    """What the type, as Spark writes it, says of a column."""
+    if declared == "boolean":
+        return Column(name, Kind.NUMBERS, "CAST(CAST({0} AS INT) AS DOUBLE)", "CAST({0} AS STRING)")
+    if declared in NUMBERS:
+        unit = _UNIT_OF_DOUBLES if declared in {"float", "double"} else "{0}"
+        return Column(name, Kind.NUMBERS, "CAST({0} AS DOUBLE)", "CAST({0} AS STRING)", unit=unit)
+    if declared.startswith("decimal("):
+        # By way of text: not all engines round a decimal to the nearest double.
+        return Column(name, Kind.NUMBERS, "CAST(CAST({0} AS STRING) AS DOUBLE)", "CAST({0} AS STRING)")
+    if declared == "string" or declared.startswith(("varchar", "char")):
+        return Column(name, Kind.TEXT, "CAST(NULL AS DOUBLE)", "{0}", unit=_UNIT_OF_TEXT)
+    unit = "{0}" if declared in TIMES else NO_UNIT
+    return Column(name, Kind.TIMES if declared in TIMES else Kind.OTHER, "CAST(NULL AS DOUBLE)", "{0}", unit=unit)
+
+
+def quoted(name: str) -> str:
+    """A name as SQL takes it whatever stands in it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def piece(column: Column, name: str) -> str:
+    """Text by which rows are ranked; a long one stands there by its hash."""
+    text = column.text.format(name)
+    if column.kind is Kind.NUMBERS:
+        return text
+    return f"CASE WHEN octet_length({text}) <= {LONGEST_TEXT} THEN {text} ELSE sha2({text}, 256) END"
+
+
+def slot(bound: BoundAxis) -> str | None:
+    """SQL for the slot on one axis, NULL where it is missing; None: no formula finds it."""
+    name = f"c{bound.place}"
+    number, text = bound.column.number.format(name), bound.column.text.format(name)
+    if isinstance(bound.axis, Axis):
+        formula = formula_of(bound.axis.grid)
+        return (
+            None if formula is None else f"CAST({slot_by_formula(bound.axis.grid, formula, number, DIALECT)} AS BIGINT)"
+        )
+    texts, numbers = texts_and_numbers(keys_of(bound.axis, bound.column.kind))
+    alike = [f"WHEN {text} = {_text(key)} THEN {place}" for place, key in enumerate(texts) if key is not None]
+    alike += [
+        f"WHEN {number} = {DIALECT.double(key)} THEN {place}" for place, key in enumerate(numbers) if key is not None
+    ]
+    return f"CAST(CASE {' '.join(alike)} ELSE NULL END AS BIGINT)" if alike else "CAST(NULL AS BIGINT)"
+
+
+def value(bound: BoundAxis) -> str:
+    """SQL for the number on an axis, or the slot of a category, as a double; NULL or NaN: missing."""
+    found = None if isinstance(bound.axis, Axis) else slot(bound)
+    return f"CAST({found or bound.column.number.format(f'c{bound.place}')} AS DOUBLE)"
+
+
+def joined(slots: list[str], sizes: list[int]) -> str:
+    """SQL for the place in the table, the last axis fastest; NULL where a slot is."""
+    place = slots[0]
+    for found, size in zip(slots[1:], sizes[1:], strict=True):
+        place = f"({place} * CAST({size} AS BIGINT) + {found})"
+    return place
+
+
+def _text(text: str) -> str:
+    return f"CAST(X'{text.encode('utf-8', 'backslashreplace').hex()}' AS STRING)"
+
+
+def type_of(field: Any) -> str:
+    """A type of a schema, as Spark writes it; text that is not compared byte by byte is another type."""
+    declared = str(field.dataType.simpleString())
+    compared = getattr(field.dataType, "collation", None) or "UTF8_BINARY"
+    return declared if compared == "UTF8_BINARY" else f"{declared} collate {compared}"

@@ -1,0 +1,76 @@
+"""Spark as an engine, by Sail: what is refused, what is said, and what workers are sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import dpcurves as dp
+from dpcurves.data import Grid
+from dpcurves.data.axis import Axis
+from dpcurves.privacy import EACH_RECORD, Unit
+from dpcurves.records import open_records
+from dpcurves.records.engines.conformance import findings
+
+pytest.importorskip("pysail")
+AGE = Axis("age", Grid(0, 100, cells=4))
+
+
+def test_sail_counts_as_it_should_by_all_that_is_tried(sail: Any) -> None:
+    from dpcurves.records.engines.spark_proof import SparkProver
+
+    assert [finding for finding in findings(SparkProver(sail)) if not finding.fits] == []
+
+
+def test_an_engine_that_rounds_otherwise_is_refused_before_the_charge(
+    sail: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dpcurves.records.engines import spark_sql
+
+    monkeypatch.setattr(spark_sql.SparkDialect, "double", lambda self, value: f"CAST('{value:.6g}' AS DOUBLE)")
+    frame = sail.createDataFrame(pa.table({"age": [30.0, 40.0]}))
+    with dp.Session(dp.spark(frame), budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE) as session:
+        with pytest.raises(ValueError, match=r"data: Spark \S+ does not find the cells of 'age' as dpcurves does"):
+            session.ask(dp.CdfQuestion("age", Grid(0.1, 99.7, cells=777)), dp.PrivacyLoss.pure(1))
+        assert session.left == dp.PrivacyLoss.pure(1)
+
+
+def test_statements_name_spark_and_errors_quote_nothing(sail: Any) -> None:
+    frame = sail.createDataFrame(pa.table({"age": [30.0, 40.0], "word": ["1", "hidden"]}))
+    with dp.Session(dp.spark(frame), budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE) as session:
+        curve = session.ask(dp.CdfQuestion("age", AGE.grid), dp.PrivacyLoss.pure(1))
+        assert curve.privacy.trust == "one curator, who counts in Spark"
+    failing = frame.selectExpr("age", "CAST(word AS DOUBLE) AS number", "raise_error(word) AS broken")
+    records = open_records(dp.spark(failing), unit=EACH_RECORD, key=b"k")
+    with pytest.raises(ValueError, match="data: Spark did not answer") as caught:
+        records.counts((Axis("number", AGE.grid), AGE))
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+    assert repr(dp.spark(frame)) == "spark(a data frame)"
+
+
+def test_wrong_tables_types_and_units_are_one_line_each(sail: Any) -> None:
+    frame = sail.createDataFrame(pa.table({"age": [1.0], "blob": [b"x"], "word": ["a"]}))
+    for given, line in (("visits", "spark: the session that knows"), (3, "table: a data frame of pyspark is needed")):
+        with pytest.raises(TypeError, match=line):
+            dp.spark(given)
+    with pytest.raises(ValueError, match="names no unit"):
+        open_records(dp.spark(frame), unit=Unit("blob", 1), key=b"k")
+    records = open_records(dp.spark(frame), unit=EACH_RECORD, key=b"k")
+    with pytest.raises(ValueError, match="'word' holds text, a number is needed"):
+        records.check((Axis("word", AGE.grid),))
+
+
+def test_files_that_came_later_are_noticed(sail: Any, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"age": np.arange(50.0)}), tmp_path / "a.parquet")
+    records = open_records(dp.spark(sail.read.parquet(str(tmp_path))), unit=EACH_RECORD, key=b"k")
+    assert records.counts((AGE,)).tolist() == [25, 25, 0, 0, 0]
+    if records.moment is None:
+        pytest.skip("this server does not tell which files it reads: the page on Spark says so")
+    pq.write_table(pa.table({"age": np.arange(50.0)}), tmp_path / "b.parquet")
+    with pytest.raises(ValueError, match="the files of the data frame have changed"):
+        records.counts((AGE,))
