@@ -263,4 +263,5 @@ def test_each_person_reports_about_all_levels_where_that_errs_less() -> None:
     together = planned(1024, PrivacyLoss.zcdp("0.5"), 10_000)
     assert together.law.required(Tallied).about_all
     assert "all by each person" in together.made_by
-    assert not planned(1024, PrivacyLoss.pure(1), 10_000).law.required(Tallied).about_all
+    for epsilon in (1, Fraction(1, 2**20)):
+        assert not planned(1024, PrivacyLoss.pure(epsilon), 10_000).law.required(Tallied).about_all

@@ -10,6 +10,7 @@ from math import isqrt, prod, sqrt
 from ..laws import Responses, Tallied
 from ..noise.responses import Randomiser, choose_randomiser, randomiser_named
 from ..noise.responses.choice import LONGEST
+from ..noise.responses.randomiser import LEAST_EPSILON
 from ..privacy import Adjacency, PrivacyLoss, ReplaceOne
 from ..queries import CountQuery, Query, Read
 from ..release import Plan, UnsupportedQuery
@@ -82,7 +83,11 @@ def _law(rows: int, cells: int, read: Read, loss: PrivacyLoss, people: int) -> T
         for tilt in (_TILTS if len(widths) > 1 else _TILTS[:1])
         if len(widths) <= people
     ]
-    together = [tree_about_all(rows, cells, widths, loss, people) for widths in trees if len(widths) > 1]
+    together = [
+        tree_about_all(rows, cells, widths, loss, people)
+        for widths in trees
+        if len(widths) > 1 and epsilon_of(loss * Fraction(1, len(widths))) >= LEAST_EPSILON
+    ]
     return min([*split, *together], key=lambda law: _error(law, read))
 
 
