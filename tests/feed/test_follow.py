@@ -20,6 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpcurves as dp
+from dpcurves.data import Axis
+from dpcurves.data.models import Power, Ranged, Term
 from dpcurves.feed import CsvFile, CsvLines, Following, JsonLines, JsonLinesTuples, Window, follow
 from dpcurves.feed.sinks import JsonLinesFile
 from dpcurves.ledger import Ledger
@@ -215,6 +217,13 @@ def test_all_kinds_of_questions_are_followed_and_each_number_has_its_name(
 def test_a_field_with_the_name_of_something_else_that_is_written_has_another_one() -> None:
     (line,) = next(followed([{"ts": 1, "level": "a"}], Counts((dp.Categories("level", ("a",)),)))).lines()
     assert (line["state:level"], line["level"], line["count"]) == ("a", 0.95, 1.0)
+
+
+def test_scores_of_models_are_no_states_of_a_stream(tmp_path: Path) -> None:
+    card = dp.Scorecard("risk", 0.0, (Ranged("ap", 0, 1),), (Term(1.0, (Power("ap"),)),))
+    for source in (TUPLES, csv_file(tmp_path), {"ts": [1], "ap": [1]}):
+        with pytest.raises(ValueError, match="^axes: streams are counted by columns, not by models$"):
+            followed(source, Counts((Axis(card, dp.Grid(0, 1, cells=2)),)))
 
 
 def test_readings_may_be_chosen_anew_and_cost_nothing(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..arguments import Refused
 from ..data.axis import Axis, Categories
 from .clocks import Clock
 from .dropped import Dropped
@@ -26,6 +27,9 @@ class Intake:
         dropped: CONFIDENTIAL. How many tuples do not count.
         key: SECRET. What draws the tuples of a user that are used, where all are there at once.
         clock: When it is.
+
+    Raises:
+        ValueError: a state is the score of a model.
     """
 
     schedule: Schedule
@@ -34,6 +38,10 @@ class Intake:
     dropped: Dropped
     key: bytes
     clock: Clock
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(axis.column, str) for axis in self.axes):
+            raise Refused("axes", "streams are counted by columns, not by models")
 
     @property
     def names(self) -> tuple[str, ...]:

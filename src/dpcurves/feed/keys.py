@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import Refused
 from ..data.axis import Axis, Categories
 from .moments import SECOND, moment
 
@@ -26,8 +25,6 @@ class Keys:
 
     def __init__(self, axes: Sequence[Axis | Categories]) -> None:
         self._axes = tuple(axes)
-        if not all(isinstance(axis.column, str) for axis in axes):
-            raise Refused("axes", "streams are counted by columns, not by models")
         self._texts = [_texts(axis) for axis in self._axes]
         self._numbers = [_numbers(axis) for axis in self._axes]
 
