@@ -401,6 +401,33 @@ def test_a_seeded_stream_that_is_gone_on_with_draws_no_noise_again(tmp_path: Pat
     assert len({(first - tick, second) for run in (told[0], other) for tick, (first, second) in enumerate(run, 1)}) == 6
 
 
+@pytest.mark.parametrize("counts", [[1.5, 0], [[1, 0]], [1], [1, 2, 3], ["a", "b"], [None, 1], [True, False]], ids=str)
+def test_windows_of_other_sources_have_one_whole_count_a_cell(counts: Any) -> None:
+    stream = followed(Given(np.array(counts)))
+    with pytest.raises(
+        ValueError, match="^source: a window has 2 counts that are whole numbers by their type$"
+    ) as error:
+        next(stream)
+    assert "1.5" not in str(error.value)
+
+
+def test_counts_beyond_all_ends_are_taken_to_be_the_nearer_one() -> None:
+    for question in (COUNTS, Groups(STATES), Totals(STATES)):
+        assert next(followed(Given(np.array([-5, 7])), question)).values[:2] == (0, 7)
+        assert next(followed(Given(np.array([2**64 - 1, 7], dtype=np.uint64)), question)).values[:2] == (2**60, 7)
+
+
+class Given(Counted):
+    """One window with these counts."""
+
+    def __init__(self, counts: Any) -> None:
+        super().__init__([[1]])
+        self.counts = counts
+
+    def after(self, tick: int) -> Iterator[Sequence[Window]]:
+        yield [Window(1, self.counts)]
+
+
 def test_a_window_that_is_not_the_next_one_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="^state: tick 2 needs the state of tick 1"):
         values(Counted([[2, 3]]), store=f"sqlite:///{tmp_path}/s.db")

@@ -41,7 +41,9 @@ class Following:
     Formal guarantees: everything that is ever shown of the stream together loses at most its loss, under add-remove of
     what `Fields` protects. The loss is charged once, before the first tuple is read. A step is shown only after its
     noisy counts were stored together with the state behind it; what is stored is what is shown, in every process that
-    follows the stream, and after every crash. When a step is shown depends on clocks, not on tuples.
+    follows the stream, and after every crash. When a step is shown depends on clocks, not on tuples. A tuple of a pipe
+    or an iterable arrives when it is read: neighbouring streams are those whose other tuples arrive alike, so whoever
+    can send so many that others are read late should send them to Redis, whose entries say when they came.
 
     Attributes:
         plan: What is released at each step, and how noisy it is.
@@ -104,8 +106,8 @@ class Following:
         texts, trust = {}, self._stream.trust
         for window in windows:
             trust.require_next(watcher, window.tick)
-            randomness = self._stream.randomness_of(window.tick)
-            release, watcher = trust.step(self.plan, watcher, window.counts, self._allotment, randomness)
+            counts, randomness = window.checked(self._stream.intake.cells), self._stream.randomness_of(window.tick)
+            release, watcher = trust.step(self.plan, watcher, counts, self._allotment, randomness)
             texts[window.tick] = release.to_json()
         return watcher, texts
 

@@ -6,7 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
+from ..arguments import Refused
 from ..arrays import IntArray
+
+MOST = 2**60
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -20,6 +25,17 @@ class Window:
 
     tick: int
     counts: IntArray
+
+    def checked(self, cells: int) -> IntArray:
+        """The counts, from 0 to 2**60: what lies outside is taken to be the nearer end, so no tuple moves more.
+
+        Raises:
+            ValueError: they are not whole by their type, or not one a cell. (A fraction would be seen through noise.)
+        """
+        counts = np.asarray(self.counts)
+        if counts.dtype.kind not in "iu" or counts.shape != (cells,):
+            raise Refused("source", f"a window has {cells} counts that are whole numbers by their type")
+        return np.clip(counts, 0, MOST).astype(np.int64)
 
 
 class Windows(Protocol):
