@@ -9,7 +9,7 @@ WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between two workers.
 PYTEST  := $(BIN)/pytest -n 2 --dist loadfile
 
-.PHONY: demo demo-federated demo-local demo-stream test lint types contracts docs unit package pictures bench crash papers format constraints clean
+.PHONY: demo demo-federated demo-local demo-pairs demo-stream test lint types contracts docs unit package pictures bench crash papers format constraints clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
@@ -22,6 +22,9 @@ demo-stream: $(READY)
 
 demo-local: $(READY)
 	$(BIN)/python demo/people.py
+
+demo-pairs: $(READY)
+	$(BIN)/python demo/pairs.py
 
 # Quick checks first; the test run prints its verdict last.
 test: lint types contracts docs unit

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
 from typing import Protocol
 
 from ..arguments import ProtocolAborted
-from ..ledger.new_file import publish
 from .letters import Place
 
 LARGEST_LETTER = 2**20
@@ -44,8 +46,14 @@ class FolderMailbox:
         """
         if len(letter) > LARGEST_LETTER:
             raise ProtocolAborted("letter", f"it has at most {LARGEST_LETTER} bytes")
+        file = self._file(place)
+        draft = file.with_name(f".{file.name}.{token_hex(8)}")
         try:
-            publish(self._file(place), lambda draft: _fill(draft, letter))
+            draft.write_bytes(letter)
+            draft.chmod(0o644)  # others read it, and it is sealed
+            with suppress(FileExistsError):
+                os.link(draft, file)  # whole or not at all; who wrote a letter that is lost leaves it again
+            draft.unlink()
         except OSError as error:
             raise ProtocolAborted("mailbox", f"it takes no letter ({error.strerror})", 500) from None
 
@@ -58,8 +66,3 @@ class FolderMailbox:
 
     def _file(self, place: Place) -> Path:
         return self.folder / f"{sha256(place.octets).hexdigest()}.letter"
-
-
-def _fill(draft: Path, letter: bytes) -> None:
-    draft.write_bytes(letter)
-    draft.chmod(0o644)  # others read it, and it is sealed
