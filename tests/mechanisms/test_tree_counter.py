@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from hashlib import sha256
 from math import prod, sqrt
 from typing import Any
 from unittest.mock import patch
@@ -16,6 +17,7 @@ from dpcurves.data import Categories
 from dpcurves.laws import Family, Noise, TreeCounts
 from dpcurves.laws.prefix_trees import PARTS, ROUNDING, Block, Epoch, PrefixTree, block_noise, denominator
 from dpcurves.mechanisms import TreeCounter
+from dpcurves.mechanisms.sequential import FORMAT
 from dpcurves.mechanisms.streams import tree_counter
 from dpcurves.mechanisms.streams.tree_counter import FITTING, BlockNoise, drawn, fits, rounded
 from dpcurves.mechanisms.streams.window_shape import mean_window_variance
@@ -220,6 +222,19 @@ def test_noise_beyond_64_bits_is_worked_out_exactly() -> None:
     assert abs(answer[0]) > 2**40
     assert state.noise is not None
     assert state.noise.prefixes.dtype == object
+
+
+def test_the_noise_of_a_secret_never_changes() -> None:
+    """A stream that is gone on with by another release draws the nodes of its block again.
+
+    Other draws would be a second noise on the same counts: whoever changes samplers changes the format of states.
+    """
+    found = []
+    for family in Family:
+        tree = PrefixTree((64, 8, 1), tuple(Noise(family, Fraction(number, 7)) for number in (100, 900, 5000)))
+        noise = drawn(Block(128, tree), 3, bytes(range(32)))
+        found.append(sha256(str([noise.prefixes.tolist(), noise.whole.tolist()]).encode()).hexdigest()[:16])
+    assert (found, FORMAT) == (["1c39d38e2f3d558d", "b3e81123c63e8709"], 1)
 
 
 def test_where_keys_are_many_blocks_are_short_and_the_plan_says_what_that_costs() -> None:
