@@ -1,5 +1,6 @@
 """Which subset a unit lies in: a function of a key and of that unit alone."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,15 @@ AXES = (Axis("y", Grid(0, 10_000, cells=1)), Axis("x", Grid(0, 10_000, cells=1))
 
 def subsets(monkeypatch: pytest.MonkeyPatch, table: dict[str, Any], unit: Unit, key: bytes = KEY) -> dict[float, float]:
     """The subset of each record, by its x."""
+    return dict(zip(*(each.tolist() for each in pairs(monkeypatch, table, unit, key)), strict=True))
+
+
+def pairs(monkeypatch: pytest.MonkeyPatch, table: dict[str, Any], unit: Unit, key: bytes = KEY) -> tuple[Any, Any]:
+    """All x, and the subsets of their records."""
     from dpcurves.queries import SubsetQuery
     from dpcurves.records import counting
 
-    seen: list[Any] = []
+    seen: list[tuple[Any, Any]] = []
 
     def noted(query: SubsetQuery, columns: Any, subset: Any) -> int:
         seen.append((columns[1], subset))
@@ -28,8 +34,8 @@ def subsets(monkeypatch: pytest.MonkeyPatch, table: dict[str, Any], unit: Unit, 
     records = open_records(table, unit=unit, key=key)
     records.confirmed(SubsetQuery(AXES, 7, 0, above=0.0))
     records.close()
-    ((x, subset),) = seen
-    return dict(zip(x.tolist(), subset.tolist(), strict=True))
+    (found,) = seen
+    return found
 
 
 @pytest.mark.parametrize("unit", [EACH_RECORD, Unit("who", 3)])
@@ -54,3 +60,16 @@ def test_all_records_of_a_unit_lie_in_one_subset_however_its_name_is_written(mon
         found = subsets(monkeypatch, {"x": number, "y": number, "who": names}, Unit("who", 40))
         assert len(found) == 40
         assert len(set(found.values())) == 1
+
+
+def test_records_that_are_the_same_lie_in_all_subsets_and_one_more_moves_none_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def sizes(many: int) -> list[int]:
+        found = pairs(monkeypatch, {"x": np.ones(many), "y": np.ones(many)}, EACH_RECORD)
+        return np.bincount(found[1].astype(int), minlength=7).tolist()
+
+    several = [sizes(many) for many in (700, 701, 702)]
+    assert min(several[0]) > 50  # 5 sigma: a hash that puts all of them into one subset has 0
+    for fewer, more in pairwise(several):
+        assert sorted(after - before for before, after in zip(fewer, more, strict=True)) == [0] * 6 + [1]

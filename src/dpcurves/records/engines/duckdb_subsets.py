@@ -26,9 +26,11 @@ def with_subsets(  # noqa: PLR0917
 ) -> str:
     """SQL for the columns at `kept` and `subset`, with the parameters that `pads` gives of `subset_key`.
 
-    Formal guarantees: the subset of a row is a function of the key and of its unit: of the row itself, where each
-    record is one, of the unit's name otherwise. Texts of equal names may differ, as of 0.0 and -0.0, so the least one
-    among the unit's own rows is taken; rows without a unit are one unit.
+    Formal guarantees: the subset of a row is a function of the key and of its unit. Where each record is one, it is
+    named by the row itself and by a number among those that are the same: 1, 2, ..., in no order, for they are the
+    same. One row more has the next number, and moves no other; and rows that are the same lie in all subsets. Else it
+    is the unit's name. Texts of equal names may differ, as of 0.0 and -0.0, so the least one among the unit's own rows
+    is taken; rows without a unit are one unit.
 
     Args:
         rows: The used rows: with `whole`, where each record is a unit, and otherwise with the unit's column.
@@ -40,7 +42,9 @@ def with_subsets(  # noqa: PLR0917
     """
     columns = "".join(f"{called(place)}, " for place in kept)
     if unit == EACH_RECORD or column is None:
-        return f"SELECT {columns}{_subset('whole', subsets)} AS subset FROM {rows}"
+        copy = "encode(CAST(row_number() OVER (PARTITION BY whole) AS VARCHAR))"
+        own = f"SELECT {columns}whole || {copy} AS name FROM {rows}"
+        return f"SELECT {columns}{_subset('name', subsets)} AS subset FROM ({own})"
     own = f"SELECT {columns}{column.unit.format(called(unit_place))} AS unit FROM {rows}"
     text = "min(coalesce(CAST(unit AS VARCHAR), '')) OVER (PARTITION BY unit)"
     named = f"SELECT {columns}encode({text}) AS name FROM ({own})"
