@@ -71,8 +71,8 @@ def require_unit(column: Column) -> None:
 def whole_row(columns: Sequence[Column], names: Sequence[str]) -> str:
     """SQL for bytes that are equal where two rows are in all columns that can be counted, and only there.
 
-    A record as text quotes what stands in it, so it can be taken apart again. Longer texts stand there by their hash,
-    so that no row comes near to a gibibyte.
+    As it would be sent, a record has the length of each value before it, so it can be taken apart again. Longer texts
+    stand there by their hash, so that no row comes near to a gibibyte.
     """
     longest = min(LONGEST_TEXT, MOST_OF_ROW // max(len(columns), 1))
     parts = [
@@ -80,12 +80,12 @@ def whole_row(columns: Sequence[Column], names: Sequence[str]) -> str:
         for column, name in zip(columns, names, strict=True)
         if column.kind in {Kind.NUMBERS, Kind.TEXT}
     ]
-    return f"convert_to(ROW({', '.join(parts)})::text, 'UTF8')"
+    return f"record_send(ROW({', '.join(parts)}))"
 
 
 def _piece(column: Column, name: str, longest: int) -> str:
-    text = column.text.format(name)
     if column.kind is Kind.NUMBERS:
-        return text
+        return name
+    text = column.text.format(name)
     hashed = f"encode(sha256(convert_to({text}, 'UTF8')), 'hex')"
     return f"CASE WHEN octet_length({text}) <= {longest} THEN {text} ELSE {hashed} END"
