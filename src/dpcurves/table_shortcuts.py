@@ -4,16 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from warnings import catch_warnings
 
 from .arguments import Exact, Refused, several
-from .curves import Contingency, ContingencyQuestion, Summary, SummaryQuestion, Survival, SurvivalQuestion
+from .curves import (
+    Comparison,
+    Contingency,
+    ContingencyQuestion,
+    CurveWarning,
+    Question,
+    Summary,
+    SummaryQuestion,
+    Survival,
+    SurvivalQuestion,
+)
 from .data import Categories, Grid
 from .data.axis import Category
 from .noise.randomness import Randomness
 from .one_call import Values, asked, loss_of, named, pair
 from .privacy import Neighbours, PrivacyLoss
 
-__all__ = ["contingency", "mean", "summary", "survival"]
+__all__ = ["compare", "contingency", "mean", "summary", "survival"]
+
+EXACTLY = PrivacyLoss.pure(10**9)
+"""A loss at which noise is 0."""
+
+
+def compare(private: Any, question: Question[Any], public: Any) -> Comparison:
+    """Draw a released curve beside the same curve of a public table, as of synthetic records, and tell them apart.
+
+    The public table is counted openly; nothing more is asked of the confidential one, so it costs nothing.
+
+    Args:
+        private: A `CDF`, `Histogram`, `ROC`, `Calibration` or `BinnedResiduals`, as `Session.ask` gave it.
+        question: The question that it answers.
+        public: A table of public records, in any form that `Session` takes. What is counted of it is not protected.
+
+    Raises:
+        ValueError: the question gives another kind of curve, or see `Comparison.of`.
+
+    >>> import dpcurves as dp
+    >>> question = dp.CdfQuestion("age", dp.Grid(0, 10, cells=64))
+    >>> with dp.Session({"age": [2, 6] * 1000}, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
+    ...     curve = session.ask(question, dp.PrivacyLoss.pure(1))
+    >>> [dp.compare(curve, question, {"age": ages}).differs for ages in ([2, 6] * 300, [6] * 600)]
+    [False, True]
+    """
+    with catch_warnings(action="ignore", category=CurveWarning):
+        counted = asked(public, question, EXACTLY, Neighbours.REPLACE_ONE, None)
+    return Comparison.of(private, counted)
 
 
 def contingency(

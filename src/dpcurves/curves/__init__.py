@@ -11,6 +11,7 @@ from .bounds_2d import PlaneBounds, PlaneBoundsQuestion
 from .by_category import ByCategory
 from .calibration import Calibration, CalibrationQuestion
 from .cdf import CDF, CdfQuestion
+from .comparison import Comparison
 from .confusion import Confusion
 from .contingency import Contingency, ContingencyQuestion
 from .cumulative_gain import CumulativeGain
@@ -49,7 +50,7 @@ from .verification import Verification, VerifyQuestion
 
 __all__ = [
     "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "Bisection", "Bounds", "BoundsQuestion",
-    "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Confusion", "Contingency",
+    "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Comparison", "Confusion", "Contingency",
     "ContingencyQuestion", "Continued", "CumulativeGain", "CurveWarning", "Cuts", "DecisionCurve", "GrownPartition",
     "Histogram", "Histogram2D", "Histogram2DQuestion", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion",
     "Midpoint", "OnCells", "PlaneBounds", "PlaneBoundsQuestion", "PrecisionRecall", "QuantileCuts", "QuantileQuantile",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..release import PrivacyStatement
+from ..release import OPEN, PrivacyStatement
 from .safe_text import lettering
 
 SEEDED = "SEEDED: NOT PRIVATE"
@@ -16,6 +16,8 @@ def footer(privacy: PrivacyStatement) -> str:
     epsilon 1, replace-one; protects each record; trust: a curator
     SEEDED: NOT PRIVATE. Model: elsewhere
     """
+    if privacy.trust == OPEN:
+        return "counted openly, from public records"
     protected, trust = lettering(privacy.protected, 120), lettering(privacy.trust, 120)
     facts = f"{privacy.loss}, {privacy.adjacency}; protects {protected}; trust: {trust}"
     remarks = [SEEDED] if privacy.seeded else []

@@ -3,11 +3,11 @@
 from .evidence import Evidence
 from .plan import Plan, UnsupportedQuery
 from .plans import Plans
-from .privacy_statement import MISSING_RULE, PrivacyStatement
+from .privacy_statement import MISSING_RULE, OPEN, PrivacyStatement
 from .release import Release
 from .step import ALL, Setting, Step
 
 __all__ = [
-    "ALL", "MISSING_RULE", "Evidence", "Plan", "Plans", "PrivacyStatement", "Release", "Setting", "Step",
+    "ALL", "MISSING_RULE", "OPEN", "Evidence", "Plan", "Plans", "PrivacyStatement", "Release", "Setting", "Step",
     "UnsupportedQuery",
 ]  # fmt: skip

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 
 from ..privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 
+OPEN = "nobody: a public table, counted openly"
+"""The trust model of what is not private at all."""
 MISSING_RULE = "missing, unreadable and undeclared values are counted in a private cell of their own and left out"
 
 

@@ -1,0 +1,94 @@
+"""A private curve beside an open one: told apart where they differ, and not where they do not."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcurves as dp
+from dpcurves.arguments import Refused
+from dpcurves.curves import Comparison
+from dpcurves.postprocess.inference.curve_differences import judged, slope_and_error, slope_difference
+from dpcurves.postprocess.inference.hosmer_lemeshow import GroupNoise, Groups
+
+LOSS = dp.PrivacyLoss.pure(1)
+QUESTIONS: dict[str, Any] = {
+    "cdf": dp.CdfQuestion("x", dp.Grid(-4, 4, cells=64)),
+    "histogram": dp.HistogramQuestion("x", dp.Grid(-4, 4, cells=16)),
+    "roc": dp.RocQuestion("y", "s", dp.Grid(0, 1, cells=128)),
+    "calibration": dp.CalibrationQuestion("y", "s", 8),
+    "binned residuals": dp.BinnedResidualsQuestion("y", "s", dp.PUBLIC_MODEL, 8),
+}
+
+
+def table(records: int, seed: int, moved: float = 0.0) -> dict[str, Any]:
+    draw = np.random.default_rng([seed, records])
+    score = draw.beta(2, 3, records)
+    label = draw.random(records) < np.clip(score + moved * (score - 0.4), 0, 1)
+    return {"x": np.clip(draw.normal(moved, 1, records), -4, 4), "s": score, "y": label.astype(int)}
+
+
+def asked(question: Any, given: dict[str, Any], seed: int = 1) -> Any:
+    seeded = dp.Randomness.from_seed(seed)
+    with dp.Session(given, budget=LOSS, adjacency=dp.REPLACE_ONE, randomness=seeded) as session:
+        return session.ask(question, LOSS)
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+@pytest.mark.filterwarnings("ignore::dpcurves.CurveWarning")
+def test_tables_that_differ_are_told_apart_and_drawn_together(kind: str) -> None:
+    question = QUESTIONS[kind]
+    differing = dp.compare(asked(question, table(2000, 1, 0.5)), question, table(3000, 2))
+    assert differing.differs, differing
+    alike = dp.compare(asked(question, table(2000, 3)), question, table(3000, 4))
+    assert alike.pvalue > 0.01, alike
+    assert ("differ" in differing.verdict, "no difference" in alike.verdict) == (True, True)
+    text = " ".join(each.get_text() for each in differing.plot().texts)
+    assert "counted openly, from public records" in " ".join(text.split())
+    assert "epsilon 1," in " ".join(text.split())
+    assert "1e+09" not in text
+
+
+def test_an_open_histogram_is_drawn_with_as_many_records_as_the_private_one() -> None:
+    question = QUESTIONS["histogram"]
+    found = dp.compare(asked(question, table(1000, 1)), question, table(50_000, 2))
+    assert found.plot().get_ylim()[1] < 500
+
+
+def test_slopes_of_one_population_are_told_apart_as_rarely_as_it_says() -> None:
+    """600 pairs: the shares of small p-values are within 4 sigma (6e-5) of their levels."""
+    draw, edges, found = np.random.default_rng(5), np.linspace(0, 1, 9), []
+    middle, sizes = (edges[1:] + edges[:-1]) / 2, (150, 400)
+    for _ in range(600):
+        slopes = []
+        for size, scale in zip(sizes, (4.0, 1e-9), strict=True):
+            true = draw.binomial(size, middle)
+            positive, negative = true + draw.laplace(0, scale, 8), size - true + draw.laplace(0, scale, 8)
+            up, down = draw.laplace(0, scale, (2, 400, 8))
+            noise = GroupNoise(up, down, np.zeros((400, 8)))
+            groups = Groups(positive, negative, np.zeros(8), edges[:-1], edges[1:])
+            slopes.append(slope_and_error(groups, noise, draw.standard_normal((400, 8))))
+        found.append(slope_difference(*slopes).pvalue)
+    for level in (0.05, 0.25):
+        assert abs(np.mean(np.array(found) < level) - level) < 4 * (level * (1 - level) / 600) ** 0.5 + 0.01
+
+
+def test_a_difference_is_seen_where_its_interval_leaves_out_zero() -> None:
+    for value, lower, upper in ((0.1, 0.01, 0.3), (0.1, -0.01, 0.2), (-0.1, -0.3, -0.01), (-0.1, -0.2, 0.01)):
+        assert (judged(value, lower, upper).pvalue < 0.05) == (lower > 0 or upper < 0)
+    assert judged(0.1, 0.0, 0.3).pvalue == pytest.approx(0.05)
+    assert judged(float("nan"), 0.0, 0.3).pvalue == 1
+
+
+def test_what_cannot_be_compared_is_refused() -> None:
+    curve, given = asked(QUESTIONS["cdf"], table(200, 1)), table(200, 1)
+    with pytest.raises(Refused, match="curves of one kind"):
+        dp.compare(curve, QUESTIONS["roc"], given)
+    with pytest.raises(Refused, match="same grid"):
+        dp.compare(curve, dp.CdfQuestion("x", dp.Grid(0, 1, cells=4)), given)
+    grouped = dp.Session({**given, "who": np.arange(200) // 2}, budget=LOSS, adjacency=dp.ADD_REMOVE, unit="who",
+                         rows_per_unit=2)  # fmt: skip
+    with grouped as session, pytest.raises(Refused, match="one record each"):
+        Comparison.of(session.ask(QUESTIONS["cdf"], LOSS), curve)
+    assert Fraction(1) == curve.privacy.epsilon
