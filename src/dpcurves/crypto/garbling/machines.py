@@ -52,7 +52,7 @@ class Garbler:
     def written(self) -> bytes:
         """The tables since this was last asked for: 32 bytes an AND."""
         tables, self._tables = self._tables, []
-        return b"".join([memoryview(table.astype("<u8", copy=False)).cast("B") for table in tables])
+        return b"".join([table.astype("<u8", copy=False).data.cast("B") for table in tables])
 
 
 @dataclass(slots=True, repr=False, eq=False)
