@@ -12,16 +12,19 @@ from __future__ import annotations
 import argparse
 from fractions import Fraction
 from time import process_time
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
+from scipy.stats import kendalltau
 
 import dpcurves as dp
 from dpcurves.local import Collection, Task
 from dpcurves.noise.randomness import Randomness
 from dpcurves.noise.responses import RANDOMISERS
+from dpcurves.trust.local import contributions
 
 FloatArray = NDArray[np.float64]
 BATCH = 10**5
@@ -38,19 +41,20 @@ GINIS = ((32, 0.0059), (1024, 0.206))
 
 
 def main() -> None:
-    """Print three tables."""
+    """Print four tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--releases", type=int, default=8)
     releases, console = parser.parse_args().releases, Console()
     console.print(speed())
     console.print(curves(releases))
+    console.print(pairs())
     console.print(areas(releases))
 
 
 def speed() -> Table:
     """How long randomising and adding up take, and how much a rare count scatters."""
     table = titled("randomising at epsilon 1", "answers", "randomiser", "octets", "us", "us to add up", "variance")
-    for answers in (2, 16, 64):
+    for answers in (2, 16, 64, 1024):
         values = np.random.default_rng(1).integers(0, answers, BATCH)
         for kind in RANDOMISERS:
             way = kind(answers, Fraction(1))
@@ -77,6 +81,54 @@ def curves(releases: int) -> Table:
         for name, paper in (("KS", "-"), ("Gini", str(printed))):
             table.add_row(str(cells), name, paper, *in_words(errors[name]))
     return table
+
+
+def pairs() -> Table:
+    """How long a million reports take on their way to a statistic of pairs, of 1,024 cells."""
+    columns = ("statistic", "read from", "add up reports", "read curve", "value", "interval", "value found", "exact")
+    table = titled("a million reports, epsilon 1, 1,024 cells: seconds", *columns)
+    chance, line, side = np.random.default_rng(1), dp.Grid(0, 1, cells=1024), dp.Grid(0, 1, cells=32)
+    x = chance.beta(2, 5, MILLION)
+    y = np.clip(x + 0.2 * chance.standard_normal(MILLION), 0, 1)
+    cells = np.bincount(line.cell_of(x), minlength=1024).astype(np.float64)
+    alike = float((cells * (cells - 1)).sum()) / MILLION / (MILLION - 1)
+    tau = float(kendalltau(side.cell_of(x), side.cell_of(y)).statistic)
+    wanted: tuple[tuple[str, Any, Any, Any, float], ...] = (
+        ("Gini", dp.CdfQuestion("x", line), line.cell_of(x), dp.gini_mean_difference, gini(x)),
+        ("Gini", dp.HistogramQuestion("x", line), line.cell_of(x), by_cells, gini(x)),
+        ("Renyi-2", dp.HistogramQuestion("x", line), line.cell_of(x), dp.renyi2_entropy, -float(np.log(alike))),
+        ("Kendall", dp.Histogram2DQuestion("x", "y", side, side), 32 * side.cell_of(x) + side.cell_of(y),
+         dp.kendall_tau_b, tau),
+    )  # fmt: skip
+    names = np.arange(MILLION, dtype="<u8").view(np.uint8).reshape(-1, 8)
+    for name, question, slots, read, exact in wanted:
+        task = Task(question, dp.PrivacyLoss.pure(1), people=MILLION)
+        sent = task.form.written_all(names, contributions(task.plan, slots, Randomness.from_seed(1)))
+        read(added(task, sent).curve())  # compiled before it is timed
+        times = [process_time()]
+        collection = added(task, sent)
+        times.append(process_time())
+        curve = collection.curve()
+        times.append(process_time())
+        found = read(curve)
+        times.append(process_time())
+        found.interval(0.95)
+        times.append(process_time())
+        spent = (f"{seconds:.3f}" for seconds in np.diff(times))
+        table.add_row(name, type(curve).__name__, *spent, f"{found.value:.4f}", f"{exact:.4f}")
+    return table
+
+
+def added(task: Task, sent: bytes) -> Collection:
+    """All reports, added up."""
+    collection = Collection(task)
+    collection.add(sent)
+    return collection
+
+
+def by_cells(curve: dp.Histogram) -> dp.UStatistic:
+    """Gini's mean difference by Algorithm 1."""
+    return dp.u_statistic(curve, lambda x, y: np.abs(x - y))
 
 
 def areas(releases: int) -> Table:

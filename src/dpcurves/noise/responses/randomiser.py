@@ -105,8 +105,10 @@ class Randomiser(ABC):
         if answers.size and not (answers.min() >= 0 and answers.max() < self.answers):
             raise Refused("answers", f"whole numbers from 0 to {self.answers - 1} are needed")
         source, step = randomness.expanded(), max(1, _AT_ONCE // self.octets)
-        parts = [self._drawn(answers[start : start + step], source) for start in range(0, len(answers), step)]
-        return np.concatenate([np.zeros((0, self.octets), dtype=np.uint8), *parts])
+        reports = np.empty((len(answers), self.octets), dtype=np.uint8)
+        for start in range(0, len(answers), step):
+            reports[start : start + step] = self._drawn(answers[start : start + step], source)
+        return reports
 
     @abstractmethod
     def _drawn(self, answers: IntArray, randomness: Randomness) -> Reports:
@@ -135,7 +137,7 @@ class Randomiser(ABC):
         return float(spread.mean()) / float(self.support.gain) ** 2
 
 
-_AT_ONCE = 2**21
+_AT_ONCE = 2**18
 """Octets of reports that are drawn together."""
 
 
