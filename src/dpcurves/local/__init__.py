@@ -2,6 +2,7 @@
 
 from ..curves.area_of_bits import First
 from .collection import Collection, aggregate
+from .grid_choice import grid_for
 from .kept import Kept
 from .roads import Road, area_roads
 from .second_round import SecondRound, publish, read_task
@@ -16,6 +17,7 @@ __all__ = [
     "Task",
     "aggregate",
     "area_roads",
+    "grid_for",
     "publish",
     "read_task",
 ]
