@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from fractions import Fraction
 from secrets import token_bytes
@@ -84,6 +84,23 @@ def plan(
     return planned(query, loss, ReplaceOne(EACH_RECORD, whole("people", people)), zetas)
 
 
+def best(plans: Iterable[Plan]) -> Plan:
+    """The plan of the least error, and of fewest pairs among these: what it is chosen by is public.
+
+    Raises:
+        ValueError: there is none.
+
+    >>> import dpcurves as dp
+    >>> tried = [plan(GINI, people=10_000, pairs_per_person=each, loss=dp.PrivacyLoss.pure(1)) for each in (1, 2, 4)]
+    >>> best(tried).query.pairs_per_unit
+    1
+    """
+    made = sorted(plans, key=lambda each: (each.error, each.query.per_record_sensitivity))
+    if not made:
+        raise Refused("plans", "at least one is needed")
+    return made[0]
+
+
 def answered_by(kernel: Kernel, made: Plan) -> tuple[str, int]:
     """How each pair answers under a plan of `Noise.EACH`, in words, and how many ANDs that takes two parties."""
     response = response_of(_of_kernel(kernel, made), made.loss)
@@ -125,5 +142,5 @@ def _of_kernel(kernel: Kernel, made: Plan) -> PairQuery:
 
 __all__ = [
     "AUC", "COLLISION", "GINI", "KENDALL", "KERNELS", "Kernel", "Noise", "OwnChoice", "Permutations",
-    "Unsigned", "WithoutRepetition", "Zetas", "answered_by", "area_of", "pair_statistic", "plan", "simulate",
+    "Unsigned", "WithoutRepetition", "Zetas", "answered_by", "area_of", "best", "pair_statistic", "plan", "simulate",
 ]  # fmt: skip

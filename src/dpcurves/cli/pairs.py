@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from ..privacy import PrivacyLoss
     from .option_groups import Command
 
-LEGEND = "error: standard deviation of the mean over all pairs, for the population: noise, choice of pairs, and people"
+LEGEND = """\
+error: standard deviation of the mean over all pairs, for the population: noise, choice of pairs, and people;
+*: the least of those asked for"""
 
 
 @dataclass(frozen=True)
@@ -89,17 +91,23 @@ def plan(pairs: Pairs, price: Price) -> None:
 def _table(kernel: Kernel, people: int, loss: PrivacyLoss, pairs: Pairs) -> Table:
     from rich.table import Table
 
-    from ..pairs import Noise, answered_by, plan
+    from ..pairs import Noise, answered_by, best, plan
 
     table, zetas = Table(caption=LEGEND, caption_justify="left"), pairs.known()
     for name in ("pairs each", "error", "noise of each pair", "ANDs a pair", "error of one noise on the sum"):
         table.add_column(name, justify="left" if name.startswith("noise") else "right")
-    for each in pairs.rounds():
-        made = [
-            plan(kernel, people=people, pairs_per_person=each, loss=loss, noise=noise, zetas=zetas) for noise in Noise
+    made = {
+        noise: [
+            plan(kernel, people=people, pairs_per_person=each, loss=loss, noise=noise, zetas=zetas)
+            for each in pairs.rounds()
         ]
-        name, ands = answered_by(kernel, made[0])
-        table.add_row(str(each), f"{made[0].error:.4g}", name, str(ands), f"{made[1].error:.4g}")
+        for noise in Noise
+    }
+    least = {noise: best(plans) for noise, plans in made.items()}
+    for each, *both in zip(pairs.rounds(), *made.values(), strict=True):
+        errors = [f"{one.error:.4g}{'*' * (one == least[noise])}" for noise, one in zip(Noise, both, strict=True)]
+        name, ands = answered_by(kernel, both[0])
+        table.add_row(str(each), errors[0], name, str(ands), errors[1])
     return table
 
 
