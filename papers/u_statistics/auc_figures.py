@@ -1,0 +1,88 @@
+"""Figures 3 and 5, measured and drawn: the pruned recursion beside one round, and two, of dpcurves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from warnings import catch_warnings, simplefilter
+
+import numpy as np
+from auc_pruned import Reported, pruned_area, reported
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+import dpcurves as dp
+from dpcurves.curves.area_of_bits import PARTS, likely_shares
+from dpcurves.local import Collection, First, Task, publish
+from dpcurves.noise.randomness import Randomness
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Scores = Callable[[np.random.Generator], tuple[FloatArray, FloatArray]]
+ROADS = {
+    "pruned": "pruned recursion",
+    "zero": "zero variant",
+    "one": "dpcurves, one round",
+    "two": "dpcurves, two rounds",
+}
+COLORS = {"pruned": "C3", "zero": "C1", "one": "C0", "two": "C2"}
+Errors = dict[str, list[float]]
+
+
+def errors(scores: Scores, levels: int, epsilon: int, runs: int, seed: int) -> Errors:
+    """Errors of each road over so many runs."""
+    found: Errors = {road: [] for road in ROADS}
+    for run in range(runs):
+        high, low = scores(np.random.default_rng([seed, run]))
+        cells = [np.minimum((each * 2**levels).astype(np.int64), 2**levels - 1) for each in (high, low)]
+        exact, source = area(*cells, 2**levels), Randomness.from_seed(1000 * seed + run)
+        loss = Fraction(epsilon)
+        both = [Reported(reported(each, levels, loss, source), loss) for each in cells]
+        found["pruned"].append(pruned_area(*both) - exact)
+        found["zero"].append(pruned_area(*both, rest=0.0) - exact)
+        for road, value in zip(("one", "two"), of_package(high, low, levels, epsilon, 1000 * seed + run), strict=True):
+            found[road].append(value - exact)
+    return found
+
+
+def of_package(high: FloatArray, low: FloatArray, levels: int, epsilon: int, seed: int) -> tuple[float, float]:
+    """The area by one round, and by two: the larger class first. That of one round is what `dp.area_between` tells."""
+    grid, loss = dp.Grid(0, 1, cells=2**levels), dp.PrivacyLoss.pure(epsilon)
+    first, classes = (First.NEGATIVES, (low, high)) if len(low) >= len(high) else (First.POSITIVES, (high, low))
+    told = [
+        collected(Task(dp.CdfQuestion("x", grid), loss, len(each)), each, 3 * seed + at)
+        for at, each in enumerate(classes)
+    ]
+    with catch_warnings():
+        simplefilter("ignore", dp.CurveWarning)
+        curves = [each.curve() for each in told]
+        second = publish(told[0], first, len(classes[1]))
+        bits = collected(second, classes[1], 3 * seed + 2).curve()
+    ahead, other = np.array(second.chances) / PARTS, np.diff(likely_shares(curves[1]))
+    return float(ahead @ other), bits.value
+
+
+def collected(task: Task, values: FloatArray, seed: int) -> Collection:
+    """The reports of these people."""
+    collection = Collection(task)
+    collection.add(task.randomize_table({"x": values}, randomness=Randomness.from_seed(seed)))
+    return collection
+
+
+def area(high: IntArray, low: IntArray, cells: int) -> float:
+    """How often a positive's cell is above a negative's, ties counted half."""
+    above = np.append(0, np.cumsum(np.bincount(low, minlength=cells)))
+    return float((above[high] + above[high + 1]).mean() / 2 / len(low))
+
+
+def draw(found: Mapping[str, Mapping[int, Errors]], out: Path, name: str) -> None:
+    """Mean absolute errors along the logarithm of the number of cells, a panel for each setting."""
+    figure = Figure(figsize=(4.6 * len(found), 4.0), layout="constrained")
+    for axes, (title, along) in zip(figure.subplots(1, len(found), squeeze=False)[0], found.items(), strict=True):
+        for road, words in ROADS.items():
+            means = [float(np.abs(each[road]).mean()) for each in along.values()]
+            axes.plot(list(along), means, marker="o", markersize=4, color=COLORS[road], label=words)
+        axes.set(yscale="log", xlabel="log2 of the number of cells", ylabel="mean absolute error", title=title)
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(ROADS), fontsize=9)
+    figure.savefig(out / f"{name}.png", dpi=120)
