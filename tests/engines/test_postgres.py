@@ -186,6 +186,13 @@ def test_all_questions_of_a_session_see_one_moment(admin: Any, postgres_url: str
         assert records.moment == moment  # nothing was committed in between
 
 
+def test_cells_are_the_same_by_formula(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dpcurves.records.engines import checked_postgres, postgres_sql
+
+    monkeypatch.setattr(postgres_sql, "MOST_AS_PARAMETER", 0)
+    assert [each for each in checked_postgres(postgres_url).findings if not each.fits] == []
+
+
 def test_a_password_stands_in_no_repr_statement_or_ledger(admin: Any, postgres_url: str, role: str) -> None:
     admin.execute(f"GRANT SELECT ON visits TO {role}")
     table = dp.postgres(as_role(postgres_url, role), table="visits")

@@ -12,8 +12,8 @@ from .engine import BoundAxis
 from .postgres_link import Doubles
 from .slot_text import Formula, Offsets, formula_of, keys_of, slot_by_formula, texts_and_numbers, thresholds_of
 
-MOST_AS_PARAMETER = 2**20
-"""Thresholds up to this number are looked up, which costs no more than the formula; more of them are not sent."""
+MOST_AS_PARAMETER = 2**17
+"""Thresholds up to this number are looked up, which costs no more than the formula; of 2**20 it costs a third more."""
 
 
 class PostgresDialect:
