@@ -11,6 +11,7 @@ from .ask_servers import SAID, asks_of
 from .bounds import BOUNDS_COMMANDS
 from .columns import COLUMN_COMMANDS
 from .commands import Commands, OneCommand
+from .comparisons import COMPARE_COMMANDS
 from .contingencies import CONTINGENCY_COMMANDS
 from .engines import ENGINE_COMMANDS
 from .ledgers import LEDGER_COMMANDS
@@ -50,7 +51,7 @@ def build() -> typer.Typer:
         **STUDY_COMMANDS,
         **STREAM_COMMANDS,
     }
-    app = _group({**questions, **SERVER_COMMANDS}, epilog=EXIT_STATUS)
+    app = _group({**questions, **COMPARE_COMMANDS, **SERVER_COMMANDS}, epilog=EXIT_STATUS)
     app.add_typer(
         _group({**plans_of(questions), **STREAM_PLANS, **LOCAL_PLANS, **PAIR_PLANS}, standing=STANDING),
         name="plan",

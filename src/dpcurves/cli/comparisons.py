@@ -1,0 +1,108 @@
+"""A released curve beside the same curve of a public table: the command and its options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from ..arguments import Refused
+from .output import Input, Output
+from .refusal import Misuse
+from .terminal import say, terminal
+
+if TYPE_CHECKING:
+    from .option_groups import Command
+
+
+@dataclass(frozen=True)
+class Both:
+    """A curve in a file, the question that it answers, and public records."""
+
+    curve: Annotated[str, Argument(metavar="CURVE", help="A released curve, as --json wrote it.")]
+    public: Annotated[str, Argument(metavar="PUBLIC", help="Public records: a CSV or Parquet file.")]
+    question: Annotated[
+        str, Option(help="The question that the curve answers: a JSON object as in a study.", metavar="FILE")
+    ]
+    plot: Annotated[str | None, Option(help="Draw both: a file that ends in .svg, .png or .pdf.", metavar="FILE")] = (
+        None
+    )
+
+    @property
+    def output(self) -> Output:
+        """Where the picture goes."""
+        return Output(plot=self.plot)
+
+    def released(self) -> Any:
+        """The released curve.
+
+        Raises:
+            Misuse: the file has no curve that is compared.
+        """
+        from ..curves.comparison import MEASURES
+
+        text = _text("curve", self.curve)
+        try:
+            kind = _object("curve", text).get("kind")
+            (found,) = (each for each in MEASURES if kind == each.KIND)
+        except ValueError:
+            kinds = ", ".join(each.KIND for each in MEASURES)
+            raise Misuse("curve", f"a file of one of these is needed: {kinds}") from None
+        return found.from_json(text)
+
+    def asked(self) -> Any:
+        """The question.
+
+        Raises:
+            Misuse: the file has none.
+        """
+        from ..curves.question_json import question_from_json
+
+        try:
+            return question_from_json(_object("question", _text("question", self.question)))
+        except Refused as error:
+            raise Misuse("question", str(error)) from None
+
+
+def compare(both: Both) -> None:
+    """A released curve beside the same curve of a public table.
+
+    The public table is counted openly; nothing is asked of the confidential one, so it costs nothing.
+
+    Example: dpcurves compare delay.json synthetic.csv --question question.json --plot both.svg
+    """
+    from ..display import headless_axes
+    from ..table_shortcuts import compare as compared
+
+    both.output.require_apart(*(Input("what is read", Path(name)) for name in (both.curve, both.public, both.question)))
+    both.output.require_writable()
+    found = compared(both.released(), both.asked(), both.public)
+    say(terminal(), found.verdict)
+    written = both.output.write_plot(lambda: found.plot(ax=headless_axes(type(found.private).SIZE)))
+    for name in written:
+        say(terminal(), f"written: {name}")
+
+
+def _text(option: str, file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        raise Misuse(option, f"there is nothing to be read in {file!r}") from None
+
+
+def _object(option: str, text: str) -> dict[str, Any]:
+    import json
+
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise Misuse(option, "a JSON object is needed")
+    return found
+
+
+COMPARE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"compare": compare})
