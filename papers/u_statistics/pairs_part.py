@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import exp, log, sqrt
+from pathlib import Path
 from typing import NamedTuple
 
 import kendall
@@ -99,8 +100,30 @@ def _figure4(options: Options[Size], progress: Progress) -> Findings:
         errors.append(found.value - truth)
     # from -1 to 1 there, from 0 to 1 here
     measured = float(np.sqrt(np.mean(np.square(errors)))) / 2
+    draw(people, spread, options.out)
     best["figure4-protocol"] = _protocol(ratings, spread, max(1, options.size.trees // 200))
     return best | {"figure4-ratio": Measured(printed, package=sqrt(_all_pairs(1, people)) / measured)}
+
+
+def draw(people: int, spread: Spread, out: Path) -> None:
+    """Figure 4 by law: errors of Kendall's correlation over epsilon, for some numbers of pairs, and for all."""
+    from matplotlib.figure import Figure
+
+    epsilons, zetas = np.geomspace(0.1, 20, 24), dp.pairs.Zetas(4 * spread.one, 4 * spread.both)
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    for each in ROUNDS:
+        losses = [dp.PrivacyLoss.pure(f"{epsilon:.4f}") for epsilon in epsilons]
+        errors = [
+            dp.pairs.plan(KERNEL, people=people, pairs_per_person=each, loss=loss, zetas=zetas).error for loss in losses
+        ]
+        axes.loglog(epsilons, errors, label=f"P = {each}")
+    # from -1 to 1, so twice that of a kernel from 0 to 1
+    every = [2 * sqrt(_all_pairs(epsilon, people)) for epsilon in epsilons]
+    axes.loglog(epsilons, every, "k--", label="all pairs by advanced composition: noise alone")
+    axes.set(xlabel="epsilon", ylabel=f"standard error of tau, {people:,} people")
+    axes.legend()
+    figure.savefig(out / "figure4.png", dpi=120)
 
 
 def _protocol(ratings: dict[str, NDArray[np.int64]], spread: Spread, runs: int) -> Measured:
