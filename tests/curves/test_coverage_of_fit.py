@@ -55,7 +55,7 @@ QUESTIONS: list[Question[Curve]] = [CalibrationQuestion("y", "s"), HosmerLemesho
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=["shares", "positives"])
-@pytest.mark.parametrize(("records", "releases"), [(1000, 9), (100_000, 4)])
+@pytest.mark.parametrize(("records", "releases"), [(1000, 6), (100_000, 4)])
 def test_of_spread_scores_intervals_hold_as_often_as_they_say(
     question: Question[Curve], records: int, releases: int
 ) -> None:
@@ -68,7 +68,7 @@ def test_of_spread_scores_intervals_hold_as_often_as_they_say(
 def test_on_atoms_and_at_the_ends_intervals_hold_at_least_as_often(question: Question[Curve]) -> None:
     """At least: where all records of a group score 0 or 1, no share is further out, and half of each interval is."""
     found = np.array(
-        [each for kind in KINDS for size in ((1000, 2), (100_000, 1)) for each in held(question, kind, *size)]
+        [each for kind in KINDS for size in ((1000, 1), (100_000, 1)) for each in held(question, kind, *size)]
     )
     assert found.mean(axis=0).min() >= LEVEL - 4 * sqrt(LEVEL * (1 - LEVEL) / len(found))
 
@@ -108,7 +108,7 @@ def test_bins_of_a_right_model_are_within_the_envelope_as_often_as_it_says() -> 
     """Holds 95 in 100 of spread scores, and more of others: their residuals vary less than those of the mean score."""
     found: dict[str, list[bool]] = {}
     question = BinnedResidualsQuestion("y", "s", PUBLIC_MODEL)
-    for kind, (epsilon, adjacency), seed in product((CONTINUOUS, *KINDS), SETTINGS, range(8)):
+    for kind, (epsilon, adjacency), seed in product((CONTINUOUS, *KINDS), SETTINGS, range(5)):
         chance = np.random.default_rng(seed)
         score = scores(kind, 2000, chance)
         columns = {"y": labels_of(score, chance), "s": score}

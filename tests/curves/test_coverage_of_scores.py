@@ -81,17 +81,18 @@ def test_areas_are_those_of_ranks() -> None:
 
 
 def test_of_spread_scores_intervals_hold_the_area_as_often_as_they_say() -> None:
-    """In fine cells: ties hide a tenth of what noise does. In coarse ones they hold it more often, and must."""
-    found = np.array(list(held(Asked(FINE, CONTINUOUS, 1000, "0.5"), 50)))
-    assert np.abs(found.mean(axis=0) - LEVEL).max() <= allowed(len(found))
+    """In fine cells, where ties hide a tenth of what noise does. `test_widths_of_intervals` holds how wide they are."""
+    found = np.array(list(held(Asked(FINE, CONTINUOUS, 1000, "0.5"), 30)))
+    assert found.mean(axis=0).min() >= LEVEL - allowed(len(found))
 
 
 @pytest.mark.parametrize("shift", [SIXTH, RARE])
 def test_whatever_the_scores_intervals_hold_the_area_at_least_as_often(shift: float) -> None:
-    settings = product((CONTINUOUS, *KINDS), ((1000, "1"), (1000, "0.1"), (100_000, "0.1")))
+    """Each kind of scores at each size and loss; of 1,000 records twice."""
+    settings = product((CONTINUOUS, *KINDS), ((1000, "1", 2), (1000, "0.1", 2), (100_000, "0.1", 1)))
     found = [
         each
-        for kind, (records, epsilon) in settings
-        for each in held(Asked(RocQuestion("y", "s"), kind, records, epsilon, shift), 3)
+        for kind, (records, epsilon, releases) in settings
+        for each in held(Asked(RocQuestion("y", "s"), kind, records, epsilon, shift), releases)
     ]
     assert np.mean(found, axis=0).min() >= LEVEL - allowed(len(found))

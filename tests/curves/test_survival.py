@@ -52,8 +52,8 @@ def test_at_a_huge_epsilon_it_is_the_estimate_of_kaplan_and_meier_and_of_nelson_
 
 
 def test_bands_hold_the_whole_curve_of_the_records_and_of_the_population() -> None:
-    """120 releases at level 0.9: within 4 sigma, for these records and above, too; of few records less is said."""
-    releases, level = 120, 0.9
+    """72 releases at level 0.9: within 4 sigma, for these records and above, too; of few records less is said."""
+    releases, level = 72, 0.9
     sigma, held = sqrt(level * (1 - level) / releases), {"records": 0, "population": 0, "median": 0}
     beyond = np.exp(-((np.arange(41) / 12) ** 1.4))
     true = 0.2 + 0.8 * beyond

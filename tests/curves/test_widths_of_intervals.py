@@ -131,7 +131,7 @@ def areas(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
     """With all ties lost, and all won, of (draws, 2, cells)."""
     negative, positive = counts[:, 0], counts[:, 1]
     half = (negative * positive).sum(axis=-1) / (negative.sum(axis=-1) * positive.sum(axis=-1)) / 2
-    area = np.array([auc_of_counts(positive=one, negative=other) for other, one in counts])
+    area = auc_of_counts(positive=positive, negative=negative)
     return area - half, area + half
 
 
