@@ -1,4 +1,4 @@
-"""The same curve of two tables: a private one of confidential records, and an open one of public records."""
+"""One curve of two tables: a private one of confidential records, and an open one of public records."""
 
 from __future__ import annotations
 
