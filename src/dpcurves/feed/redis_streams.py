@@ -174,6 +174,8 @@ class _Entries:
         """Let another process read the group. Where the server is gone, the key lapses by itself."""
         with suppress(Refused):
             _said(lambda: self._client.eval(_LEAVE, 1, self._reader, self._name))
+        with suppress(Refused):
+            _said(self._client.close)
 
     def newest(self) -> bytes:
         """The id of the newest entry there ever was."""
