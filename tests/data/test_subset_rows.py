@@ -67,7 +67,8 @@ def test_records_that_are_the_same_lie_in_all_subsets_and_one_more_moves_none_of
 ) -> None:
     def sizes(many: int) -> list[int]:
         found = pairs(monkeypatch, {"x": np.ones(many), "y": np.ones(many)}, EACH_RECORD)
-        return np.bincount(found[1].astype(int), minlength=7).tolist()
+        counted: list[int] = np.bincount(found[1].astype(int), minlength=7).tolist()
+        return counted
 
     several = [sizes(many) for many in (700, 701, 702)]
     assert min(several[0]) > 50  # 5 sigma: a hash that puts all of them into one subset has 0

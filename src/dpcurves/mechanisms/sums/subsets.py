@@ -19,8 +19,9 @@ class Subsets(Linear):
     """The number of subsets that confirm, and noise (Barrientos, Reiter, Machanavajjhala and Chen 2019).
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``, whatever is fitted. All used records
-    of a unit lie in one subset, which is a function of the unit and of a key alone; what a subset says is a function of
-    the multiset of its own records. So a unit that comes or goes changes the verdict of one subset at most, and the
+    of a unit lie in one subset, which is a function of the unit and of a key alone (for records that are the same, of
+    the number among them, so that one more moves no other); what a subset says is a function of the multiset of its
+    own records. So a unit that comes or goes changes the verdict of one subset at most, and the
     count by 1. A unit that is replaced leaves one subset and enters another: each verdict may change, both in one
     direction, so the count moves by 2 at most, whether or not it keeps its name, and however many records it has.
     *Pure*: discrete Laplace noise of scale ``D / epsilon`` for a count that moves by D. *Zero-concentrated*: discrete
