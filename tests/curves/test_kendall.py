@@ -121,6 +121,19 @@ def test_noise_leaves_no_bias_and_intervals_hold() -> None:
     assert held["records"] < runs
 
 
+def test_intervals_hold_where_nearly_all_are_in_one_cell_and_noise_is_large() -> None:
+    """More than 49 of 80 intervals of 80% hold for 60 records at epsilon 1/2: by chance fewer once in 10,000 runs."""
+    question = dp.ContingencyQuestion(dp.Categories("a", (0, 1, 2, 3, 4)), dp.Categories("b", (0, 1, 2, 3)))
+    held, shares = 0, np.append(0.81, np.full(19, 0.01))
+    for seed in range(80):
+        cells = np.random.default_rng([seed, 60]).choice(20, 60, p=shares)
+        columns = {"a": cells // 4, "b": cells % 4}
+        table = answer(question, columns, PrivacyLoss.pure("0.5"), both(60)[seed % 2], seed)
+        low, high = dp.kendall_tau_b(table).interval(0.8)
+        held += low <= by_pairs(columns)[1] <= high
+    assert held > 49, held
+
+
 def test_tables_without_order_or_people_have_values_in_range() -> None:
     tied: dict[str, FloatArray] = {"a": np.full(50, 3), "b": np.full(50, 4)}
     for loss in (HUGE, PrivacyLoss.pure("0.01")):
