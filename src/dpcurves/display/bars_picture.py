@@ -53,7 +53,7 @@ def draw_bars(
         name: What the legend calls the heights.
     """
     ax = canvas(ax, LANDSCAPE)
-    style = next_style(ax)
+    style, higher = next_style(ax), not is_blank(ax) and not ax.get_autoscaley_on()
     bounds = np.asarray(edges, dtype=float)
     dense = DENSE in ax.get_ylabel() or _is_uneven(bounds)
     scale = np.diff(bounds) if dense else 1.0
@@ -65,7 +65,7 @@ def draw_bars(
     if is_blank(ax):
         ax.axhline(0, color="0.4", linewidth=0.6)
         ax.margins(x=0.01)
-    if shades:
+    if shades or higher:  # room for what is drawn last, too
         leave_room(ax, ROOM)
     density = f"{upwards.removesuffix(PER_CELL)}{DENSE}{lettering(label)}"
     return finish(ax, privacy, across=label, upwards=density if dense else upwards, name=name)
