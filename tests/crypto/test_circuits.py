@@ -204,3 +204,20 @@ def test_a_circuit_whose_wires_come_later_is_refused() -> None:
     for gates, outputs in (((Gate(Kind.AND, 0, 2),), ()), ((), (Number((5,), 0, 1),)), ((Gate(Kind.AND, -1, 0),), ())):
         with pytest.raises(ValueError, match="wire"):
             Circuit((1, 1), gates, outputs)
+
+
+def test_a_product_of_the_places_of_a_negative_number_is_not_taken_for_a_square() -> None:
+    """The same wires are another number there: the declared range holds it."""
+
+    def product(x: Bits, y: Bits) -> Bits:
+        number = x + y - 7
+        return number * Bits.of_places(number.places())
+
+    circuit = traced(product, 3, 3)
+    both = np.meshgrid(np.arange(8, dtype=np.uint64), np.arange(8, dtype=np.uint64))
+    (found,) = evaluated(circuit, *[each.ravel() for each in both])
+    sums = (both[0] + both[1]).ravel().astype(np.int64) - 7
+    assert np.array_equal(found, sums * (sums % 16))
+    (number,) = circuit.outputs
+    assert number.low <= found.min()
+    assert found.max() <= number.high

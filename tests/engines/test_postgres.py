@@ -123,6 +123,8 @@ def test_policies_that_would_hide_rows_in_silence_are_refused(admin: Any, postgr
         ("temp_file_limit", "'1MB'", "limits temp_file_limit, so rows could stop a count"),
         ("log_min_duration_statement", "0", "the server logs parameters (log_min_duration_statement)"),
         ("log_statement", "'all'", "the server logs parameters (log_statement)"),
+        ("log_transaction_sample_rate", "1", "the server logs parameters (log_transaction_sample_rate)"),
+        ("log_parameter_max_length_on_error", "-1", "the server logs parameters (log_parameter_max_length_on_error)"),
     ],
 )
 def test_servers_that_stop_because_of_rows_or_log_the_key_are_refused(

@@ -114,6 +114,29 @@ def test_two_people_answer_by_letters_with_coins_of_their_devices(tmp_path: Path
         assert response_to(response, [bit[None] for bit in bits]).tolist() == [wanted]
 
 
+def test_each_server_s_share_is_even_whatever_the_values_are() -> None:
+    """A share of zeros and one of sevens: 600 bits of each, one half of them ones within 4 sigma, and their XOR."""
+    for number in (0, 7):
+        table = {"rooms": np.full(200, number)}
+        shares = shares_of(table, {"rooms": 3}, Randomness.from_seed(number))
+        assert np.array_equal(shares[0]["rooms"] ^ shares[1]["rooms"], table["rooms"])
+        for share in shares:
+            ones = int(np.bitwise_count(share["rooms"]).sum())
+            assert abs(ones - 300) < 4 * np.sqrt(600 / 4)
+
+
+def test_coins_that_a_person_throws_differ_from_meeting_to_meeting(tmp_path: Path) -> None:
+    """Two of 64 meetings have the same coins of some 17 places or more with chance 64**2 / 2**18, for each person."""
+    response, task = response_for(-1, 1, Fraction(1, 4)), bytes(32)
+    devices = [Device.of(tmp_path / f"{person}", task, 64, Randomness.from_seed(person)) for person in (0, 1)]
+    drawn = []
+    for number in range(64):
+        meeting = Meeting(task, number, (0, 1))
+        job = answers_of_pairs(meeting.name, KERNEL, response, 1)
+        drawn.append(tuple(devices[person].thrown(meeting, job, person, 2) for person in (0, 1)))
+    assert len({first for first, _ in drawn}) == len({second for _, second in drawn}) == 64
+
+
 def test_noise_on_a_sum_is_that_of_the_coins_that_both_threw() -> None:
     """A sum of nothing but noise, whose coins are given: the circuit says what the law says, place by place."""
     noise, generator = FiniteLaplace(Fraction(1), 2, 14), np.random.default_rng(3)

@@ -204,6 +204,39 @@ def test_a_meeting_is_not_run_again_with_another_value_nor_beyond_what_was_agree
         device.enter(Meeting(bytes(32), 0, (0, 1)), (1,))
     with pytest.raises(ProtocolAborted, match="of another task"):
         Device.of(town.folder / "0.device", bytes(32), 2, Randomness.system())
+    with pytest.raises(ProtocolAborted, match="is for 2 meetings, not for 3"):
+        Device.of(town.folder / "0.device", TASK, 3, Randomness.system())
+
+
+class Absurd:
+    def __int__(self) -> int:
+        raise RuntimeError("a value")
+
+
+@pytest.mark.parametrize(
+    "value", [-5, 70_000, 2**70, 10**5000, 3.5, float("nan"), "x", None, b"7", Absurd()], ids=range(10)
+)
+def test_whatever_a_value_is_the_person_takes_part_as_with_any_other(tmp_path: Path, value: Any) -> None:
+    sizes = []
+    for number, given in enumerate((7, value)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        town = Town(folder, EXACT)
+        for person in (0, 1, 0, 1):
+            town.attend(person, (given,) if person == 0 else None)
+        assert town.output() is not None
+        sizes.append(sorted(path.stat().st_size for path in (folder / "mail").rglob("*") if path.is_file()))
+    assert sizes[0] == sizes[1]
+
+
+def test_the_first_letter_of_a_step_stays_and_coins_of_meetings_have_nothing_in_common(town: Town) -> None:
+    device, other = town.device(0), Meeting(TASK, 1, (0, 1))
+    said = {meeting: device.said(meeting, job(COINED, meeting), (1,), 0)[0][0] for meeting in (MEETING, other)}
+    parts = [{text[start : start + 16] for start in range(0, 48, 16)} for text in said.values()]
+    assert not parts[0] & parts[1]
+    device.keep(MEETING, 0, b"first")
+    device.keep(MEETING, 0, b"second")
+    assert device.heard(MEETING) == [b"first"]
 
 
 def test_a_partner_who_breaks_the_protocol_ends_the_meeting_and_its_loss_stays_spent(town: Town) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import suppress
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -123,3 +124,41 @@ def test_other_messages_abort(tmp_path: Path, message: bytes) -> None:
     talk.send(b"")
     with pytest.raises(ProtocolAborted, match="^settlement: a state, a run and a nonce are needed$"):
         talk.send(message)
+
+
+def test_of_sessions_that_overlap_one_alone_shows_its_share(tmp_path: Path) -> None:
+    """A server that hung and its restart both found nothing: whoever stores last takes the other's place."""
+    for order in product((0, 1), repeat=2):
+        folder = tmp_path / str(order)
+        folder.mkdir()
+        told: tuple[list[bytes], ...] = ([], [], [], [])
+        talks = [cut(server(each % 2, folder, 3 + each // 2), 10**6, told[each]) for each in range(4)]
+        sessions = [in_step(*talks[:2]), in_step(*talks[2:])]
+        for session in (*sessions, sessions[order[0]], sessions[order[1]], *sessions * 60):
+            with suppress(ProtocolAborted):
+                next(session, None)
+        for number in (0, 1):
+            shown = shares_shown(told[number]) | shares_shown(told[2 + number])
+            assert len(shown) <= 1
+
+
+def in_step(one: Generator[Any, Any, Any], other: Generator[Any, Any, Any]) -> Generator[None, None, None]:
+    """Both talk to each other, one message at a time."""
+    talks, waiting, inbox = (one, other), [next(one), next(other)], ([], [])  # type: ignore[var-annotated]
+    ended: set[int] = set()
+    while len(ended) < 2:
+        for number, talk in enumerate(talks):
+            if number in ended:
+                continue
+            given: bytes = b""
+            if waiting[number] is not None:
+                inbox[1 - number].append(waiting[number])
+            elif inbox[number]:
+                given = inbox[number].pop(0)
+            else:
+                continue
+            try:
+                waiting[number] = talk.send(given)
+            except StopIteration:
+                ended.add(number)
+            yield

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +24,9 @@ from .meetings import Meeting
 SECRET_SIZE = 32
 Bits = NDArray[np.bool_]
 _PATIENCE = 30.0
+_WORD = 64
 _TABLES = (
-    "CREATE TABLE IF NOT EXISTS facts (one INTEGER PRIMARY KEY, task BLOB, secret BLOB)",
+    "CREATE TABLE IF NOT EXISTS facts (one INTEGER PRIMARY KEY, task BLOB, secret BLOB, most INTEGER)",
     "CREATE TABLE IF NOT EXISTS meetings (name BLOB PRIMARY KEY, value BLOB, dropped INTEGER)",
     "CREATE TABLE IF NOT EXISTS heard (name BLOB, step INTEGER, message BLOB, PRIMARY KEY (name, step))",
 )
@@ -56,16 +58,20 @@ class Device:
         """The file at a path, or a new one.
 
         Raises:
-            ProtocolAborted: it is of another task, or can not be read. Nothing of it is shown.
+            ProtocolAborted: it is of another task, or for another number of meetings, or can not be read. Nothing of it
+                is shown.
         """
         device = cls(path, task, most)
         with device._changing() as base:
             for table in _TABLES:
                 base.execute(table)
-            base.execute("INSERT OR IGNORE INTO facts VALUES (1, ?, ?)", (task, randomness.octets(SECRET_SIZE)))
-            stored, device._secret = base.execute("SELECT task, secret FROM facts").fetchone()
+            fresh = (task, randomness.octets(SECRET_SIZE), most)
+            base.execute("INSERT OR IGNORE INTO facts VALUES (1, ?, ?, ?)", fresh)
+            stored, device._secret, agreed = base.execute("SELECT task, secret, most FROM facts").fetchone()
         if stored != task:
             raise ProtocolAborted("device", f"{str(path)!r} is of another task")
+        if agreed != most:
+            raise ProtocolAborted("device", f"{str(path)!r} is for {agreed} meetings, not for {most}")
         return device
 
     @property
@@ -84,7 +90,7 @@ class Device:
         return each * self.entered
 
     def enter(self, meeting: Meeting, value: Sequence[int]) -> None:
-        """Enter a meeting with a value, or go on with one that was entered with the same value.
+        """Enter a meeting with a value, or go on with one that was entered with the same value; see `said`.
 
         Raises:
             ProtocolAborted: it is of another task, or was entered with another value, or there were enough, or it was
@@ -131,19 +137,19 @@ class Device:
 
         Args:
             job: What is worked out; the first of both people is the garbler.
-            value: This person's own inputs, in order; where there are more inputs, these are even, and drawn here.
+            value: This person's own inputs, in order: whatever they are, each counts as a whole number of as many bits
+                as were declared, for who takes part must not depend on values. One too large is the largest, what is no
+                number is 0. Where there are more inputs, these are even, and drawn here.
 
         Raises:
             ProtocolAborted: what the partner said is not the next message. Then the meeting is dropped.
         """
         self.enter(meeting, value)
-        role = (Owner.GARBLER, Owner.EVALUATOR)[meeting.people.index(person)]
-        own, name = (role, Owner.SHARED), meeting.name.hex()
-        widths = [width for width, owner in zip(job.circuit.inputs, job.owners, strict=True) if owner in own]
-        coins = Randomness.keyed(self._secret, "thrown in " + name)
-        given = iter([*value, *(coins.below(1 << width) for width in widths[len(value) :])])
-        values = [np.array([next(given)], np.uint64) if owner in own else None for owner in job.owners]
-        randomness = Randomness.keyed(self._secret, "coins of " + name)
+        role = _role(meeting, person)
+        told = [whole(each, width) for each, width in zip(value, _own(job, role), strict=False)]
+        given = iter([*told, *self.thrown(meeting, job, person, len(told))])
+        values = [np.array([next(given)], np.uint64) if owner in (role, Owner.SHARED) else None for owner in job.owners]
+        randomness = Randomness.keyed(self._secret, "coins of " + meeting.name.hex())
         talk = (garble_one if role is Owner.GARBLER else evaluate_one)(job, values, randomness)
         try:
             said, share = _said(talk, self.heard(meeting))
@@ -151,6 +157,11 @@ class Device:
             self.drop(meeting)
             raise
         return said, None if share is None else np.packbits(np.concatenate(share), bitorder="little").tobytes()
+
+    def thrown(self, meeting: Meeting, job: Job, person: int, values: int) -> tuple[int, ...]:
+        """SECRET: the even numbers that this person brings to a meeting behind so many values: the same ever after."""
+        coins = Randomness.keyed(self._secret, "thrown in " + meeting.name.hex())
+        return tuple(coins.below(1 << width) for width in _own(job, _role(meeting, person))[values:])
 
     def _require_open(self, meeting: Meeting) -> None:
         with self._changing() as base:
@@ -160,7 +171,7 @@ class Device:
 
     def _mark(self, meeting: Meeting, value: Sequence[int]) -> bytes:
         """What tells a value from others, to whoever has the secret alone."""
-        text = ",".join([str(int(each)) for each in value])
+        text = ",".join([str(whole(each, _WORD)) for each in value])
         return hmac.digest(self._secret, b"value\n" + meeting.name + b"\n" + text.encode(), "sha256")
 
     @contextmanager
@@ -179,6 +190,29 @@ class Device:
         finally:
             if base is not None:
                 base.close()
+
+
+def _role(meeting: Meeting, person: int) -> Owner:
+    return (Owner.GARBLER, Owner.EVALUATOR)[meeting.people.index(person)]
+
+
+def _own(job: Job, role: Owner) -> list[int]:
+    """How many bits each input has that somebody of this role brings."""
+    owned = zip(job.circuit.inputs, job.owners, strict=True)
+    return [width for width, owner in owned if owner in (role, Owner.SHARED)]
+
+
+def whole(value: Any, bits: int) -> int:
+    """SECRET: the whole number of so many bits that anything counts as. It raises nothing.
+
+    >>> [whole(value, 3) for value in (5, -1, 9, 4.0, "4", None)]
+    [5, 0, 7, 4, 0, 0]
+    """
+    try:
+        number = 0 if isinstance(value, str | bytes | bytearray) else int(value)
+    except Exception:  # a class of numbers may do anything
+        return 0
+    return min(max(number, 0), (1 << bits) - 1)
 
 
 def _said(talk: Talk[list[Bits]], heard: Sequence[bytes]) -> tuple[list[bytes], list[Bits] | None]:

@@ -68,12 +68,22 @@ class Settlements:
         """
         with self._changing() as base:
             base.execute("DELETE FROM runs WHERE job = ? AND state < ?", (job, State.CONFIRMED))
-            base.execute("INSERT INTO runs VALUES (?, ?, ?, ?)", (job, State.STORED, run, share))
+            fresh = (job, State.STORED, run, share)
+            found = base.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?)", fresh).rowcount
+        if found != 1:
+            raise ProtocolAborted("settlement", "another session of this job was confirmed", 409)
 
     def confirm(self, job: bytes, run: bytes) -> None:
-        """Remember that the other server has its share of this run: from now on there is no other one."""
+        """Remember that the other server has its share of this run: from now on there is no other one.
+
+        Raises:
+            ProtocolAborted: another session has stored another run in the meantime.
+        """
         with self._changing() as base:
-            base.execute("UPDATE runs SET state = ? WHERE job = ? AND run = ?", (State.CONFIRMED, job, run))
+            changed = base.execute("UPDATE runs SET state = ? WHERE job = ? AND run = ?", (State.CONFIRMED, job, run))
+            found = changed.rowcount
+        if found != 1:
+            raise ProtocolAborted("settlement", "another session of this job has taken its place", 409)
 
     @contextmanager
     def _changing(self) -> Iterator[sqlite3.Connection]:
@@ -105,9 +115,9 @@ def settled(
 
     Formal guarantees: a server shows shares of one run of a job, and no others, whatever is cut off or killed, and
     whatever the other server says afterwards: it shows none before it has stored that the other one has its own, and
-    then it runs the session no more. So coins, which a run throws anew, protect one output and are paid once. A share
-    that was not shown is even to the other server, and with it the output of its run is unknown. Not covered: a file
-    that is put back as it was before.
+    then it runs the session no more. Where sessions of a job overlap, one run alone is confirmed, and others abort. So
+    coins, which a run throws anew, protect one output and are paid once. A share that was not shown is even to the
+    other server, and with it the output of its run is unknown. Not covered: a file that is put back as it was before.
 
     Args:
         job: The job's digest.

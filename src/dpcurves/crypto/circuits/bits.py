@@ -89,7 +89,8 @@ class Bits:
         if one.low >= -1 and one.high <= 1:
             return one._signed(many)
         ends = [a * b for a in (one.low, one.high) for b in (many.low, many.high)]
-        low = max(0, min(ends)) if one.wires == many.wires else min(ends)
+        squared = one.wires == many.wires and (one.low < 0) == (many.low < 0)  # else the same wires are other numbers
+        low = max(0, min(ends)) if squared else min(ends)
         found = total(one._partial_products(many))
         return self._within(found._extended(width(low, max(ends))), low, max(ends))
 

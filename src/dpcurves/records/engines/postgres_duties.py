@@ -13,6 +13,9 @@ LOGGING = {
 }  # fmt: skip
 """Settings under which a parameter reaches the log."""
 TIMED = ("log_min_duration_statement", "log_min_duration_sample", "auto_explain.log_min_duration")
+SAMPLED = "log_transaction_sample_rate"
+AFTER_ERRORS = "log_parameter_max_length_on_error"
+"""Parameters of a statement that was cancelled are logged up to so many bytes."""
 
 
 def require_room(link: Link) -> None:
@@ -44,11 +47,13 @@ def require_no_log(link: Link) -> None:
 
 
 def _logging(link: Link) -> list[str]:
-    found = {name: link.rows(_SETTING, (name,))[0][0] for name in (*LOGGING, *TIMED, "log_parameter_max_length")}
+    found = {name: link.rows(_SETTING, (name,))[0][0] for name in _ASKED}
     named = [name for name, values in LOGGING.items() if found[name] in values]
     named += [name for name in TIMED if found[name] not in (None, "", "-1")]
+    named += [SAMPLED] * (float(found[SAMPLED] or 0) > 0) + [AFTER_ERRORS] * (found[AFTER_ERRORS] not in (None, "0"))
     return named if found["log_parameter_max_length"] != "0" else [name for name in named if name not in _BY_LENGTH]
 
 
-_BY_LENGTH = {"log_statement", "log_min_duration_statement", "log_min_duration_sample"}
+_ASKED = (*LOGGING, *TIMED, SAMPLED, AFTER_ERRORS, "log_parameter_max_length")
+_BY_LENGTH = {"log_statement", "log_min_duration_statement", "log_min_duration_sample", SAMPLED}
 """They write parameters up to the length that is set: none where it is 0."""
