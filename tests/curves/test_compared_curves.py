@@ -9,8 +9,7 @@ import pytest
 import dpcurves as dp
 from dpcurves.arguments import Refused
 from dpcurves.curves import Comparison
-from dpcurves.postprocess.inference.curve_differences import judged, slope_and_error, slope_difference
-from dpcurves.postprocess.inference.hosmer_lemeshow import GroupNoise, Groups
+from dpcurves.postprocess.inference.curve_differences import judged
 
 LOSS = dp.PrivacyLoss.pure(1)
 QUESTIONS: dict[str, Any] = {
@@ -20,6 +19,8 @@ QUESTIONS: dict[str, Any] = {
     "calibration": dp.CalibrationQuestion("y", "s", 8),
     "binned residuals": dp.BinnedResidualsQuestion("y", "s", dp.PUBLIC_MODEL, 8),
 }
+
+WITHOUT_VERDICT = "calibration", "binned residuals"
 
 
 def table(records: int, seed: int, moved: float = 0.0) -> dict[str, Any]:
@@ -40,10 +41,14 @@ def asked(question: Any, given: dict[str, Any], seed: int = 1) -> Any:
 def test_tables_that_differ_are_told_apart_and_drawn_together(kind: str) -> None:
     question = QUESTIONS[kind]
     differing = dp.compare(asked(question, table(2000, 1, 0.5)), question, table(3000, 2))
-    assert differing.differs, differing
     alike = dp.compare(asked(question, table(2000, 3)), question, table(3000, 4))
-    assert alike.pvalue > 0.01, alike
-    assert ("differ" in differing.verdict, "no difference" in alike.verdict) == (True, True)
+    if kind in WITHOUT_VERDICT:
+        assert (differing.differs, alike.pvalue) == (None, None)
+        assert "no test is made" in differing.verdict
+    else:
+        assert differing.differs, differing
+        assert alike.pvalue > 0.01, alike
+        assert ("differ" in differing.verdict, "no difference" in alike.verdict) == (True, True)
     text = " ".join(each.get_text() for each in differing.plot().texts)
     assert "counted openly, from public records" in " ".join(text.split())
     assert "epsilon 1," in " ".join(text.split())
@@ -54,24 +59,6 @@ def test_an_open_histogram_is_drawn_with_as_many_records_as_the_private_one() ->
     question = QUESTIONS["histogram"]
     found = dp.compare(asked(question, table(1000, 1)), question, table(50_000, 2))
     assert found.plot().get_ylim()[1] < 500
-
-
-def test_slopes_of_one_population_are_told_apart_as_rarely_as_it_says() -> None:
-    """600 pairs: the shares of small p-values are within 4 sigma (6e-5) of their levels."""
-    draw, edges, found = np.random.default_rng(5), np.linspace(0, 1, 9), []
-    middle, sizes = (edges[1:] + edges[:-1]) / 2, (150, 400)
-    for _ in range(600):
-        slopes = []
-        for size, scale in zip(sizes, (4.0, 1e-9), strict=True):
-            true = draw.binomial(size, middle)
-            positive, negative = true + draw.laplace(0, scale, 8), size - true + draw.laplace(0, scale, 8)
-            up, down = draw.laplace(0, scale, (2, 400, 8))
-            noise = GroupNoise(up, down, np.zeros((400, 8)))
-            groups = Groups(positive, negative, np.zeros(8), edges[:-1], edges[1:])
-            slopes.append(slope_and_error(groups, noise, draw.standard_normal((400, 8))))
-        found.append(slope_difference(*slopes).pvalue)
-    for level in (0.05, 0.25):
-        assert abs(np.mean(np.array(found) < level) - level) < 4 * (level * (1 - level) / 600) ** 0.5 + 0.01
 
 
 def test_a_difference_is_seen_where_its_interval_leaves_out_zero() -> None:

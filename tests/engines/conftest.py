@@ -7,6 +7,7 @@ import secrets
 import shutil
 import subprocess
 import tempfile
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -92,6 +93,8 @@ def sail() -> Iterator[Any]:
     sail = pytest.importorskip("pysail.spark", reason="pysail is not installed: no tests on Sail")
     server = sail.SparkConnectServer("127.0.0.1", 0)
     server.start(background=True)
+    # Spark's client takes a program without a file, as workers of pytest are, for its own doctests.
+    vars(sys.modules["__main__"]).setdefault("__file__", __file__)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pyspark warns of pandas 3
         from pyspark.sql import SparkSession

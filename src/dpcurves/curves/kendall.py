@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arguments import Refused, WrongKind
 from ..arrays import FloatArray
+from ..postprocess.inference.bands import upper_quantile
 from ..postprocess.summaries.concordance import pairs_of
 from .contingency import Contingency
 from .histogram_2d import JOINED, Histogram2D
@@ -90,10 +91,10 @@ class _Pairs(SimulatedCounts):
         def ends(level: float, population: bool) -> tuple[float, float]:
             drawn = self.drawn(population)
             moved = tau(pairs_of(drawn) - bias, drawn.sum(axis=(-2, -1)))
-            low, high = ends_about(
-                found, moved - centre, level, population=True
-            )  # a ratio is skewed by noise alone, too
-            return min(low, found), max(high, found)
+            # Noise alone skews a ratio, too; and one that stands at an end does not tell how far it is off.
+            low, high = ends_about(found, moved - centre, level, population=True)
+            least, most = -upper_quantile(-moved, (1 + level) / 2), upper_quantile(moved, (1 + level) / 2)
+            return min(low, least, found), max(high, most, found)
 
         tied = 0.0 if self.declared else by_cells(about, _all_pairs(float(self.likely.sum())), self._both_apart)
         return UStatistic(found, tied, ends, self.privacy, self.notes, -1.0, 1.0)

@@ -50,7 +50,8 @@ class UStatistic:
             ValueError: `level` is no chance; or for the population, units have several records.
         """
         low, high = self.level_of(chance("level", level), population)
-        return max(low - self.resolution, self.least), min(high + self.resolution, self.most)
+        low, high = low - self.resolution, high + self.resolution
+        return min(max(low, self.least), self.most), max(min(high, self.most), self.least)
 
 
 def ends_about(found: float, deviations: FloatArray, level: float, population: bool) -> tuple[float, float]:

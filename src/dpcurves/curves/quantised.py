@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from statistics import NormalDist
 
 import numpy as np
@@ -19,6 +20,8 @@ from .question import require_independent
 from .simulated_counts import SimulatedCounts
 
 MOST_CELLS = 2**12
+MOST_APART = 4.0
+"""Where the number of people who have a value is nearer to 0, in its standard deviations, no mean is known."""
 
 
 def mean_of_cells(curve: Histogram, kernel_on: Callable[[FloatArray], Kernel]) -> UStatistic:
@@ -26,7 +29,8 @@ def mean_of_cells(curve: Histogram, kernel_on: Callable[[FloatArray], Kernel]) -
 
     Of people who trust nobody it is Algorithm 1 of Bell, Bellet, Gascon and Kulkarni (2019), with whichever randomiser
     the task has: the bilinear form of debiased reports without pairs of a report with itself, with the exact variance
-    of their Lemma 1. Of others the noise of counts is simulated.
+    of their Lemma 1 at the shares that reports tell, or at likely ones, if it is larger there. Of others the noise of
+    counts is simulated.
 
     Raises:
         ValueError: values outside of the grid were counted apart, or there are more than 4,096 cells.
@@ -48,9 +52,12 @@ def _reported(curve: Histogram, kernel: Kernel, told: Reported) -> UStatistic:
     def ends(level: float, population: bool) -> tuple[float, float]:
         if population:
             require_independent(curve.privacy)
-        off = likely.centred(kernel.mean, likely.mean(kernel.mean)).deviation(population) / likely.pairs
-        reach = NormalDist().inv_cdf((1 + level) / 2) * off
-        return value - reach, value + reach
+        quantile = NormalDist().inv_cdf((1 + level) / 2)
+        if told.present < MOST_APART * told.deviation_of_missing:
+            return -inf, inf
+        # Estimated shares that are made likely have lost a part of a large cell, and others are too uneven by noise.
+        off = max(each.deviation_of_mean(kernel.mean, population) for each in (told, likely))
+        return value - quantile * off, value + quantile * off
 
     return _within(curve, kernel, likely.counts[:-1], value, ends)
 

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 FEW = 20
 OF_FEW = "fewer than 20 subsets: one that is confirmed or not moves the share by 5% or more"
 UNSURE = "noise leaves it open whether more than half of the subsets confirm: more subsets, or a larger loss, tell more"
+NO_FIT = (
+    "a fit that does not exist confirms nothing: where a subset has few records of a class, or predictors tell the "
+    "classes apart without error, the share is low though the effect is strong; try fewer subsets"
+)
 SURE = 0.95
 
 
@@ -60,13 +64,16 @@ class Verification(Covered):
     evidence: Evidence
 
     @classmethod
-    def read(cls, evidence: Evidence, subsets: int, claim: str, privacy: PrivacyStatement) -> Verification:
-        """From the released count."""
+    def read(
+        cls, evidence: Evidence, subsets: int, claim: str, privacy: PrivacyStatement, *, of_classes: bool = False
+    ) -> Verification:
+        """From the released count; of two classes a low share may say that fits do not exist."""
         (released,) = evidence.values
         probability = above_half(released, subsets, evidence.sums.parts[0].noise)
         notes = [OF_FEW] if subsets < FEW else []
         notes += [UNSURE] if 1 - SURE < probability < SURE else []
         share = min(max(released / subsets, 0.0), 1.0)
+        notes += [NO_FIT] if of_classes and share < SURE else []
         return cls(share, probability, subsets, claim, privacy.noted(*notes), evidence)
 
     @property
@@ -205,7 +212,8 @@ class VerifyQuestion:
     def steps(self, setting: Setting) -> Needs[Verification]:
         """One count."""
         release = yield from needed(Single(self._query()), ALL)
-        return Verification.read(Evidence.of(release), self.subsets, self._claim(), statement_of([release], self.model))
+        privacy, of_classes = statement_of([release], self.model), isinstance(self.outcome, Categories)
+        return Verification.read(Evidence.of(release), self.subsets, self._claim(), privacy, of_classes=of_classes)
 
     def _query(self) -> SubsetQuery:
         above = -inf if self.above is None else self.above

@@ -20,6 +20,7 @@ LEVEL = 0.95
 """The level of intervals that are written and drawn where none is asked for."""
 STATED: Mapping[str, float | str] = MappingProxyType({"level": LEVEL, "covers": RECORDS})
 """What is written beside them: they cover the noise, and nothing else."""
+TINY = 1e-9
 _ROUNDING = 0.5
 """By so much an interval is wider on each side, for integers have no other quantiles."""
 
@@ -46,12 +47,16 @@ class Noisy:
 
         Counts are whole, so ends are, but where what is shown lies beyond them. Each interval holds for itself, at one
         tick. Sums of Laplace draws have tails between those of one draw and those of Gaussian noise: the farther
-        quantile of both is taken, so a little more is covered than `level` says.
+        quantile of both is taken, so a little more is covered than `level` says. One draw is discrete: its own quantile
+        is taken where that is farther still.
 
         Raises:
             ValueError: the level is not between 0 and 1.
         """
-        reach = _quantile(self.family, number("level", level)) * np.asarray(self.deviations) + _ROUNDING
+        deviations = np.asarray(self.deviations)
+        reach = _quantile(self.family, number("level", level)) * deviations + _ROUNDING
+        if self.family is Family.LAPLACE:
+            reach = np.maximum(reach, _of_one_draw(deviations, level))
         low, high = np.ceil(np.maximum(self.values - reach, 0.0)), np.floor(np.maximum(self.values + reach, 0.0))
         return np.minimum(low, shown), np.maximum(high, shown)
 
@@ -63,6 +68,18 @@ def _quantile(family: Family, level: float) -> float:
         raise Refused("level", f"a number between 0 and 1 is needed, got {level}")
     gaussian = NormalDist().inv_cdf((1 + level) / 2)
     return max(gaussian, -log(1 - level) / sqrt(2)) if family is Family.LAPLACE else gaussian
+
+
+def _of_one_draw(deviations: FloatArray, level: float) -> FloatArray:
+    """The integer that one discrete Laplace draw stays within with at least this chance.
+
+    With ratio r from one chance to the next the variance is ``2 r / (1 - r)**2``, and more than m away lies
+    ``2 r**(m + 1) / (1 + r)``.
+    """
+    variance = np.maximum(np.square(deviations, dtype=np.float64), TINY)
+    ratio = (variance + 1 - np.sqrt(2 * variance + 1)) / variance
+    within = np.log((1 - level) * (1 + ratio) / 2) / np.log(np.maximum(ratio, TINY)) - 1
+    return np.asarray(np.maximum(np.ceil(within - TINY), 0.0))
 
 
 class NoisySums:

@@ -48,8 +48,22 @@ class Reported:
     @property
     def pairs(self) -> float:
         """About how many ordered pairs have a value, both; of fewer than 2 people as many as of 2."""
-        present = max(float(self.people - self.counts[-1]), LEAST_PEOPLE)
+        present = max(self.present, LEAST_PEOPLE)
         return present * (present - 1)
+
+    @property
+    def present(self) -> float:
+        """About how many people have a value."""
+        return float(self.people - self.counts[-1])
+
+    @property
+    def deviation_of_missing(self) -> float:
+        """The standard deviation of how many have none, by noise: about, where few have none."""
+        return sqrt(max(self.people * self.common, 0.0))
+
+    def deviation_of_mean(self, kernel: FloatArray, population: bool) -> float:
+        """The standard deviation of the U-statistic, if answers had these shares."""
+        return self.centred(kernel, self.mean(kernel)).deviation(population) / self.pairs
 
     def centred(self, kernel: FloatArray, mean: float) -> Form:
         """The kernel less its mean: by which the U-statistic is off, if numbers of pairs are off too."""
