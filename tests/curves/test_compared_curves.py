@@ -47,6 +47,7 @@ def test_tables_that_differ_are_told_apart_and_drawn_together(kind: str) -> None
         assert "no test is made" in differing.verdict
     else:
         assert differing.differs, differing
+        assert alike.pvalue is not None
         assert alike.pvalue > 0.01, alike
         assert ("differ" in differing.verdict, "no difference" in alike.verdict) == (True, True)
     text = " ".join(each.get_text() for each in differing.plot().texts)

@@ -6,8 +6,8 @@ import os
 import secrets
 import shutil
 import subprocess
-import tempfile
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
