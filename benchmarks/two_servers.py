@@ -40,12 +40,12 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD
 from dpcurves.queries import PrefixQuery
 from dpcurves.release import ALL, Setting
+from dpcurves.serving.channel import Channel
 from dpcurves.trust import FunctionShares, Owners
 from dpcurves.trust.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports
 from dpcurves.two_servers import Server, Task
 from dpcurves.two_servers.analyst import Analyst, close
 from dpcurves.two_servers.batch import ID, NAME, Earlier, packed, unpacked
-from dpcurves.two_servers.channel import Channel
 from dpcurves.two_servers.identity import Identity
 from dpcurves.two_servers.new_task import found
 from dpcurves.two_servers.owner import Contribution, bearer_of, read_places
@@ -184,7 +184,7 @@ def spent_by(process: int, asked: list[Callable[[Channel], object]], server: Ser
     """Processor milliseconds of a process for each request, on a connection of its own."""
     before = cpu_of(process)
     for ask in asked:
-        channel = Channel.to(server)
+        channel = Channel.to(server.url, server.certificate)
         ask(channel)
         channel.close()
     return 1000 * (cpu_of(process) - before) / len(asked)

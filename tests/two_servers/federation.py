@@ -20,10 +20,10 @@ import numpy as np
 from dpcurves.data import Categories, Grid
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import PrivacyLoss
+from dpcurves.serving.channel import Channel, trusting
 from dpcurves.trust import Owners
 from dpcurves.two_servers.analyst import Analyst, Closed, close
 from dpcurves.two_servers.batch import ID, NAME, Batch, Earlier, packed
-from dpcurves.two_servers.channel import Channel, trusting
 from dpcurves.two_servers.identity import Identity
 from dpcurves.two_servers.new_task import found
 from dpcurves.two_servers.owner import Contribution, Sent, bearer_of, read_places, sealed_reports
@@ -225,7 +225,7 @@ class Federation:
 
     def channel(self, party: int, context: ssl.SSLContext | None = None, url: str = "") -> Channel:
         public = self.identities[party].public
-        channel = Channel(public, context or trusting(public), LONG, url)
+        channel = Channel(url or public.url, context or trusting(public.certificate), LONG)
         self.opened.append(channel)
         return channel
 

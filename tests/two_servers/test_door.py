@@ -12,11 +12,11 @@ import uvicorn
 from fastapi.responses import JSONResponse
 from uvicorn.server import ServerState
 
-from dpcurves.two_servers.channel import trusting
-from dpcurves.two_servers.door import Door, Limits
-from dpcurves.two_servers.entrance import Entrance, Guest, listening_at, proving
+from dpcurves.serving.channel import trusting
+from dpcurves.serving.door import Door, Limits
+from dpcurves.serving.entrance import Entrance, Guest, listening_at, proving
+from dpcurves.serving.launch import leave_no_image
 from dpcurves.two_servers.identity import Identity
-from dpcurves.two_servers.launch import leave_no_image
 
 
 class Stranger:
@@ -85,12 +85,12 @@ def test_short_answers_are_sent_at_once_and_who_has_no_handshake_leaves_nothing_
 
         def welcome(connection: socket.socket) -> None:
             came.append(connection)
-            Guest(door, config, ServerState()).come(connection, proving(identity, []))
+            Guest(door, config, ServerState()).come(connection, proving(identity.certificate, identity.proof, []))
 
         entrance, port = Entrance([listening], welcome), listening.getsockname()[1]
         _, rude = await asyncio.open_connection("127.0.0.1", port)
         rude.write(b"GET / HTTP/1.1\r\n\r\n")
-        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting(identity.public))
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting(identity.public.certificate))
         writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         nodelay = came[1].getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
         said = await reader.read()

@@ -564,7 +564,7 @@ def test_a_store_that_forgot_which_reports_failed_is_told_by_the_other_server(pa
 def test_servers_and_those_who_ask_them_refuse_a_certificate_that_has_expired(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpcurves.two_servers.identity.DAYS", 0)
+    monkeypatch.setattr("dpcurves.serving.certificate.DAYS", 0)
     made = Federation(tmp_path)
     task, log = made.task("late"), tmp_path / "said"
     made.listening = free_port(), made.ports[1]

@@ -28,12 +28,12 @@ from dpcurves.laws import Family, Noise, PathSums, ThresholdSums
 from dpcurves.ledger import Ledger
 from dpcurves.noise.randomness import Randomness
 from dpcurves.release import UnsupportedQuery
+from dpcurves.serving.channel import trusting
 from dpcurves.trust import Owners
 from dpcurves.two_servers import ProtocolAborted, Task
 from dpcurves.two_servers.analyst import Analyst
 from dpcurves.two_servers.app import LARGEST_QUESTION
 from dpcurves.two_servers.batch import ID, NAME, Batch, Earlier, Report, packed, unpacked
-from dpcurves.two_servers.channel import trusting
 from dpcurves.two_servers.launch import Aggregator
 from dpcurves.two_servers.messages import Asked
 from dpcurves.two_servers.noise_secret import NoiseSecret
@@ -399,7 +399,7 @@ def of_set(pair: Federation, task: Task) -> dict[str, object]:
 
 def proving(pair: Federation, who: int, whom: int) -> ssl.SSLContext:
     """What server `who` shows to server `whom`."""
-    context = trusting(pair.identities[whom].public)
+    context = trusting(pair.identities[whom].public.certificate)
     context.load_cert_chain(pair.identities[who].certificate, pair.identities[who].proof)
     return context
 
@@ -530,7 +530,7 @@ def stranger(pair: Federation, party: int, said: bytes | None) -> socket.socket:
     raw = socket.create_connection(("127.0.0.1", pair.ports[party]), LONG)
     if said is None:
         return raw
-    context = trusting(pair.identities[party].public)
+    context = trusting(pair.identities[party].public.certificate)
     made = context.wrap_socket(raw, server_hostname="127.0.0.1")
     made.sendall(said)
     return made

@@ -12,10 +12,10 @@ import pytest
 from dpcurves.data import Categories, Grid
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.release import UnsupportedQuery
+from dpcurves.serving.launch import Address
 from dpcurves.trust import Owners
 from dpcurves.two_servers import ProtocolAborted, Server, Task
 from dpcurves.two_servers.identity import Identity, read_server
-from dpcurves.two_servers.launch import Address
 from dpcurves.two_servers.new_task import found
 from dpcurves.two_servers.report_set import common, named, packed, unpacked
 from dpcurves.two_servers.statement import statement

@@ -102,10 +102,11 @@ def aggregator(running: Running) -> None:
     Example: dpcurves aggregator --party 0 --task task.json --identity a0 --store sqlite:///a0/a0.db
     """
     require_extra()
+    from ..serving.door import Limits
+    from ..serving.launch import Address
     from ..two_servers import Task
-    from ..two_servers.door import Limits
     from ..two_servers.identity import Identity
-    from ..two_servers.launch import Address, Aggregator
+    from ..two_servers.launch import Aggregator
 
     require_lasting(running.store)
     tasks, party = [Task.read(file) for file in running.task.split(",")], running.number()

@@ -1,6 +1,6 @@
 """Two aggregators that nobody has to trust alone: the task, what owners send, the servers, and who asks them."""
 
-from .errors import ProtocolAborted
+from ..serving.errors import ProtocolAborted
 from .task import Server, Task
 
 __all__ = ["ProtocolAborted", "Server", "Task"]

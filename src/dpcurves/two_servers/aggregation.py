@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from ..ledger import Allotment
 from ..queries import PrefixQuery
 from ..release import Plan
+from ..serving.errors import ProtocolAborted
+from ..serving.json_messages import opened
 from ..trust.function_shares import masked, thresholds
 from ..trust.shared_records import CheckedReports, Look, Reports
 from .digest_exchange import Check, bits_of, flags_of
-from .errors import ProtocolAborted
-from .messages import Answer, Asked, opened
+from .messages import Answer, Asked
 from .store import Store
 from .tables import Standing
 

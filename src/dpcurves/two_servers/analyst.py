@@ -12,13 +12,14 @@ from ..ledger import Allotment, QuestionBudget
 from ..privacy import Adjacency, PrivacyLoss
 from ..queries import PrefixQuery, Query
 from ..release import Plan, Release, Step
+from ..serving.channel import PATIENCE, Channel
+from ..serving.errors import ProtocolAborted
+from ..serving.json_messages import facts_of
 from ..session import pay_and_converse, rehearse
 from ..trust import FunctionShares
 from ..trust.function_shares import told
 from ..workloads import Strategy, Workload
-from .channel import PATIENCE, Channel
-from .errors import ProtocolAborted
-from .messages import Asked, facts_of
+from .messages import Asked
 from .owner import require_task
 from .task import VERSION, Task
 from .ticket import Ticket
@@ -62,7 +63,7 @@ class Analyst:
     def __init__(self, task: Task, ticket: Ticket, party: int = 0, patience: float = PATIENCE) -> None:
         require_task(ticket, task)
         self._task, self._token = task, ticket.token
-        self._server = Channel.to(task.servers[party], patience)
+        self._server = Channel.to(task.servers[party].url, task.servers[party].certificate, patience)
         self._set: tuple[str, int] | None = None
         self._cells: tuple[int, ...] | None = None
         self.dropped = 0
@@ -163,7 +164,7 @@ def close(task: Task, ticket: Ticket, party: int = 0, patience: float = PATIENCE
         ProtocolAborted: they do not agree, or can not be reached. Asked again, it ends the same way.
     """
     require_task(ticket, task)
-    server = Channel.to(task.servers[party], patience)
+    server = Channel.to(task.servers[party].url, task.servers[party].certificate, patience)
     try:
         told = server.post(f"/tasks/{task.hash}/close", b"", ticket.token)
         agreed = facts_of(told, "server", set=str, reports=int, owners=int)

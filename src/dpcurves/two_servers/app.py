@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
 from ssl import PEM_cert_to_DER_cert
-from traceback import extract_tb
 from types import MappingProxyType
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import JSONResponse
 
-from .errors import ProtocolAborted, Trouble
+from ..serving.entrance import PEER
+from ..serving.errors import ProtocolAborted
+from ..serving.replies import body_of, refused, told
 from .task_service import TaskService
 from .ticket import Role, hash_of
 
-PEER = "dpcurves.peer"
-"""In a connection's scope: the certificate that the other side has proven, if any."""
 LARGEST_BATCH = 2**23
 LARGEST_QUESTION = 2**18
 """Bytes: more than the most thresholds that one message may ask for."""
 LARGEST_LISTING = 2**30
-BEGIN, SLOWEST = 10, 2**16
-"""A message has so many seconds, and one for each so many bytes that it may have."""
 FOR_PEER = 8
 """Threads that work for the other server alone."""
 OF_PEER: Mapping[str, tuple[Callable[[TaskService, bytes], bytes], int]] = MappingProxyType({
@@ -76,7 +69,7 @@ def create_app(services: Mapping[str, TaskService]) -> FastAPI:
     }  # fmt: skip
     for path, handler in handlers.items():
         app.post(f"/tasks/{{task}}/{path}")(handler)
-    app.exception_handler(ProtocolAborted)(_refused)
+    app.exception_handler(ProtocolAborted)(refused)
     return app
 
 
@@ -91,26 +84,26 @@ class Front:
 
     async def standing(self, task: str) -> Response:
         """Anybody: where the task stands."""
-        return await _told(self._service(task).standing)
+        return await told(self._service(task).standing)
 
     async def reports(self, task: str, request: Request) -> Response:
         """An owner sends a batch."""
         service = self._service(task)
-        owner, message = _bearer(service, request, Role.OWNER), await _body(request, LARGEST_BATCH)
-        return await _told(lambda: service.receive(owner, message))
+        owner, message = _bearer(service, request, Role.OWNER), await body_of(request, LARGEST_BATCH)
+        return await told(lambda: service.receive(owner, message))
 
     async def close(self, task: str, request: Request) -> Response:
         """The coordinator closes the task."""
         service = self._service(task)
         _bearer(service, request, Role.COORDINATOR)
-        return await _told(service.closing.close)
+        return await told(service.closing.close)
 
     async def answers(self, task: str, request: Request) -> Response:
         """An analyst asks."""
         service = self._service(task)
         self._rates[task].count(_bearer(service, request, Role.ANALYST))
-        message = await _body(request, LARGEST_QUESTION)
-        return await _told(lambda: service.answer(message))
+        message = await body_of(request, LARGEST_QUESTION)
+        return await told(lambda: service.answer(message))
 
     async def of_peer(self, task: str, what: str, request: Request) -> Response:
         """The other server asks."""
@@ -119,39 +112,13 @@ class Front:
         if what not in OF_PEER:
             raise ProtocolAborted("peer", "it asks what this server does not know", 404)
         work, most = OF_PEER[what]
-        message = await _body(request, most)
-        return await _told(lambda: work(service, message), self._others)
+        message = await body_of(request, most)
+        return await told(lambda: work(service, message), self._others)
 
     def _service(self, task: str) -> TaskService:
         if task not in self._services:
             raise ProtocolAborted("task", "this server has another task, not this one", 404)
         return self._services[task]
-
-
-async def _refused(request: Request, error: Exception) -> Response:
-    status = error.status if isinstance(error, ProtocolAborted) else 500
-    return JSONResponse({"error": str(error)}, status)
-
-
-async def _told(work: Callable[[], bytes], threads: ThreadPoolExecutor | None = None) -> Response:
-    """The answer of a service, worked out beside the loop. Of unforeseen errors only type and place are told."""
-    try:
-        told = await asyncio.get_running_loop().run_in_executor(threads, work)
-        return Response(told, media_type="application/json")
-    except ProtocolAborted as error:
-        if error.status == 500:
-            _tell_operator(error.where if isinstance(error, Trouble) else str(error))
-        raise
-    except Exception as error:
-        last = extract_tb(error.__traceback__)[-1]
-        rule = f"{type(error).__name__} in {last.name}; nothing was told"
-        _tell_operator(f"server: {rule}")
-        raise ProtocolAborted("server", rule, 500) from None
-
-
-def _tell_operator(line: str) -> None:
-    with suppress(OSError):  # what it goes to may be what is full
-        print(f"dpcurves: {line}", file=sys.stderr, flush=True)
 
 
 def _bearer(service: TaskService, request: Request, role: Role) -> int:
@@ -167,21 +134,3 @@ def _require_peer(service: TaskService, request: Request) -> None:
     other = PEM_cert_to_DER_cert(service.task.servers[1 - service.party].certificate)
     if request.scope.get(PEER) != other:
         raise ProtocolAborted("peer", "the other server of this task alone may ask this", 403)
-
-
-async def _body(request: Request, most: int) -> bytes:
-    seconds = BEGIN + most / SLOWEST
-    try:
-        return await asyncio.wait_for(_read(request, most), seconds)
-    except TimeoutError:
-        raise ProtocolAborted("message", f"it did not come within {seconds:.0f} seconds", 408) from None
-
-
-async def _read(request: Request, most: int) -> bytes:
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > most:
-            raise ProtocolAborted("message", f"at most {most} bytes are taken", 413)
-        parts.append(part)
-    return b"".join(parts)

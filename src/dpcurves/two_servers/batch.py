@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from .errors import ProtocolAborted
+from ..serving.errors import ProtocolAborted
 
 MAGIC = b"DPCF"
 FORMAT = 2

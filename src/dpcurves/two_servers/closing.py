@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 
-from .errors import ProtocolAborted
-from .messages import facts_of
+from ..serving.errors import ProtocolAborted
+from ..serving.json_messages import facts_of
 from .noise_secret import lost
 from .report_set import OTHER, Listing, ReportSet, Told, common
 from .store import Decision, Store

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..crypto.checked import DIGEST_SIZE
-from .errors import ProtocolAborted
+from ..serving.errors import ProtocolAborted
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import ProtocolAborted
+from ..serving.errors import ProtocolAborted
+from ..serving.json_messages import UNLIKE, opened
 from .task import VERSION, Task
 
 LONGEST_ID = 64
-UNLIKE = "is not of the form that was agreed on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,30 +129,3 @@ class Answer:
     def named(self) -> dict[str, object]:
         """Plain objects: which reports they are of, and with which noise."""
         return {"set": self.set, "reports": self.reports, "commitments": list(self.commitments)}
-
-
-def facts_of(message: bytes, who: str, **facts: type) -> Mapping[str, Any]:
-    """The object in a message that has facts of these types.
-
-    Raises:
-        ProtocolAborted: there is none.
-    """
-    stored = opened(message, who)
-    if any(type(stored.get(name)) is not kind for name, kind in facts.items()):
-        raise ProtocolAborted(who, f"its answer {UNLIKE}", 502)
-    return stored
-
-
-def opened(message: bytes, who: str) -> Mapping[str, Any]:
-    """The object in a message.
-
-    Raises:
-        ProtocolAborted: there is none.
-    """
-    try:
-        stored = json.loads(message)
-    except ValueError:
-        stored = None
-    if not isinstance(stored, dict):
-        raise ProtocolAborted(who, "the message is cut off, or is none")
-    return stored

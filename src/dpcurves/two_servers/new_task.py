@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..arguments import Refused
+from ..serving.new_files import require_new, write_public
 from .task import Task
-from .ticket import Role, Ticket, fresh_token, hash_of, require_new, write_public
+from .ticket import Role, Ticket, fresh_token, hash_of
 
 
 def found(draft: Task, numbers: Mapping[Role, int], document: Path, tickets: Path) -> Task:

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from ..ledger import Ledger
 from ..mechanisms.prefixes.keyed_noise import NoiseKey, noise_name
-from .errors import ProtocolAborted
+from ..serving.errors import ProtocolAborted
 from .identity import Identity
 from .task import Task
 

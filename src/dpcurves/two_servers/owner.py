@@ -18,11 +18,11 @@ from ..ledger.key import make_key
 from ..noise.randomness import Randomness
 from ..privacy import EACH_RECORD
 from ..records import open_records
+from ..serving.channel import PATIENCE, Channel
+from ..serving.errors import ProtocolAborted
+from ..serving.json_messages import facts_of
 from ..trust.shared_records import Encoding, places_of
 from .batch import ID, NAME, Batch, Earlier, Report, packed
-from .channel import PATIENCE, Channel
-from .errors import ProtocolAborted
-from .messages import facts_of
 from .sealing import place_of, public_key, sealed
 from .task import Task
 from .task_service import encoding_of
@@ -137,7 +137,7 @@ class Contribution:
         Raises:
             ProtocolAborted: a server refuses or can not be reached. Sent again, nothing counts twice.
         """
-        servers = [Channel.to(server, patience) for server in self.task.servers]
+        servers = [Channel.to(server.url, server.certificate, patience) for server in self.task.servers]
         sent, way = Sent(0, 0), partial(_posted, f"/tasks/{self.task.hash}/reports", ticket.token)
         try:
             with ThreadPoolExecutor(len(servers)) as beside:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import NamedTuple
 
+from ..serving.errors import ProtocolAborted
 from .batch import ID
-from .errors import ProtocolAborted
 
 DIGEST = 16
 NAME = 32

@@ -6,7 +6,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hpke
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from .errors import ProtocolAborted
+from ..serving.errors import ProtocolAborted
 
 OVERHEAD = 32 + 16
 """Bytes that sealing adds: a key of its own, and a tag."""

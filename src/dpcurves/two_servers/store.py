@@ -12,8 +12,8 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from ..arguments import Refused
 from ..ledger.database import Database
 from ..ledger.location import place_of
+from ..serving.errors import ProtocolAborted, Trouble
 from .batch import Earlier
-from .errors import ProtocolAborted, Trouble
 from .report_set import Listing, ReportSet
 from .tables import CONTRIBUTIONS, METADATA, REPORTS, TASKS, Standing, State, lock, standing_of, write_of
 

@@ -21,8 +21,8 @@ from ..ledger import Account
 from ..privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
 from ..queries import CountQuery, PrefixQuery, Query, Read
 from ..release import Plan, UnsupportedQuery
+from ..serving.errors import ProtocolAborted
 from ..trust import FunctionShares, Owners
-from .errors import ProtocolAborted
 from .ticket import Role
 
 VERSION = 3

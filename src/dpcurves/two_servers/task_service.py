@@ -13,18 +13,18 @@ from ..arguments import Refused
 from ..crypto import engine_of_task
 from ..ledger import Allotment, Ledger, QuestionBudget
 from ..release import ALL, Plan
+from ..serving.channel import Channel
+from ..serving.errors import ProtocolAborted, Trouble
+from ..serving.json_messages import opened as read
 from ..trust import Owners
 from ..trust.function_shares import collect
 from ..trust.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports
 from . import report_set
 from .aggregation import CheckedCounting, PlainCounting
 from .batch import Report, unpacked
-from .channel import Channel
 from .closing import Closing
-from .errors import ProtocolAborted, Trouble
 from .identity import Identity
 from .messages import Asked, require_set
-from .messages import opened as read
 from .noise_secret import NoiseSecret, derived
 from .sealing import OVERHEAD, opened, place_of, public_key
 from .store import Frozen, Offer, Store, Stored

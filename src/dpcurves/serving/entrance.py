@@ -6,17 +6,17 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import uvicorn
 from fastapi.responses import JSONResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from .app import PEER
 from .door import Door
-from .identity import Identity
-from .task import Server
 
+PEER = "dpcurves.peer"
+"""In a connection's scope: the certificate that the other side has proven, if any."""
 BACKLOG = 2048
 PAUSE = 0.1
 """Seconds, when the system gives no more connections."""
@@ -126,15 +126,19 @@ def listening_at(host: str, port: int) -> list[socket.socket]:
     return sockets
 
 
-def proving(identity: Identity, others: Sequence[Server]) -> ssl.SSLContext:
-    """Proves this server. Who shows a certificate must be the other server; owners and analysts show none."""
+def proving(certificate: Path, proof: Path, others: Sequence[str]) -> ssl.SSLContext:
+    """Proves this server. Who shows a certificate must show one of `others`, in PEM; all other people show none.
+
+    Raises:
+        OSError: a file can not be read, or they are no certificate and its key.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.load_cert_chain(identity.certificate, identity.proof)
+    context.load_cert_chain(certificate, proof)
     context.verify_mode = ssl.CERT_OPTIONAL
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     for other in others:
-        context.load_verify_locations(cadata=other.certificate)
+        context.load_verify_locations(cadata=other)
     return context
 
 

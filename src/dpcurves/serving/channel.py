@@ -1,4 +1,4 @@
-"""HTTPS to one server, which proves itself by the certificate that the task names; no other authority is believed."""
+"""HTTPS to one server, which proves itself by a certificate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from threading import Lock
 from urllib.parse import urlsplit
 
 from .errors import ProtocolAborted
-from .task import Server
 
 PATIENCE = 60.0
 """Seconds that an answer may take."""
@@ -26,30 +25,27 @@ class Channel:
     """One connection that is kept open, and opened again if it was lost.
 
     Attributes:
-        server: Who is on the other side.
+        place: Where the server is: ``https://host:port``.
         context: What it has to prove.
         patience: Seconds that an answer may take.
-        url: Where it is reached: usually its own URL.
         who: What errors call it.
+        named_by: Where it stands who the server is.
+        renewal: What is needed once its certificate has expired.
     """
 
-    server: Server
+    place: str
     context: ssl.SSLContext
     patience: float = PATIENCE
-    url: str = ""
     who: str = "server"
+    named_by: str = "the task"
+    renewal: str = "a new task is needed"
     _connection: HTTPSConnection | None = field(default=None, init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
 
     @classmethod
-    def to(cls, server: Server, patience: float = PATIENCE) -> Channel:
-        """For owners and analysts."""
-        return cls(server, trusting(server), patience)
-
-    @property
-    def place(self) -> str:
-        """Where the server is."""
-        return self.url or self.server.url
+    def to(cls, place: str, certificate: str, patience: float = PATIENCE) -> Channel:
+        """To a server of which a task says the certificate: no other authority is believed."""
+        return cls(place, trusting(certificate), patience)
 
     def get(self, path: str) -> bytes:
         """What the server says at `path`.
@@ -111,9 +107,11 @@ class Channel:
 
     def _lost(self, error: Exception) -> ProtocolAborted:
         if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code == EXPIRED:
-            return ProtocolAborted(self.who, f"the certificate of {self.place} has expired; a new task is needed", 502)
+            return ProtocolAborted(self.who, f"the certificate of {self.place} has expired; {self.renewal}", 502)
         if isinstance(error, ssl.SSLCertVerificationError):
-            return ProtocolAborted(self.who, f"who answers at {self.place} is not the one that the task names", 502)
+            return ProtocolAborted(
+                self.who, f"who answers at {self.place} is not the one that {self.named_by} names", 502
+            )
         if isinstance(error, TimeoutError):
             return ProtocolAborted(self.who, f"{self.place} gave no answer within {self.patience:g} seconds", 504)
         if isinstance(error, ConnectionRefusedError):
@@ -128,17 +126,17 @@ class Channel:
         return line if isinstance(line, str) else f"{self.who}: {self.place} refused without a word"
 
 
-def trusting(server: Server) -> ssl.SSLContext:
-    """Believes this server's own certificate, and nobody else.
+def trusting(certificate: str) -> ssl.SSLContext:
+    """Believes a server's own certificate, in PEM, and nobody else.
 
     Raises:
-        ValueError: the task names no certificate.
+        ValueError: it is none.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
-        context.load_verify_locations(cadata=server.certificate)
+        context.load_verify_locations(cadata=certificate)
     except (ssl.SSLError, ValueError):
         raise ProtocolAborted("task", "a server's certificate cannot be read") from None
     return context

@@ -1,0 +1,89 @@
+"""A server as a process, on one address."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import uvicorn
+
+from .door import Door
+from .entrance import Entrance, Guest, listening_at
+from .errors import ProtocolAborted
+
+IDLE = 75
+"""Seconds after which a connection of the other server ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server listens."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """Read ``host:port``.
+
+        Raises:
+            ValueError: it is none.
+        """
+        try:
+            parts = urlsplit(f"//{text}")
+            if parts.hostname and parts.port and not parts.path:
+                return cls(parts.hostname, parts.port)
+        except ValueError:
+            pass
+        raise ProtocolAborted("listen", f"host:port is needed, as in 127.0.0.1:8701, got {text!r}")
+
+
+def serve(app: Any, address: Address, door: Door, context: ssl.SSLContext, ready: Callable[[], object]) -> None:
+    """Serve an app until the process is told to stop. `ready` is called once it listens.
+
+    Raises:
+        ValueError: the address can not be had.
+    """
+    config = uvicorn.Config(
+        app, host=address.host, port=address.port, ws="none", lifespan="off", log_level="critical", access_log=False,
+        timeout_keep_alive=IDLE, server_header=False, date_header=False, timeout_graceful_shutdown=2,
+    )  # fmt: skip
+    config.load()
+    leave_no_image()
+    asyncio.run(_Announced(config, door, context, ready).serve())
+
+
+class _Announced(uvicorn.Server):
+    """Lets in whom the door lets stay, and says when it listens."""
+
+    def __init__(self, config: uvicorn.Config, door: Door, context: ssl.SSLContext, ready: Any) -> None:
+        super().__init__(config)
+        self._door, self._context, self._ready = door, context, ready
+
+    async def startup(self, sockets: Any = None) -> None:
+        await self.lifespan.startup()
+        try:
+            listening = listening_at(self.config.host, self.config.port)
+        except OSError:
+            place = f"{self.config.host}:{self.config.port}"
+            raise ProtocolAborted("listen", f"{place} is taken, or is no address of this machine") from None
+        self.servers: list[Any] = [Entrance(listening, self._welcome)]
+        self.started = True
+        self._ready()
+
+    def _welcome(self, connection: socket.socket) -> None:
+        Guest(self._door, self.config, self.server_state).come(connection, self._context)
+
+
+def leave_no_image() -> None:
+    """Let the system write no image of this process's memory, which holds keys and shares, should it crash."""
+    with suppress(ImportError):  # where there are no such limits
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
