@@ -12,6 +12,8 @@ from typing import Any, cast
 import pytest
 from fastapi import FastAPI
 
+from dpcurves.serving import replies
+from dpcurves.serving.entrance import PEER
 from dpcurves.two_servers import app as served
 from dpcurves.two_servers.task_service import TaskService
 
@@ -32,7 +34,7 @@ async def asked(app: FastAPI, path: str, receive: Callable[[], Awaitable[dict[st
 
     scope = {
         "type": "http", "method": "POST", "path": f"/tasks/{TASK}/{path}", "query_string": b"", "root_path": "",
-        "headers": [], "http_version": "1.1", "scheme": "https", "asgi": {"version": "3.0"}, served.PEER: CERTIFICATE,
+        "headers": [], "http_version": "1.1", "scheme": "https", "asgi": {"version": "3.0"}, PEER: CERTIFICATE,
     }  # fmt: skip
     await app(cast(Any, scope), receive, cast(Any, send))
     return b"".join(told)
@@ -40,8 +42,8 @@ async def asked(app: FastAPI, path: str, receive: Callable[[], Awaitable[dict[st
 
 def test_a_message_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(served, "PEM_cert_to_DER_cert", lambda text: CERTIFICATE)
-    monkeypatch.setattr(served, "BEGIN", 0.01)
-    monkeypatch.setattr(served, "SLOWEST", 2**40)
+    monkeypatch.setattr(replies, "BEGIN", 0.01)
+    monkeypatch.setattr(replies, "SLOWEST", 2**40)
     task = SimpleNamespace(servers=(SimpleNamespace(certificate=""),) * 2)
     app = served.create_app({TASK: cast(TaskService, SimpleNamespace(task=task, party=0))})
     assert asyncio.run(asked(app, "peer/half", silent)) == b'{"error":"message: it did not come within 0 seconds"}'

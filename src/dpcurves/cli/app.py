@@ -16,6 +16,7 @@ from .contingencies import CONTINGENCY_COMMANDS
 from .engines import ENGINE_COMMANDS
 from .ledgers import LEDGER_COMMANDS
 from .local_plans import LOCAL_PLANS
+from .local_serving import SERVING_COMMANDS
 from .local_tasks import LOCAL_COMMANDS
 from .option_groups import NOTHING, Command, with_options
 from .pairs import PAIR_PLANS
@@ -64,7 +65,9 @@ def build() -> typer.Typer:
         help="Tasks for two servers, neither of them trusted alone.",
     )
     app.add_typer(_group(ENGINE_COMMANDS), name="engine", help="Databases that count where records lie.")
-    app.add_typer(_group(LOCAL_COMMANDS), name="local", help="The local model: people who trust nobody.")
+    app.add_typer(
+        _group({**LOCAL_COMMANDS, **SERVING_COMMANDS}), name="local", help="The local model: people who trust nobody."
+    )
     app.add_typer(
         _group(asks_of(questions), said=SAID),
         name="ask",

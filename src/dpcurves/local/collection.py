@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import Refused
 from ..arrays import BoolArray, IntArray
 from ..curves.notes import warn_of
 from ..ledger import Allotment
 from ..release import Release
 from ..trust.local import Tables
-from .report_file import NAME, Octets, Records
+from .report_file import NAME, Octets, Records, octets_of
 from .task import Task
 
 AT_ONCE = 2**14
@@ -46,13 +45,7 @@ class Collection:
         Raises:
             ValueError: the file can not be read.
         """
-        try:
-            size = Path(path).stat().st_size
-            data: Any = np.memmap(path, dtype=np.uint8, mode="r") if size else b""
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or "it is no file"
-            raise Refused("reports", f"a file can not be read ({reason})") from None
-        self.add(memoryview(data))
+        self.add(octets_of(path))
 
     def add(self, data: bytes | memoryview) -> None:
         """Count reports as they were sent, one behind another."""
@@ -97,6 +90,12 @@ class Seen:
 
     def new(self, names: Octets) -> BoolArray:
         """Which names are new, here and in this list; from now on they are known."""
+        first, run = self.looked_up(names)
+        self.keep(run)
+        return first
+
+    def looked_up(self, names: Octets) -> tuple[BoolArray, NDArray[np.uint64]]:
+        """Which names are new, here and in this list; and these as `keep` takes them."""
         numbers = np.ascontiguousarray(names).view(f"<u{NAME}").reshape(-1).astype(np.uint64, copy=False)
         order = _order(numbers)
         ordered, first = numbers[order], np.zeros(len(numbers), dtype=np.bool_)
@@ -104,12 +103,11 @@ class Seen:
         for run in self._runs:  # looked for in their order, which is quick: what was read last is near
             place = np.minimum(np.searchsorted(run, ordered), len(run) - 1)
             fresh &= run[place] != ordered
-        self._keep(ordered[fresh])
         first[order] = fresh
-        return first
+        return first, ordered[fresh]
 
-    def _keep(self, run: NDArray[np.uint64]) -> None:
-        """Runs grow by merging with those that are no longer, so there are few."""
+    def keep(self, run: NDArray[np.uint64]) -> None:
+        """Know these names from now on. Runs grow by merging with those that are no longer, so there are few."""
         while run.size and self._runs and len(self._runs[-1]) <= 2 * len(run):
             run = np.sort(np.concatenate([self._runs.pop(), run]), kind="stable")
         if run.size:

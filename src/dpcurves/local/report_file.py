@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import Refused
 from ..arrays import BoolArray
 from ..noise.randomness import Randomness
 
@@ -61,6 +63,19 @@ class Form:
         """The header without its number of records."""
         return MAGIC + bytes([self.version]) + self.octets.to_bytes(3, "little") + self.task
 
+    @classmethod
+    def of(cls, data: bytes | memoryview) -> Form | None:
+        """The form of what begins a file; None: that is no header."""
+        head = bytes(data[: len(MAGIC) + 4 + cls.TASK])
+        if len(head) < len(MAGIC) + 4 + cls.TASK or not head.startswith(MAGIC):
+            return None
+        return cls(head[4], head[8:], int.from_bytes(head[5:8], "little"))
+
+    @property
+    def alone(self) -> bytes:
+        """The header of one record."""
+        return self.head + counted(1)
+
     @property
     def record(self) -> int:
         """How long a record is."""
@@ -73,9 +88,17 @@ class Form:
 
     def written_all(self, names: Octets, messages: Octets) -> bytes:
         """The records of many people as one part."""
+        return self.head + counted(len(names)) + self._checked(names, messages).tobytes()
+
+    def written_singly(self, names: Octets, messages: Octets) -> bytes:
+        """The records of many people as a part each: what they would have sent one by one."""
+        heads = np.tile(np.frombuffer(self.alone, dtype=np.uint8), (len(names), 1))
+        return np.concatenate([heads, self._checked(names, messages)], axis=1).tobytes()
+
+    def _checked(self, names: Octets, messages: Octets) -> Octets:
         told = np.concatenate([names, messages], axis=1)
         checks = self._checks(told).astype("<u4").view(np.uint8).reshape(-1, CHECK)
-        return self.head + counted(len(told)) + np.concatenate([told, checks], axis=1).tobytes()
+        return np.concatenate([told, checks], axis=1)
 
     def read(self, data: bytes | memoryview) -> Iterator[Records]:
         """All records of a file that are whole and of this task, some at a time.
@@ -120,7 +143,7 @@ class Form:
 
     def _singles(self, view: memoryview, place: int) -> int:
         """How many parts of one record each stand here one behind another: what people sent, as it came."""
-        alone = self.head + counted(1)
+        alone = self.alone
         stride = len(alone) + self.record
         parts = min((len(view) - place) // stride, MOST_AT_ONCE)
         if parts < 1:
@@ -157,6 +180,21 @@ class Form:
     def _weights(self) -> NDArray[np.uint32]:
         source = Randomness.keyed(self.task * 2, "checks")
         return source.words(NAME + self.octets).astype(np.uint32) | np.uint32(1)
+
+
+def octets_of(path: str | Path) -> memoryview:
+    """What a file of reports holds, read when it is looked at.
+
+    Raises:
+        ValueError: the file can not be read.
+    """
+    try:
+        size = Path(path).stat().st_size
+        data: Any = np.memmap(path, dtype=np.uint8, mode="r") if size else b""
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no file"
+        raise Refused("reports", f"a file can not be read ({reason})") from None
+    return memoryview(data)
 
 
 def counted(records: int) -> bytes:

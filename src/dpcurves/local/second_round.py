@@ -121,9 +121,9 @@ class SecondRound(Task):
             raise Refused("task", f"it is of another version than {VERSION}, or damaged")
         return cls(asked.question, asked.loss, asked.people, curve, first, chances)
 
-    def _text(self) -> str:
+    def to_json(self) -> str:
         told = {"curve": json.loads(self.curve), "first": str(self.first), "chances": list(self.chances)}
-        return json.dumps({KEY: VERSION, "task": json.loads(super()._text()), **told}, sort_keys=True)
+        return json.dumps({KEY: VERSION, "task": json.loads(super().to_json()), **told}, sort_keys=True)
 
 
 def publish(collection: Collection, first: First, people: int) -> SecondRound:

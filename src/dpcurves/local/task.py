@@ -86,7 +86,7 @@ class Task:
     @cached_property
     def hash(self) -> str:
         """The name of the task: a digest of all of it."""
-        return sha256(self._text().encode()).hexdigest()
+        return sha256(self.to_json().encode()).hexdigest()
 
     @property
     def axes(self) -> Sequence[Axis | Categories]:
@@ -197,7 +197,7 @@ class Task:
             ValueError: the file can not be written.
         """
         try:
-            Path(path).write_text(self._text() + "\n", encoding="utf-8")
+            Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
         except OSError as error:
             raise Refused("out", f"the file can not be written ({error.strerror})") from None
 
@@ -222,7 +222,8 @@ class Task:
             raise Refused("task", "its loss is an epsilon or a rho, written as a text")
         return cls(question_from_json(stored.get("question", {})), _LOSSES[currency](amount), stored["people"])
 
-    def _text(self) -> str:
+    def to_json(self) -> str:
+        """The document: its octets decide its hash."""
         pure = self.loss.epsilon is not None
         loss = {"epsilon": str(self.loss.epsilon)} if pure else {"rho": str(self.loss.rho)}
         told = {"local_task": VERSION, "people": self.people, "loss": loss, "question": question_to_json(self.question)}

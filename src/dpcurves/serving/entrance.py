@@ -134,7 +134,7 @@ def proving(certificate: Path, proof: Path, others: Sequence[str]) -> ssl.SSLCon
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.load_cert_chain(certificate, proof)
+    context.load_cert_chain(certificate, proof, password="")  # else a key with one is asked for at the terminal
     context.verify_mode = ssl.CERT_OPTIONAL
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     for other in others:

@@ -1,0 +1,176 @@
+"""Reports over HTTPS: the server is a process of its own, and what it acknowledged outlives it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import Result
+
+import dpcurves as dp
+from dpcurves.local import Task
+from dpcurves.local.sending import LARGEST
+from dpcurves.serving.channel import Channel, trusting
+from dpcurves.serving.errors import ProtocolAborted
+
+Run = Callable[..., Result]
+LONG = 120
+"""Seconds after which a test that waits has failed."""
+QUESTION = dp.CdfQuestion("age", dp.Grid(0, 100, cells=64))
+TASK, OTHER = (Task(QUESTION, dp.PrivacyLoss.pure(epsilon), people=1000) for epsilon in (2, 3))
+WAY = f"/tasks/{TASK.form.task.hex()}/reports"
+
+
+class Server:
+    """`dpcurves local serve` in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.store, self.certificate = folder, folder / "reports.bin", folder / "cert.pem"
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port: int = probe.getsockname()[1]
+        self.url = f"https://127.0.0.1:{self.port}"
+        TASK.write(folder / "task.json")
+        self.start()
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "log").read_text()
+
+    def start(self) -> None:
+        arguments = (
+            "--task", "task.json", "--store", self.store.name, "--listen", f"127.0.0.1:{self.port}",
+            "--tls", "cert.pem,key.pem",
+        )  # fmt: skip
+        with (self.folder / "log").open("a") as log:
+            heard, command = self.log.count("listens at"), (sys.executable, "-m", "dpcurves.cli", "local", "serve")
+            self.process = subprocess.Popen((*command, *arguments), cwd=self.folder, stdout=log, stderr=log)
+        end = time.monotonic() + LONG
+        while self.log.count("listens at") == heard:
+            assert self.process.poll() is None, self.log
+            assert time.monotonic() < end
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(LONG)
+
+    def channel(self) -> Channel:
+        return Channel(self.url, trusting(self.certificate.read_text()), LONG)
+
+    def way(self) -> tuple[object, ...]:
+        return "--to", self.url, "--ca", self.certificate
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("server"))
+    yield server
+    server.kill()
+
+
+def counted(path: Path) -> tuple[int, int, int]:
+    collection = dp.local.Collection(TASK)
+    collection.add_file(path)
+    return collection.reports, collection.repeated, collection.refused
+
+
+def wrong_messages(source: np.random.Generator) -> Iterator[tuple[str, bytes, str]]:
+    """Where each goes, what it is, and what its sender hears."""
+    report, refused = TASK.randomize(3, person="anna"), "reports: 1 refused: damaged, cut off, or of another task"
+    name, strange = np.frombuffer(TASK.name_of("anna"), np.uint8)[None], np.full((1, TASK.form.octets), 255, np.uint8)
+    yield WAY, b"", "reports: the message holds none"
+    yield WAY, source.bytes(1000), refused
+    yield WAY, report[:-1], refused
+    yield WAY, report[:-6] + bytes([report[-6] ^ 1]) + report[-5:], refused
+    yield WAY, bytes([report[0] ^ 1]) + report[1:], refused
+    yield WAY, OTHER.randomize(3, person="anna"), refused
+    yield WAY, TASK.form.written_all(name, strange), refused
+    yield WAY, b'{"age": 3}', refused
+    yield WAY, bytes(LARGEST + 1), f"message: at most {LARGEST} bytes are taken"
+    other = f"/tasks/{OTHER.form.task.hex()}/reports"
+    yield other, OTHER.randomize(3), "task: this server has another task, not this one"
+
+
+def test_ten_wrong_messages_are_told_in_one_line_each_and_nothing_of_them_is_kept(server: Server) -> None:
+    channel = server.channel()
+    before, size = json.loads(channel.get(WAY.removesuffix("/reports"))), server.store.stat().st_size
+    wrong = list(wrong_messages(np.random.default_rng(1)))
+    for path, message, line in wrong:
+        with pytest.raises(ProtocolAborted) as heard:
+            channel.post(path, message)
+        assert str(heard.value) == line
+    assert len(wrong) == 10
+    after = json.loads(channel.get(WAY.removesuffix("/reports")))
+    assert after["refused"] - before["refused"] == 7
+    assert after["reports"] == before["reports"]
+    assert server.store.stat().st_size == size
+    assert [line for line in server.log.splitlines() if "listens at" not in line and "written: " not in line] == []
+    channel.close()
+
+
+def test_people_send_what_they_keep_and_the_aggregator_reads_the_store(
+    server: Server, run: Run, tmp_path: Path
+) -> None:
+    channel, kept = server.channel(), tmp_path / "kept.db"
+    assert Task.from_json(channel.get("/task").decode()) == TASK
+    channel.close()
+    (tmp_path / "me.csv").write_text("age\n41\n")
+    (tmp_path / "all.bin").write_bytes(TASK.randomize_table({"age": np.arange(100.0)}) + b"torn")
+    before = counted(server.store)[0] if server.store.stat().st_size else 0
+    mine = ("local", "send", tmp_path / "me.csv", "--task", server.folder / "task.json", "--id", "zoe", *server.way())
+    for new in (1, 0):
+        sent = run(*mine, "--kept", kept)
+        assert sent.output == f"sent: 1 reports, {new} of them new to the server; 0 refused\n"
+    for new in (100, 0):
+        sent = run("local", "send", tmp_path / "all.bin", *server.way())
+        assert sent.output == f"sent: 100 reports, {new} of them new to the server; 1 refused\n"
+    assert run(*mine).exit_code == 2
+    strange = tmp_path / "strange.pem"
+    strange.write_text("no certificate")
+    assert run("local", "send", tmp_path / "all.bin", "--to", server.url, "--ca", strange).exit_code == 2
+    unknown = run("local", "send", tmp_path / "all.bin", "--to", server.url)
+    assert unknown.stderr.count("\n") == 1
+    assert "is not the one that a certificate that this machine believes names" in unknown.stderr
+    assert counted(server.store) == (before + 101, 0, 0)
+    report = TASK.randomize(41, person="zoe", kept=dp.local.Kept.at(kept))
+    assert report in server.store.read_bytes()
+    told = run("local", "aggregate", server.store, "--task", server.folder / "task.json")
+    assert f"reports: {before + 101} counted, 0 repeated, 0 refused" in told.output
+
+
+def test_what_was_acknowledged_outlives_a_server_that_is_killed_and_counts_once(tmp_path: Path) -> None:
+    server, killed_after = Server(tmp_path), (50,)
+    reports = [TASK.randomize(number % 100, person=f"person {number}") for number in range(90)]
+    acknowledged: set[bytes] = set()
+    channel = server.channel()
+    for number, report in enumerate(reports):
+        if number in killed_after:
+            # One is on its way while the server dies: nobody knows what became of it, so it is sent again.
+            os.kill(server.process.pid, signal.SIGKILL)
+        try:
+            channel.post(WAY, report)
+            acknowledged.add(report)
+        except ProtocolAborted:
+            server.kill()
+            stored = server.store.read_bytes()
+            assert all(each in stored for each in acknowledged)
+            server.start()
+    for report in reports:
+        channel.post(WAY, report)
+    channel.close()
+    server.kill()
+    assert server.log.count("listens at") == 1 + len(killed_after)
+    assert counted(server.store) == (90, 0, 0)
+    stored = server.store.read_bytes()
+    assert all(report in stored for report in reports)
+    assert len(acknowledged) >= 90 - len(killed_after)

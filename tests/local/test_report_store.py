@@ -1,0 +1,116 @@
+"""The file of reports of a server: what it promised to keep is there, whatever ends the process or the disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpcurves as dp
+from dpcurves.local.report_file import Records
+from dpcurves.local.report_store import ReportStore
+from dpcurves.local.task import Task
+from dpcurves.serving.errors import ProtocolAborted
+
+TASK = Task(dp.CdfQuestion("age", dp.Grid(0, 100, cells=64)), dp.PrivacyLoss.pure(2), people=1000)
+OTHER = Task(dp.CdfQuestion("age", dp.Grid(0, 100, cells=64)), dp.PrivacyLoss.pure(1), people=1000)
+ONE = len(TASK.randomize(3, person="anna"))
+
+
+def records(data: bytes) -> Records:
+    (found,) = TASK.form.read(data)
+    return found
+
+
+def added(store: ReportStore, data: bytes) -> int:
+    return store.add(records(data).names, records(data).messages)
+
+
+@pytest.fixture
+def people() -> bytes:
+    return TASK.randomize_table({"age": np.arange(40.0)})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ReportStore]:
+    store = ReportStore(tmp_path / "reports.bin", TASK)
+    yield store
+    store.close()
+
+
+def counted(path: Path) -> tuple[int, int, int]:
+    collection = dp.local.Collection(TASK)
+    collection.add_file(path)
+    return collection.reports, collection.repeated, collection.refused
+
+
+def test_a_name_is_kept_once_also_after_the_server_was_gone(people: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "reports.bin"
+    for new in (40, 0):
+        store = ReportStore(path, TASK)
+        assert added(store, people) == new
+        assert added(store, people) == 0
+        store.close()
+    assert counted(path) == (40, 0, 0)
+
+
+def test_those_who_come_at_once_are_all_kept(store: ReportStore, tmp_path: Path) -> None:
+    reports = [TASK.randomize(3, person=f"person {number % 60}") for number in range(90)]
+    with ThreadPoolExecutor(16) as many:
+        assert sum(many.map(lambda report: added(store, report), reports)) == 60
+    assert counted(tmp_path / "reports.bin") == (60, 0, 0)
+    assert store.reports == 60
+
+
+@pytest.mark.parametrize("left", [b"DP", b"\0" * 5, b"\0" * 200, TASK.randomize(3, person="bert")[:-3]])
+def test_what_a_crash_left_at_the_end_costs_no_other_report(people: bytes, left: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "reports.bin"
+    store = ReportStore(path, TASK)
+    added(store, people)
+    store.close()
+    path.write_bytes(path.read_bytes() + left)
+    store = ReportStore(path, TASK)
+    assert added(store, people) == 0
+    assert added(store, TASK.randomize(5, person="carl")) == 1
+    store.close()
+    kept, repeated, damaged = counted(path)
+    assert (kept, repeated) == (41, 0)
+    assert damaged <= 1
+
+
+@pytest.mark.parametrize("held", [b"my letters", OTHER.randomize(3), TASK.randomize_table({"age": [1.0, 2.0]})])
+def test_a_file_of_something_else_is_not_touched(held: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "reports.bin"
+    path.write_bytes(held)
+    with pytest.raises(ValueError, match="^store: there is a file of this name that holds something else"):
+        ReportStore(path, TASK)
+    assert path.read_bytes() == held
+
+
+def test_a_file_has_one_server(store: ReportStore, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="^store: a server that runs has this file$"):
+        ReportStore(tmp_path / "reports.bin", TASK)
+    with pytest.raises(ValueError, match=r"^store: the file can not be written \(No such file or directory\)$"):
+        ReportStore(tmp_path / "none" / "reports.bin", TASK)
+
+
+def test_a_disk_that_is_full_promises_nothing_and_forgets_nothing(
+    store: ReportStore, people: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert added(store, TASK.randomize(3, person="anna")) == 1
+
+    def full(file: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(ProtocolAborted, match=r"^store: it takes no more reports now \(No space left on device\)$"):
+            added(store, people)
+    assert (tmp_path / "reports.bin").stat().st_size == ONE
+    assert added(store, people) == 40
+    assert counted(tmp_path / "reports.bin") == (41, 0, 0)
