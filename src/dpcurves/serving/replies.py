@@ -31,17 +31,16 @@ async def told(work: Callable[[], bytes], threads: ThreadPoolExecutor | None = N
         return Response(answer, media_type="application/json")
     except ProtocolAborted as error:
         if error.status == 500:
-            tell_operator(error.where if isinstance(error, Trouble) else str(error))
+            _tell_operator(error.where if isinstance(error, Trouble) else str(error))
         raise
     except Exception as error:
         last = extract_tb(error.__traceback__)[-1]
         rule = f"{type(error).__name__} in {last.name}; nothing was told"
-        tell_operator(f"server: {rule}")
+        _tell_operator(f"server: {rule}")
         raise ProtocolAborted("server", rule, 500) from None
 
 
-def tell_operator(line: str) -> None:
-    """Say it to whoever runs the server."""
+def _tell_operator(line: str) -> None:
     with suppress(OSError):  # what it goes to may be what is full
         print(f"dpcurves: {line}", file=sys.stderr, flush=True)
 
