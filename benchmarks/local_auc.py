@@ -2,8 +2,8 @@
 
 `python benchmarks/local_auc.py [--releases N] [--only WORD]`. Labels are public; each person sends one report with the
 whole loss. Mean absolute errors over N releases (6 unless said; ten times as many where people are few) beside what is
-wanted, and what the recursion of Bell, Bellet, Gascon and Kulkarni (2019) had in a measurement before; the road that
-`dp.local.area_roads` puts first; and how long the server takes. `coverage_of_intervals.py reports` has the intervals.
+wanted, what the recursion of Bell, Bellet, Gascon and Kulkarni (2019) had in a measurement before, and what
+`dp.local.area_roads` forecasts; and how long the server takes. `coverage_of_intervals.py reports` has the intervals.
 Nothing is asserted. The patients of Figure 3 are in `papers/u_statistics/run.py`.
 """
 
@@ -13,6 +13,7 @@ import argparse
 import sys
 from fractions import Fraction
 from functools import partial
+from math import sqrt
 from pathlib import Path
 from time import process_time
 from typing import NamedTuple
@@ -28,7 +29,7 @@ import auc_figures
 from auc_pruned import Reported, pruned_area, reported
 
 import dpcurves as dp
-from dpcurves.local import area_roads
+from dpcurves.local import First, area_roads
 from dpcurves.noise.randomness import Randomness
 from dpcurves.noise.responses import Hadamard
 from dpcurves.noise.responses.randomiser import from_octets, in_octets
@@ -79,16 +80,27 @@ def table_of(setting: Setting, releases: int) -> Table:
     found = auc_figures.errors(partial(drawn, setting), setting.log_cells, setting.epsilon, many, seed=1)
     people = f"{setting.positives} + {setting.negatives}"
     table = Table(title=f"{setting.scores}, d = 2^{setting.log_cells}, {people}, epsilon {setting.epsilon}")
-    for column in ("road", "error", "at most"):
+    for column in ("road", "error", "+-", "at most", "root mean square", "forecast"):
         table.add_column(column, justify="left" if column == "road" else "right")
     wanted = {"one": str(setting.one), "two": "-" if setting.two is None else str(setting.two)}
     wanted["pruned"] = f"({setting.printed} before)"
+    forecast = forecasts(setting)
     for road, words in auc_figures.ROADS.items():
-        table.add_row(words, f"{np.abs(found[road]).mean():.5f}", wanted.get(road, ""))
-    grid, loss = dp.Grid(0, 1, cells=2**setting.log_cells), dp.PrivacyLoss.pure(setting.epsilon)
-    best, *_ = area_roads(grid, loss, positives=setting.positives, negatives=setting.negatives)
-    table.caption = f"planned: {best} ({best.error:.4f})"
+        errors = np.abs(found[road])
+        scatter = f"{errors.std(ddof=1) / sqrt(many):.5f}" if many > 1 else ""
+        told = f"{errors.mean():.5f}", scatter, wanted.get(road, ""), f"{sqrt((errors**2).mean()):.5f}"
+        table.add_row(words, *told, forecast.get(road, ""))
+    table.caption = "+-: standard error of the mean; forecast: of scores spread evenly, the standard deviation"
     return table
+
+
+def forecasts(setting: Setting) -> dict[str, str]:
+    """What `area_roads` tells of the roads that are measured: in two rounds the larger class is first."""
+    grid, loss = dp.Grid(0, 1, cells=2**setting.log_cells), dp.PrivacyLoss.pure(setting.epsilon)
+    roads = area_roads(grid, loss, positives=setting.positives, negatives=setting.negatives)
+    first = First.NEGATIVES if setting.negatives >= setting.positives else First.POSITIVES
+    of = {road.first: f"{road.error:.5f}" for road in roads}
+    return {"one": of[None], "two": of[first]}
 
 
 def drawn(setting: Setting, chance: np.random.Generator) -> tuple[FloatArray, FloatArray]:

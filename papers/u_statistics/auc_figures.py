@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import dpcurves as dp
 from dpcurves.curves.area_of_bits import PARTS, likely_shares
-from dpcurves.local import Collection, First, Task, publish
+from dpcurves.local import Collection, First, Read, Task, publish
 from dpcurves.noise.randomness import Randomness
 
 FloatArray = NDArray[np.float64]
@@ -51,7 +51,7 @@ def of_package(high: FloatArray, low: FloatArray, levels: int, epsilon: int, see
     grid, loss = dp.Grid(0, 1, cells=2**levels), dp.PrivacyLoss.pure(epsilon)
     first, classes = (First.NEGATIVES, (low, high)) if len(low) >= len(high) else (First.POSITIVES, (high, low))
     told = [
-        collected(Task(dp.CdfQuestion("x", grid), loss, len(each)), each, 3 * seed + at)
+        collected(Task(dp.CdfQuestion("x", grid), loss, len(each), aim=Read.AREA), each, 3 * seed + at)
         for at, each in enumerate(classes)
     ]
     with catch_warnings():

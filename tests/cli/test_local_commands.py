@@ -80,7 +80,8 @@ def test_an_area_in_two_rounds_and_its_plan(run: Run, tmp_path: Path) -> None:
     low.write_text("\n".join(["s", *(str(each % 10) for each in range(400))]))
     high.write_text("\n".join(["s", *(str(each % 10 + 2) for each in range(300))]))
     asked = ("--column", "s", "--grid", "0:12:12", "--people", 400, "--epsilon", 8, "--out", task)
-    assert run("local", "task", *asked).exit_code == 0
+    assert run("local", "task", "--kernel", "auc", *asked).exit_code == 0
+    assert '"aim": "area"' in task.read_text()
     assert run("local", "randomize", low, "--task", task, "--out", bits).exit_code == 0
     found = ("--of", "negatives", "--people", 300, "--out", second)
     published = run("local", "publish", bits, "--task", task, *found)
@@ -92,10 +93,14 @@ def test_an_area_in_two_rounds_and_its_plan(run: Run, tmp_path: Path) -> None:
     assert abs(float(told.output.split("AUC ")[1].split(":")[0]) - 0.68) < 0.15
     assert run("local", "aggregate", bits, "--task", second, "--json", "-").exit_code == 2
     assert run("local", "publish", bits, "--task", task, "--of", "all", *found[2:]).exit_code == 2
-    plan = run("plan", "local", "--grid", "0:12:12", "--people", 700, "--positives", 300, "--epsilon", 1)
+    assert run("local", "aggregate", bits, "--task", task, "--kernel", "auc").exit_code == 2
+    plan = run(
+        "plan", "local", "--kernel", "auc", "--grid", "0:12:12", "--people", 700, "--positives", 300, "--epsilon", 1
+    )
     assert plan.exit_code == 0, plan.output
     assert plan.output.index("two rounds: negatives") < plan.output.index("one round")
     assert "octets with its header" in plan.output
+    assert "in the mean of the curve" in plan.output
     assert run("plan", "local", "--grid", "0:12:12", "--people", 9, "--positives", 9, "--epsilon", 8).exit_code == 2
 
 
@@ -115,7 +120,8 @@ def test_a_statistic_of_pairs_is_told_beside_the_curve(run: Run, parquet: Path, 
         assert "(95%, for the population)" in line
     assert run("local", "aggregate", reports, "--task", task, "--kernel", "gini").exit_code == 2
     for given, named in (
-        (("--kernel", "pairs"), "kernel"), (("--kernel", "kendall"), "and-column"), (("--kernel", "auc"), "kernel"),
+        (("--kernel", "pairs"), "kernel"), (("--kernel", "kendall"), "and-column"),
+        (("--kernel", "auc", *other), "and-column"),
         (other, "and-column"), (("--kernel", "gini", "--curve", "cdf"), "curve"),
         (("--kernel", "gini", "--label", "late"), "kernel"),
     ):  # fmt: skip

@@ -60,13 +60,13 @@ def plan_local(column: Column, cells: Cells, wanted: Wanted, price: Price, class
     Example: dpcurves plan local --grid 0:1:1024 --people 1000000 --epsilon 1
     """
     from ..laws import Tallied
-    from ..local import Task
 
     people, loss = whole("people", wanted.people), price.loss()
     sizes = classes.sizes(people)
-    task = Task(wanted.question(column, cells), loss, people)
+    task = wanted.task(column, cells, loss)
     law, error = task.plan.law.required(Tallied), task.plan.error
-    said = f"standard error: about {error:.4g} of {people} people ({error / people:.3%}) at one edge or cell"
+    place = "at one edge or cell" if task.aim is None else "in the mean of the curve"
+    said = f"standard error: about {error:.4g} of {people} people ({error / people:.3%}) {place}"
     say(terminal(), f"{task.question}: {loss}, {task.plan.made_by}", _levels(law), said, _report(task))
     if sizes is not None:
         say(terminal(), _roads(cells.declared(), loss, *sizes))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..curves import Histogram2DQuestion, RocQuestion
     from ..data import Grid
     from ..local import Collection, SecondRound, Task
+    from ..privacy import PrivacyLoss
     from .option_groups import Command
 
 ASSUMED = (
@@ -72,14 +73,25 @@ class Wanted(Pair):
         for option in ("and_column", "and_grid"):
             if getattr(self, option) is not None:
                 raise Misuse(option, "two columns are those of --kernel kendall")
-        if self.kernel == "auc":
-            raise Misuse("kernel", "an area is that of scores and labels: give --label, too")
         if self.kernel == "renyi2":
             return HistogramQuestion(name, grid, measured_in=column.measured_in)
         if self.curve not in (None, "cdf", "histogram"):
             raise Misuse("curve", "cdf or histogram is needed; roc needs --label")
         kind = HistogramQuestion if self.curve == "histogram" else CdfQuestion
         return kind(name, grid, measured_in=column.measured_in)
+
+    def task(self, column: Column, cells: Cells, loss: PrivacyLoss) -> Task:
+        """The task: where an area is wanted, levels are chosen for it. Without labels it is that of one class's scores.
+
+        Raises:
+            Misuse: there is no such curve, or the kernel is not read from it.
+        """
+        from ..local import Read, Task
+
+        question, area = self.question(column, cells), self.kernel == "auc"
+        if not area:
+            required(self.kernel, question)
+        return Task(question, loss, whole("people", self.people), aim=Read.AREA if area else None)
 
     def _of_two_columns(self, column: Column, grid: Grid) -> Histogram2DQuestion:
         from ..curves import Histogram2DQuestion
@@ -178,13 +190,11 @@ def task(column: Column, cells: Cells, wanted: Wanted, price: Price, new: NewFil
 
     The document is public: it says what is asked, and what one report may lose.
 
+    With --kernel auc and no --label, it asks the people of one class, whose labels are public, for their scores.
+
     Example: dpcurves local task --column age --grid 0:100:64 --people 100000 --epsilon 2 --out task.json
     """
-    from ..local import Task
-
-    question = wanted.question(column, cells)
-    required(wanted.kernel, question)
-    made = Task(question, price.loss(), whole("people", wanted.people))
+    made = wanted.task(column, cells, price.loss())
     made.write(new.out)
     plan = made.plan
     error = f"standard error: about {plan.error:.4g} of {made.people} people ({plan.error / made.people:.3%})"

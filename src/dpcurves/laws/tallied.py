@@ -160,6 +160,25 @@ class Tallied(NoisySums):
         sampled = self.people * float((share * (1 - share)).mean()) if known else 0.0
         return max(mean - sampled, 0.0)
 
+    def area_variance(self) -> float:
+        """The variance of the mean of the prefixes of a row, given its total, where people are spread evenly.
+
+        Least squares of nested sums of equal intervals has the eigenvectors that are constant on the intervals of one
+        level and add up to 0 in those of the level above; on them its precision is that of all levels from this one on,
+        each the size of its intervals over their variance. So the variance is a sum over levels: of what the places
+        of cells differ by between the intervals of a level, within those above: a twelfth of ``1 - sum(width**3)``
+        between all of one level, in parts of the row. (The last interval of a level
+        may be smaller; it is taken for one as large as the others.) What levels asked together is no sample: see
+        `prefix_variances`.
+        """
+        shared = [1.0, *(_in_one_interval(level.starts, self.cells) for level in self.told)]
+        noises = (float(level.noise.variance) for level in self.nested.levels)
+        precision = [self.cells / len(level.starts) / noise for level, noise in zip(self.told, noises, strict=True)]
+        from_here = np.cumsum(precision[::-1])[::-1]
+        found = self.cells * float((-np.diff(shared) / 12 / from_here).sum())
+        known = self.whole and not self.about_all
+        return max(found - (self.people / self.rows * (1 - shared[-1]) / 12 if known else 0.0), 0.0)
+
     def given(self, values: Sequence[int]) -> Tallied:
         """This law with the shares of cells that the values tell: none is negative, and parts add up to their whole."""
         if not self.whole or self.shares is not None:
@@ -261,6 +280,13 @@ class Tallied(NoisySums):
         levels = tuple(Responses.from_json(level) for level in stored["tallied"])
         rows, cells, whole = int(stored["rows"]), int(stored["cells"]), bool(stored["whole"])
         return cls(rows, cells, levels, whole, about_all=bool(stored.get("about_all", False)))
+
+
+def _in_one_interval(starts: range | tuple[int, ...], cells: int) -> float:
+    """How often three places that are spread evenly lie in one interval."""
+    if isinstance(starts, range):
+        return ((len(starts) - 1) * starts.step**3 + (cells - starts[-1]) ** 3) / cells**3
+    return float(((np.diff(np.append(starts, cells)) / cells) ** 3).sum())
 
 
 def _divided(known: FloatArray, counts: FloatArray, first: IntArray) -> FloatArray:

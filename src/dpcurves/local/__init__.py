@@ -1,6 +1,7 @@
 """The local model, deployed: tasks, what a person's device does, and what an aggregator does. Nobody is trusted."""
 
 from ..curves.area_of_bits import First
+from ..queries import Read
 from .collection import Collection, aggregate
 from .grid_choice import grid_for
 from .kept import Kept
@@ -12,6 +13,7 @@ __all__ = [
     "Collection",
     "First",
     "Kept",
+    "Read",
     "Road",
     "SecondRound",
     "Task",

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import sqrt
-
-import numpy as np
 
 from ..curves import CdfQuestion
 from ..curves.area_of_bits import First
 from ..data import Grid
 from ..laws import Tallied
-from ..postprocess.inference.simulation_seed import numbered_generator
 from ..privacy import PrivacyLoss
+from ..queries import Read
 from .task import Task
-
-MOST_INTERVALS = 2**12
-"""Levels with more intervals hardly change a mean over all cells."""
-DRAWS = 400
 
 
 @dataclass(frozen=True)
@@ -45,7 +39,7 @@ class Road:
 
 
 def area_roads(grid: Grid, loss: PrivacyLoss, *, positives: int, negatives: int) -> tuple[Road, ...]:
-    """All ways, the one with the least error first.
+    """All ways, the one with the least error first. What is forecast is of tasks whose `aim` is ``Read.AREA``.
 
     Args:
         grid: Public cells of scores.
@@ -62,7 +56,7 @@ def area_roads(grid: Grid, loss: PrivacyLoss, *, positives: int, negatives: int)
     (2, 'negatives')
     """
     sizes = {First.NEGATIVES: negatives, First.POSITIVES: positives}
-    scores = {first: Task(CdfQuestion("score", grid), loss, people) for first, people in sizes.items()}
+    scores = {first: Task(CdfQuestion("score", grid), loss, people, aim=Read.AREA) for first, people in sizes.items()}
     told = {first: scores_variance(task.plan.law.required(Tallied)) for first, task in scores.items()}
     roads = [Road(None, sqrt(sum(told.values())))]
     one_bit = Task(CdfQuestion("bit", Grid(0, 1, cells=1)), loss, 1).plan.law.required(Tallied).levels[0]
@@ -74,13 +68,7 @@ def area_roads(grid: Grid, loss: PrivacyLoss, *, positives: int, negatives: int)
 def scores_variance(law: Tallied) -> float:
     """The variance of an area that one class adds, given the scores of the other one: all are spread evenly.
 
-    That of the mean of the curve over all its cells. Debiased counts scatter as those of samples with replacement; what
-    the levels asked together is all people, whose scores are given: see `Tallied.prefix_variances`.
+    That of the mean of the curve over all its cells, of the people who report about one level or all; their scores are
+    given.
     """
-    nested = law.nested
-    levels = tuple(level for level in nested.levels if len(level.starts) <= MOST_INTERVALS) or nested.levels[:1]
-    short = replace(nested, levels=levels).of_intervals
-    weights = 1 - (np.arange(short.cells) + 0.5) / short.cells
-    drawn = [cells[:, 0] @ weights for cells, _ in short.simulate(law.people, DRAWS, numbered_generator(8))]
-    variance = float(np.concatenate(drawn).var()) / law.people**2
-    return max(variance - 1 / (12 * law.people), 0.0)
+    return law.area_variance() / law.people**2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -19,6 +19,7 @@ from ..data import Axis, Categories
 from ..ledger import Allotment, QuestionBudget
 from ..noise.randomness import Randomness
 from ..privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
+from ..queries import Read
 from ..records import open_records
 from ..release import Plan, Release, Step, UnsupportedQuery
 from ..session import pay_and_converse, rehearse
@@ -45,10 +46,13 @@ class Task:
         question: Any question that is answered from one table of counts, as `CdfQuestion` and `RocQuestion` are.
         loss: What one report may lose.
         people: About how many will report: the levels of the tree, and the randomisers, are chosen for so many.
+        aim: What of the curve will be read, `Read.AREA` where it is an area under a ROC curve: levels and their numbers
+            of people are chosen for it. The curve can be read all the same, less exactly. None: the whole curve.
 
     Raises:
-        UnsupportedQuery: the question asks several times, or for something that people can not report.
-        ValueError: `people` is not from 1 to 2**31.
+        UnsupportedQuery: the question asks several times, or for something that people can not report; or an area is
+            aimed at, and it asks for no curve.
+        ValueError: `people` is not from 1 to 2**31; or `aim` is something else.
         TypeError: `loss` is no loss, or `people` no whole number.
 
     >>> import dpcurves as dp
@@ -60,10 +64,13 @@ class Task:
     question: Any
     loss: PrivacyLoss
     people: int
+    aim: Read | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         require_kind("loss", self.loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(1),")
         make_whole(self, people="people")
+        if self.aim not in (None, Read.AREA):
+            raise Refused("aim", "it is an area, Read.AREA, or none")
         if not 1 <= self.people <= MOST_PEOPLE:
             raise Refused("people", f"from 1 to {MOST_PEOPLE} report, got {self.people}")
         _ = self.plan
@@ -71,10 +78,14 @@ class Task:
     @cached_property
     def plan(self) -> Plan:
         """What people report: made from this document alone, by everybody alike."""
-        plans = rehearse(self.question, self.loss, ReplaceOne(EACH_RECORD, self.people), Local())
+        plans = rehearse(self.question, self.loss, ReplaceOne(EACH_RECORD, self.people), self._trust)
         if len(plans) != 1:
             raise UnsupportedQuery("question", "people report once, and it asks several times")
         return plans[0]
+
+    @property
+    def _trust(self) -> Local:
+        return Local(self.aim)
 
     @cached_property
     def form(self) -> Form:
@@ -96,7 +107,7 @@ class Task:
     def told(self, reply: Callable[[Step, Allotment], Release]) -> Any:
         """The curve that is asked for, from what was added up."""
         budget = QuestionBudget.told(self.hash, self.loss.of_one_release())
-        return pay_and_converse(self.question, self.plan.adjacency, Local(), budget, reply)
+        return pay_and_converse(self.question, self.plan.adjacency, self._trust, budget, reply)
 
     def _answers(self, slots: IntArray, source: Randomness) -> IntArray:
         """SECRET argument. What of the slots of values is reported."""
@@ -220,14 +231,22 @@ class Task:
         ((currency, amount),) = loss.items()
         if currency not in _LOSSES or not isinstance(amount, str):
             raise Refused("task", "its loss is an epsilon or a rho, written as a text")
-        return cls(question_from_json(stored.get("question", {})), _LOSSES[currency](amount), stored["people"])
+        asked, aim = question_from_json(stored.get("question", {})), _aim_of(stored.get("aim"))
+        return cls(asked, _LOSSES[currency](amount), stored["people"], aim=aim)
 
     def to_json(self) -> str:
         """The document: its octets decide its hash."""
         pure = self.loss.epsilon is not None
         loss = {"epsilon": str(self.loss.epsilon)} if pure else {"rho": str(self.loss.rho)}
         told = {"local_task": VERSION, "people": self.people, "loss": loss, "question": question_to_json(self.question)}
-        return json.dumps(told, sort_keys=True)
+        aim = {} if self.aim is None else {"aim": self.aim.name.lower()}
+        return json.dumps({**told, **aim}, sort_keys=True)
+
+
+def _aim_of(word: object) -> Read | None:
+    if word not in (None, Read.AREA.name.lower()):
+        raise Refused("aim", "it is an area, or none")
+    return None if word is None else Read.AREA
 
 
 _LOSSES = {"epsilon": PrivacyLoss.pure, "rho": PrivacyLoss.zcdp}

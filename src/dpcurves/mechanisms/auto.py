@@ -23,7 +23,6 @@ from ..queries import (
     PrefixQuery,
     QuantileCutsQuery,
     Query,
-    Read,
     RegionQuery,
     SubsetQuery,
     ThresholdQuery,
@@ -74,7 +73,7 @@ class LinearChoice(Linear):
 
     def choose(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Linear:
         """The mechanism that makes the plan."""
-        if isinstance(query, CountQuery) and query.read is Read.PREFIXES:
+        if isinstance(query, CountQuery) and query.read.of_prefixes:
             return _best_for_prefixes(query, loss, adjacency)
         if isinstance(query, RegionQuery):
             return Regions()
@@ -141,7 +140,7 @@ def _chooser(query: Query) -> Mechanism | None:
 
 def _is_dense(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> bool:
     """Whether a Gaussian mechanism counts prefixes of one row, whose cells hold more records than noise on average."""
-    if not isinstance(query, CountQuery) or query.read is not Read.PREFIXES or query.hint is Hint.SPREAD:
+    if not isinstance(query, CountQuery) or not query.read.of_prefixes or query.hint is Hint.SPREAD:
         return False
     if loss.is_pure or loss.rho == 0 or adjacency.total is None or query.rows > 1 or query.cells > MOST_CONVOLVED:
         return False

@@ -17,8 +17,13 @@ from ..release import Plan, UnsupportedQuery
 
 MOST_CELLS = 2**20
 """Cells of all rows together: the tables of one level."""
-_MOST_LEVELS = 10
-_TILTS = (Fraction(1, 2), Fraction(1), Fraction(2))
+_LEVELS = {Read.CELLS: 10, Read.PREFIXES: 10, Read.AREA: 20}
+"""How many levels there are at most. The mean of a curve is told by coarse intervals: finer ones need few people."""
+_TILTS = {
+    Read.CELLS: (Fraction(1, 2), Fraction(1), Fraction(2)),
+    Read.PREFIXES: (Fraction(1, 2), Fraction(1), Fraction(2)),
+    Read.AREA: (Fraction(1, 2), Fraction(5, 8), Fraction(3, 4), Fraction(7, 8), Fraction(1)),
+}
 """How many times as many people report about a level as about the one above it."""
 _FINE = 2**40
 _INDEX = 4
@@ -76,11 +81,11 @@ def ways_of(law: Tallied, loss: PrivacyLoss) -> tuple[Randomiser, ...]:
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def _law(rows: int, cells: int, read: Read, loss: PrivacyLoss, people: int) -> Tallied:
-    trees = sorted({_widths(cells, levels) for levels in range(1, _MOST_LEVELS + 1)}, key=len)
+    trees = sorted({_widths(cells, levels) for levels in range(1, _LEVELS[read] + 1)}, key=len)
     split = [
         _tree(rows, cells, widths, tilt, epsilon_of(loss), people)
         for widths in trees
-        for tilt in (_TILTS if len(widths) > 1 else _TILTS[:1])
+        for tilt in (_TILTS[read] if len(widths) > 1 else _TILTS[read][:1])
         if len(widths) <= people
     ]
     together = [
@@ -127,7 +132,9 @@ def _responses(starts: range, rows: int, epsilon: Fraction, reports: int, longes
 
 
 def _error(law: Tallied, read: Read) -> float:
-    """The mean variance of prefixes, or the variance of one cell of those that are counted together."""
+    """The mean variance of prefixes, or that of their mean, or of one cell of those that are counted together."""
+    if read is Read.AREA:
+        return law.area_variance()
     if read is Read.PREFIXES:
         return law.mean_prefix_variance(total_is_public=True)
     return law.nested.levels[-1].noise.variance

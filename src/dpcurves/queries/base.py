@@ -19,6 +19,12 @@ class Read(Enum):
 
     CELLS = "cells"
     PREFIXES = "prefixes along the last axis"
+    AREA = "the mean of the prefixes along the last axis"
+
+    @property
+    def of_prefixes(self) -> bool:
+        """Whether prefixes are read, each of them or their mean."""
+        return self is not Read.CELLS
 
 
 class Hint(Enum):

@@ -60,7 +60,7 @@ class RegionQuery(Table):
             raise Refused("tilings", f"each begins at place 0, rises, and ends before place {size}")
         if not all(np.isin(coarse, fine, assume_unique=True).all() for coarse, fine in pairwise(tilings)):
             raise Refused("tilings", "each is nested in the next one")
-        if self.read is Read.PREFIXES and len(tilings) > 1:
+        if self.read.of_prefixes and len(tilings) > 1:
             raise Refused("tilings", "prefixes are read of one tiling")
 
 

@@ -18,7 +18,7 @@ from ..noise.responses import Randomiser
 from ..noise.responses.coins import even
 from ..noise.responses.randomiser import Reports
 from ..privacy import Adjacency, PrivacyLoss, ReplaceOne
-from ..queries import Query
+from ..queries import CountQuery, Query, Read
 from ..release import Plan, Release, Setting, UnsupportedQuery
 from ..strategies import at_once
 from ..workloads import Strategy, Workload
@@ -38,10 +38,14 @@ class Local:
     shuffled. Somebody who lies can shift a count by what one report weighs, no more.
 
     Attributes:
+        aim: What of the prefixes that a question asks for will be read; None: they themselves. It changes which levels
+            are reported about, and by how many people; never what a report loses.
         INSTEAD: What is done where a session would open all records.
     """
 
     INSTEAD: ClassVar[str] = "people answer a dp.local.Task, one report each, and dp.local.aggregate reads the curve"
+
+    aim: Read | None = None
 
     @property
     def holders(self) -> tuple[type, ...]:
@@ -54,10 +58,17 @@ class Local:
 
     def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What people would report. Raises `UnsupportedQuery`."""
-        plan = planned(query, loss, adjacency)
+        plan = planned(self._aimed(query), loss, adjacency)
         if plan.law.required(Tallied).people > MOST_PEOPLE:
             raise UnsupportedQuery("people", f"at most {MOST_PEOPLE} report")
         return replace(plan, made_by=f"each person at home: {plan.made_by}")
+
+    def _aimed(self, query: Query) -> Query:
+        if self.aim is None:
+            return query
+        if not isinstance(query, CountQuery) or query.read is not Read.PREFIXES:
+            raise UnsupportedQuery("aim", f"{self.aim.value} is read from a curve, and the question asks for none")
+        return replace(query, read=self.aim)
 
     def run(self, plan: Plan, holders: Sequence[Person], allotment: Allotment, randomness: Randomness) -> Release:
         """All people at once, in one place: for simulations."""

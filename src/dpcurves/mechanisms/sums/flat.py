@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ...privacy import Adjacency, PrivacyLoss
-from ...queries import CountQuery, Query, Read, SumQuery
+from ...queries import CountQuery, Query, SumQuery
 from ...release import Plan, UnsupportedQuery
 from .linear import Spaced, plan_of_sums
 from .tree_strategy import Shape
@@ -23,7 +23,7 @@ class Flat(Spaced):
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         if not isinstance(query, CountQuery | SumQuery):
             raise UnsupportedQuery("question", f"a flat histogram cannot answer {type(query).__name__}")
-        if self.width > 1 and not (isinstance(query, CountQuery) and query.read is Read.PREFIXES):
+        if self.width > 1 and not (isinstance(query, CountQuery) and query.read.of_prefixes):
             raise UnsupportedQuery("width", f"intervals of {self.width} cells are only read as prefixes, not as cells")
         return plan_of_sums(
             self.counted_as("flat histogram"), query, Shape((self.width,), (Fraction(1),)), loss, adjacency

@@ -15,7 +15,7 @@ from ...laws import Family, Noise, NoisySums
 from ...noise import discrete_gaussian, discrete_laplace
 from ...noise.randomness import Randomness
 from ...privacy import Adjacency, PrivacyLoss
-from ...queries import CountQuery, Query, Read, RegionQuery, SumQuery
+from ...queries import CountQuery, Query, RegionQuery, SumQuery
 from ...queries.region import laid_out
 from ...release import Plan, UnsupportedQuery
 from ..base import ExactTable, Mechanism
@@ -69,7 +69,7 @@ def prefixes_only(query: Query, name: str) -> CountQuery:
     Raises:
         UnsupportedQuery: it is another one.
     """
-    if not isinstance(query, CountQuery) or query.read is not Read.PREFIXES:
+    if not isinstance(query, CountQuery) or not query.read.of_prefixes:
         raise UnsupportedQuery("question", f"{name} answers counts that are read as prefixes, and nothing else")
     return query
 
@@ -79,7 +79,7 @@ def plan_of_sums(
 ) -> Plan:
     """What would be done, and with what error: of a prefix by least squares on all levels, or of a finest interval."""
     law = law_of(query, shape, loss, adjacency)
-    if isinstance(query, CountQuery) and query.read is Read.PREFIXES:
+    if isinstance(query, CountQuery) and query.read.of_prefixes:
         return plan_of_prefixes(name, query, law, loss, adjacency)
     return Plan(query, loss, adjacency, name, law, printed(sqrt(law.levels[-1].noise.variance)))
 

@@ -8,7 +8,7 @@ from math import prod, sqrt
 
 from ...laws import Family
 from ...privacy import Adjacency, PrivacyLoss
-from ...queries import Query, Read, RegionQuery
+from ...queries import Query, RegionQuery
 from ...queries.region import Places, laid_out
 from ...release import Plan, UnsupportedQuery
 from .calibration import law_over, require_loss
@@ -33,7 +33,7 @@ class Regions(Linear):
             )
         require_loss(loss)
         tilings, shares = query.tilings, (Fraction(1, len(query.tilings)),) * len(query.tilings)
-        if query.read is Read.PREFIXES:
+        if query.read.of_prefixes:
             tilings, shares = _tree(query.tilings[0], loss, adjacency)
         law = replace(law_over(query, tilings, shares, loss, adjacency), rows=1, cells=prod(query.shape))
         name = "counts of regions" if len(tilings) == 1 else f"counts of regions, {len(tilings)} levels"
