@@ -93,9 +93,15 @@ class Form:
         return np.asarray(self.kernel - columns - rows[:, None] + rows.mean())
 
     @property
+    def inner_diagonal(self) -> FloatArray:
+        """The diagonal of `inner`."""
+        rows, columns = self.kernel.mean(axis=1), self.kernel.mean(axis=0)
+        return np.asarray(np.diag(self.kernel) - columns - rows + rows.mean())
+
+    @property
     def sum(self) -> float:
         """The unbiased sum: the form of the counts, less what pairs of one report with itself have in it."""
-        told, inner = self.reported, np.diag(self.inner)
+        told, inner = self.reported, self.inner_diagonal
         itself = np.diag(self.kernel) + told.common * inner.sum() + told.own * inner
         return float(told.counts @ self.kernel @ told.counts - told.counts @ itself)
 
