@@ -36,6 +36,8 @@ from .two_samples import require_same_grid, sample_of
 MOST_CELLS = 2**10
 """Cells of a kernel: more of the grid are joined, evenly."""
 MOST_DRAWS = 1000
+ROWS = 64
+"""Draws that are read at once."""
 Statistic = Callable[[FloatArray], FloatArray]
 
 
@@ -248,7 +250,9 @@ class _Cells:
         """The statistic of the unbiased counts, less what noise adds to it on average."""
         about = float(statistic(self.sample.likely))
         found = float(statistic(self.sample.cells))
-        bias = float((statistic(self.drawn(population=False)) - about).mean())
+        drawn = self.drawn(population=False)
+        parts = (drawn[start : start + ROWS] for start in range(0, len(drawn), ROWS))
+        bias = float(np.concatenate([statistic(part) for part in parts]).mean()) - about
 
         def ends(level: float, population: bool) -> tuple[float, float]:
             return ends_about(found, statistic(self.drawn(population)) - about, level, population)

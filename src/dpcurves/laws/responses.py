@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 from ..arguments import Refused
@@ -93,13 +94,11 @@ class Responses:
         answers with weights that add up to 0 see neither the constant nor what depends on u or on w alone; least
         squares under a known sum has such weights. So the variance less ``n two + 2 c_u more`` is all that counts.
         """
-        own, other = float(self.own * (1 - self.own)), float(self.other * (1 - self.other))
+        own, other, two, more, gain = _covariances(self.own, self.other, *self.pairs)
         variance = share * own + (1 - share) * other
         if together:
-            two = self.two_others - self.other**2
-            more = self.own_and_other - self.own * self.other - two
-            variance = variance - float(two) - 2 * share * float(more)
-        return variance / float(self.gain) ** 2
+            variance = variance - two - 2 * share * more
+        return variance / gain**2
 
     def answered(self, tallies: FloatArray) -> Answered:
         """The counts of all answers that tallies of support tell."""
@@ -123,3 +122,12 @@ class Responses:
         starts = range(*told["range"]) if "range" in told else tuple(int(start) for start in told["list"])
         chances = (Fraction(stored[name]) for name in _CHANCES)
         return cls(starts, int(stored["reports"]), str(stored["randomiser"]), *chances)
+
+
+@lru_cache(maxsize=256)  # a pure function of public chances
+def _covariances(own: Fraction, other: Fraction, own_and_other: Fraction, two_others: Fraction) -> tuple[float, ...]:
+    """Variances of the support of the true answer and of another one, the terms of `scatter`, and the gain."""
+    two = two_others - other**2
+    more = own_and_other - own * other - two
+    exact = own * (1 - own), other * (1 - other), two, more, own - other
+    return tuple(float(each) for each in exact)

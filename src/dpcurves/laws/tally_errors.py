@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +19,8 @@ MOST_DRAWN = 10**9
 class Asked(Protocol):
     """What is needed of `Tallied`, whose attributes these are."""
 
+    @property
+    def rows(self) -> int: ...
     @property
     def people(self) -> int: ...
     @property
@@ -128,25 +129,38 @@ def _normal(law: Asked, draws: int, generator: np.random.Generator) -> FloatArra
         spread = np.sqrt(np.maximum(level.scatter(shares, together=law.whole), 0.0) / level.reports)
         drawn = law.people * spread * generator.standard_normal((draws, len(shares)))
         if sampled:
-            drawn += law.over(level, sampled[place])
+            drawn += sampled[place]
         counts.append(drawn[:, :-1])
         apart.append(drawn[:, -1:])
     return law.joined(counts, apart)
 
 
 def _sampling(law: Asked, draws: int, generator: np.random.Generator) -> list[FloatArray]:
-    """How far the people of each level are from all people, cell by cell, as counts of all: none if all were asked.
+    """How far the answers of each level are from those of all people, as counts of all: none if all were asked.
 
-    With G independent for each level, of the covariance ``diag(f) - f f'`` of one person: N times
-    ``G / sqrt(n) - sum over levels of sqrt(n) G / N``. That has the covariances of samples without replacement.
+    Each level asked some of those whom finer levels left, a sample without replacement. Where n of m people are drawn,
+    and those m are off by d, the n are off by ``n / m * d``, and by noise of ``n * (1 - n / m)`` times the covariance
+    ``diag(f) - f f'`` of one person. That begins with the finest level, so none needs numbers finer than its answers.
     """
     if len(law.told) == 1 or law.about_all:
         return []
-    shares, people = law.cell_shares, law.people
-    root, sizes = np.sqrt(shares), [level.reports for level in law.told]
-    apart = []
-    for _ in sizes:
-        each = root * generator.standard_normal((draws, len(shares)))
-        apart.append(each - shares * each.sum(axis=-1, keepdims=True) if law.whole else each)
-    common = sum(sqrt(size) * each for size, each in zip(sizes, apart, strict=True))
-    return [people / sqrt(size) * each - common for size, each in zip(sizes, apart, strict=True)]
+    people, apart = law.people, []
+    off: FloatArray | None = None
+    for finer, level in zip([None, *law.told[:0:-1]], law.told[::-1], strict=True):
+        shares, part = law.over(level, law.cell_shares), level.reports / people
+        drawn = np.sqrt(shares * level.reports * (1 - part)) * generator.standard_normal((draws, len(shares)))
+        if law.whole:
+            drawn -= shares * drawn.sum(axis=-1, keepdims=True)
+        if finer is not None and off is not None:
+            off = _coarser(law.rows, off, finer, level)
+            drawn += part * off
+        apart.append(law.people / level.reports * drawn)
+        off, people = (-drawn if off is None else off - drawn), people - level.reports
+    return apart[::-1]
+
+
+def _coarser(rows: int, answers: FloatArray, fine: Responses, coarse: Responses) -> FloatArray:
+    """Sums over the answers of a coarser level, of those of a finer one; that a value is missing stays as it is."""
+    table = answers[:, :-1].reshape(len(answers), rows, -1)
+    sums = np.add.reduceat(table, np.searchsorted(fine.first, coarse.first), axis=-1)
+    return np.concatenate([sums.reshape(len(answers), -1), answers[:, -1:]], axis=-1)

@@ -42,9 +42,7 @@ class Kernel(NamedTuple):
 
 def mean_difference(edges: FloatArray) -> Kernel:
     """``|x - y|``, for Gini's mean difference."""
-    apart, half = _apart(edges)
-    width = np.diff(edges)
-    mean, reach = apart.copy(), half.copy()
+    width, (mean, reach) = np.diff(edges), _apart(edges)
     np.fill_diagonal(mean, width / 3)
     np.fill_diagonal(reach, 2 * width / 3)
     gaps = np.diff((edges[1:] + edges[:-1]) / 2)
