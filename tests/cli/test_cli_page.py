@@ -58,6 +58,7 @@ def test_the_page_names_the_options_that_there_are(run: Run) -> None:
         "stream",
         "ledger create",
         "ledger verify",
+        "ledger allowance set",
     )
     helps = "".join(run(*command.split(), "--help").stdout for command in commands)
     assert set(OPTION.findall(PAGE.read_text(encoding="utf-8"))) == set(OPTION.findall(helps))

@@ -30,6 +30,7 @@ COMMANDS = [
     *((kind,) for kind in KINDS),
     *(("plan", kind) for kind in KINDS),
     *(("ledger", kind) for kind in ("create", "show", "verify", "head")),
+    *(("ledger", "allowance", kind) for kind in ("set", "show")),
     *(("task", kind) for kind in ("identity", "create", "show", "close")),
     ("aggregator",),
     ("contribute",),
@@ -67,7 +68,7 @@ def test_every_command_explains_itself_with_an_example(run: Run, command: tuple[
         assert "default: None" not in result.stdout
 
 
-@pytest.mark.parametrize("group", [(), ("plan",), ("ledger",), ("task",), ("ask",)])
+@pytest.mark.parametrize("group", [(), ("plan",), ("ledger",), ("ledger", "allowance"), ("task",), ("ask",)])
 def test_without_a_command_the_commands_are_shown(run: Run, group: tuple[str, ...]) -> None:
     result = run(*group)
     assert (result.exit_code, result.stderr) == (0, "")

@@ -8,10 +8,11 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
-from dpcurves.ledger import Account, BudgetExceeded, Grant, Ledger
+from dpcurves.ledger import Account, Allowance, BudgetExceeded, Grant, Ledger, Member, Together
 from dpcurves.ledger.location import place_of
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 
@@ -28,6 +29,45 @@ def account(cap: int) -> Account:
 def charge(ledger: Ledger, request: str, binding: str = QUESTION) -> Grant:
     loss = PrivacyLoss.pure(1)
     return ledger.charge("flights", loss, purpose="a CDF", request=request, binding=binding, units=None)
+
+
+def member(number: int) -> Member:
+    """One of two analysts of two projects."""
+    return Member(f"project {number % 2}", f"analyst {number // 2 % 2}")
+
+
+def allow_all(ledger: Ledger, project: int, analyst: int) -> None:
+    """Give two projects one allowance each, and two analysts of each; they add up to more than the whole."""
+    for number in range(4):
+        whole = Allowance("flights", member(number).project, PrivacyLoss.pure(project))
+        own = Allowance("flights", whole.project, PrivacyLoss.pure(analyst), member(number).analyst)
+        ledger.allow(whole, Together.MAY_EXCEED)
+        ledger.allow(own, Together.MAY_EXCEED)
+
+
+def charge_for(ledger: Ledger, number: int, question: int) -> Grant:
+    loss = PrivacyLoss.pure(1)
+    return ledger.charge_for(
+        member(number), "flights", loss, purpose="a CDF", binding=f"{question:064x}", units=None
+    )  # fmt: skip
+
+
+def spend_for_a_project(url: str, number: int, start: Barrier, folder: Path) -> int:
+    """How many of 20 charges for one of two analysts of one of two projects were granted."""
+    ledger, granted = Ledger.open(url), 0
+    start.wait(WAIT)
+    for i in range(20):
+        with suppress(BudgetExceeded):
+            charge_for(ledger, number, 20 * number + i)
+            granted += 1
+    return granted
+
+
+def ask_the_same_in_a_project(url: str, number: int, start: Barrier, folder: Path) -> list[int]:
+    """The grants that this process got for the questions that all ask."""
+    ledger = Ledger.open(url)
+    start.wait(WAIT)
+    return [charge_for(ledger, number, question).id for question in range(3)]
 
 
 def spend_a_hundred(url: str, number: int, start: Barrier, folder: Path) -> dict[str, float]:
@@ -91,8 +131,20 @@ def reveal_until_killed(url: str, number: int, start: Barrier, folder: Path) -> 
             os.fsync(file.fileno())
 
 
+def reveal_for_a_project(url: str, number: int, start: Barrier, folder: Path) -> None:
+    """Charge for an analyst of a project, store, and only then tell."""
+    ledger = Ledger.open(url)
+    with (folder / f"revealed-{number}").open("a") as file:
+        for i in range(100_000):
+            grant = charge_for(ledger, number, 100_000 * number + i)
+            file.write(json.dumps([grant.request, ledger.store(grant, 0, 0, f"[{number}, {i}]")]) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
 EVERY_WORK = (
-    spend_a_hundred, ask_the_same, note_the_same, ask_something_else, open_and_create, reveal_until_killed,
+    spend_a_hundred, spend_for_a_project, ask_the_same_in_a_project, reveal_for_a_project, ask_the_same, note_the_same,
+    ask_something_else, open_and_create, reveal_until_killed,
 )  # fmt: skip
 WORKS: dict[str, Work] = {work.__name__: work for work in EVERY_WORK}
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
-from ledger_crowd import WAIT, account, charge
+from ledger_crowd import WAIT, account, allow_all, charge, member
 
 import dpcurves
 from dpcurves.ledger import Ledger
@@ -146,6 +146,53 @@ def test_what_sixteen_killed_processes_revealed_is_recorded(url: str, tmp_path: 
     assert ledger.statement("flights").spent.exact == len(recorded)
     assert ledger.verify().entries >= 1 + 2 * len(revealed)
     print(f"\n{url.split(':', maxsplit=1)[0]}: {len(recorded)} recorded, {len(revealed)} revealed")
+
+
+def test_eight_processes_exceed_neither_their_allowances_nor_the_cap(url: str, tmp_path: Path) -> None:
+    ledger = Ledger.open(url)
+    ledger.create(account(cap=60))
+    allow_all(ledger, project=40, analyst=30)
+    granted = together("spend_for_a_project", 8, url, tmp_path)
+    assert sum(granted) == 60  # 160 were asked for
+    statement = ledger.statement("flights")
+    assert statement.left.exact == 0
+    for each in statement.allowances:
+        of_it = [
+            count
+            for number, count in enumerate(granted)
+            if each.project == member(number).project and each.analyst in (None, member(number).analyst)
+        ]
+        assert sum(of_it) == each.spent.exact <= each.limit.exact
+    assert ledger.verify().entries == 1 + 8 + 2 * 60
+
+
+def test_what_eight_processes_of_two_projects_ask_is_paid_once_in_each(url: str, tmp_path: Path) -> None:
+    ledger = Ledger.open(url)
+    ledger.create(account(cap=8))
+    allow_all(ledger, project=3, analyst=3)
+    grants = together("ask_the_same_in_a_project", 8, url, tmp_path)
+    assert grants == grants[:2] * 4
+    assert not set(grants[0]) & set(grants[1])
+    assert ledger.statement("flights").spent.exact == 6
+    assert ledger.verify().entries == 1 + 8 + 2 * 6
+
+
+def test_killed_processes_leave_no_charge_without_its_allowances(url: str, tmp_path: Path) -> None:
+    ledger = Ledger.open(url)
+    ledger.create(account(cap=10**6))
+    allow_all(ledger, project=10**6, analyst=10**6)
+    with crowd("reveal_for_a_project", 4, url, tmp_path) as running:
+        wait_for_lines(tmp_path, 8)
+        kill_one_after_the_other(running.pids, tmp_path)
+        assert running.exits() == [-signal.SIGKILL] * 4
+    revealed = dict(json.loads(line) for line in lines(tmp_path))
+    statement = ledger.statement("flights")
+    assert revealed.keys() <= {line.request for line in statement.grants}
+    for each in statement.allowances:
+        paid = [line for line in statement.grants if line.member and line.member.project == each.project]
+        assert each.spent.exact == sum(each.analyst in (None, line.member.analyst) for line in paid if line.member)
+    assert all(line.member for line in statement.grants)
+    assert ledger.verify().entries >= 9 + 3 * len(revealed)
 
 
 def in_a_fork(work: Callable[[], object]) -> int:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from .allowances import ALLOWANCE_COMMANDS
 from .ask_servers import SAID, asks_of
 from .bounds import BOUNDS_COMMANDS
 from .columns import COLUMN_COMMANDS
@@ -58,7 +59,11 @@ def build() -> typer.Typer:
         name="plan",
         help="The errors a question would have; opens no data.",
     )
-    app.add_typer(_group(LEDGER_COMMANDS), name="ledger", help="Privacy budgets, and what was spent of them.")
+    ledger = _group(LEDGER_COMMANDS)
+    ledger.add_typer(
+        _group(ALLOWANCE_COMMANDS), name="allowance", help="What projects and analysts may spend of a budget."
+    )
+    app.add_typer(ledger, name="ledger", help="Privacy budgets, and what was spent of them.")
     app.add_typer(
         _group(TASK_COMMANDS),
         name="task",

@@ -18,6 +18,16 @@ class Charge(NamedTuple):
     when: str
 
 
+class Spender(NamedTuple):
+    """One allowance: who may spend it, and how far it was."""
+
+    project: str
+    analyst: str
+    allowance: str
+    spent: str
+    left: str
+
+
 class Balance(NamedTuple):
     """One account of the ledger: its budget, what is spent and left of it, and for what."""
 
@@ -26,13 +36,18 @@ class Balance(NamedTuple):
     spent: str
     left: str
     charges: Sequence[Charge]
+    spenders: Sequence[Spender] = ()
 
     @classmethod
     def of(cls, statement: Statement) -> Balance:
         """What a ledger's statement says."""
         account = statement.account
         charges = [Charge(line.purpose, str(line.price), line.request, _minute(line.when)) for line in statement.grants]
-        return cls(account.dataset, str(account.limit), str(statement.spent), str(statement.left), charges)
+        spenders = [
+            Spender(each.project, each.analyst or "all", str(each.limit), str(each.spent), str(each.left))
+            for each in statement.allowances
+        ]
+        return cls(account.dataset, str(account.limit), str(statement.spent), str(statement.left), charges, spenders)
 
 
 class Refusal(NamedTuple):

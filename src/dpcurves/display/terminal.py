@@ -46,6 +46,20 @@ def _even(rows: int, most: int) -> NDArray[np.int64]:
     return np.unique(np.linspace(0, rows - 1, min(rows, most)).round().astype(np.int64))
 
 
+def allowance_table(balance: Balance) -> Table:
+    """The allowances of an account for the terminal; below them what is left of its cap."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(lettering(balance.dataset)), show_footer=True, title_justify="left")
+    feet = ("cap", "", balance.budget, balance.spent, balance.left)
+    for name, foot in zip(("project", "analyst", "allowance", "spent", "left"), feet, strict=True):
+        table.add_column(name, footer=Text(foot), justify="right" if name in ("allowance", "spent", "left") else "left")
+    for spender in balance.spenders:
+        table.add_row(*(Text(lettering(word, 120), overflow="fold") for word in spender))
+    return table
+
+
 def ledger_table(balance: Balance) -> Table:
     """An account for the terminal: what was paid for, and what is left."""
     from rich.table import Table

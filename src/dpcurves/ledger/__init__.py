@@ -6,24 +6,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .account import Account, BudgetExceeded
+from .allowance import Allowance, Member, Together
 from .amount import Amount, Currency
 from .budget import Allotment, Grant, QuestionBudget
 
 if TYPE_CHECKING:
+    from .allowance_balance import AllowanceBalance
     from .balance import Balance
     from .ledger import Ledger
+    from .purse import Purse
     from .statement import Line, Statement
     from .stream_state import Standing
     from .verification import Verified
 
 _WITH_DATABASES = {
-    "Balance": "balance", "Ledger": "ledger", "Line": "statement", "Standing": "stream_state", "Statement": "statement",
-    "Verified": "verification"
+    "AllowanceBalance": "allowance_balance", "Balance": "balance", "Ledger": "ledger", "Line": "statement",
+    "Purse": "purse", "Standing": "stream_state", "Statement": "statement", "Verified": "verification"
 }  # fmt: skip
 
 __all__ = [
-    "Account", "Allotment", "Amount", "Balance", "BudgetExceeded", "Currency", "Grant", "Ledger", "Line",
-    "QuestionBudget", "Standing", "Statement", "Verified",
+    "Account", "Allotment", "Allowance", "AllowanceBalance", "Amount", "Balance", "BudgetExceeded", "Currency", "Grant",
+    "Ledger", "Line", "Member", "Purse", "QuestionBudget", "Standing", "Statement", "Together", "Verified",
 ]  # fmt: skip
 
 

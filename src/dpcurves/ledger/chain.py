@@ -1,8 +1,8 @@
 """Entries in a row, each sealed together with the one before it.
 
 Whoever may write to the database can delete entries, but can make them only with the key. The seal of an entry covers
-its ledger, its number, what it says and the seal of its predecessor. What an account has spent changes, and is sealed
-apart, together with the seal of the account's entry.
+its ledger, its number, what it says and the seal of its predecessor. What an account or an allowance has spent changes,
+and is sealed apart, together with whose it is.
 """
 
 from __future__ import annotations
@@ -61,6 +61,14 @@ class Chain:
     def is_spent(self, account: RowMapping) -> bool:
         """Whether the account has spent what it had when it was sealed."""
         return self._key.fits(account["seal"], "spent", self.book.name, account["dataset"], account["spent"])
+
+    def seal_allowance(self, owner: tuple[str, str, str], spent: int) -> str:
+        """The seal of what was spent of an allowance."""
+        return self._key.seal("spent of allowance", self.book.name, *owner, spent)
+
+    def is_of_allowance(self, owner: tuple[str, str, str], row: RowMapping) -> bool:
+        """Whether was spent of the allowance what had been when it was sealed."""
+        return self._key.fits(row["seal"], "spent of allowance", self.book.name, *owner, row["spent"])
 
     def enclose(self, secret: bytes) -> str:
         """Encrypt what must stay secret and does change: it stands beside the chain."""

@@ -10,6 +10,8 @@ from typing import TypeVar
 from ..arguments import Refused
 from ..privacy import PrivacyLoss
 from .account import Account
+from .allowance import Allowance, Member, Together
+from .allowance_balance import find_allowance, set_allowance
 from .answer import find_answer, keep_answer
 from .balance import Balance, all_balances, find_balance, open_balance, require_balance, write_balance
 from .budget import Grant
@@ -19,12 +21,13 @@ from .database import Database
 from .head_row import lock_book, read_book, require_version, upgrade
 from .key import Key, find_key
 from .location import place_of
+from .purse import Purse, pay, require_paid_by, require_purse
 from .receipt import perhaps_charged_under
 from .schema import VERSION
 from .statement import Statement, statement_of
 from .stream_state import Standing, find_standing, find_ticks, keep_ticks, require_states
 from .tree_notes import find_notes, keep_notes
-from .verification import Head, Verified, head_of, require_sum, require_whole, verify
+from .verification import Head, Verified, head_of, require_paid, require_sum, require_whole, verify
 
 Result = TypeVar("Result")
 
@@ -34,7 +37,8 @@ class Ledger:
 
     Formal guarantees: the sum of all grants of a dataset never exceeds its cap, whatever number of processes and
     machines charge at once and whenever they are killed; a request is charged once; nothing is ever refunded. A crash
-    may cost budget, and never privacy.
+    may cost budget, and never privacy. Allowances inside the cap hold in the same way; they are fairness, no promise:
+    what two analysts tell each other is bounded by the cap alone.
 
     >>> from dpcurves.privacy import EACH_RECORD, Neighbours
     >>> ledger = Ledger.open("sqlite://")
@@ -137,24 +141,55 @@ class Ledger:
                 the account has not spent what its grants sum to. An error
                 that leaves open whether the charge was written has a note that says under which request to ask again.
         """
-        entered = ExitStack()
+        return self._charge(dataset, loss, (purpose, request, binding, units), None)
 
-        def work(chain: Chain) -> Grant:
-            balance = require_balance(chain, dataset)
-            charge = Charge(balance.account, loss, purpose, request, binding, units)
-            price = charge.price
-            charge.require_same_units(chain)
-            grant = charge.earlier(chain)
-            if grant is None:
-                require_whole(chain)
-                require_sum(chain, balance)
-                write_balance(chain, balance.after(price, purpose))
-                grant = charge.enter(chain)
-            entered.enter_context(perhaps_charged_under(request))
-            return grant
+    def allow(self, allowance: Allowance, together: Together = Together.WITHIN) -> None:
+        """Set what a project may spend of a dataset's cap, or an analyst within the project, from now on.
 
-        with entered:
-            return self._write(work)
+        Nothing of the cap is kept back for it: allowances that may exceed the cap together are used by who comes first,
+        and so are those within it where the dataset is charged for nobody's project.
+
+        Arguments:
+            allowance: It takes the place of the one before. What was spent of that stays spent.
+            together: Whether it is allowed that those beside each other add up to more than what they are parts of.
+
+        Raises:
+            ValueError: as of `Allowance`; or it is more than what it is a part of, less than what was spent of it or
+                than a part of it, or those beside each other add up to more than the whole and that was not said.
+        """
+
+        def work(chain: Chain) -> None:
+            require_whole(chain)
+            before = find_allowance(chain, allowance)
+            if before is not None:
+                require_paid(chain, before)
+            set_allowance(chain, allowance, together)
+
+        self._write(work)
+
+    def charge_for(
+        self, member: Member, dataset: str, loss: PrivacyLoss, *, purpose: str, binding: str, units: int | None
+    ) -> Grant:
+        """Spend `loss` for one analyst of a project: of the analyst's allowance, the project's and the cap, or of none.
+
+        Whoever of the project asks the same question for the same loss gets the grant of the first one, for nothing.
+        The others are as of `charge`.
+
+        Raises:
+            BudgetExceeded: more is asked than is left of one of the three. Nothing was written.
+            ValueError: as of `charge`; or the project or the analyst has no allowance, or one of which was not spent
+                what was paid from it.
+        """
+        request = member.request(dataset, loss, binding)
+        return self._charge(dataset, loss, (purpose, request, binding, units), member)
+
+    def purse(self, dataset: str, member: Member) -> Purse:
+        """What is left to one analyst of one project.
+
+        Raises:
+            ValueError: there is no account or no allowance, or a row was changed without the key.
+        """
+        return self._read(lambda chain: require_purse(chain, dataset, member))
 
     def store(self, grant: Grant, turn: int, part: int, answer: str) -> str:
         """Store the answer to one turn of a question, durably, unless there is one: the first writer wins.
@@ -280,6 +315,34 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"Ledger({self._database.place})"
+
+    def _charge(
+        self, dataset: str, loss: PrivacyLoss, asked: tuple[str, str, str, int | None], member: Member | None
+    ) -> Grant:
+        entered = ExitStack()
+
+        def work(chain: Chain) -> Grant:
+            balance = require_balance(chain, dataset)
+            charge = Charge(balance.account, loss, *asked)
+            price = charge.price
+            charge.require_same_units(chain)
+            if member is not None:
+                require_purse(chain, dataset, member)
+            grant = charge.earlier(chain)
+            if grant is None:
+                require_whole(chain)
+                require_sum(chain, balance)
+                write_balance(chain, balance.after(price, charge.purpose))
+                grant = charge.enter(chain)
+                if member is not None:
+                    pay(chain, charge, grant, member)
+            elif member is not None:
+                require_paid_by(chain, grant, member)
+            entered.enter_context(perhaps_charged_under(charge.request))
+            return grant
+
+        with entered:
+            return self._write(work)
 
     def _read(self, work: Callable[[Chain], Result]) -> Result:
         return self._database.read(

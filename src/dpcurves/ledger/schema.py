@@ -1,8 +1,8 @@
 """The tables of a ledger.
 
-Four tables hold entries: facts that are written once, numbered 1, 2, 3, ... across all four, each sealed together with
-the one before it. Three things change, and are sealed on their own: what an account has spent, the secret state of a
-stream, and the book, which says how many entries there are and how the last one is sealed.
+Six tables hold entries: facts that are written once, numbered 1, 2, 3, ... across all six, each sealed together with
+the one before it. Three things change, and are sealed on their own: what an account or an allowance has spent, the
+secret state of a stream, and the book, which says how many entries there are and how the last one is sealed.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, MetaData, Table, Text, UniqueConstraint
 from sqlalchemy.schema import SchemaItem
 
-VERSION = 3
+VERSION = 4
 FIRST_VERSION = 1
-"""Had no notes, and 2 no states. Such a ledger is brought to the present schema when it is opened."""
+"""Had no notes, 2 no states, and 3 no allowances. Such a ledger is brought to the present schema when it is opened."""
 
 METADATA = MetaData()
 
@@ -79,6 +79,32 @@ ANSWERS = _entries(
     UniqueConstraint("grant", "turn", "part", name="dpcurves_first_answer_stays"),
 )
 
+# A new allowance is a new entry: the last one for a dataset, project and analyst stands.
+ALLOWANCES = _entries(
+    "allowances",
+    Column("dataset", Text, nullable=False),
+    Column("project", Text, nullable=False),
+    Column("analyst", Text, nullable=False),  # empty: the whole project
+    Column("currency", Text, nullable=False),
+    Column("most", BigInteger, nullable=False),
+    Column("together", Text, nullable=False),
+    Column("set_at", Text, nullable=False),
+    Column("spent", BigInteger, nullable=False),
+    Column("seal", Text, nullable=False),
+    CheckConstraint("spent >= 0 AND spent <= most", name="dpcurves_spent_within_allowance"),
+    Index("dpcurves_allowances_of_owner", "dataset", "project", "analyst"),
+)
+
+PAYMENTS = _entries(
+    "payments",
+    Column("grant", BigInteger, nullable=False, unique=True),
+    Column("dataset", Text, nullable=False),
+    Column("project", Text, nullable=False),
+    Column("analyst", Text, nullable=False),
+    Column("amount", BigInteger, CheckConstraint("amount > 0", name="dpcurves_payment_above_zero"), nullable=False),
+    Index("dpcurves_payments_of_owner", "dataset", "project", "analyst", "amount"),
+)
+
 # SECRET: what was noted is less than what was counted, but more than what was answered.
 NOTES = _entries(
     "notes",
@@ -97,6 +123,6 @@ STATES = Table(
     Column("sealed", Text, nullable=False),
 )
 
-ENTRIES = (ACCOUNTS, GRANTS, ANSWERS, NOTES)
+ENTRIES = (ACCOUNTS, GRANTS, ANSWERS, NOTES, ALLOWANCES, PAYMENTS)
 SEALED_APART = frozenset({"spent", "seal", "previous", "mac"})
 """Columns of entries that are not what an entry says: they change, or they are the seal itself."""

@@ -8,10 +8,13 @@ from sqlalchemy import select
 
 from ..privacy import PrivacyLoss
 from .account import Account
+from .allowance import Member
+from .allowance_balance import AllowanceBalance, allowances_of
 from .amount import Amount
 from .balance import require_balance
 from .chain import Chain
 from .charge import grant_of
+from .purse import payers_of
 from .schema import GRANTS
 
 
@@ -27,6 +30,7 @@ class Line:
         price: The loss in the account's currency, rounded up to a whole billionth.
         units: The number of units, where it is public.
         when: The time of the charge, in UTC and ISO 8601.
+        member: Whose allowances paid; None: the dataset's cap alone.
     """
 
     id: int
@@ -36,6 +40,7 @@ class Line:
     price: Amount
     units: int | None
     when: str
+    member: Member | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +52,14 @@ class Statement:
         spent: What all its grants sum to.
         left: What may still be spent.
         grants: The charges, from first to last.
+        allowances: Those of projects and analysts that stand, each project before its analysts.
     """
 
     account: Account
     spent: Amount
     left: Amount
     grants: tuple[Line, ...]
+    allowances: tuple[AllowanceBalance, ...]
 
 
 def statement_of(chain: Chain, dataset: str) -> Statement:
@@ -63,10 +70,11 @@ def statement_of(chain: Chain, dataset: str) -> Statement:
     """
     balance = require_balance(chain, dataset)
     query = select(GRANTS).where(GRANTS.c.dataset == dataset).order_by(GRANTS.c.entry)
-    lines = []
+    payers, lines = payers_of(chain, dataset), []
     for row in chain.connection.execute(query).mappings():
         chain.require(GRANTS, row)
         grant = grant_of(row)
         price = Amount(balance.account.currency, row["amount"])
-        lines.append(Line(grant.id, grant.request, row["purpose"], grant.loss, price, row["units"], row["charged_at"]))
-    return Statement(balance.account, balance.spent, balance.left, tuple(lines))
+        facts = (row["purpose"], grant.loss, price, row["units"], row["charged_at"])
+        lines.append(Line(grant.id, grant.request, *facts, payers.get(grant.id)))
+    return Statement(balance.account, balance.spent, balance.left, tuple(lines), allowances_of(chain, dataset))

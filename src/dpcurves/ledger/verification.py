@@ -12,9 +12,11 @@ from typing import NamedTuple
 from sqlalchemy import RowMapping, Table, func, select
 
 from ..arguments import Refused
+from .allowance import WHOLE_PROJECT
+from .allowance_balance import AllowanceBalance, Owner, every_allowance
 from .balance import Balance, all_balances
 from .chain import Chain
-from .schema import ENTRIES, GRANTS
+from .schema import ENTRIES, GRANTS, PAYMENTS
 
 _ROWS_AT_ONCE = 100
 
@@ -73,8 +75,8 @@ def verify(chain: Chain, kept: Head | None) -> Verified:
     """Read everything, and find the first row that is not as it was written.
 
     Formal guarantees: who does not have the key cannot change, insert, delete or reorder rows, nor change what an
-    account may spend or has spent, without being found. An older copy of the whole database is found with a head that
-    was kept from a later time: the chain no longer reaches it.
+    account or an allowance may spend or has spent, without being found. An older copy of the whole database is found
+    with a head that was kept from a later time: the chain no longer reaches it.
 
     Raises:
         ValueError: names what was changed.
@@ -85,6 +87,8 @@ def verify(chain: Chain, kept: Head | None) -> Verified:
     walk.end()
     for balance in all_balances(chain):
         _compare_spent(balance, walk.spent[balance.account.dataset])
+    for allowance in every_allowance(chain):
+        _compare_paid(allowance, walk.paid[allowance.owner])
     return Verified(walk.here.entries, str(walk.here))
 
 
@@ -107,6 +111,19 @@ def require_sum(chain: Chain, balance: Balance) -> None:
     dataset = balance.account.dataset
     total = select(func.coalesce(func.sum(GRANTS.c.amount), 0)).where(GRANTS.c.dataset == dataset)
     _compare_spent(balance, int(chain.connection.execute(total).scalar_one()))
+
+
+def require_paid(chain: Chain, allowance: AllowanceBalance) -> None:
+    """Refuse an allowance of which was not spent what was paid from it: an older amount may have been put back.
+
+    Raises:
+        ValueError: names whose it is.
+    """
+    mine = [PAYMENTS.c.dataset == allowance.dataset, PAYMENTS.c.project == allowance.project]
+    if allowance.analyst is not None:
+        mine.append(PAYMENTS.c.analyst == allowance.analyst)
+    total = select(func.coalesce(func.sum(PAYMENTS.c.amount), 0)).where(*mine)
+    _compare_paid(allowance, int(chain.connection.execute(total).scalar_one()))
 
 
 def require_unbroken(chain: Chain, after: Head) -> None:
@@ -142,12 +159,18 @@ def _compare_spent(balance: Balance, total: int) -> None:
         raise Refused("ledger", f"what {balance.account.dataset!r} has spent is not what its grants sum to")
 
 
+def _compare_paid(allowance: AllowanceBalance, total: int) -> None:
+    if total != allowance.spent.billionths:
+        raise Refused("ledger", f"what {allowance.words} has spent in {allowance.dataset!r} is not what was paid")
+
+
 class _Walk:
     """The way from an entry to the last one."""
 
     def __init__(self, chain: Chain, kept: Head | None, start: Head) -> None:
         self.here = start
         self.spent: Counter[str] = Counter()
+        self.paid: Counter[Owner] = Counter()
         self._chain = chain
         self._kept = kept
         self._compare()
@@ -163,6 +186,9 @@ class _Walk:
             raise Refused("ledger", f"row {number} was changed without the key")
         if entry.table is GRANTS:
             self.spent[row["dataset"]] += row["amount"]
+        if entry.table is PAYMENTS:
+            for analyst in (WHOLE_PROJECT, row["analyst"]):
+                self.paid[row["dataset"], row["project"], analyst] += row["amount"]
         self.here = Head(number, row["mac"])
         self._compare()
 

@@ -1,0 +1,87 @@
+"""Allowances of projects and analysts within an account's cap: set, and shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from .accounts import account_of, ledger_at
+from .ledgers import Place
+from .promise_options import Payer, Price
+from .refusal import named
+from .terminal import say, terminal
+
+if TYPE_CHECKING:
+    from ..ledger import Ledger
+    from .option_groups import Command
+
+
+@dataclass(frozen=True)
+class OneAccount:
+    """The name of an account; it may be left out where there is one alone."""
+
+    dataset: Annotated[
+        str | None, Option(help="The account in the ledger; needed if there are several.", metavar="NAME")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Who may spend it."""
+
+    project: Annotated[str, Option(help="The project that may spend so much of the cap.", metavar="NAME")]
+    analyst: Annotated[
+        str | None, Option(help="One of the project, who may spend so much of its allowance.", metavar="NAME")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Total:
+    """What is said of those beside it."""
+
+    may_exceed: Annotated[
+        bool, Option("--may-exceed", help="Let allowances beside each other add up to more than they are parts of.")
+    ] = False
+
+
+def allow(place: Place, account: OneAccount, owner: Owner, most: Price, total: Total) -> None:
+    """Set what a project may spend of a cap, or an analyst of that.
+
+    It takes the place of the allowance before; what was spent stays spent. Allowances are fairness, not privacy: the
+    promise is the cap.
+
+    Example: dpcurves ledger allowance set sqlite:///budget.db --project delays --epsilon 1
+    """
+    from ..ledger import Allowance, Together
+
+    loss, ledger = most.loss(), ledger_at(place.url)
+    dataset = account_of(ledger, Payer(dataset=account.dataset)).dataset
+    together = Together.MAY_EXCEED if total.may_exceed else Together.WITHIN
+    with named("epsilon" if most.rho is None else "rho", "allowance", "rho"):
+        ledger.allow(Allowance(dataset, owner.project, loss, owner.analyst), together)
+    _show(ledger, dataset)
+
+
+def show(place: Place, account: OneAccount) -> None:
+    """What projects and analysts have spent of their allowances.
+
+    Example: dpcurves ledger allowance show sqlite:///budget.db
+    """
+    ledger = ledger_at(place.url)
+    _show(ledger, account_of(ledger, Payer(dataset=account.dataset)).dataset)
+
+
+ALLOWANCE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"set": allow, "show": show})
+
+
+def _show(ledger: Ledger, dataset: str) -> None:
+    from ..display import Balance, allowance_table
+
+    statement = ledger.statement(dataset)
+    if not statement.allowances:
+        say(terminal(), f"there are no allowances in {dataset!r}; {statement.left} of its cap is left")
+        return
+    say(terminal(), allowance_table(Balance.of(statement)), "fairness within the cap, which alone is the promise")

@@ -1,0 +1,98 @@
+"""What one analyst of one project may spend of a dataset: three limits at once, and one payment out of all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from ..arguments import Refused
+from .allowance import Member
+from .allowance_balance import AllowanceBalance, require_allowances, write_allowance
+from .amount import Amount
+from .balance import Balance, require_balance
+from .budget import Grant
+from .chain import Chain
+from .charge import Charge
+from .schema import PAYMENTS
+from .verification import require_paid
+
+
+@dataclass(frozen=True, slots=True)
+class Purse:
+    """What is left to one analyst of one project, at one moment.
+
+    Attributes:
+        account: The dataset, whose cap is the promise.
+        project: What the project may spend of it.
+        analyst: What the analyst may spend of that.
+    """
+
+    account: Balance
+    project: AllowanceBalance
+    analyst: AllowanceBalance
+
+    @property
+    def left(self) -> Amount:
+        """The most that the analyst may spend now: the least of what is left of the three."""
+        each = (self.account.left, self.project.left, self.analyst.left)
+        return min(each, key=lambda amount: amount.billionths)
+
+
+def require_purse(chain: Chain, dataset: str, member: Member) -> Purse:
+    """What is left to a member.
+
+    Raises:
+        ValueError: there is no account, or no allowance, or one was changed without the key.
+    """
+    account = require_balance(chain, dataset)
+    return Purse(account, *require_allowances(chain, dataset, member.project, member.analyst))
+
+
+def pay(chain: Chain, charge: Charge, grant: Grant, member: Member) -> None:
+    """Take the price of what was granted out of both allowances of a member, and enter who paid.
+
+    Raises:
+        BudgetExceeded: less is left of one of them; the transaction has to be given up.
+        ValueError: there is no allowance, or it has not spent what was paid from it.
+    """
+    dataset = charge.account.dataset
+    for each in require_allowances(chain, dataset, member.project, member.analyst):
+        require_paid(chain, each)
+        write_allowance(chain, each.after(charge.price, charge.purpose))
+    chain.append(
+        PAYMENTS,
+        {
+            "grant": grant.id,
+            "dataset": dataset,
+            "project": member.project,
+            "analyst": member.analyst,
+            "amount": charge.price.billionths,
+        },
+    )
+
+
+def require_paid_by(chain: Chain, grant: Grant, member: Member) -> None:
+    """Refuse a grant that this project has not paid.
+
+    Raises:
+        ValueError: another one has, or nobody; or the row was changed without the key.
+    """
+    row = chain.connection.execute(select(PAYMENTS).where(PAYMENTS.c.grant == grant.id)).mappings().first()
+    if row is not None:
+        chain.require(PAYMENTS, row)
+    if row is None or row["project"] != member.project:
+        raise Refused("request", f"{grant.request!r} was not paid by project {member.project!r}")
+
+
+def payers_of(chain: Chain, dataset: str) -> dict[int, Member]:
+    """Who paid the grants of a dataset, by their numbers; those without are the dataset's own.
+
+    Raises:
+        ValueError: a row was changed without the key.
+    """
+    payers = {}
+    for row in chain.connection.execute(select(PAYMENTS).where(PAYMENTS.c.dataset == dataset)).mappings():
+        chain.require(PAYMENTS, row)
+        payers[row["grant"]] = Member(row["project"], row["analyst"])
+    return payers
