@@ -136,13 +136,13 @@ def test_the_deviation_of_an_area_is_forecast_and_less_than_that_of_a_task_about
 def test_an_area_is_aimed_at_in_public_and_from_a_curve_alone() -> None:
     question, loss = dp.CdfQuestion("x", dp.Grid(0, 1, cells=64)), dp.PrivacyLoss.pure(1)
     task = Task(question, loss, 1000, aim=Read.AREA)
-    assert Task.from_json(task._text()) == task
+    assert Task.from_json(task.to_json()) == task
     assert task.hash != Task(question, loss, 1000).hash
-    assert '"aim": "area"' in task._text()
+    assert '"aim": "area"' in task.to_json()
     for aim in (Read.CELLS, "area"):
         with pytest.raises(ValueError, match="aim"):
             Task(question, loss, 1000, aim=aim)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="aim"):
-        Task.from_json(task._text().replace('"area"', '"cells"'))
+        Task.from_json(task.to_json().replace('"area"', '"cells"'))
     with pytest.raises(dp.UnsupportedQuery, match="aim"):
         Task(dp.HistogramQuestion("x", dp.Grid(0, 1, cells=64)), loss, 1000, aim=Read.AREA)
