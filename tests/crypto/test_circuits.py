@@ -207,7 +207,7 @@ def test_a_circuit_whose_wires_come_later_is_refused() -> None:
 
 
 def test_a_product_of_the_places_of_a_negative_number_is_not_taken_for_a_square() -> None:
-    """The same wires are another number there: the declared range holds it."""
+    """Equal wires are another number there: the declared range holds it."""
 
     def product(x: Bits, y: Bits) -> Bits:
         number = x + y - 7
