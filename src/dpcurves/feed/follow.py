@@ -43,7 +43,9 @@ class Following:
     noisy counts were stored together with the state behind it; what is stored is what is shown, in every process that
     follows the stream, and after every crash. When a step is shown depends on clocks, not on tuples. A tuple of a pipe
     or an iterable arrives when it is read: neighbouring streams are those whose other tuples arrive alike, so whoever
-    can send so many that others are read late should send them to Redis, whose entries say when they came.
+    can send so many that others are read late should send them to Redis, whose entries say when they came: as long as
+    Redis itself gives them their ids (``XADD`` with ``*``). An id of the future that somebody gave by hand pushes those
+    of all later entries ahead of the clock; after a pause these count as read late.
 
     Attributes:
         plan: What is released at each step, and how noisy it is.
