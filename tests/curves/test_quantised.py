@@ -14,7 +14,7 @@ import dpcurves as dp
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.laws import Responses
 from dpcurves.ledger import Allotment, QuestionBudget
-from dpcurves.local import Task
+from dpcurves.local import Collection, Task
 from dpcurves.noise import Randomness
 from dpcurves.noise.responses import RANDOMISERS, Randomiser
 from dpcurves.noise.responses.randomiser import Reports
@@ -137,3 +137,30 @@ def test_what_is_no_kernel_on_these_cells_is_refused() -> None:
     for sides in (np.triu, lambda x, y: x / y):
         with pytest.raises((ValueError, TypeError)), np.errstate(all="ignore"):
             dp.u_statistic(curve, dp.Midpoint(sides))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("people", "cells", "level"), [(1000, 256, 0.95), (100, 16, 0.95), (50, 256, 0.8)])
+def test_where_noise_is_all_there_is_intervals_are_the_whole_range_and_never_turned_round(
+    people: int, cells: int, level: float
+) -> None:
+    question = dp.HistogramQuestion("x", dp.Grid(0, 1, cells=cells))
+    asked = Task(question, dp.PrivacyLoss.pure(Fraction(1, 10)), people)
+    for seed in range(5):
+        reports = Collection(asked)
+        table = {"x": np.full(people, 0.01)}
+        reports.add(asked.randomize_table(table, randomness=Randomness.from_seed(seed)))
+        assert dp.collision_probability(reports.curve()).interval(level) == (0.0, 1.0)
+
+
+def test_intervals_hold_where_nearly_all_are_in_one_cell() -> None:
+    """Of 60 releases 50 or fewer hold with a chance of 1e-4, if 0.95 do."""
+    asked = Task(dp.HistogramQuestion("x", dp.Grid(0, 1, cells=16)), dp.PrivacyLoss.pure(1), 1000)
+    generator, held = np.random.default_rng(6), 0
+    for seed in range(60):
+        cells = generator.choice(16, 1000, p=[0.95, *[0.05 / 15] * 15])
+        counts = np.bincount(cells).astype(float)
+        reports = Collection(asked)
+        reports.add(asked.randomize_table({"x": (cells + 0.5) / 16}, randomness=Randomness.from_seed(seed)))
+        low, high = dp.collision_probability(reports.curve()).interval(0.95)
+        held += low <= (counts @ counts - 1000) / (1000 * 999) <= high
+    assert held >= 51
