@@ -53,7 +53,7 @@ QUESTIONS: tuple[Question[object], ...] = (
     ERRORS,
     dp.PlaneBoundsQuestion(dp.BoundsQuestion("x", 0.25, "0.9"), ERRORS),
     dp.ResidualPlotQuestion("x", "r", 0.25, 0.25, "0.9", model=dp.PUBLIC_MODEL),
-    dp.VerifyQuestion(dp.Categories("y", (0, 1)), (dp.Ranged("x", 0, 1),), "x", above=0, subsets=20),
+    dp.VerifyQuestion(dp.Categories("y", (0, 1)), (dp.Ranged("x", 0, 1),), "x", above=-1e6, subsets=20),
 )
 
 

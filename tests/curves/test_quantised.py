@@ -153,7 +153,7 @@ def test_where_noise_is_all_there_is_intervals_are_the_whole_range_and_never_tur
 
 
 def test_intervals_hold_where_nearly_all_are_in_one_cell() -> None:
-    """Of 60 releases 50 or fewer hold with a chance of 1e-4, if 0.95 do."""
+    """If 0.95 hold, 50 or fewer of 60 do with a chance of 1e-4."""
     asked = Task(dp.HistogramQuestion("x", dp.Grid(0, 1, cells=16)), dp.PrivacyLoss.pure(1), 1000)
     generator, held = np.random.default_rng(6), 0
     for seed in range(60):

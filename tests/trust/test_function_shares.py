@@ -298,7 +298,7 @@ def test_all_cells_are_one_curators_sums_with_the_noise_of_both(query: CountQuer
 @pytest.mark.parametrize("loss", [ONE, PrivacyLoss.zcdp("0.5")], ids=str)
 @pytest.mark.parametrize(
     "query",
-    [CountQuery((Axis("x", Grid(0, 1, cells=n)),), read) for n in (1, 4) for read in Read]
+    [CountQuery((Axis("x", Grid(0, 1, cells=n)),), read) for n in (1, 4) for read in (Read.CELLS, Read.PREFIXES)]
     + [CountQuery((Categories("w", (0, 1)), Axis("x", Grid(0, 1, cells=2))), Read.CELLS)],
     ids=range(5),
 )
