@@ -166,6 +166,7 @@ def resolution_error(query: CountQuery, adjacency: ReplaceOne, width: int) -> fl
 
     >>> from dpcurves.data import Axis, Grid
     >>> from dpcurves.privacy import EACH_RECORD
+    >>> from dpcurves.queries import Read
     >>> query = CountQuery((Axis("age", Grid(0, 1, cells=4096)),), Read.PREFIXES)
     >>> resolution_error(query, ReplaceOne(EACH_RECORD, 6144), width=4)
     4.0
