@@ -14,7 +14,7 @@ from ...data.axis import Axis
 from ...data.grid import Grid
 from ..column import called
 from .duckdb_slots import category_slot, grid_slot, slot_type
-from .engine import BoundAxis
+from .engine import BoundAxis, grid_of, size_of
 from .slot_text import keys_of
 
 LOW_BITS = 31
@@ -26,7 +26,7 @@ def counts(connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[Bou
     slots = _slots(bound)
     if None not in slots:
         return _counts_by_sql(connection, rows, bound, [slot for slot in slots if slot])
-    bound, table = _laid_out(bound), np.zeros(_size(bound) + 1, dtype=np.int64)
+    bound, table = _laid_out(bound), np.zeros(size_of(bound) + 1, dtype=np.int64)
     for columns in _batches(connection, rows, bound, slots):
         # In rising order cells are found three times as fast.
         alike = [np.sort(columns[0])] if len(bound) == 1 else columns
@@ -52,7 +52,7 @@ def _added(
 ) -> list[int]:
     """The exact sums of what each row adds to its cell, and behind them 0."""
     slots, bound = [*_slots(bound)[:-1], None], _laid_out(bound)
-    high, low = np.zeros((2, _size(bound) + 1), dtype=np.int64)
+    high, low = np.zeros((2, size_of(bound) + 1), dtype=np.int64)
     last = bound[-1].axis
     if not isinstance(last, Axis):
         raise WrongKind("axes", "a sum needs a grid")
@@ -75,9 +75,7 @@ def prefixes(
     each of them.)
     """
     *first, last = bound
-    if not isinstance(last.axis, Axis):
-        raise WrongKind("axes", "a prefix needs a grid")
-    grid, before = last.axis.grid, np.arange(_size(first))[:, None]
+    grid, before = grid_of(last), np.arange(size_of(first))[:, None]
     own = np.clip(np.array(at, dtype=np.int64) - before * last.axis.slots, 0, last.axis.slots)
     ends, entries = np.unique(np.append(own, last.axis.slots), return_inverse=True)
     bounds, slots = grid.bound(ends), _slots(first)
@@ -104,10 +102,6 @@ def numbers(
     """Batches of rows: the numbers themselves of columns on a grid, the slots of categories; NaN: missing."""
     slots = [None if isinstance(each.axis, Axis) else slot for each, slot in zip(bound, _slots(bound), strict=True)]
     return _batches(connection, rows, bound, slots)
-
-
-def _size(bound: Sequence[BoundAxis]) -> int:
-    return prod(each.axis.slots for each in bound)
 
 
 def _laid_out(bound: Sequence[BoundAxis]) -> Sequence[BoundAxis]:
@@ -169,9 +163,9 @@ def _counts_by_sql(
     each = ", ".join(f"{slot} AS k{number}" for number, slot in enumerate(slots))
     place = _joined(bound, [f"k{number}" for number in range(len(bound))])
     grouped = f"SELECT {place} AS place, count(*) AS n FROM (SELECT {each} FROM ({_read(rows, bound)})) GROUP BY 1"
-    found = connection.execute(f"SELECT coalesce(place::BIGINT, {_size(bound)}), n FROM ({grouped})").fetchnumpy()
+    found = connection.execute(f"SELECT coalesce(place::BIGINT, {size_of(bound)}), n FROM ({grouped})").fetchnumpy()
     places, numbers = found.values()
-    table = np.zeros(_size(bound) + 1, dtype=np.int64)
+    table = np.zeros(size_of(bound) + 1, dtype=np.int64)
     table[np.asarray(places)] = np.asarray(numbers)  # cells without a row are not in the answer
     return table
 
@@ -196,4 +190,4 @@ def _places(columns: Sequence[FloatArray], bound: Sequence[BoundAxis], slots: Se
         lacks = ~(found < each.axis.slots)  # of NaN too
         place = place * each.axis.slots + np.where(lacks, 0, found).astype(np.int64)
         missing |= lacks
-    return np.where(missing, _size(bound), place)
+    return np.where(missing, size_of(bound), place)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from ...arguments import WrongKind
 from ...arrays import FloatArray, IntArray
 from ...data.axis import Axis, Categories
+from ...data.grid import Grid
 from ..column import Column
 
 
@@ -16,6 +19,22 @@ class BoundAxis(NamedTuple):
     axis: Axis | Categories
     column: Column
     place: int
+
+
+def size_of(bound: Sequence[BoundAxis]) -> int:
+    """How many cells a table of these axes has; one without axes has one."""
+    return prod(each.axis.slots for each in bound)
+
+
+def grid_of(bound: BoundAxis) -> Grid:
+    """The grid of an axis.
+
+    Raises:
+        TypeError: it has categories.
+    """
+    if not isinstance(bound.axis, Axis):
+        raise WrongKind("axes", "sums and prefixes need a grid")
+    return bound.axis.grid
 
 
 class CountingEngine(Protocol):

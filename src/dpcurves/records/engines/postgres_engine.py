@@ -5,12 +5,10 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from math import prod
 from typing import Any
 
 import numpy as np
 
-from ...arguments import WrongKind
 from ...arrays import FloatArray, IntArray
 from ...data.axis import Axis
 from ...data.grid import Grid
@@ -18,7 +16,8 @@ from ...privacy import EACH_RECORD, Unit
 from ..column import Column, place_of
 from . import postgres_sql as sql
 from .conformance import require_proof
-from .engine import BoundAxis
+from .engine import BoundAxis, grid_of, size_of
+from .pieces import Pieces
 from .postgres_duties import require_no_log, require_room
 from .postgres_link import FAILED, Link
 from .postgres_proof import PostgresProver
@@ -76,9 +75,9 @@ class PostgresEngine(PostgresProver):
         statement = Statement()
         place = self._place(bound, statement)
         found = self._asked(f"SELECT {place} AS place", "count(*)", bound, statement)
-        table = np.zeros(_size(bound) + 1, dtype=np.int64)
+        table = np.zeros(size_of(bound) + 1, dtype=np.int64)
         for at, number in found:
-            table[_size(bound) if at is None else at] = number
+            table[size_of(bound) if at is None else at] = number
         return table
 
     def sums(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
@@ -91,36 +90,28 @@ class PostgresEngine(PostgresProver):
         statement, last = Statement(), len(bound) - 1
         slots = [sql.slot(each, number, statement) for number, each in enumerate(bound)]
         named = ", ".join([*(f"{slot} AS s{i}" for i, slot in enumerate(slots)), f"n{last}"])
-        grid = _grid(bound[-1])
+        grid = grid_of(bound[-1])
         offset = sql.offset(grid, f"n{last}", f"s{last}", half, statement)
         place = sql.joined(bound, [f"s{i}" for i in range(len(bound))])
         # OFFSET 0 keeps each slot from being found once for every place where it stands.
         slotted = f"SELECT {named} FROM ({sql.read(bound, self._rows(bound, statement))}) AS values OFFSET 0"
         inner = f"SELECT {place} AS place, {offset} AS amount FROM ({slotted}) AS slotted"
         query = f"SELECT place, sum({amount})::text FROM ({inner}) AS placed WHERE place IS NOT NULL GROUP BY place"
-        table = [0] * (_size(bound) + 1)
+        table = [0] * (size_of(bound) + 1)
         for at, total in self._link.rows(query, statement.parameters):
             table[at] = int(total)
         return table
 
     def prefixes(self, bound: Sequence[BoundAxis], at: Sequence[int]) -> list[int]:
-        *first, last = bound
-        grid, before = _grid(last), np.arange(_size(first))[:, None]
-        own = np.clip(np.array(at, dtype=np.int64) - before * grid.slots, 0, grid.slots)
-        inner = np.unique(own[(own > 0) & (own < grid.slots)])
-        statement = Statement()
+        *first, _ = bound
+        pieces, statement = Pieces.of(bound, at), Statement()
         slots = [sql.slot(each, number, statement) for number, each in enumerate(first)]
-        piece = sql.among(grid.bound(inner), f"n{len(first)}", statement)
-        pieces = len(inner) + 1
-        row = f"{sql.joined(first, slots)} * {pieces}::int8 + " if first else ""
-        found = self._asked(f"SELECT {row}({piece}) AS place", "count(*)", bound, statement)
-        flat = np.zeros(len(before) * pieces + 1, dtype=np.int64)
-        for place, number in found:
-            flat[-1 if place is None else place] = number
-        below = np.cumsum(flat[:-1].reshape(len(before), pieces), axis=1)
-        ends = np.clip(np.searchsorted(inner, own), 0, pieces - 1)
-        each = np.where(own == 0, 0, np.where(own == grid.slots, below[:, -1:], below[before, ends]))
-        return [*each.sum(axis=0).tolist(), int(flat[-1])]
+        piece = sql.among(pieces.bounds, f"n{len(first)}", statement)
+        row = f"{sql.joined(first, slots)} * {pieces.count}::int8 + " if first else ""
+        counts = pieces.nothing
+        for place, number in self._asked(f"SELECT {row}({piece}) AS place", "count(*)", bound, statement):
+            counts[-1 if place is None else place] = number
+        return pieces.prefixes(counts)
 
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
         statement = Statement()
@@ -138,7 +129,7 @@ class PostgresEngine(PostgresProver):
             f"SELECT {self._place(bound, statement)} FROM ({sql.read(bound, self._rows(bound, statement))}) AS values"
         )
         found = self._link.rows(query, statement.parameters)
-        return np.array([_size(bound) if place is None else place for (place,) in found], dtype=np.int64)
+        return np.array([size_of(bound) if place is None else place for (place,) in found], dtype=np.int64)
 
     def units(self) -> int:
         if self._unit == EACH_RECORD:
@@ -185,13 +176,3 @@ def moment_of(link: Link, table: Table) -> int:
     """A number of the snapshot: equal only where the same server shows what the same transactions have left."""
     facts = repr((link.rows(_MOMENT), table.oid))
     return int(sha256(facts.encode()).hexdigest()[:15], 16)
-
-
-def _size(bound: Sequence[BoundAxis]) -> int:
-    return prod(each.axis.slots for each in bound)
-
-
-def _grid(bound: BoundAxis) -> Grid:
-    if not isinstance(bound.axis, Axis):
-        raise WrongKind("axes", "sums and prefixes need a grid")
-    return bound.axis.grid

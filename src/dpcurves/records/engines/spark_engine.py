@@ -5,12 +5,11 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from math import prod
 from typing import Any
 
 import numpy as np
 
-from ...arguments import Refused, WrongKind
+from ...arguments import Refused
 from ...arrays import FloatArray, IntArray
 from ...data.axis import Axis
 from ...data.grid import Grid
@@ -20,7 +19,8 @@ from ..hiding import hidden
 from . import spark_batches, spark_sql
 from .conformance import require_proof
 from .duckdb_units import pads
-from .engine import BoundAxis
+from .engine import BoundAxis, grid_of, size_of
+from .pieces import Pieces
 from .slot_text import thresholds_of
 from .spark_proof import SparkProver, amounts_of, fetched, mapped
 
@@ -67,7 +67,7 @@ class SparkEngine(SparkProver):
 
     def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
         slots = [spark_sql.slot(each) for each in bound]
-        table = np.zeros(_size(bound) + 1, dtype=np.int64)
+        table = np.zeros(size_of(bound) + 1, dtype=np.int64)
         if None not in slots:
             place = spark_sql.joined([slot for slot in slots if slot], [each.axis.slots for each in bound])
             placed = self._rows(bound).selectExpr(f"coalesce({place}, CAST(-1 AS BIGINT)) AS place")
@@ -87,28 +87,21 @@ class SparkEngine(SparkProver):
         return self._added(bound, half, squared=True)
 
     def _added(self, bound: Sequence[BoundAxis], half: int, *, squared: bool) -> list[int]:
-        grid = _grid(bound[-1])
+        grid = grid_of(bound[-1])
         amounts = amounts_of(grid, half, squared=squared)
         axes = [(_thresholds(each) if isinstance(each.axis, Axis) else None, each.axis.slots) for each in bound]
-        table = [0] * (_size(bound) + 1)
+        table = [0] * (size_of(bound) + 1)
         for place, total in self._counted(bound, axes, amounts):
             table[place] = total
         return [*table[:-1], 0]
 
     def prefixes(self, bound: Sequence[BoundAxis], at: Sequence[int]) -> list[int]:
-        *first, last = bound
-        grid, before = _grid(last), np.arange(_size(first))[:, None]
-        own = np.clip(np.array(at, dtype=np.int64) - before * grid.slots, 0, grid.slots)
-        inner = np.unique(own[(own > 0) & (own < grid.slots)])
-        pieces = len(inner) + 1
-        axes = [(_thresholds(each) if isinstance(each.axis, Axis) else None, each.axis.slots) for each in first]
-        flat = np.zeros(len(before) * pieces + 1, dtype=np.int64)
-        for place, number in self._counted(bound, [*axes, (grid.bound(inner), pieces)]):
-            flat[place] = number
-        below = np.cumsum(flat[:-1].reshape(len(before), pieces), axis=1)
-        ends = np.clip(np.searchsorted(inner, own), 0, pieces - 1)
-        each = np.where(own == 0, 0, np.where(own == grid.slots, below[:, -1:], below[before, ends]))
-        return [*each.sum(axis=0).tolist(), int(flat[-1])]
+        pieces = Pieces.of(bound, at)
+        axes = [(_thresholds(each) if isinstance(each.axis, Axis) else None, each.axis.slots) for each in bound[:-1]]
+        counts = pieces.nothing
+        for place, number in self._counted(bound, [*axes, (pieces.bounds, pieces.count)]):
+            counts[place] = number
+        return pieces.prefixes(counts)
 
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
         names = [f"{spark_sql.value(each)} AS v{i}" for i, each in enumerate(bound)]
@@ -123,7 +116,7 @@ class SparkEngine(SparkProver):
             lacks = ~(found < each.axis.slots)
             place = place * each.axis.slots + np.where(lacks, 0, found).astype(np.int64)
             missing |= lacks
-        return np.where(missing, _size(bound), place)
+        return np.where(missing, size_of(bound), place)
 
     def units(self) -> int:
         if self._unit == EACH_RECORD:
@@ -177,7 +170,7 @@ class SparkEngine(SparkProver):
 
 
 def _thresholds(bound: BoundAxis) -> FloatArray:
-    return thresholds_of(_grid(bound))
+    return thresholds_of(grid_of(bound))
 
 
 def _moment_of(frame: Any) -> int | None:
@@ -187,13 +180,3 @@ def _moment_of(frame: Any) -> int | None:
     except Exception:  # not every server tells
         return None
     return int(sha256(repr(files).encode()).hexdigest()[:15], 16) if files else None
-
-
-def _size(bound: Sequence[BoundAxis]) -> int:
-    return prod(each.axis.slots for each in bound)
-
-
-def _grid(bound: BoundAxis) -> Grid:
-    if not isinstance(bound.axis, Axis):
-        raise WrongKind("axes", "sums and prefixes need a grid")
-    return bound.axis.grid
