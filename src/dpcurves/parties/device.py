@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hmac
-import os
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -20,10 +19,10 @@ from ..crypto.two_party import Job, Owner, Talk, evaluate_one, garble_one
 from ..noise import Randomness
 from .letters import Writer
 from .meetings import Meeting
+from .private_file import changing
 
 SECRET_SIZE = 32
 Bits = NDArray[np.bool_]
-_PATIENCE = 30.0
 _WORD = 64
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS facts (one INTEGER PRIMARY KEY, task BLOB, secret BLOB, most INTEGER)",
@@ -63,8 +62,6 @@ class Device:
         """
         device = cls(path, task, most)
         with device._changing() as base:
-            for table in _TABLES:
-                base.execute(table)
             fresh = (task, randomness.octets(SECRET_SIZE), most)
             base.execute("INSERT OR IGNORE INTO facts VALUES (1, ?, ?, ?)", fresh)
             stored, device._secret, agreed = base.execute("SELECT task, secret, most FROM facts").fetchone()
@@ -174,22 +171,8 @@ class Device:
         text = ",".join([str(whole(each, _WORD)) for each in value])
         return hmac.digest(self._secret, b"value\n" + meeting.name + b"\n" + text.encode(), "sha256")
 
-    @contextmanager
-    def _changing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, alone, which is on the disk when it ends."""
-        base: sqlite3.Connection | None = None
-        try:
-            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
-            base = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
-            base.execute("PRAGMA synchronous = FULL")
-            base.execute("BEGIN IMMEDIATE")
-            yield base
-            base.execute("COMMIT")
-        except (OSError, sqlite3.Error):
-            raise ProtocolAborted("device", f"{str(self.path)!r} can not be read or written") from None
-        finally:
-            if base is not None:
-                base.close()
+    def _changing(self) -> AbstractContextManager[sqlite3.Connection]:
+        return changing(self.path, "device", _TABLES)
 
 
 def _role(meeting: Meeting, person: int) -> Owner:

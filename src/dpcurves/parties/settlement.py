@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import sha256
@@ -18,11 +17,12 @@ from ..arguments import ProtocolAborted
 from ..crypto.garbling import opened
 from ..crypto.two_party import Talk
 from ..noise import Randomness
+from .private_file import changing
 
 Bits = NDArray[np.bool_]
 RUN_SIZE = 16
 _NOTHING = bytes(RUN_SIZE)
-_PATIENCE = 30.0
+_TABLE = "CREATE TABLE IF NOT EXISTS runs (job BLOB PRIMARY KEY, state INTEGER, run BLOB, share BLOB)"
 
 
 class State(IntEnum):
@@ -85,23 +85,8 @@ class Settlements:
         if found != 1:
             raise ProtocolAborted("settlement", "another session of this job has taken its place", 409)
 
-    @contextmanager
-    def _changing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, alone, which is on the disk when it ends."""
-        base: sqlite3.Connection | None = None
-        try:
-            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
-            base = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
-            base.execute("PRAGMA synchronous = FULL")
-            base.execute("BEGIN IMMEDIATE")
-            base.execute("CREATE TABLE IF NOT EXISTS runs (job BLOB PRIMARY KEY, state INTEGER, run BLOB, share BLOB)")
-            yield base
-            base.execute("COMMIT")
-        except (OSError, sqlite3.Error):
-            raise ProtocolAborted("settlements", f"{str(self.path)!r} can not be read or written", 500) from None
-        finally:
-            if base is not None:
-                base.close()
+    def _changing(self) -> AbstractContextManager[sqlite3.Connection]:
+        return changing(self.path, "settlements", (_TABLE,))
 
 
 def settled(

@@ -1,0 +1,42 @@
+"""SECRET. A file of one party alone, an SQLite database: each change is on the disk when it is over."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..arguments import ProtocolAborted
+
+_PATIENCE = 30.0
+
+
+@contextmanager
+def changing(path: Path, owner: str, tables: Sequence[str]) -> Iterator[sqlite3.Connection]:
+    """One transaction, alone, which is on the disk when it ends. Its owner alone may read the file.
+
+    Args:
+        path: The file; it is made if there is none.
+        owner: What an error is about.
+        tables: SQL that makes what is not there yet.
+
+    Raises:
+        ProtocolAborted: the file can not be read or written. Nothing of it is shown.
+    """
+    base: sqlite3.Connection | None = None
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        base = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+        base.execute("PRAGMA synchronous = FULL")
+        base.execute("BEGIN IMMEDIATE")
+        for table in tables:
+            base.execute(table)
+        yield base
+        base.execute("COMMIT")
+    except (OSError, sqlite3.Error):
+        raise ProtocolAborted(owner, f"{str(path)!r} can not be read or written", 500) from None
+    finally:
+        if base is not None:
+            base.close()
