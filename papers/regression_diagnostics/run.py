@@ -9,7 +9,6 @@ without it, the text data sets are skipped. Parts can be run alone: `--parts roc
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # what all papers share
@@ -19,13 +18,10 @@ import overview
 import residual_part
 import roc_part
 from reproduction import command, report
-from reproduction.command import Options
-from reproduction.measured import Findings
-from rich.console import Console
-from rich.progress import Progress
+from reproduction.command import Part
 from sizes import FULL, QUICK, TINY, Size
 
-PARTS: dict[str, Callable[[Options[Size], Progress, Console], Findings]] = {
+PARTS: dict[str, Part[Size]] = {
     **residual_part.PARTS, "roc": roc_part.findings, "binned": binned_part.findings
 }  # fmt: skip
 
@@ -34,10 +30,7 @@ def main() -> None:
     """Measure, draw, report."""
     options = command.parse(__file__, __doc__, FULL, QUICK, TINY, parts=list(PARTS))
     console = report.console()
-    findings = Findings()
-    with report.progress(console) as progress:
-        for part in options.parts:
-            findings |= PARTS[part](options, progress, console)
+    findings = command.measured(PARTS, options, console)
     overview.draw(options.out)
     command.finish(options, findings, console)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from rich.console import Console
+from rich.progress import Progress
 
 from reproduction import record, report
 from reproduction.claims import load, rows
@@ -49,6 +50,10 @@ def data_folder() -> Path:
     return Path(os.environ.get(VARIABLE, ROOT.parent / "shared" / "data"))
 
 
+Part = Callable[[Options[Size], Progress, Console], Findings]
+"""What measures one part of the claims."""
+
+
 def parse(
     run: str, about: str | None, full: Size, quick: Size, tiny: Size, *, parts: Sequence[str] = ()
 ) -> Options[Size]:
@@ -75,6 +80,15 @@ def parse(
     given.out.mkdir(parents=True, exist_ok=True)
     size = full if given.size is None else given.size
     return Options(paper, size, given.size is None, given.data, given.out, tuple(getattr(given, "parts", ())))
+
+
+def measured(parts: Mapping[str, Part[Size]], options: Options[Size], on: Console) -> Findings:
+    """The findings of all parts that were asked for."""
+    findings = Findings()
+    with report.progress(on) as progress:
+        for part in options.parts:
+            findings |= parts[part](options, progress, on)
+    return findings
 
 
 def finish(options: Options[Size], findings: Findings, on: Console) -> None:

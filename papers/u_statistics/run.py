@@ -9,7 +9,6 @@ needs data is skipped. Parts can be run alone.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # what all papers share
@@ -18,13 +17,10 @@ import auc_part
 import kernels_part
 import pairs_part
 from reproduction import command, report
-from reproduction.command import Options
-from reproduction.measured import Findings
-from rich.console import Console
-from rich.progress import Progress
+from reproduction.command import Part
 from sizes import FULL, QUICK, TINY, Size
 
-PARTS: dict[str, Callable[[Options[Size], Progress, Console], Findings]] = {
+PARTS: dict[str, Part[Size]] = {
     "kernels": kernels_part.findings,
     "areas": auc_part.findings,
     "pairs": pairs_part.findings,
@@ -35,10 +31,7 @@ def main() -> None:
     """Measure, draw, report."""
     options = command.parse(__file__, __doc__, FULL, QUICK, TINY, parts=list(PARTS))
     console = report.console()
-    findings = Findings()
-    with report.progress(console) as progress:
-        for part in options.parts:
-            findings |= PARTS[part](options, progress, console)
+    findings = command.measured(PARTS, options, console)
     command.finish(options, findings, console)
 
 
