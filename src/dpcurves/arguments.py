@@ -202,6 +202,23 @@ def share(name: str, given: Any) -> float:
     return found
 
 
+def require_known(given: Iterable[object], known: Iterable[str]) -> None:
+    """Refuse fields that there are not.
+
+    Raises:
+        ValueError: there is one; the first by the alphabet is named.
+
+    >>> require_known({"color": 1, "name": 2}, ("name", "size"))
+    Traceback (most recent call last):
+      ...
+    dpcurves.arguments.Refused: color: there is no such field; there are name, size
+    """
+    names = tuple(known)
+    unknown = sorted(set(map(str, given)) - set(names))
+    if unknown:
+        raise Refused(unknown[0], f"there is no such field; there are {', '.join(names)}")
+
+
 def several(name: str, given: Any, written: str) -> tuple[Any, ...]:
     """All of them, in their order.
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from hashlib import sha256
 from typing import Any
 
-from .arguments import Exact, Refused, exact, shown
+from .arguments import Exact, Refused, exact, require_known, shown
 from .curves import Question
 from .curves.question_json import question_from_json, question_to_json
 from .one_call import loss_of
@@ -97,9 +97,7 @@ class Study:
         [('cdf', '3/4'), ('histogram-2', '1/4')]
         """
         stored = _parsed(text)
-        unknown = sorted(stored.keys() - set(KNOWN))
-        if unknown:
-            raise Refused(unknown[0], f"there is no such field; there are {', '.join(KNOWN)}")
+        require_known(stored, KNOWN)
         listed = stored.get("question")
         if not isinstance(listed, list) or not all(isinstance(each, Mapping) for each in listed) or not listed:
             raise Refused("question", "a list of at least one is needed: [[question]] in TOML")

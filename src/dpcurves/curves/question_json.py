@@ -13,7 +13,7 @@ from importlib import import_module
 from types import MappingProxyType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from ..arguments import Refused, chosen, shown
+from ..arguments import Refused, chosen, require_known, shown
 from ..data import Categories, Grid
 from ..data.models import Ranged, predictor_of
 from ..data.predictor import Predictor
@@ -107,9 +107,7 @@ FORMS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
 
 def _read_fields(kind: type[Any], stored: Mapping[str, Any]) -> Any:
     hints, known = get_type_hints(kind), {field.name: field for field in fields(kind)}
-    unknown = sorted(set(map(str, stored)) - known.keys())
-    if unknown:
-        raise Refused(unknown[0], f"there is no such field; there are {', '.join(known)}")
+    require_known(stored, known)
     needed = [name for name, field in known.items() if field.default is MISSING and name not in stored]
     if needed:
         raise Refused(needed[0], "it is needed, and is not there")

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...arguments import Refused, chosen, number, require_kind, several
+from ...arguments import Refused, chosen, number, require_kind, require_known, several
 from ...arrays import FloatArray
 from ..axis import Categories, Category
 from ..predictor import Input, Predictor, require_name
@@ -162,10 +162,7 @@ class Scorecard(Predictor):
         Raises:
             ValueError: they describe none.
         """
-        known = {"link", "intercept", "columns", "terms", "others"}
-        unknown = sorted(set(facts) - known)
-        if unknown:
-            raise Refused(unknown[0], f"there is no such field; there are {', '.join(sorted(known))}")
+        require_known(facts, ("link", "intercept", "columns", "terms", "others"))
         columns = tuple(column_of(each, dict(given)) for each, given in dict(facts["columns"]).items())
         terms = tuple(Term(each["coefficient"], tuple(map(factor_of, each["of"]))) for each in facts["terms"])
         link = chosen("link", facts.get("link", "identity"), Link)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...arguments import Refused, chosen, number, require_kind, several
+from ...arguments import Refused, chosen, number, require_kind, require_known, several
 from ...arrays import FloatArray, IntArray
 from ...compiled import compiled
 from ..predictor import Input, Predictor, require_name
@@ -115,10 +115,7 @@ class Trees(Predictor):
         Raises:
             ValueError: they describe none.
         """
-        known = {"link", "base", "factor", "columns", "trees"}
-        unknown = sorted(set(facts) - known)
-        if unknown:
-            raise Refused(unknown[0], f"there is no such field; there are {', '.join(sorted(known))}")
+        require_known(facts, ("link", "base", "factor", "columns", "trees"))
         trees = tuple(Tree(**{key: each[key] for key in Tree.__slots__}) for each in facts["trees"])
         link = chosen("link", facts.get("link", "identity"), Link)
         return cls(name, tuple(facts["columns"]), trees, facts.get("base", 0.0), facts.get("factor", 1.0), link)
