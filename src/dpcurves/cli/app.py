@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
@@ -38,46 +39,32 @@ SETTINGS = {"help_option_names": ["-h", "--help"]}
 EXIT_STATUS = "Exit status: 0 done; 2 wrong usage; 3 budget exceeded; 4 unusable data or ledger; 5 not delivered."
 
 
+QUESTIONS: Mapping[str, Command] = MappingProxyType({
+    **COLUMN_COMMANDS, **SUMMARY_COMMANDS, **CONTINGENCY_COMMANDS, **SURVIVAL_COMMANDS, **BOUNDS_COMMANDS,
+    **SCORE_COMMANDS, **RESIDUAL_COMMANDS, **PLANE_COMMANDS, **VERIFY_COMMANDS, **STUDY_COMMANDS, **STREAM_COMMANDS,
+})  # fmt: skip
+PLANS: Mapping[str, Command] = MappingProxyType({**plans_of(QUESTIONS), **STREAM_PLANS, **LOCAL_PLANS, **PAIR_PLANS})
+
+
 def build() -> typer.Typer:
     """All commands. Nothing heavy is imported before one of them is run."""
-    questions = {
-        **COLUMN_COMMANDS,
-        **SUMMARY_COMMANDS,
-        **CONTINGENCY_COMMANDS,
-        **SURVIVAL_COMMANDS,
-        **BOUNDS_COMMANDS,
-        **SCORE_COMMANDS,
-        **RESIDUAL_COMMANDS,
-        **PLANE_COMMANDS,
-        **VERIFY_COMMANDS,
-        **STUDY_COMMANDS,
-        **STREAM_COMMANDS,
-    }
-    app = _group({**questions, **COMPARE_COMMANDS, **SERVER_COMMANDS}, epilog=EXIT_STATUS)
-    app.add_typer(
-        _group({**plans_of(questions), **STREAM_PLANS, **LOCAL_PLANS, **PAIR_PLANS}, standing=STANDING),
-        name="plan",
-        help="The errors a question would have; opens no data.",
-    )
+    app = _group({**QUESTIONS, **COMPARE_COMMANDS, **SERVER_COMMANDS}, epilog=EXIT_STATUS)
     ledger = _group(LEDGER_COMMANDS)
     ledger.add_typer(
         _group(ALLOWANCE_COMMANDS), name="allowance", help="What projects and analysts may spend of a budget."
     )
-    app.add_typer(ledger, name="ledger", help="Privacy budgets, and what was spent of them.")
-    app.add_typer(
-        _group(TASK_COMMANDS),
-        name="task",
-        help="Tasks for two servers, neither of them trusted alone.",
-    )
-    app.add_typer(_group(ENGINE_COMMANDS), name="engine", help="Databases that count where records lie.")
-    app.add_typer(
-        _group({**LOCAL_COMMANDS, **SERVING_COMMANDS}), name="local", help="The local model: people who trust nobody."
-    )
-    app.add_typer(
-        _group(asks_of(questions), said=SAID),
-        name="ask",
-        help="Questions to the two servers of a task. The first answer is paid with all of its loss; others are free.",
-    )
+    groups = {
+        "plan": (_group(PLANS, standing=STANDING), "The errors a question would have; opens no data."),
+        "ledger": (ledger, "Privacy budgets, and what was spent of them."),
+        "task": (_group(TASK_COMMANDS), "Tasks for two servers, neither of them trusted alone."),
+        "engine": (_group(ENGINE_COMMANDS), "Databases that count where records lie."),
+        "local": (_group({**LOCAL_COMMANDS, **SERVING_COMMANDS}), "The local model: people who trust nobody."),
+        "ask": (_group(asks_of(QUESTIONS), said=SAID),
+                "Questions to the two servers of a task. The first answer is paid with all of its loss; others are "
+                "free."),
+    }  # fmt: skip
+    for name, (group, told) in groups.items():
+        app.add_typer(group, name=name, help=told)
     app.callback(invoke_without_command=True)(dpcurves)
     return app
 
