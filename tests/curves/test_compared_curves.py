@@ -9,7 +9,7 @@ import pytest
 import dpcurves as dp
 from dpcurves.arguments import Refused
 from dpcurves.curves import Comparison
-from dpcurves.postprocess.inference.curve_differences import judged
+from dpcurves.postprocess.inference.independent_difference import Measured, pvalue_of
 
 LOSS = dp.PrivacyLoss.pure(1)
 QUESTIONS: dict[str, Any] = {
@@ -64,9 +64,8 @@ def test_an_open_histogram_is_drawn_with_as_many_records_as_the_private_one() ->
 
 def test_a_difference_is_seen_where_its_interval_leaves_out_zero() -> None:
     for value, lower, upper in ((0.1, 0.01, 0.3), (0.1, -0.01, 0.2), (-0.1, -0.3, -0.01), (-0.1, -0.2, 0.01)):
-        assert (judged(value, lower, upper).pvalue < 0.05) == (lower > 0 or upper < 0)
-    assert judged(0.1, 0.0, 0.3).pvalue == pytest.approx(0.05)
-    assert judged(float("nan"), 0.0, 0.3).pvalue == 1
+        assert (pvalue_of(Measured(value, lower, upper)) < 0.05) == (lower > 0 or upper < 0)
+    assert pvalue_of(Measured(0.1, 0.0, 0.3)) == pytest.approx(0.05)
 
 
 def test_what_cannot_be_compared_is_refused() -> None:

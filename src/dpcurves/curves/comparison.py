@@ -13,8 +13,7 @@ from ..arguments import Refused
 from ..arrays import FloatArray
 from ..display import numeral, span
 from ..postprocess import public_generator
-from ..postprocess.inference.curve_differences import LEVEL, Difference, judged
-from ..postprocess.inference.independent_difference import Measured, difference
+from ..postprocess.inference.independent_difference import LEVEL, Measured, difference, pvalue_of
 from ..postprocess.inference.simulation_seed import draws_for
 from ..postprocess.inference.two_samples import Sample, alike, kolmogorov_smirnov
 from ..release import OPEN
@@ -150,16 +149,12 @@ def _sample(histogram: Histogram, chance: np.random.Generator) -> Sample:
 def _of_areas(private: ROC, counted: ROC) -> Judged:
     one, other = (Measured(each.auc, *each.auc_interval(LEVEL, population=True)) for each in (private, counted))
     found = difference(one, other)
-    return _told(judged(found.value, found.lower, found.upper))
+    return found.value, (found.lower, found.upper), pvalue_of(found)
 
 
 def _of_groups(private: Calibration | BinnedResiduals, counted: Calibration | BinnedResiduals) -> Judged:
     """No verdict: a test of slopes whose scores are noisy told like tables apart in up to a third of all cases."""
     return None, None, None
-
-
-def _told(found: Difference) -> Judged:
-    return found.value, (found.lower, found.upper), found.pvalue
 
 
 MEASURES: Mapping[type[Any], tuple[str, Callable[[Any, Any], Judged]]] = MappingProxyType(
