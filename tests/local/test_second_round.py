@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -22,10 +23,14 @@ GRID = dp.Grid(0, 1, cells=8)
 SCORES = np.random.default_rng(1).beta(3, 4, 3000), np.random.default_rng(2).beta(4, 3, 2000)
 
 
+def first_of(first: First, epsilon: str = "2", grid: dp.Grid = GRID) -> Task:
+    own = SCORES[0] if first is First.NEGATIVES else SCORES[1]
+    return Task(dp.CdfQuestion("score", grid), dp.PrivacyLoss.pure(epsilon), people=len(own))
+
+
 def second_of(first: First, epsilon: str = "2", grid: dp.Grid = GRID) -> SecondRound:
     """The second round after seeded reports of the first class."""
-    own = SCORES[0] if first is First.NEGATIVES else SCORES[1]
-    task = Task(dp.CdfQuestion("score", grid), dp.PrivacyLoss.pure(epsilon), people=len(own))
+    own, task = SCORES[0] if first is First.NEGATIVES else SCORES[1], first_of(first, epsilon, grid)
     collection = Collection(task)
     collection.add(task.randomize_table({"score": own}, randomness=Randomness.from_seed(3)))
     return publish(collection, first, people=5000 - len(own))
@@ -39,7 +44,7 @@ def test_whatever_was_published_no_report_tells_two_values_further_apart_than_ep
     """
     given = second_of(First.NEGATIVES, epsilon)
     for extreme in (given.chances, (0, PARTS) * 4, (PARTS,) * 8):
-        second = SecondRound(given.question, given.loss, given.people, given.curve, given.first, extreme)
+        second = replace(given, chances=extreme)
         (way,) = randomisers(second.plan.law.required(Tallied), epsilon_of(second.loss))
         assert way.answers == 2
         for report in way.every_report():
@@ -91,7 +96,14 @@ def test_a_second_round_is_the_same_for_everybody_who_reads_it(tmp_path: Path) -
     assert len({len(second.randomize(value)) for value in (0.1, None, "x", float("inf"))}) == 1
     stored = json.loads((tmp_path / "round2.json").read_text())
     chances: list[list[object]] = [[1] * 3, [-1] * 8, ["1"] * 8, [2**33] * 8]
-    for change in (*({"chances": each} for each in chances), {"curve": {}}, {"first": "both"}, {"task": 3}, {KEY: 7}):
+    for change in (
+        *({"chances": each} for each in chances),
+        {"curve": {}},
+        {"first": "both"},
+        {"before": "me"},
+        {"task": 3},
+        {KEY: 7},
+    ):
         with pytest.raises(ValueError, match=r"\A[^\n]+\Z"):
             SecondRound.from_json(json.dumps(stored | change))
     with pytest.raises(ValueError, match="task"):
@@ -146,3 +158,14 @@ def test_an_area_is_aimed_at_in_public_and_from_a_curve_alone() -> None:
         Task.from_json(task.to_json().replace('"area"', '"cells"'))
     with pytest.raises(dp.UnsupportedQuery, match="aim"):
         Task(dp.HistogramQuestion("x", dp.Grid(0, 1, cells=64)), loss, 1000, aim=Read.AREA)
+
+
+def test_a_person_with_one_file_reports_in_one_round_alone(tmp_path: Path) -> None:
+    first, kept = first_of(First.NEGATIVES), Kept.at(tmp_path / "kept.db")
+    second = second_of(First.NEGATIVES)
+    mine, hers = first.randomize(0.3, person="anna", kept=kept), second.randomize(0.3, person="bert", kept=kept)
+    for wrong, person in ((second, "anna"), (first, "bert")):
+        with pytest.raises(ValueError, match="^person: this person has reported in the other round, and reports once$"):
+            wrong.randomize(0.3, person=person, kept=kept)
+    assert first.randomize(0.9, person="anna", kept=kept) == mine
+    assert second.randomize(0.9, person="bert", kept=kept) == hers

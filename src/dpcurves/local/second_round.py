@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
+from re import fullmatch
 
 import numpy as np
 
@@ -39,15 +40,18 @@ class SecondRound(Task):
 
     Formal guarantees: a person draws a one with the published chance of the own slot, or a zero, and sends this bit
     through a randomiser of two answers that loses at most `loss`. Whatever the chances are, then, no report is more
-    than ``exp(epsilon)`` times as likely for one value as for another: it is a mixture of the two answers' reports.
+    than ``exp(epsilon)`` times as likely for one value as for another: it is a mixture of the two answers' reports. A
+    device that keeps its reports makes one for both rounds together, and refuses to report in the other one.
 
     Attributes:
+        before: The hash of the task of the first round.
         curve: The distribution function of the first class, as JSON.
         first: Which class that is.
         chances: With which chance a person draws a one: for each slot of the grid, in parts of 2**32. A missing score
             is tied with all others: it has one half.
     """
 
+    before: str
     curve: str
     first: First
     chances: tuple[int, ...]
@@ -56,6 +60,8 @@ class SecondRound(Task):
         require_kind("question", self.question, CdfQuestion, "the question of the first round")
         if len(self.chances) != self.question.grid.slots or not all(0 <= chance <= PARTS for chance in self.chances):
             raise Refused("task", "it has no chance for each slot of its grid")
+        if not (isinstance(self.before, str) and fullmatch("[0-9a-f]{64}", self.before)):
+            raise Refused("task", "it does not name the task of its first round")
         super().__post_init__()
 
     @classmethod
@@ -74,7 +80,7 @@ class SecondRound(Task):
         """
         chances = tuple(chances_of_one(curve, First(first)).tolist())
         told = json.dumps(json.loads(curve.to_json()), sort_keys=True)
-        return cls(task.question, task.loss, people, told, First(first), chances)
+        return cls(task.question, task.loss, people, task.hash, told, First(first), chances)
 
     @cached_property
     def plan(self) -> Plan:
@@ -82,6 +88,10 @@ class SecondRound(Task):
         axis = Axis(self.question.column, Grid(0, 1, cells=1))
         adjacency = ReplaceOne(EACH_RECORD, self.people)
         return Local().turn(CountQuery((axis,), Read.CELLS), self.loss.of_one_release(), adjacency)
+
+    @property
+    def account(self) -> str:
+        return self.before
 
     @property
     def axes(self) -> Sequence[Axis | Categories]:
@@ -111,7 +121,7 @@ class SecondRound(Task):
         """
         try:
             stored = json.loads(text)
-            version, chances = stored[KEY], tuple(stored["chances"])
+            version, before, chances = stored[KEY], stored["before"], tuple(stored["chances"])
             asked = Task.from_json(json.dumps(stored["task"]))
             curve, first = json.dumps(stored["curve"], sort_keys=True), First(stored["first"])
             CDF.from_json(curve)
@@ -119,10 +129,15 @@ class SecondRound(Task):
             raise Refused("task", "this is no second round of the local model") from None
         if version != VERSION or not all(isinstance(chance, int) for chance in chances):
             raise Refused("task", f"it is of another version than {VERSION}, or damaged")
-        return cls(asked.question, asked.loss, asked.people, curve, first, chances)
+        return cls(asked.question, asked.loss, asked.people, before, curve, first, chances)
 
     def to_json(self) -> str:
-        told = {"curve": json.loads(self.curve), "first": str(self.first), "chances": list(self.chances)}
+        told = {
+            "before": self.before,
+            "curve": json.loads(self.curve),
+            "first": str(self.first),
+            "chances": list(self.chances),
+        }
         return json.dumps({KEY: VERSION, "task": json.loads(super().to_json()), **told}, sort_keys=True)
 
 

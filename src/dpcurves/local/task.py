@@ -100,6 +100,11 @@ class Task:
         return sha256(self.to_json().encode()).hexdigest()
 
     @property
+    def account(self) -> str:
+        """Under which name a device keeps a person's one report: rounds of one question share it."""
+        return self.hash
+
+    @property
     def axes(self) -> Sequence[Axis | Categories]:
         """Where values lie."""
         return self.plan.query.axes
@@ -169,7 +174,12 @@ class Task:
             (answer,) = self._answers(np.array([slot]), source).tolist()
             return self.form.written(name, contribute(self.plan, answer, source))
 
-        return fresh() if kept is None or person is None else kept.first(self.hash, person, fresh)
+        if kept is None or person is None:
+            return fresh()
+        report = kept.first(self.account, person, fresh)
+        if not report.startswith(self.form.head):
+            raise Refused("person", "this person has reported in the other round, and reports once")
+        return report
 
     def name_of(self, person: str) -> bytes:
         """What stands for a person in the reports of this task: public, and anybody who knows the name can write it.
