@@ -65,7 +65,8 @@ def plan_local(column: Column, cells: Cells, wanted: Wanted, price: Price, class
     sizes = classes.sizes(people)
     task = wanted.task(column, cells, loss)
     law, error = task.plan.law.required(Tallied), task.plan.error
-    place = "at one edge or cell" if task.aim is None else "in the mean of the curve"
+    read = "" if wanted.kernel is None else f", not of what {wanted.kernel} says"
+    place = f"at one edge or cell{read}" if task.aim is None else "in the mean of the curve"
     said = f"standard error: about {error:.4g} of {people} people ({error / people:.3%}) {place}"
     say(terminal(), f"{task.question}: {loss}, {task.plan.made_by}", _levels(law), said, _report(task))
     if sizes is not None:
@@ -107,7 +108,7 @@ def _roads(grid: Grid, loss: PrivacyLoss, positives: int, negatives: int) -> Tab
 
     from ..local import area_roads
 
-    table = Table("roads to the area", caption="scores spread evenly, labels public", caption_justify="left")
+    table = Table("roads to the area", caption="of scores that are spread evenly; of uneven ones it may be some 1.6 times as much; labels public", caption_justify="left")
     table.add_column("standard error", justify="right")
     for road in area_roads(grid, loss, positives=positives, negatives=negatives):
         table.add_row(str(road), f"{road.error:.4f}")

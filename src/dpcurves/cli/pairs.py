@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 LEGEND = """\
 error: standard deviation of the mean over all pairs, for the population: noise, choice of pairs, and people;
-*: the least of those asked for"""
+of values for which the kernel varies most, if --zetas says nothing else; *: the least of those asked for"""
 
 
 @dataclass(frozen=True)
