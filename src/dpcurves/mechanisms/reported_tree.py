@@ -8,9 +8,9 @@ from itertools import pairwise
 from math import isqrt, prod, sqrt
 
 from ..laws import Responses, Tallied
+from ..noise.exponential import LEAST_EPSILON
 from ..noise.responses import Randomiser, choose_randomiser, randomiser_named
 from ..noise.responses.choice import LONGEST
-from ..noise.responses.randomiser import LEAST_EPSILON
 from ..privacy import Adjacency, PrivacyLoss, ReplaceOne
 from ..queries import CountQuery, Query, Read
 from ..release import Plan, UnsupportedQuery

@@ -8,6 +8,9 @@ from itertools import accumulate, repeat
 from .randomness import Randomness
 
 GUARD = 24
+LEAST_EPSILON, MOST_EPSILON = Fraction(1, 2**20), Fraction(64)
+"""What one answer of a person, or of a pair, may lose."""
+PRECISE = 256
 
 Bracket = tuple[int, int]
 """Two whole numbers, in units of ``2**-bits``; the number that is meant lies between them or on them."""
@@ -42,6 +45,11 @@ def decay(exponent: Fraction, bits: int) -> Bracket:
     for _ in range(halvings):
         bounds = times(bounds, bounds, fine)
     return bounds[0] >> GUARD, (bounds[1] >> GUARD) + 1
+
+
+def decay_above(epsilon: Fraction) -> Fraction:
+    """A number that is not below ``exp(-epsilon)``, by less than ``2**-250``."""
+    return Fraction(decay(epsilon, PRECISE)[1], 1 << PRECISE)
 
 
 def powers(first: Bracket, ratio: Bracket, count: int, bits: int) -> list[Bracket]:

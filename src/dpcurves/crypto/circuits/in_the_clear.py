@@ -37,8 +37,10 @@ def bits_of(values: ArrayLike, width: int) -> list[Wire]:
     Raises:
         ValueError: a number is negative or has more bits. It is not shown.
     """
-    numbers = np.asarray(values, dtype=np.uint64)
-    if width < 64 and bool(np.any(numbers >> np.uint64(width))):
+    given = np.asarray(values)
+    good = given.dtype.kind in "bui" and not bool(np.any(given < 0))
+    numbers = given.astype(np.uint64) if good else np.zeros(1, np.uint64)
+    if not good or (width < 64 and bool(np.any(numbers >> np.uint64(width)))):
         raise Refused("values", f"all must be whole numbers below 2**{width}")
     return [(numbers >> np.uint64(place) & np.uint64(1)).astype(np.bool_) for place in range(width)]
 

@@ -1,11 +1,25 @@
 """Means of a kernel over pairs of people: kernels as circuits, and noise in them."""
 
 from .catalogue import AUC, COLLISION, GINI, KENDALL, KERNELS
-from .circuits import coin_inputs, noisy_circuit
+from .circuits import coin_inputs, noisy_circuit, sizes_of_coins
 from .kernel import Kernel, Unsigned
 from .planning import Zetas, noise_of_sum, planned_answers, planned_sum, response_of, worst
 
 __all__ = [
-    "AUC", "COLLISION", "GINI", "KENDALL", "KERNELS", "Kernel", "Unsigned", "Zetas", "coin_inputs", "noise_of_sum",
-    "noisy_circuit", "planned_answers", "planned_sum", "response_of", "worst",
+    "AUC",
+    "COLLISION",
+    "GINI",
+    "KENDALL",
+    "KERNELS",
+    "Kernel",
+    "Unsigned",
+    "Zetas",
+    "coin_inputs",
+    "noise_of_sum",
+    "noisy_circuit",
+    "planned_answers",
+    "planned_sum",
+    "response_of",
+    "sizes_of_coins",
+    "worst",
 ]  # fmt: skip

@@ -32,24 +32,19 @@ def noisy_circuit(kernel: Kernel, response: Response) -> Circuit:
         coins = [
             place
             for name in coin_inputs(response)
-            for place in _places(getattr(one, name) ^ getattr(other, name))
+            for place in (getattr(one, name) ^ getattr(other, name)).places()
         ]  # fmt: skip
-        return _number(response.wires(_places(value), coins))
+        return Bits.of_places(response.wires(value.places(), coins))
 
     return traced(noisy, shape, shape)
 
 
 def coin_inputs(response: Response) -> dict[str, int]:
     """The even numbers that each party brings, by name, and their bits: all coins' places, one behind another."""
-    places = sum(response.coins)
-    sizes = [min(MOST_PLACES, places - start) for start in range(0, places, MOST_PLACES)]
-    return {f"coins_{number}": size for number, size in enumerate(sizes)}
+    return {f"coins_{number}": size for number, size in enumerate(sizes_of_coins(response.coins))}
 
 
-def _places(number: Bits) -> list[Bits]:
-    return [Bits(number.wiring, (wire,), 0, 1) for wire in number.wires]
-
-
-def _number(places: Sequence[Bits]) -> Bits:
-    wires = tuple(place.wires[0] for place in places)
-    return Bits(places[0].wiring, wires, 0, (1 << len(wires)) - 1)
+def sizes_of_coins(coins: Sequence[int]) -> list[int]:
+    """The places of all coins one behind another, in inputs of 64 bits at most."""
+    places = sum(coins)
+    return [min(MOST_PLACES, places - start) for start in range(0, places, MOST_PLACES)]

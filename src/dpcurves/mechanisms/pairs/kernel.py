@@ -18,6 +18,7 @@ from ...crypto.circuits import Circuit, evaluated, to_bristol, traced
 from ...queries import KernelForm
 
 MOST_BITS = 48
+MOST_OUTPUT = 62
 TRIED = 256
 """Pairs for which it is looked whether a function is symmetric."""
 
@@ -119,6 +120,8 @@ class Kernel:
         outputs = self.circuit.outputs
         if len(outputs) != 1 or outputs[0].low >= outputs[0].high:
             raise Refused("kernel", "it has to return one whole number, which is not the same for all pairs")
+        if not -(2**MOST_OUTPUT) < outputs[0].low <= outputs[0].high < 2**MOST_OUTPUT:
+            raise Refused("kernel", f"its values have to lie within 2**{MOST_OUTPUT}: read fewer bits")
         one, other = self._made_up("one"), self._made_up("other")
         if (self.evaluated(one, other) != self.evaluated(other, one)).any():
             raise Refused("kernel", "it has to be symmetric: the same for two people in either order")

@@ -8,6 +8,7 @@ from math import sqrt
 from typing import NamedTuple
 
 from ...laws import PairAnswers, PairSum
+from ...noise.exponential import LEAST_EPSILON, MOST_EPSILON
 from ...noise.finite_coins import FiniteLaplace, Response, response_for
 from ...privacy import Adjacency, PrivacyLoss, ReplaceOne
 from ...queries import Overlaps, PairQuery
@@ -80,7 +81,7 @@ def response_of(query: PairQuery, loss: PrivacyLoss) -> Response:
         UnsupportedQuery: a pair's part of the loss is too small or too large for it.
     """
     epsilon = _epsilon(loss) / query.pairs_per_unit
-    if not Fraction(1, 2**20) <= epsilon <= 64:
+    if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
         raise UnsupportedQuery("epsilon", "from 2**-20 to 64 for each pair are planned for")
     return response_for(query.kernel.least, query.kernel.most, epsilon)
 
@@ -97,7 +98,7 @@ def noise_of_sum(query: PairQuery, loss: PrivacyLoss, people: int) -> FiniteLapl
     width = max(
         (people * query.pairs_per_unit // 2 * query.kernel.span + 2 * room).bit_length(), reach.bit_length() + 2
     )
-    if width > 62 or not Fraction(1, 2**20) <= epsilon <= 64:
+    if width > 62 or not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
         raise UnsupportedQuery("kernel", "a sum of all pairs of at most 62 bits is noised, at an epsilon up to 64")
     return FiniteLaplace(epsilon, reach, width)
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from .response import Response, decay_above
+from ..exponential import decay_above
+from .response import Response
 from .wires import Wires, ands_below, below
 
 FEWEST_PLACES = 16

@@ -6,13 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
 
 from ...arguments import Refused, WrongKind
-from ..exponential import decay
+from ...arrays import IntArray
+from ..exponential import LEAST_EPSILON, MOST_EPSILON
 from .wires import Wires
 
-LEAST_EPSILON, MOST_EPSILON = Fraction(1, 2**20), Fraction(64)
-_PRECISION = 256
+Places = TypeVar("Places", int, IntArray)
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,8 @@ class Response(ABC):
     def variance(self, value: int) -> float:
         """The variance of the answer about a value."""
 
-    def decoded(self, places: int) -> int:
-        """The answer whose places, as a number, are these."""
+    def decoded(self, places: Places) -> Places:
+        """The answer whose places, as a number, are these; or those of an array of numbers."""
         whole = 1 << self.width
         return self.answers.start + (places - self.answers.start) % whole
 
@@ -119,8 +120,3 @@ class Response(ABC):
     @property
     def _middle(self) -> int:
         return sum(self._ends) // 2
-
-
-def decay_above(epsilon: Fraction) -> Fraction:
-    """A number that is not below ``exp(-epsilon)``, by less than ``2**-250``."""
-    return Fraction(decay(epsilon, _PRECISION)[1], 1 << _PRECISION)

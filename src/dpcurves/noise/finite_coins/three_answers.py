@@ -8,8 +8,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
+from ..exponential import decay_above
 from .flip import FEWEST_PLACES, FINE
-from .response import Response, decay_above
+from .response import Response
 from .wires import Wires, ands_below, below, chosen
 
 TRIED = 64

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ...arrays import BoolArray, IntArray
 from ...compiled import compiled, loops_are_compiled
-from ..exponential import decay
 from ..randomness import Randomness
 
 Words = NDArray[np.uint16]
@@ -20,18 +19,12 @@ Octets = NDArray[np.uint8]
 BITS = 64
 WHOLE = 1 << BITS
 """Chances are whole numbers of this many parts."""
-_PRECISION = 192
 _BYTE, _REST = 8, 56
 _HALF = 32
 _COINS = 8
 _SHORT, _LONG, _ALL = 16, 64, _COINS * BITS
 """Bits that decide octets of coins: nearly always, but once in 2**56, and always."""
 _WORDS_AT_ONCE = 2**15
-
-
-def decay_above(epsilon: Fraction) -> Fraction:
-    """A number that is not below ``exp(-epsilon)``, by less than ``2**-190``."""
-    return Fraction(decay(epsilon, _PRECISION)[1], 1 << _PRECISION)
 
 
 def rounded_down(chance: Fraction) -> int:

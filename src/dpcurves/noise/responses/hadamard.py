@@ -11,8 +11,9 @@ from typing import ClassVar
 import numpy as np
 
 from ...arrays import BoolArray, IntArray
+from ..exponential import decay_above
 from ..randomness import Randomness
-from .coins import WHOLE, decay_above, heads, rounded_down
+from .coins import WHOLE, heads, rounded_down
 from .randomiser import Randomiser, Reports, Support, from_octets, in_octets, octets_for
 
 

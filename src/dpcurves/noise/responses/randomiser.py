@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from ...arguments import Refused, WrongKind
 from ...arrays import BoolArray, IntArray
+from ..exponential import LEAST_EPSILON, MOST_EPSILON
 from ..randomness import Randomness
 
 Reports = NDArray[np.uint8]
 """The octets of reports, (reports, octets), little-endian."""
 
 MOST_ANSWERS = 2**24
-LEAST_EPSILON, MOST_EPSILON = Fraction(1, 2**20), Fraction(64)
 
 
 class Support(NamedTuple):

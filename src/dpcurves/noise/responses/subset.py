@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from ...arguments import Refused
 from ...arrays import BoolArray, IntArray
 from ...compiled import compiled
+from ..exponential import decay_above
 from ..randomness import Randomness
 from .bit_rows import BitRows
-from .coins import WHOLE, decay_above, heads, rounded_down, rows_of_heads
+from .coins import WHOLE, heads, rounded_down, rows_of_heads
 from .randomiser import Reports, Support
 
 MOST_ANSWERS = 2**12

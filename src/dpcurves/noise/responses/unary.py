@@ -11,9 +11,10 @@ from typing import ClassVar
 import numpy as np
 
 from ...arrays import BoolArray, IntArray
+from ..exponential import decay_above
 from ..randomness import Randomness
 from .bit_rows import BitRows
-from .coins import WHOLE, decay_above, heads, rounded_up, rows_of_heads
+from .coins import WHOLE, heads, rounded_up, rows_of_heads
 from .randomiser import Reports, Support
 
 
