@@ -14,7 +14,6 @@ import ssl
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
-from hashlib import sha256
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 from time import perf_counter
@@ -28,7 +27,6 @@ import dpcurves as dp
 from dpcurves import parties
 from dpcurves.crypto.two_party import evaluate, garble
 from dpcurves.ledger import QuestionBudget
-from dpcurves.mechanisms.pairs import response_of
 from dpcurves.noise import Randomness
 from dpcurves.pairs import KENDALL, Noise, Unsigned, pair_statistic
 from dpcurves.queries import commitment
@@ -82,13 +80,14 @@ def planned(noise: Noise, seed: bytes) -> tuple[Plan, Any, Any]:
 def by_people(ratings: dict[str, Any], seed: bytes) -> Release:
     """Each pair by letters: one writes, is offline, and reads the answer later. One in fifty never comes back."""
     plan, pairs, allotment = planned(Noise.EACH, seed)
-    response = response_of(plan.query, plan.loss)  # type: ignore[arg-type]
+    agreed = parties.Promise.of(KERNEL, plan).shown(seed)
+    response = agreed.promise.response
     (OUT / "letters").mkdir()
     (OUT / "devices").mkdir()
-    task, mailbox = sha256(commitment(seed).encode()).digest(), parties.FolderMailbox(OUT / "letters")
+    task, mailbox = agreed.task, parties.FolderMailbox(OUT / "letters")
     with ThreadPoolExecutor(16) as town:
         paths = [OUT / "devices" / str(each) for each in range(PEOPLE)]
-        devices = list(town.map(lambda path: parties.Device.of(path, task, 1, SYSTEM), paths))
+        devices = list(town.map(lambda path: parties.Device.of(path, task, agreed.most, SYSTEM), paths))
     aggregator = parties.Writer.of(secrets.token_bytes(32))
 
     def card(person: int) -> parties.Card:
@@ -98,16 +97,15 @@ def by_people(ratings: dict[str, Any], seed: bytes) -> Release:
     collector = parties.Collector(aggregator, mailbox, card)
 
     def met(meeting: parties.Meeting) -> Any:
-        job = parties.answers_of_pairs(meeting.name, KERNEL, response, 1)
         for turn in (0, 1) if meeting.number % 50 == 0 else (0, 1, 0, 1):
             number = meeting.people[turn]
             values = [int(ratings[name][number]) for name in KERNEL.columns]
-            parties.Person(number, devices[number], mailbox, card).attend(meeting, job, values)
+            parties.Person(number, agreed, devices[number], mailbox, card).attend(meeting, values)
         bits = collector.output(meeting, response.width)
         return None if bits is None else parties.response_to(response, [bit[None] for bit in bits])[0]
 
     with ThreadPoolExecutor(16) as town:  # devices wait for their disks
-        told = list(town.map(met, parties.meetings(task, pairs)))
+        told = list(town.map(met, agreed.meetings))
     came = [number for number, answer in enumerate(told) if answer is not None]
     answers = [told[number] for number in came]
     return of_answers(plan, pairs[came], np.array(answers), allotment, seeded=False)

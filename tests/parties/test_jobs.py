@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
+from dpcurves.arguments import ProtocolAborted
 from dpcurves.crypto.circuits import evaluated
 from dpcurves.crypto.garbling import opened
 from dpcurves.crypto.two_party import evaluate, garble, together
@@ -25,6 +27,7 @@ from dpcurves.parties import (
     FolderMailbox,
     Meeting,
     Person,
+    Promise,
     Settlements,
     Writer,
     answers_of_pairs,
@@ -47,6 +50,7 @@ TABLE = {
     "cleanliness": np.random.default_rng(2).integers(0, 8, PEOPLE),
 }
 LOSS = dp.PrivacyLoss.pure(Fraction(8))
+OTHER = "^device: it was made for another agreement, or there are other values$"
 
 
 def test_answers_of_all_pairs_are_those_of_the_circuit_and_of_both_parties_coins() -> None:
@@ -96,31 +100,65 @@ def test_two_servers_tell_the_sum_of_all_pairs_with_one_noise(tmp_path: Path) ->
 
 def test_two_people_answer_by_letters_with_coins_of_their_devices(tmp_path: Path) -> None:
     """At an epsilon of 40 an answer is another one than the kernel's with a chance below 2**-12: so of six, none is."""
-    response, task = response_for(-1, 1, Fraction(40)), bytes(32)
-    for number, (one, other) in enumerate([((1, 2), (3, 4)), ((1, 4), (3, 2)), ((1, 2), (1, 5))] * 2):
-        meeting, folder = Meeting(task, number, (0, 1)), tmp_path / str(number)
+    plan = dp.pairs.plan(KERNEL, people=2, pairs_per_person=1, loss=dp.PrivacyLoss.pure(40), seed=SEED)
+    agreed = Promise.of(KERNEL, plan).shown(SEED)
+    (meeting,) = agreed.meetings
+    for number, both in enumerate([((1, 2), (3, 4)), ((1, 4), (3, 2)), ((1, 2), (1, 5))] * 2):
+        folder = tmp_path / str(number)
         folder.mkdir()
-        devices = [Device.of(folder / f"{person}", task, 1, Randomness.from_seed(person + number)) for person in (0, 1)]
+        devices = [Device.of(folder / f"{who}", agreed.task, 1, Randomness.from_seed(who + number)) for who in (0, 1)]
         aggregator = Writer.of(b"aggregator")
         writers = {0: devices[0].writer, 1: devices[1].writer, AGGREGATOR: aggregator}
-        cards = {person: writer.card(task, person) for person, writer in writers.items()}
-        people = [Person(each, devices[each], FolderMailbox(folder), cards.__getitem__) for each in (0, 1)]
-        job = answers_of_pairs(meeting.name, KERNEL, response, 1)
-        while not all([person.attend(meeting, job, (one, other)[person.number]) for person in people]):
+        cards = {person: writer.card(agreed.task, person) for person, writer in writers.items()}
+        people = [Person(each, agreed, devices[each], FolderMailbox(folder), cards.__getitem__) for each in (0, 1)]
+        while not all([person.attend(meeting, both[person.number]) for person in people]):
             pass
+        response = agreed.promise.response
         bits = Collector(aggregator, FolderMailbox(folder), cards.__getitem__).output(meeting, response.width)
         assert bits is not None
-        wanted = np.sign(one[0] - other[0]) * np.sign(one[1] - other[1])
+        wanted = np.sign(both[0][0] - both[1][0]) * np.sign(both[0][1] - both[1][1])
         assert response_to(response, [bit[None] for bit in bits]).tolist() == [wanted]
 
 
+def test_a_person_takes_part_in_what_was_agreed_on_alone_and_else_spends_nothing(tmp_path: Path) -> None:
+    plan = dp.pairs.plan(KERNEL, people=5, pairs_per_person=2, loss=dp.PrivacyLoss.pure(2), seed=SEED)
+    promise = Promise.of(KERNEL, plan)
+    with pytest.raises(ProtocolAborted, match="^seed: it is not the one that was promised$"):
+        promise.shown(SEED[::-1])
+    agreed, other = promise.shown(SEED), Promise.of(KERNEL, replace(plan, loss=dp.PrivacyLoss.pure(3))).shown(SEED)
+    assert agreed.task != other.task
+    mine = agreed.meetings[0]
+    number = mine.people[0]
+    stranger = next(each for each in range(5) if each not in mine.people)
+    device = Device.of(tmp_path / "device", agreed.task, 2, Randomness.system())
+    mailbox, nobody = FolderMailbox(tmp_path), {}.__getitem__  # type: ignore[var-annotated]
+    person = Person(number, agreed, device, mailbox, nobody)
+    wrong = Meeting(agreed.task, 999, (number, 31337)), replace(mine, people=mine.people[::-1]), other.meetings[0]
+    for meeting in wrong:
+        with pytest.raises(ProtocolAborted, match="^meeting: it is none that was agreed on$"):
+            person.attend(meeting, (1, 2))
+    with pytest.raises(ProtocolAborted, match="^meeting: it is none that was agreed on$"):
+        replace(person, number=stranger).attend(mine, (1, 2))
+    for values in ((), (1,), (1, 2, 3)):
+        with pytest.raises(
+            ProtocolAborted, match="^device: it was made for another agreement, or there are other values$"
+        ):
+            person.attend(mine, values)
+    with pytest.raises(ProtocolAborted, match=OTHER):
+        replace(person, agreed=other).attend(other.meetings[0], (1, 2))
+    assert device.entered == 0
+    with pytest.raises(ProtocolAborted, match="^plan: one of this kernel is needed, made with a seed$"):
+        Promise.of(KERNEL, dp.pairs.plan(KERNEL, people=5, pairs_per_person=2, loss=dp.PrivacyLoss.pure(2)))
+
+
 def test_each_server_s_share_is_even_whatever_the_values_are() -> None:
-    """A share of zeros and one of sevens: 600 bits of each, one half of them ones within 4 sigma, and their XOR."""
-    for number in (0, 7):
-        table = {"rooms": np.full(200, number)}
-        shares = shares_of(table, {"rooms": 3}, Randomness.from_seed(number))
-        assert np.array_equal(shares[0]["rooms"] ^ shares[1]["rooms"], table["rooms"])
+    """One half of the bits of 200 shares are ones within 4 sigma, whatever is shared; what is no number counts as 0."""
+    wanted = {0: 0, 7: 7, -5: 0, 2**40 + 3: 7, float("nan"): 0, "secret": 0, None: 0, 2.0: 2}
+    for number, (value, counted) in enumerate(wanted.items()):
+        shares = shares_of({"rooms": [value] * 200}, {"rooms": 3}, Randomness.from_seed(number))
+        assert set((shares[0]["rooms"] ^ shares[1]["rooms"]).tolist()) == {counted}
         for share in shares:
+            assert share["rooms"].max() < 8
             ones = int(np.bitwise_count(share["rooms"]).sum())
             assert abs(ones - 300) < 4 * np.sqrt(600 / 4)
 

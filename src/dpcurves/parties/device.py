@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from ..noise import Randomness
 from .letters import Writer
 from .meetings import Meeting
 from .private_file import changing
+from .values import whole
 
 SECRET_SIZE = 32
 Bits = NDArray[np.bool_]
@@ -38,8 +38,8 @@ class Device:
     Formal guarantees: a meeting's loss is written here, and is on the disk, before anything of it is said; the device
     enters so many meetings and no more. All that it ever says in one follows from its secret, from the value it entered
     with, and from the letters it kept; each letter is kept before it is answered, and no second one for its step is. So
-    who is killed and goes on says the same again, and no coin is thrown twice for one loss. Not covered: a file that is
-    copied, or put back as it was before.
+    who is killed and goes on says the same again, and no coin is thrown twice for one loss. What is worked out, and
+    with whom, `Person` holds to what was agreed on. Not covered: a file that is copied, or put back as it was before.
 
     Attributes:
         path: The file, an SQLite database that its owner alone may read.
@@ -141,8 +141,8 @@ class Device:
         Raises:
             ProtocolAborted: what the partner said is not the next message. Then the meeting is dropped.
         """
-        self.enter(meeting, value)
         role = _role(meeting, person)
+        self.enter(meeting, value)
         told = [whole(each, width) for each, width in zip(value, _own(job, role), strict=False)]
         given = iter([*told, *self.thrown(meeting, job, person, len(told))])
         values = [np.array([next(given)], np.uint64) if owner in (role, Owner.SHARED) else None for owner in job.owners]
@@ -183,19 +183,6 @@ def _own(job: Job, role: Owner) -> list[int]:
     """How many bits each input has that somebody of this role brings."""
     owned = zip(job.circuit.inputs, job.owners, strict=True)
     return [width for width, owner in owned if owner in (role, Owner.SHARED)]
-
-
-def whole(value: Any, bits: int) -> int:
-    """SECRET: the whole number of so many bits that anything counts as. It raises nothing.
-
-    >>> [whole(value, 3) for value in (5, -1, 9, 4.0, "4", None)]
-    [5, 0, 7, 4, 0, 0]
-    """
-    try:
-        number = 0 if isinstance(value, str | bytes | bytearray) else int(value)
-    except Exception:  # a class of numbers may do anything
-        return 0
-    return min(max(number, 0), (1 << bits) - 1)
 
 
 def _said(talk: Talk[list[Bits]], heard: Sequence[bytes]) -> tuple[list[bytes], list[Bits] | None]:

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from ..arrays import BoolArray, IntArray
 from ..crypto.circuits import Bits, Circuit, traced
 from ..crypto.two_party import Ending, Job, Owner
-from ..mechanisms.pairs import Kernel, coin_inputs, noisy_circuit
+from ..mechanisms.pairs import Kernel, coin_inputs, noisy_circuit, sizes_of_coins
 from ..noise.finite_coins import FiniteLaplace, Response, around
 from ..noise.randomness import Randomness
+from .values import whole_numbers
 
 Numbers = NDArray[np.uint64]
-_MOST_PLACES = 64
 
 
 def answers_of_pairs(name: bytes, kernel: Kernel, response: Response, pairs: int) -> Job:
@@ -30,7 +30,7 @@ def given_to_answers(
     kernel: Kernel, response: Response, values: Mapping[str, Any], party: int, randomness: Randomness
 ) -> list[Numbers | None]:
     """SECRET: what one party gives to `answers_of_pairs`: values by column, and coins that it throws."""
-    own = [np.asarray(values[name], np.uint64) for name in kernel.columns]
+    own = [whole_numbers(values[name], bits) for name, bits in zip(kernel.columns, kernel.bits.values(), strict=True)]
     count = len(own[0])
     own += [randomness.words(count) >> np.uint64(64 - bits) for bits in coin_inputs(response).values()]
     nothing: list[Numbers | None] = [None] * len(own)
@@ -39,9 +39,8 @@ def given_to_answers(
 
 def response_to(response: Response, bits: Sequence[BoolArray]) -> IntArray:
     """The answers whose wires have these bits."""
-    places = sum(bit.astype(np.int64) << place for place, bit in enumerate(bits))
-    first, circle = response.answers.start, 1 << response.width
-    return np.asarray(first + (places - first) % circle, dtype=np.int64)
+    places = [bit.astype(np.int64) << place for place, bit in enumerate(bits)]
+    return response.decoded(np.sum(places, axis=0, dtype=np.int64))
 
 
 def sum_of_pairs(name: bytes, kernel: Kernel, noise: FiniteLaplace, pairs: int) -> Job:
@@ -56,24 +55,24 @@ def sum_of_pairs(name: bytes, kernel: Kernel, noise: FiniteLaplace, pairs: int) 
 
 
 def _noisy_total(plain: Job, least: int, noise: FiniteLaplace) -> Circuit:
-    places = sum(noise.coins)
-    sizes = [min(_MOST_PLACES, places - start) for start in range(0, places, _MOST_PLACES)]
-
     def noisy(total: Bits, *coins: Bits) -> Bits:
         number = total - (plain.total_offset + plain.count * least)
         thrown = noise.wires([each for coin in coins for each in coin.places()])
         found = around(number.places(noise.width), thrown)
         return Bits.of_places(found)
 
-    return traced(noisy, plain.total_width, *sizes)
+    return traced(noisy, plain.total_width, *sizes_of_coins(noise.coins))
 
 
 def shares_of(
     values: Mapping[str, Any], widths: Mapping[str, int], randomness: Randomness
 ) -> tuple[dict[str, Numbers], ...]:
-    """SECRET: two XOR shares of whole numbers by column, each even on its own: one for each server."""
+    """SECRET: two XOR shares of values by column, each even on its own, whatever values are: one for each server.
+
+    Values count as `whole` says: a mask covers so many bits, and no more are shared.
+    """
     masks = {name: randomness.words(len(values[name])) >> np.uint64(64 - width) for name, width in widths.items()}
-    return masks, {name: np.asarray(values[name], np.uint64) ^ masks[name] for name in widths}
+    return masks, {name: whole_numbers(values[name], width) ^ masks[name] for name, width in widths.items()}
 
 
 def given_to_sum(kernel: Kernel, shares: Mapping[str, Numbers], pairs: IntArray) -> list[Numbers | None]:

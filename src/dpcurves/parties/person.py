@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import ProtocolAborted
-from ..crypto.two_party import Job
 from .device import Device
 from .letters import AGGREGATOR, Card, Place, Writer
 from .mailbox import Mailbox
 from .meetings import Meeting
+from .promise import Agreed
 
 _SHARE = 100
 """The step of a share, after all others."""
@@ -23,26 +24,38 @@ _SHARE = 100
 class Person:
     """SECRET: what one person needs.
 
+    Formal guarantees: the device takes part in the promised pairs of its number alone, in no more than were agreed on,
+    and works out in each what was promised, noise and all, whatever it is handed; see `Device` for one meeting.
+
     Attributes:
         number: Its number in the task.
+        agreed: What was agreed on, with the seed.
         device: Its own file.
         mailbox: Where letters lie.
         cards: The card of each person, and of the aggregator.
     """
 
     number: int
+    agreed: Agreed
     device: Device
     mailbox: Mailbox
     cards: Callable[[int], Card]
 
-    def attend(self, meeting: Meeting, job: Job, value: Sequence[int]) -> bool:
+    def attend(self, meeting: Meeting, value: Sequence[Any]) -> bool:
         """Say what can be said by now; whether all is said. It is called again when the partner may have written.
 
+        Args:
+            meeting: One of those that were agreed on.
+            value: This person's values, in the order of the kernel's columns; see `Device.said`.
+
         Raises:
-            ProtocolAborted: the meeting is dropped, or was never this person's.
+            ProtocolAborted: the meeting was never this person's, or there are more or fewer values than were agreed on:
+                then nothing is spent. Or it was dropped, or a letter in its place is another one's.
         """
-        partner = meeting.partner(self.number)
-        self.device.enter(meeting, value)
+        self.agreed.require(meeting, self.number)
+        if (self.device.task, self.device.most, len(value)) != (self.agreed.task, self.agreed.most, self.agreed.values):
+            raise ProtocolAborted("device", "it was made for another agreement, or there are other values")
+        partner, job = meeting.partner(self.number), self.agreed.job(meeting)
         while True:
             said, share = self.device.said(meeting, job, value, self.number)
             for step, message in enumerate(said):

@@ -16,7 +16,7 @@ from ..ledger import Allotment
 from ..mechanisms.pairs import Kernel, coin_inputs, noise_of_sum, noisy_circuit, response_of
 from ..noise.finite_coins import FiniteLaplace
 from ..noise.randomness import Randomness
-from ..queries import Overlaps, PairQuery
+from ..queries import Overlaps, PairQuery, commitment
 from ..release import Plan, Release
 from .base import require
 
@@ -41,7 +41,9 @@ def of_answers(plan: Plan, pairs: IntArray, answers: IntArray, allotment: Allotm
     if len(answers) != len(pairs):
         raise Refused("answers", f"{len(pairs)} pairs came with {len(answers)} answers")
     done = _carried_out(plan, pairs, plan.law.required(PairAnswers))
-    told = answers.astype(np.int64)
+    told, allowed = answers.astype(np.int64), response_of(_query(plan), plan.loss).answers
+    if len(told) and not (told.min() >= allowed.start and told.max() < allowed.stop):
+        raise Refused("answers", f"from {allowed.start} to {allowed.stop - 1} is answered")
     values = (_total(told), _total(told**2), _products(pairs, told, done.law.required(PairAnswers).people))
     return Release(done, values, allotment, seeded)
 
@@ -96,7 +98,10 @@ def simulated(plan: Plan, everybody: Everybody, allotment: Allotment, randomness
     columns = {name: np.asarray(everybody.table[name]) for name in kernel.columns}
     if any(len(values) != law.people for values in columns.values()):
         raise Refused("table", f"the plan is for {law.people} people")
-    pairs = _query(plan).pairing.pairs(law.people, everybody.seed)
+    query = _query(plan)
+    if query.seed and commitment(everybody.seed) != query.seed:
+        raise Refused("seed", "it is not the one that was promised")
+    pairs = query.pairing.pairs(law.people, everybody.seed)
     one, other = ({name: values[pairs[:, place]] for name, values in columns.items()} for place in (0, 1))
     if isinstance(law, PairAnswers):
         answers = _answers(plan, kernel, (one, other), randomness)
@@ -115,8 +120,7 @@ def _answers(plan: Plan, kernel: Kernel, people: tuple[Mapping[str, Any], ...], 
         many = len(given[0])
         given += [randomness.words(many) >> np.uint64(64 - bits) for bits in coin_inputs(response).values()]
     (told,) = evaluated(noisy_circuit(kernel, response), *given)
-    first, circle = response.answers.start, 1 << response.width
-    return np.asarray(first + (told - first) % circle, dtype=np.int64)
+    return np.asarray(response.decoded(told), dtype=np.int64)
 
 
 def _query(plan: Plan) -> PairQuery:
@@ -127,6 +131,8 @@ def _query(plan: Plan) -> PairQuery:
 
 def _carried_out(plan: Plan, pairs: IntArray, law: PairAnswers | PairSum) -> Plan:
     """The plan with the pairs that came: which they are is public."""
+    if len(pairs) and not (pairs.min() >= 0 and pairs.max() < law.people and (pairs[:, 0] != pairs[:, 1]).all()):
+        raise Refused("pairs", f"two of {law.people} people are in each")
     if len(pairs) and int(np.bincount(pairs.ravel()).max()) > _query(plan).pairs_per_unit:
         raise Refused("pairs", "somebody is in more pairs than was planned")
     found = Overlaps.of(pairs, law.people)

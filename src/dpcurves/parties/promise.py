@@ -1,0 +1,146 @@
+"""What people who compute in pairs agree on before any value: what a pair works out, and who will be paired."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Protocol
+
+from ..arguments import ProtocolAborted
+from ..crypto.two_party import Job
+from ..laws import PairAnswers
+from ..mechanisms.pairs import Kernel, response_of
+from ..noise.finite_coins import Response
+from ..queries import Pairing, PairQuery
+from ..release import Plan
+from .jobs import answers_of_pairs
+from .meetings import Meeting, meetings, promised_pairs
+
+
+class Agreed(Protocol):
+    """What a person needs of an agreement."""
+
+    @property
+    def task(self) -> bytes:
+        """The hash of all of it."""
+
+    @property
+    def most(self) -> int:
+        """How many meetings a person enters."""
+
+    @property
+    def values(self) -> int:
+        """How many values a person brings."""
+
+    def job(self, meeting: Meeting) -> Job:
+        """What is worked out in a meeting."""
+
+    def require(self, meeting: Meeting, person: int) -> None:
+        """Refuse a meeting that was not agreed on.
+
+        Raises:
+            ProtocolAborted: it is none of the promised pairs, or not this person's.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What is published while people enter, before the seed is shown.
+
+    Attributes:
+        kernel: The function of two people's values.
+        response: The noise of each pair.
+        pairing: How pairs are drawn.
+        people: How many people there are.
+        commitment: What fixes the seed, and tells nothing of it.
+    """
+
+    kernel: Kernel
+    response: Response
+    pairing: Pairing
+    people: int
+    commitment: str
+
+    @classmethod
+    def of(cls, kernel: Kernel, plan: Plan) -> Promise:
+        """What a plan says.
+
+        Raises:
+            ProtocolAborted: it is of another kernel, or no pairs answer on their own by it, or it promises no seed.
+        """
+        query = plan.query
+        if not isinstance(query, PairQuery) or query.kernel != kernel.form or not query.seed:
+            raise ProtocolAborted("plan", "one of this kernel is needed, made with a seed")
+        people = plan.law.required(PairAnswers).people
+        return cls(kernel, response_of(query, plan.loss), query.pairing, people, query.seed)
+
+    @property
+    def task(self) -> bytes:
+        """The hash of all of it."""
+        facts = (self.kernel.form, self.response, self.pairing, self.people, self.commitment)
+        return sha256("\n".join(["dpcurves: pairs of people, version 1", *map(repr, facts)]).encode()).digest()
+
+    @property
+    def most(self) -> int:
+        """How many meetings a person enters."""
+        return self.pairing.each
+
+    def shown(self, seed: bytes) -> Agreement:
+        """Everything, once the seed is known.
+
+        Raises:
+            ProtocolAborted: it is not the seed that was promised.
+        """
+        return Agreement(self, seed)
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """A promise and its seed: who meets whom, and what they work out.
+
+    Attributes:
+        promise: What was published before.
+        seed: What pairs are drawn from.
+        meetings: All of them.
+
+    Raises:
+        ProtocolAborted: the seed is not the promised one.
+    """
+
+    promise: Promise
+    seed: bytes
+    meetings: tuple[Meeting, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        told = self.promise
+        pairs = promised_pairs(told.pairing, told.people, self.seed, told.commitment)
+        object.__setattr__(self, "meetings", meetings(told.task, pairs))
+
+    @property
+    def task(self) -> bytes:
+        """The hash of the promise."""
+        return self.promise.task
+
+    @property
+    def most(self) -> int:
+        """How many meetings a person enters."""
+        return self.promise.most
+
+    @property
+    def values(self) -> int:
+        """How many values a person brings."""
+        return len(self.promise.kernel.columns)
+
+    def job(self, meeting: Meeting) -> Job:
+        """The kernel of both people's values, with noise from coins of both."""
+        return answers_of_pairs(meeting.name, self.promise.kernel, self.promise.response, 1)
+
+    def require(self, meeting: Meeting, person: int) -> None:
+        """Refuse a meeting that the seed did not give, or that is not this person's.
+
+        Raises:
+            ProtocolAborted: it is so.
+        """
+        there = 0 <= meeting.number < len(self.meetings) and self.meetings[meeting.number] == meeting
+        if not there or person not in meeting.people:
+            raise ProtocolAborted("meeting", "it is none that was agreed on")
