@@ -116,3 +116,24 @@ def test_a_disk_that_is_full_promises_nothing_and_forgets_nothing(
     assert (tmp_path / "reports.bin").stat().st_size == ONE
     assert added(store, people) == 40
     assert counted(tmp_path / "reports.bin") == (41, 0, 0)
+
+
+def test_what_fails_after_a_report_was_written_stops_the_store_and_counts_it_once(
+    people: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anna, store = TASK.randomize(3, person="anna"), ReportStore(tmp_path / "reports.bin", TASK)
+
+    def fail(run: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store._seen, "keep", fail)
+        with pytest.raises(MemoryError):
+            added(store, anna)
+    with pytest.raises(ProtocolAborted, match="an earlier report failed halfway: start the server again"):
+        added(store, people)
+    store.close()
+    again = ReportStore(tmp_path / "reports.bin", TASK)
+    assert (again.reports, added(again, anna), added(again, people)) == (1, 0, 40)
+    again.close()
+    assert counted(tmp_path / "reports.bin") == (41, 0, 0)

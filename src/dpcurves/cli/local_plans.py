@@ -108,7 +108,8 @@ def _roads(grid: Grid, loss: PrivacyLoss, positives: int, negatives: int) -> Tab
 
     from ..local import area_roads
 
-    table = Table("roads to the area", caption="of scores that are spread evenly; of uneven ones it may be some 1.6 times as much; labels public", caption_justify="left")
+    caption = "of scores that are spread evenly; of uneven ones it may be some 1.6 times as much; labels public"
+    table = Table("roads to the area", caption=caption, caption_justify="left")
     table.add_column("standard error", justify="right")
     for road in area_roads(grid, loss, positives=positives, negatives=negatives):
         table.add_row(str(road), f"{road.error:.4f}")

@@ -88,6 +88,11 @@ class Seen:
     def __init__(self) -> None:
         self._runs: list[NDArray[np.uint64]] = []
 
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return sum(map(len, self._runs))
+
     def new(self, names: Octets) -> BoolArray:
         """Which names are new, here and in this list; from now on they are known."""
         first, run = self.looked_up(names)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from errno import EIO
 from pathlib import Path
 from threading import Lock
 
 import numpy as np
 
 from ..arguments import Refused
+from ..arrays import BoolArray
 from ..serving.errors import Trouble
 from .collection import Seen
 from .report_file import Octets, octets_of
@@ -39,7 +42,7 @@ class Offer:
     names: Octets
     messages: Octets
     new: int | None = field(default=None, init=False)
-    trouble: OSError | None = field(default=None, init=False)
+    trouble: BaseException | None = field(default=None, init=False)
 
 
 class ReportStore:
@@ -57,6 +60,7 @@ class ReportStore:
         self._path, self._form, self._seen, self._end = Path(path), task.form, Seen(), 0
         self._stride = len(self._form.alone) + self._form.record
         self._waiting: list[Offer] = []
+        self._broken = False
         self._lock, self._writing = Lock(), Lock()
         try:
             self._file = _opened(self._path)
@@ -66,8 +70,8 @@ class ReportStore:
 
     @property
     def reports(self) -> int:
-        """How many are kept."""
-        return self._end // self._stride
+        """How many are kept, each of another name."""
+        return self._seen.count
 
     def add(self, names: Octets, messages: Octets) -> int:
         """Keep reports, each of a name that is not known yet. How many were new: these are on disk now.
@@ -93,19 +97,29 @@ class ReportStore:
     def _write_waiting(self) -> None:
         with self._lock:
             offers, self._waiting = self._waiting, []
-        names = np.concatenate([offer.names for offer in offers])
-        messages = np.concatenate([offer.messages for offer in offers])
-        fresh, run = self._seen.looked_up(names)
         try:
-            self._append(self._form.written_singly(names[fresh], messages[fresh]))
-        except OSError as error:
+            fresh = self._written(offers)
+        except BaseException as error:
             for offer in offers:
                 offer.trouble = error
+            if not isinstance(error, OSError):
+                self._broken = True  # what is on the disk is read again by whoever opens the file next
+                raise
             return
-        self._seen.keep(run)
         ends = np.cumsum([len(offer.names) for offer in offers])[:-1]
         for offer, new in zip(offers, np.split(fresh, ends), strict=True):
             offer.new = int(new.sum())
+
+    def _written(self, offers: Sequence[Offer]) -> BoolArray:
+        """Which of these names are new: their reports are on disk now, and the names known."""
+        if self._broken:
+            raise OSError(EIO, "an earlier report failed halfway: start the server again")
+        names = np.concatenate([offer.names for offer in offers])
+        messages = np.concatenate([offer.messages for offer in offers])
+        fresh, run = self._seen.looked_up(names)
+        self._append(self._form.written_singly(names[fresh], messages[fresh]))
+        self._seen.keep(run)
+        return fresh
 
     def _append(self, parts: bytes) -> None:
         """At the end of what is whole: what an earlier attempt left behind it is written over."""

@@ -171,7 +171,8 @@ def read_task(path: str | Path) -> Task:
         ValueError: the file can not be read, or is of no task.
     """
     try:
-        start = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        start = ""
-    return SecondRound.from_json(start) if f'"{KEY}"' in start else Task.read(path)
+        text = Path(path).read_text(encoding="utf-8")
+        stored = json.loads(text)
+    except (OSError, ValueError, RecursionError):
+        return Task.read(path)
+    return SecondRound.from_json(text) if isinstance(stored, dict) and KEY in stored else Task.from_json(text)
