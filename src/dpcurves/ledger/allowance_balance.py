@@ -130,8 +130,8 @@ def set_allowance(chain: Chain, allowance: Allowance, together: Together) -> Non
     standing, owner = {each.owner: each for each in allowances_of(chain, allowance.dataset)}, _owner(allowance)
     limit, before = allowance.limit(account.account), standing.get(owner)
     spent = 0 if before is None else before.spent.billionths
-    if limit.billionths < spent:
-        raise Refused("allowance", f"{before.words if before else ''} has spent more than {limit} of it already")
+    if before is not None and limit.billionths < spent:
+        raise Refused("allowance", f"{before.words} has spent more than {limit} of it already")
     _require_room(account, standing.values(), owner, limit, together)
     chain.append(
         ALLOWANCES,

@@ -138,8 +138,9 @@ class Ledger:
             BudgetExceeded: more is asked than is left. Nothing was written.
             ValueError: `request` was used for another question, the dataset has another number of units than before,
                 the loss has no epsilon and the account is kept in it, a row was changed or removed without the key, or
-                the account has not spent what its grants sum to. An error
-                that leaves open whether the charge was written has a note that says under which request to ask again.
+                the account has not spent what its grants sum to. Not all rows are read: who puts an older amount with
+                its seal back, and edits grants so that they add up to it, is found by `verify` alone. An error that
+                leaves open whether the charge was written has a note that says under which request to ask again.
         """
         return self._charge(dataset, loss, (purpose, request, binding, units), None)
 
