@@ -65,6 +65,22 @@ def connected(called: ssl.SSLContext, calls: ssl.SSLContext) -> Iterator[list[An
                     each.close()
 
 
+def test_two_parties_who_say_much_at_once_do_not_wait_for_each_other_for_ever(identities: list[Identity]) -> None:
+    """Each says more than both sockets hold before it listens."""
+    first, second, _ = identities
+    server, client = context(first, second, ssl.PROTOCOL_TLS_SERVER), context(second, first, ssl.PROTOCOL_TLS_CLIENT)
+    said = [bytes([number]) * 2**23 for number in (1, 2)]
+
+    def exchanged(end: Connection, message: bytes) -> list[bytes]:
+        end.send(message)
+        end.send(message[:3])
+        return [end.receive(), end.receive()]
+
+    with connected(server, client) as ends, ThreadPoolExecutor(2) as pool:
+        heard = list(pool.map(exchanged, ends, said))
+    assert heard == [[said[1], said[1][:3]], [said[0], said[0][:3]]]
+
+
 def test_two_parties_talk_over_tls_and_count_what_they_say(identities: list[Identity]) -> None:
     first, second, _ = identities
     job = Job(b"tls", traced(lambda x, y: x < y, 16, 16), (Owner.GARBLER, Owner.EVALUATOR), 500)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import socket
 import ssl
+from contextlib import suppress
 from dataclasses import dataclass, field
+from select import select
 from typing import TypeVar, cast
 
 from ..arguments import ProtocolAborted
@@ -15,6 +17,7 @@ PATIENCE = 60.0
 """Seconds that the other party may be silent."""
 LARGEST_MESSAGE = 2**28
 _LENGTH = 8
+_PIECE = 2**16
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -30,6 +33,7 @@ class Connection:
     wire: ssl.SSLSocket
     sent: int = field(default=0, init=False)
     received: int = field(default=0, init=False)
+    _kept: bytearray = field(default_factory=bytearray, init=False)
 
     @classmethod
     def over(
@@ -59,12 +63,37 @@ class Connection:
         Raises:
             ProtocolAborted: the other party is gone.
         """
+        patience = self.wire.gettimeout()
         try:
-            self.wire.sendall(len(message).to_bytes(_LENGTH, "little"))
-            self.wire.sendall(message)
+            self.wire.settimeout(0)
+            for part in (len(message).to_bytes(_LENGTH, "little"), message):
+                self._send_all(memoryview(part), patience)
         except OSError as error:
             raise _lost(error) from None
+        finally:
+            self.wire.settimeout(patience)
         self.sent += _LENGTH + len(message)
+
+    def _send_all(self, rest: memoryview, patience: float | None) -> None:
+        """Send, and take what comes meanwhile: if both wait until the other one reads, neither would."""
+        while rest:
+            try:
+                rest = rest[self.wire.send(rest) :]
+            except (ssl.SSLWantWriteError, ssl.SSLWantReadError):
+                readable, writable, _ = select([self.wire], [self.wire], [], patience)
+                if not (readable or writable):
+                    raise TimeoutError from None
+                if readable:
+                    self._take()
+
+    def _take(self) -> None:
+        """Keep what has come, without waiting for more."""
+        with suppress(ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            while True:
+                found = self.wire.recv(_PIECE)
+                if not found:
+                    raise ConnectionError
+                self._kept += found
 
     def receive(self) -> bytes:
         """The next message.
@@ -84,7 +113,9 @@ class Connection:
         self.wire.close()
 
     def _exactly(self, size: int) -> bytes:
-        room, read = bytearray(size), 0
+        room, read = bytearray(size), min(size, len(self._kept))
+        room[:read] = self._kept[:read]
+        del self._kept[:read]
         with memoryview(room) as view:
             while read < size:
                 try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -18,6 +20,9 @@ from .frames import EVALUATOR, NONCE_SIZE, Frames
 from .inputs import SEED_SIZE, Bits, Given, Inputs, LabelStream
 from .job import Ending, Job, Owner
 from .talk import Talk
+
+AHEAD = 1
+"""Parts for which labels are on their way before tables of an earlier one have come: so neither party waits."""
 
 
 def evaluate(job: Job, values: Given, randomness: Octets, ending_values: Given = ()) -> Talk[list[Bits]]:
@@ -68,12 +73,11 @@ class _Side:
 
 def _each(job: Job, inputs: Inputs, side: _Side, frames: Frames) -> Talk[list[Bits]]:
     shares: list[list[Bits]] = []
-    for part in chunks(job.count, job.chunk):
-        labels, sent = side.wires(inputs, part)
-        yield frames.sealed(sent)
-        side.machine.read(frames.opened((yield None)))
+
+    def take(labels: list[Words]) -> None:
         shares.append([permute_bits(wire) for wire in job.circuit.run(side.machine, labels)])
-    side.machine.finish()
+
+    yield from _pipelined(((inputs, part, take) for part in chunks(job.count, job.chunk)), side, frames)
     return [np.concatenate(parts) for parts in zip(*shares, strict=True)]
 
 
@@ -83,14 +87,37 @@ def _summed(  # noqa: PLR0917
     last = Inputs(ending.circuit.inputs[1:], ending.owners, values, Owner.EVALUATOR, inputs.randomness)
     last.require(1)
     piles: Piles[Words] = Piles(side.machine, job.circuit.outputs[0])
-    for part in chunks(job.count, job.chunk):
-        labels, sent = side.wires(inputs, part)
-        yield frames.sealed(sent)
-        side.machine.read(frames.opened((yield None)))
+    shares: list[Bits] = []
+
+    def take(labels: list[Words]) -> None:
         piles.add(job.circuit.run(side.machine, labels))
-    labels, sent = side.wires(last, slice(0, 1))
-    yield frames.sealed(sent)
-    side.machine.read(frames.opened((yield None)))
-    wires = ending.circuit.run(side.machine, [*piles.total(), *labels])
+
+    def end(labels: list[Words]) -> None:
+        shares.extend(permute_bits(wire) for wire in ending.circuit.run(side.machine, [*piles.total(), *labels]))
+
+    todo = ((inputs, part, take) for part in chunks(job.count, job.chunk))
+    yield from _pipelined(chain(todo, [(last, slice(0, 1), end)]), side, frames)
+    return shares
+
+
+def _pipelined(
+    todo: Iterable[tuple[Inputs, slice, Callable[[list[Words]], None]]], side: _Side, frames: Frames
+) -> Talk[None]:
+    """Send what gets labels for each part, and evaluate it when its tables come: meanwhile the garbler has the next."""
+    ahead: deque[tuple[list[Words], Callable[[list[Words]], None]]] = deque()
+    for inputs, part, take in todo:
+        labels, sent = side.wires(inputs, part)
+        ahead.append((labels, take))
+        yield frames.sealed(sent)
+        if len(ahead) > AHEAD:
+            yield from _evaluated(*ahead.popleft(), side.machine, frames)
+    for labels, take in ahead:
+        yield from _evaluated(labels, take, side.machine, frames)
     side.machine.finish()
-    return [permute_bits(wire) for wire in wires]
+
+
+def _evaluated(
+    labels: list[Words], take: Callable[[list[Words]], None], machine: Evaluator, frames: Frames
+) -> Talk[None]:
+    machine.read(frames.opened((yield None)))
+    take(labels)
