@@ -9,7 +9,7 @@ WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between two workers.
 PYTEST  := $(BIN)/pytest -n 2 --dist loadfile
 
-.PHONY: demo demo-federated demo-local demo-pairs demo-stream demo-warehouse test lint types contracts docs unit package pictures bench crash papers format constraints clean
+.PHONY: demo demo-federated demo-local demo-pairs demo-stream demo-warehouse test lint types contracts docs unit package pictures bench bench-accuracy crash papers format constraints clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
@@ -69,6 +69,10 @@ crash: $(READY)
 
 bench: $(READY)
 	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
+
+# How far the defaults are from the best choice in hindsight, in two minutes; with SIZE=--full in an hour.
+bench-accuracy: $(READY)
+	$(BIN)/python benchmarks/regimes.py $(SIZE)
 
 papers: $(READY)
 	@set -e; for file in papers/*/run.py; do echo "== $$file"; $(BIN)/python "$$file"; done

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from dpcurves.data import Grid
 
 FloatArray = NDArray[np.float64]
-Counts = NDArray[np.int64]
+IntArray = NDArray[np.int64]
+Counts = IntArray
 
 ROOT = Path(__file__).resolve().parents[2]
 VARIABLE = "DPCURVES_DATA"

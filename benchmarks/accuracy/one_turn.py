@@ -11,7 +11,7 @@ from dpcurves.data import Axis
 from dpcurves.mechanisms import Linear
 from dpcurves.noise.randomness import Randomness
 from dpcurves.postprocess import monotone_prefixes, non_decreasing, unbiased
-from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
+from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, Read
 from dpcurves.release import Evidence, Release
 
@@ -20,10 +20,12 @@ from .data import FloatArray, Sample
 
 
 @lru_cache(maxsize=64)
-def counted(sample: Sample, mechanism: Linear, loss: PrivacyLoss, seed: int) -> Evidence:
-    """Kept for the next way to read it."""
+def counted(
+    sample: Sample, mechanism: Linear, loss: PrivacyLoss, seed: int, adjacency: Adjacency | None = None
+) -> Evidence:
+    """Kept for the next way to read it. If not said otherwise under replace-one."""
     query = CountQuery((Axis(COLUMN, sample.grid),), Read.PREFIXES)
-    plan = mechanism.plan(query, loss, ReplaceOne(EACH_RECORD, sample.records))
+    plan = mechanism.plan(query, loss, adjacency or ReplaceOne(EACH_RECORD, sample.records))
     values = mechanism.run(table_of(sample, query), plan, Randomness.from_seed(seed))
     return Evidence.of(Release(plan, values, None, seeded=True))
 

@@ -1,0 +1,231 @@
+"""Distribution functions of one column: regimes, their tasks, and what our curve is held against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+
+from dpcurves.privacy import Neighbours, PrivacyLoss, rho_for
+
+from .data import HISTOGRAMS, FloatArray, Sample
+from .errors import METRICS, errors_of
+from .lines import Line, Run
+from .rows import Ask, Row, decile_error, deciles, factorisation_bound, ours, recursive_cuts, usual
+from .shapes import SHAPES, half_of, real_counts, thinned
+
+OURS, BOUND = "dpcurves", "factorisation bound"
+DELTA = 1e-6
+KS, W1, RMSE, PLACE = (*METRICS, "deciles")
+BOTH = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
+ONE_TURN = "one turn", "flat", "HB", "histogram", "k-ary", "Haar", "square root"
+COARSE = "coarse 1", "coarse 4", *ONE_TURN, "PrivTree"
+ANY = ()
+"""All rows."""
+
+
+@dataclass(frozen=True)
+class Regime:
+    """Data of one kind at losses of one size.
+
+    Attributes:
+        tasks: Names of shapes and of real histograms, which are thinned.
+        records: How many there are; one task each.
+        epsilons: The losses of each; of a zero-concentrated one what they and `DELTA` allow.
+        marks: For each metric, what our error may be in units of that of the best of `over`.
+        over: Which rows; none: all.
+        neighbours: Who may come, go, or be replaced.
+        kinds: Pure losses, or zero-concentrated ones.
+    """
+
+    name: str
+    tasks: tuple[str, ...]
+    records: tuple[int, ...]
+    epsilons: tuple[float, ...]
+    marks: Mapping[str, float]
+    over: tuple[str, ...] = ANY
+    neighbours: tuple[Neighbours, ...] = BOTH
+    kinds: tuple[str, ...] = ("pure", "zCDP")
+
+
+REGIMES = (
+    Regime(
+        "few records, peaked or tied", ("peak", "incomes", "atoms", "peak on a plain", "zipf", "zeros", "whole numbers",
+        "ADULT", "MEDCOST", "MDSAL2"), (1_000,), (0.1,), {KS: 1.1, W1: 1.1, RMSE: 1.1}, ONE_TURN,
+    ),
+    Regime(
+        "rough counts, epsilon 0.1", ("rough", "blocks", "HEPTH", "rough fall", "gaps", "heaps"), (300_000,), (0.1,),
+        {KS: 1.1, W1: 1.05, RMSE: 1.05}, ONE_TURN,
+    ),
+    Regime(
+        "dense counts, epsilon 0.1", ("nearly even", "INCOME", "even", "BIDS"), (2_000_000, 20_000_000), (0.1,),
+        {KS: 1.02, W1: 1.02, RMSE: 1.02}, ONE_TURN,
+    ),
+    Regime(
+        "dense counts, epsilon 0.1 and 1", ("nearly even", "INCOME", "BIDS", "gaps"), (2_000_000, 20_000_000),
+        (0.1, 1.0), {RMSE: 1.05}, (BOUND,), (Neighbours.REPLACE_ONE,), ("zCDP",),
+    ),
+    Regime(
+        "thin tail, epsilon 1", ("thin tail", "long tail"), (10_000,), (1.0,), {W1: 1.0, RMSE: 1.0},
+    ),
+    Regime(
+        "smooth", ("normal", "exponential", "heavy tails", "two hills", "beta", "log-normal"), (1_000, 10_000),
+        (0.1, 1.0), {KS: 1.05, W1: 1.05, RMSE: 1.05}, COARSE,
+    ),
+    Regime(
+        "large epsilon", ("normal", "incomes", "atoms", "two hills", "heaps", "MDSAL2"), (10_000,), (8.0, 16.0),
+        {KS: 1.0, RMSE: 1.0}, ("histogram",), kinds=("pure",),
+    ),
+    Regime(
+        "deciles of tied values", ("incomes", "atoms", "heaps", "whole numbers", "MDSAL2"), (1_000, 10_000), (0.1, 1.0),
+        {PLACE: 1.0}, ("recursive cuts",), kinds=("pure",),
+    ),
+    Regime(
+        "usual", (*SHAPES, *HISTOGRAMS), (10_000, 100_000), (0.1, 1.0), {KS: 1.05, W1: 1.05, RMSE: 1.05},
+    ),
+)  # fmt: skip
+NEGLIGIBLE = 0.1  # records: smaller errors are as good as none
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One task at one loss: the smallest thing that has errors of its own."""
+
+    regime: Regime
+    task: str
+    records: int
+    epsilon: float
+    neighbours: Neighbours
+    kind: str
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        return PrivacyLoss.pure(self.epsilon) if self.kind == "pure" else PrivacyLoss.zcdp(rho_for(self.epsilon, DELTA))
+
+    @property
+    def name(self) -> str:
+        return f"{self.task}, n {self.records:.0e}, epsilon {self.epsilon:g}".replace("e+0", "e")
+
+    @property
+    def setting(self) -> str:
+        return f"{self.neighbours.value}, {self.kind}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """Errors of each row in one setup: (releases, metrics)."""
+
+    setup: Setup
+    errors: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    def ratio(self, metric: str, over: Sequence[str]) -> tuple[float, float]:
+        """Our mean error over that of the best of these rows, and the standard error of its logarithm.
+
+        The best one is chosen by every other release, and judged by the rest, and the other way round: of many rows the
+        least mean is too small.
+        """
+        place = _metrics(self.setup.regime).index(metric)
+        mine, others = self.errors[OURS][:, place], {name: self.errors[name][:, place] for name in self._over(over)}
+        first, second = (min(others, key=lambda name: others[name][start::2].mean()) for start in (0, 1))
+        best = np.concatenate([others[first][1::2], others[second][::2]])
+        noise = sum((_relative(values) ** 2 for values in (mine, best)), start=0.0)
+        least = NEGLIGIBLE / self.setup.records
+        return float(max(mine.mean(), least) / max(best.mean(), least)), noise**0.5
+
+    def _over(self, over: Sequence[str]) -> list[str]:
+        """Which rows are compared with; of a regret the own one is among them."""
+        return [name for name in self.errors if not over or name in over]
+
+
+def _relative(values: FloatArray) -> float:
+    return float(values.std(ddof=1) / len(values) ** 0.5 / max(values.mean(), 1e-12)) if len(values) > 1 else 0.0
+
+
+def _metrics(regime: Regime) -> tuple[str, ...]:
+    return (PLACE,) if PLACE in regime.marks else (KS, W1, RMSE)
+
+
+def lines(run: Run, step: Callable[[str], None]) -> Iterator[Line]:
+    """The lines of each regime; `step` is told what is being measured."""
+    for regime in REGIMES:
+        for group in _groups(regime, run):
+            found = []
+            for setup in group:
+                step(f"{setup.regime.name}: {setup.name}, {setup.setting}")
+                found.append(measured(setup, run))
+            yield from _of_regime(regime, found)
+
+
+def _groups(regime: Regime, run: Run) -> Iterator[list[Setup]]:
+    """The setups of one regime under one kind of loss and neighbours."""
+    tasks = [task for task in regime.tasks if half_of(task) in run.halves and _is_there(task, run)]
+    alike = list(product(tasks, regime.records, regime.epsilons))
+    if len(alike) > run.effort.setups:
+        alike = alike[:: len(alike) // run.effort.setups][: run.effort.setups]
+    for neighbours, kind in product(regime.neighbours, regime.kinds):
+        if alike:
+            yield [Setup(regime, *each, neighbours, kind) for each in alike]
+
+
+def _is_there(task: str, run: Run) -> bool:
+    return task in SHAPES or real_counts(task, run.data) is not None
+
+
+def measured(setup: Setup, run: Run, rows: Mapping[str, Row] | None = None) -> Found:
+    """Errors of all rows, on the same samples and seeds."""
+    found: dict[str, list[tuple[float, ...]]] = {}
+    for draw in range(run.effort.draws):
+        sample = _sample(setup, run, draw)
+        for release in range(run.effort.releases):
+            ask = Ask(sample, setup.loss, setup.neighbours, 1000 * draw + release)
+            for name, row in (rows or _rows(setup.regime, ask)).items():
+                found.setdefault(name, []).append(_errors(setup.regime, row(ask), sample))
+    if BOUND in setup.regime.over:
+        bound = factorisation_bound(sample.grid.cells, sample.records, setup.loss)
+        found[BOUND] = [(bound,) * len(METRICS)] * len(found[OURS])
+    return Found(setup, {name: np.array(errors) for name, errors in found.items()})
+
+
+def _sample(setup: Setup, run: Run, draw: int) -> Sample:
+    key = [run.seed, draw, setup.records, *setup.task.encode()]
+    generator = np.random.default_rng(key)
+    if setup.task in SHAPES:
+        return SHAPES[setup.task].sample(setup.records, run.effort.cells, generator)
+    counts = real_counts(setup.task, run.data)
+    if counts is None:
+        raise ValueError(f"{setup.task}: there is no such file")
+    return thinned(counts, setup.records, generator)
+
+
+def _rows(regime: Regime, ask: Ask) -> dict[str, Row]:
+    if PLACE in regime.marks:
+        return {OURS: deciles(ours), "recursive cuts": recursive_cuts}
+    if BOUND in regime.over:
+        return {OURS: ours}
+    return {name: row for name, row in usual(ask).items() if name == OURS or not regime.over or name in regime.over}
+
+
+def _errors(regime: Regime, found: FloatArray, sample: Sample) -> tuple[float, ...]:
+    return (decile_error(found, sample),) if PLACE in regime.marks else errors_of(found, sample)
+
+
+def _of_regime(regime: Regime, found: Sequence[Found]) -> Iterator[Line]:
+    """One line for each metric, and one for each half of the shapes."""
+    over = (
+        " or ".join(regime.over)
+        if len(regime.over) == 1
+        else "the best of all"
+        if not regime.over
+        else "the best of these"
+    )
+    for metric, mark in regime.marks.items():
+        ratios = [each.ratio(metric, regime.over) for each in found]
+        logs, noise = np.log([ratio for ratio, _ in ratios]), np.array([error for _, error in ratios])
+        mean, worst = float(np.exp(logs.mean())), int(logs.argmax())
+        error = mean * float(np.sqrt((noise**2).sum())) / len(noise)
+        yield Line(
+            f"{regime.name}, {found[0].setup.setting}", f"{metric} over {over}", mark, mean, error,
+            float(np.exp(logs[worst])), found[worst].setup.name,
+        )  # fmt: skip

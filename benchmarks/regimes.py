@@ -1,0 +1,71 @@
+"""How far the defaults are from the best choice in hindsight, regime by regime.
+
+`python benchmarks/regimes.py [--full | --tiny] [--parts ...] [--half choose | judge] [--seed N] [--data FOLDER]`. Each
+line is a ratio of mean errors, ours over the best of the rows that are named, the geometric mean over tasks with its
+standard error, and the worst task. Which row is the best is chosen by one half of the releases and judged by the other.
+Records are drawn afresh at every run, unless a seed is given, from laws that stand in `accuracy/shapes.py`; real
+histograms are read from `hist1d` in ../shared/data beside the repository, from --data, or from $DPCURVES_DATA.
+Constants of the package that say so were chosen on one half of the laws and histograms: `--half judge` leaves those
+out. The usual run takes two minutes of one core and tells what is far off; a full one takes an hour. Nothing is
+asserted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from accuracy import data, distributions
+from accuracy.lines import EFFORTS, QUICK, Line, Run, show
+from accuracy.shapes import Half
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+WIDTH = 180  # of the report, where no terminal says otherwise
+Part = Callable[[Run, Callable[[str], None]], Iterator[Line]]
+PARTS: dict[str, Part] = {"distributions": distributions.lines}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and print each part as soon as it is done."""
+    options = _options(arguments)
+    console = Console(width=None if Console().is_terminal else WIDTH)
+    halves = tuple(Half) if options.half is None else (Half(options.half),)
+    run = Run(EFFORTS[options.effort], options.seed, halves, options.data)
+    missing = sorted(set(data.HISTOGRAMS) - {task.name for task in data.real(options.data)})
+    if missing:
+        console.print(f"Skipped: {', '.join(missing)}. There are no such files in {options.data / 'hist1d'}")
+    found = {}
+    for part in options.parts:
+        found[part] = _measured(PARTS[part], run, console)
+        show(console, f"{part}, seed {run.seed}", found[part])
+    if options.json:
+        plain = {part: [line._asdict() for line in lines] for part, lines in found.items()}
+        options.json.write_text(json.dumps(plain, indent=1), encoding="utf-8")
+
+
+def _measured(part: Part, run: Run, console: Console) -> list[Line]:
+    with Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console) as progress:
+        bar = progress.add_task("", total=None)
+        return list(part(run, lambda doing: progress.update(bar, description=doing)))
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    sizes = parser.add_mutually_exclusive_group()
+    for name in EFFORTS:
+        sizes.add_argument(f"--{name}", dest="effort", action="store_const", const=name, help="how much is done")
+    parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS), help="what to measure")
+    parser.add_argument("--half", choices=[half.value for half in Half], help="only these shapes and files")
+    parser.add_argument("--seed", type=int, default=int(np.random.SeedSequence().entropy) % 10**6, help="of records")  # type: ignore[arg-type]
+    parser.add_argument("--data", type=Path, default=data.folder(), help="folder of the data sets")
+    parser.add_argument("--json", type=Path, help="file for the numbers")
+    parser.set_defaults(effort=QUICK.name)
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""A tiny slice of the table of regimes: every line has a number, and real histograms may be missing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "regimes.py"
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    out = tmp_path_factory.mktemp("regimes")
+    command = [sys.executable, str(BENCHMARK), "--tiny", "--seed", "1", "--half", "judge"]
+    command += ["--data", str(out / "nowhere"), "--json", str(out / "lines.json")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Skipped: ADULT, BIDS" in done.stdout
+    lines: dict[str, Any] = json.loads((out / "lines.json").read_text(encoding="utf-8"))
+    return lines
+
+
+def test_every_regime_has_lines_that_were_measured(found: dict[str, Any]) -> None:
+    lines = found["distributions"]
+    assert len({line["regime"].split(",")[0] for line in lines}) >= 7
+    assert all(0 < line["mean"] < 1000 and line["error"] >= 0 and line["mark"] > 0 for line in lines)
+
+
+def test_lines_are_of_both_adjacencies_and_both_kinds_of_loss(found: dict[str, Any]) -> None:
+    settings = {line["regime"].split(", ", 1)[1] for line in found["distributions"]}
+    assert {"replace-one, pure", "add-remove, pure", "replace-one, zCDP", "add-remove, zCDP"} <= settings
