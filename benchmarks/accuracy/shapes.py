@@ -149,7 +149,7 @@ def _nearly_even(draw: np.random.Generator, cells: int) -> FloatArray:
 
 
 def _thin_tail(draw: np.random.Generator, cells: int) -> FloatArray:
-    """Of 10,000 records 65 lie over 128 of 4,096 cells, beside a heavy head."""
+    """A heavy head, and 65 of 10,000 records over 128 of 4,096 cells."""
     head, tail = cells // 8, cells // 32
     weights = np.zeros(cells)
     start = int(draw.integers(0, cells // 4))
