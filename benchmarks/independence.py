@@ -24,8 +24,8 @@ from dpcurves.ledger import Grant, QuestionBudget
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
+from dpcurves.rehearsal import converse
 from dpcurves.release import Release, Step
-from dpcurves.session import converse
 from dpcurves.trust import Central, conversation
 
 MARGINS = {

@@ -23,8 +23,8 @@ from dpcurves.data import Axis
 from dpcurves.laws import ThresholdSums
 from dpcurves.ledger import Ledger
 from dpcurves.queries import PrefixQuery
+from dpcurves.rehearsal import rehearse
 from dpcurves.release import ALL, Release, Setting
-from dpcurves.session import rehearse
 from dpcurves.workloads import Cells, Needs, Single, needed
 
 FINE = dp.Grid(-8, 8, cells=2**32)

@@ -23,8 +23,8 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.postprocess import Groups, mean_residuals
 from dpcurves.privacy import DISJOINT_RECORDS, EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Query, SumQuery
+from dpcurves.rehearsal import converse
 from dpcurves.release import Release, Setting, Step
-from dpcurves.session import converse
 from dpcurves.strategies.groups import cut_and_measured
 from dpcurves.workloads import Shares, Strategy
 

@@ -26,8 +26,8 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.postprocess import shrunken_estimate, unbiased
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import CountQuery, IntervalPartitionQuery, Query, Read
+from dpcurves.rehearsal import converse
 from dpcurves.release import ALL, Evidence, Plan, Release, Setting, Step
-from dpcurves.session import converse
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]

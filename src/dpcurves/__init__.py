@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from .queries import Hint as Hint
     from .records.engines import postgres as postgres
     from .records.engines import spark as spark
+    from .rehearsal import rehearse as rehearse
     from .release import UnsupportedQuery as UnsupportedQuery
     from .session import Session as Session
-    from .session import rehearse as rehearse
     from .shortcuts import *  # noqa: F403
     from .study import Study as Study
     from .table_shortcuts import *  # noqa: F403
@@ -54,7 +54,8 @@ _ROOMS = {
     "queries": ("Hint",),
     "records.engines": ("postgres", "spark"),
     "release": ("UnsupportedQuery",),
-    "session": ("Session", "rehearse"),
+    "rehearsal": ("rehearse",),
+    "session": ("Session",),
     "study": ("Study",),
     "trust": ("Local",),
 }  # fmt: skip

@@ -17,8 +17,9 @@ from .laws import CountLaw
 from .ledger import QuestionBudget
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne
+from .rehearsal import converse, rehearse
 from .release import Release, Step, UnsupportedQuery
-from .session import Session, converse, rehearse
+from .session import Session
 from .trust import Central, FunctionShares, TrustModel, conversation
 
 ONE = PrivacyLoss.pure(1)

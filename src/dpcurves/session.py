@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .arguments import Refused, WrongKind, require_kind, shown
 from .curves import Question
 from .curves.notes import warn_of
-from .curves.question import Forewarned, paid_by
-from .ledger import Account, Allotment, Currency, Grant, QuestionBudget
-from .ledger.amount import LARGEST_AMOUNT
+from .ledger import Account, Allotment, Currency, Grant, Member, QuestionBudget
 from .ledger.receipt import charged_under
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
 from .queries import Query
-from .release import Plan, Plans, Release, Setting, Step, UnsupportedQuery
-from .trust import Central, Curator, Planner, TrustModel, conversation
+from .rehearsal import binding_of, pay_and_converse, rehearse, require_askable
+from .release import Plan, Plans, Release, Step, UnsupportedQuery
+from .trust import Central, Curator, TrustModel
 
 if TYPE_CHECKING:
     from .ledger import Balance, Ledger, Statement
@@ -168,25 +166,53 @@ class Session:
             Exception: anything that fails after the charge has a note with the request, also one that was made up
                 here: the same question under it gives the answer for nothing.
         """
-        loss = _require_askable(question, loss).of_one_release()
+        loss = require_askable(question, loss).of_one_release()
         request = request if request is not None else secrets.token_hex(16)
         plans = self.plan(question, loss)
-        records = self._opened()
-        for plan in plans:
-            records.require(plan.query)
-        self._check_units(records)
+        records = self._required(plans)
         grant = self._charge(question, loss, request)
         with charged_under(request):
             curve = self._converse(question, grant, records)
             warn_of(curve)
         return curve
 
+    def charge_for(self, member: Member, question: Question[Curve], loss: PrivacyLoss, about: str = "") -> Grant:
+        """Rehearse and charge for one analyst of a project, whose allowances pay along with the cap; no record is read.
+
+        Whoever of the project asks the same is given the same grant, for nothing; `answered` tells what it paid for.
+
+        Args:
+            member: Who asks.
+            question: What is asked.
+            loss: What it may lose.
+            about: What else tells it from other questions, as the version of the data.
+
+        Raises:
+            UnsupportedQuery, BudgetExceeded, ValueError, TypeError: as of `ask`; nothing was charged.
+        """
+        loss = require_askable(question, loss).of_one_release()
+        self._required(self.plan(question, loss))
+        binding = binding_of(question, loss, self.adjacency, self._dataset, about)
+        return self._ledger.charge_for(
+            member, self._dataset, loss, purpose=_purpose(question), binding=binding, units=self._public_units
+        )
+
+    def answered(self, question: Question[Curve], grant: Grant) -> Curve:
+        """What was charged for: counted now, or read again from what was stored. It has the same numbers for ever.
+
+        Raises:
+            ValueError: the ledger gave no such grant.
+        """
+        return self._converse(question, grant, self._opened())
+
+    @property
+    def _public_units(self) -> int | None:
+        return self._units if self._neighbours.knows_units else None
+
     def _charge(self, question: Question[Curve], loss: PrivacyLoss, request: str) -> Grant:
-        facts = (repr(_paid(question)), repr(loss), self._dataset, repr(self.adjacency))
-        binding = sha256("\n".join(facts).encode()).hexdigest()
-        units = self._units if self._neighbours.knows_units else None
+        binding = binding_of(question, loss, self.adjacency, self._dataset)
         return self._ledger.charge(
-            self._dataset, loss, purpose=_purpose(question), request=request, binding=binding, units=units
+            self._dataset, loss, purpose=_purpose(question), request=request, binding=binding, units=self._public_units
         )
 
     def _converse(self, question: Question[Curve], grant: Grant, records: Scored) -> Curve:
@@ -234,6 +260,14 @@ class Session:
             self._records = Scored(opened)
         return self._records
 
+    def _required(self, plans: Plans) -> Scored:
+        """The records, once they have all that is asked for."""
+        records = self._opened()
+        for plan in plans:
+            records.require(plan.query)
+        self._check_units(records)
+        return records
+
     def _check_units(self, records: Scored) -> None:
         if self._neighbours.knows_units and records.units() != self._units:
             raise Refused("units", f"{self._units} were promised in public; the table has another number of units")
@@ -252,81 +286,6 @@ class _Notes:
 
     def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
         return self.ledger.remember(self.grant, self.part, notes)
-
-
-def rehearse(question: Question[Curve], loss: PrivacyLoss, adjacency: Adjacency, trust: Planner | None = None) -> Plans:
-    """What a question would cost and how well it would be answered. Touches no data and no ledger.
-
-    The plans, turn by turn; their `notes` say what has to be known before it is paid.
-
-    >>> import dpcurves as dp
-    >>> adjacency = dp.REPLACE_ONE.among(dp.EACH_RECORD, units=1_000_000)
-    >>> (plan,) = dp.rehearse(dp.CdfQuestion("age", dp.Grid(0, 100, cells=1024)), dp.PrivacyLoss.pure(1), adjacency)
-    >>> plan.error < 19
-    True
-    """
-    loss = _require_askable(question, loss).of_one_release()
-    model: Planner = trust if trust is not None else Central()
-    budget = QuestionBudget.rehearsing(loss)
-    plans: list[Plan] = []
-
-    def blank(step: Step, allotment: Allotment) -> Release:
-        plans.append(model.turn(step.query, allotment.loss, adjacency))
-        return Release.rehearsed(plans[-1])
-
-    pay_and_converse(question, adjacency, model, budget, blank)
-    if budget.left != 0:
-        raise Refused("question", f"the shares of a question add up to 1; {budget.left} of this one is left")
-    return Plans(plans, question.plan_notes(Setting(loss, adjacency)) if isinstance(question, Forewarned) else ())
-
-
-def pay_and_converse(
-    question: Question[Curve],
-    adjacency: Adjacency,
-    trust: Planner,
-    budget: QuestionBudget,
-    reply: Callable[[Step, Allotment], Release],
-) -> Curve:
-    """Pay for each step and send it its reply, until the curve is read: all who ask, and rehearsals, do it so."""
-
-    def paid(step: Step) -> Release:
-        _require_paid(question, step)
-        return reply(step, budget.pay(step.query.paid_as, step.share))
-
-    return converse(conversation(question, budget.grant.loss, adjacency, trust), paid)
-
-
-def converse(steps: Generator[Step, Release, Curve], reply: Callable[[Step], Release]) -> Curve:
-    """Send each step its reply, until the curve is read."""
-    try:
-        step = next(steps)
-        while True:
-            step = steps.send(reply(step))
-    except StopIteration as end:
-        curve: Curve = end.value
-        return curve
-
-
-def _paid(question: object) -> object:
-    """What a request stands for: the question itself, or what it looks at."""
-    return paid_by(question) or question
-
-
-def _require_paid(question: object, step: Step) -> None:
-    """A request that stands for one thing pays for no other, and only our own queries say what they stand for."""
-    if type(step.query) not in get_args(Query):
-        raise WrongKind("question", f"one of the queries of dpcurves.data is needed, not a {type(step.query).__name__}")
-    if paid_by(question) not in (None, step.query.paid_as):
-        raise Refused("question", "it asks for something else than it says it pays for")
-
-
-def _require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
-    if isinstance(question, type) or not hasattr(question, "steps"):
-        raise WrongKind("question", f"a question, as CdfQuestion(column, grid), is needed, got {shown(question)}")
-    require_kind("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
-    if Currency.of(loss).limit(loss).billionths > LARGEST_AMOUNT:
-        raise Refused("loss", "no budget is above 1e9, and this is")
-    return loss
 
 
 def _table(table: Any) -> Any:

@@ -15,8 +15,9 @@ from .curves import Question
 from .curves.question_json import question_from_json, question_to_json
 from .one_call import loss_of
 from .privacy import Adjacency, PrivacyLoss
+from .rehearsal import rehearse
 from .release import Plan
-from .session import Session, rehearse
+from .session import Session
 from .trust import TrustModel
 
 ALL = Fraction(1)

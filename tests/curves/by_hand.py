@@ -18,8 +18,8 @@ from dpcurves.noise.memory import FleetingMemory
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PrefixQuery, Query, SquareQuery, SumQuery
+from dpcurves.rehearsal import converse
 from dpcurves.release import Release, Step
-from dpcurves.session import converse
 from dpcurves.trust import Central, FunctionShares, conversation
 
 Curve = TypeVar("Curve")

@@ -32,8 +32,9 @@ from dpcurves.privacy import (
     Unit,
 )
 from dpcurves.queries import CountQuery, Query, Read, SumQuery
+from dpcurves.rehearsal import rehearse
 from dpcurves.release import Setting
-from dpcurves.session import Session, rehearse
+from dpcurves.session import Session
 from dpcurves.strategies.groups import merged
 from dpcurves.workloads import HALF
 

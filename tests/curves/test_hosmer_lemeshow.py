@@ -17,8 +17,8 @@ from dpcurves.curves import HosmerLemeshow, HosmerLemeshowQuestion
 from dpcurves.curves.hosmer_lemeshow import COUNTING, groups_for
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, QuantileCutsQuery
+from dpcurves.rehearsal import rehearse
 from dpcurves.release import Setting
-from dpcurves.session import rehearse
 
 QUESTION = HosmerLemeshowQuestion("y", "s")
 RUNS = 300

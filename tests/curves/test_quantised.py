@@ -19,8 +19,8 @@ from dpcurves.noise import Randomness
 from dpcurves.noise.responses import RANDOMISERS, Randomiser
 from dpcurves.noise.responses.randomiser import Reports
 from dpcurves.postprocess.inference.reported_pairs import Reported
+from dpcurves.rehearsal import pay_and_converse
 from dpcurves.release import Release
-from dpcurves.session import pay_and_converse
 from dpcurves.trust.local import Tables, contributions
 
 KERNEL = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0))) / 4 + np.diag(np.full(5, 0.2))

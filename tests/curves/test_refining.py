@@ -16,8 +16,9 @@ from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.mechanisms import Tree
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CountQuery, Hint, PartitionQuery
+from dpcurves.rehearsal import rehearse
 from dpcurves.release import Setting
-from dpcurves.session import Session, rehearse
+from dpcurves.session import Session
 from dpcurves.strategies.prefixes import FEWEST, is_worth_looking
 from dpcurves.trust import Central, FunctionShares
 

@@ -14,8 +14,8 @@ from dpcurves.data import Grid, Outside
 from dpcurves.ledger import QuestionBudget
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PrefixQuery
+from dpcurves.rehearsal import converse
 from dpcurves.release import ALL
-from dpcurves.session import converse
 from dpcurves.trust import FunctionShares, conversation
 from dpcurves.trust.function_shares import told
 

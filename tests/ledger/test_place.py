@@ -200,8 +200,8 @@ def test_a_folder_is_no_ledger_and_its_absence_is_named(tmp_path: Path) -> None:
 def test_a_newer_schema_asks_for_a_newer_program(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/budget.db"
     Ledger.open(url)
-    edit(tmp_path / "budget.db", "UPDATE dpcurves_book SET version = 5")
-    assert refusal(url) == "ledger: it has schema 5, and this dpcurves reads schema 4: upgrade dpcurves"
+    edit(tmp_path / "budget.db", "UPDATE dpcurves_book SET version = 6")
+    assert refusal(url) == "ledger: it has schema 6, and this dpcurves reads schema 5: upgrade dpcurves"
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.local.grid_choice import expected_error, grid_for
 from dpcurves.local.task import Task
 from dpcurves.noise import Randomness
+from dpcurves.rehearsal import pay_and_converse
 from dpcurves.release import Release
-from dpcurves.session import pay_and_converse
 from dpcurves.trust.local import Tables, contributions
 
 LOSS = dp.PrivacyLoss.pure(1)

@@ -18,8 +18,8 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.mechanisms.sums.linear import exact_sums
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import Hint, PartitionQuery
+from dpcurves.rehearsal import converse
 from dpcurves.release import Plan, Release, Step
-from dpcurves.session import converse
 from dpcurves.trust import Central, conversation
 
 LOSSES = {"pure": PrivacyLoss.pure("0.5"), "concentrated": PrivacyLoss.zcdp("0.01")}

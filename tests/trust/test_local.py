@@ -21,8 +21,8 @@ from dpcurves.noise import Randomness
 from dpcurves.noise.exponential import decay
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CountQuery, Read, SumQuery
+from dpcurves.rehearsal import rehearse
 from dpcurves.release import Plan, UnsupportedQuery
-from dpcurves.session import rehearse
 from dpcurves.trust import FunctionShares, Local, Person
 from dpcurves.trust.local import Tables, _answers, carried_out, collect, contribute, contributions, octets
 

@@ -98,7 +98,7 @@ def _told(words: str) -> str:
 
 def rehearsed(question: Question[Any], loss: PrivacyLoss, promise: Promise, units: Units) -> Plans:
     """Show what a question would cost, and how good its answer would be."""
-    from ..session import rehearse
+    from ..rehearsal import rehearse
 
     neighbours = promise.neighbours()
     number = units.number(neighbours)

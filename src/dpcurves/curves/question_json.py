@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from decimal import Decimal
 from enum import Enum
@@ -62,6 +62,20 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
     if not isinstance(stored, Mapping) or not isinstance(stored.get(ASK), str) or stored[ASK] not in kinds():
         raise Refused(ASK, f"one of {', '.join(sorted(kinds()))} is needed, got {shown(_asked(stored))}")
     return _read_fields(kinds()[stored[ASK]], {name: value for name, value in stored.items() if name != ASK})
+
+
+def columns_written(columns: Sequence[Ranged | Categories]) -> list[dict[str, Any]]:
+    """Write declared columns as questions write them."""
+    return [_written(each) for each in columns]
+
+
+def columns_read(name: str, stored: Any) -> tuple[Ranged | Categories, ...]:
+    """Declared columns as questions read them; errors call them `name`.
+
+    Raises:
+        ValueError: one is of another form.
+    """
+    return _each_declared(name, stored)
 
 
 def _asked(stored: object) -> object:

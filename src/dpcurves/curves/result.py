@@ -94,6 +94,10 @@ class Released(Result, ABC):
         """What was released, turn by turn."""
         return (self.evidence,)
 
+    def card_facts(self) -> dict[str, Any]:
+        """What its card says, as plain objects: title, one line, summary, notes, and who is protected."""
+        return {"line": repr(self), **display.card_facts(self._title(), self._summary(), self.privacy)}
+
     def _repr_html_(self) -> str:
         axes = self.plot(ax=display.headless_axes(self.SIZE))
         return display.card(self._title(), display.svg_text(axes), self._summary(), self.privacy)
@@ -217,11 +221,16 @@ class Joined(Covered):
     def read_members(cls, opened: Opened, kind: type[Any] | None = None) -> dict[str, Any]:
         """The results in it: of this kind, or of the one that the first says that it is."""
         stored: Mapping[str, Any] = opened.arrays["curves"]
-        read = kind or _kind_called(next(iter(stored.values()))["kind"])
+        read = kind or kind_called(next(iter(stored.values()))["kind"])
         return {name: read.from_json(json.dumps(each)) for name, each in stored.items()}
 
 
-def _kind_called(name: str) -> type[Any]:
+def kind_called(name: str) -> type[Any]:
+    """The result whose form in the published schema has this name.
+
+    Raises:
+        ValueError: there is none.
+    """
     found = [each for each in _kinds(Released) if getattr(each, "KIND", None) == name]
     if not found:
         raise Refused("curve.kind", f"no result is of the kind {name[:40]!r}")

@@ -13,7 +13,7 @@ from .decision_picture import draw_decision
 from .distribution_picture import draw_cdf
 from .frame import to_frame
 from .gain_picture import draw_gain
-from .html_card import card
+from .html_card import card, card_facts
 from .means_picture import draw_means
 from .numbers_picture import draw_numbers
 from .numerals import numeral, numerals, span, standing
@@ -33,7 +33,8 @@ from .terminal import allowance_table, curve_table, ledger_table
 __all__ = [
     "LANDSCAPE", "MOST_TOGETHER", "POPULATION", "RECORDS", "SEEDED", "SQUARE", "Area", "AtRiskRow", "Balance", "Charge",
     "Opened", "Refusal", "Region", "Shade", "Spender", "SteppedShade", "allowance_table", "area_rows", "bundle", "card",
-    "check_document", "covering", "curve_schema", "curve_table", "draw_bars", "draw_binned_residuals", "draw_bounds",
+    "card_facts", "check_document", "covering", "curve_schema", "curve_table", "draw_bars", "draw_binned_residuals",
+    "draw_bounds",
     "draw_calibration", "draw_cdf", "draw_confusion", "draw_decision", "draw_gain", "draw_hosmer_lemeshow",
     "draw_means", "draw_numbers", "draw_plane", "draw_plane_bounds", "draw_quantile_quantile", "draw_quantiles",
     "draw_residual_density", "draw_residual_points", "draw_roc", "draw_small", "envelope", "footer", "headless_axes",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 from ..release import MISSING_RULE, PrivacyStatement
 from .privacy_line import SEEDED, footer
@@ -48,6 +49,15 @@ def card(title: str, svg: str, rows: Sequence[tuple[str, str]], privacy: Privacy
             ],
         )
     )  # fmt: skip
+
+
+def card_facts(title: str, rows: Sequence[tuple[str, str]], privacy: PrivacyStatement) -> dict[str, Any]:
+    """What a card says, as plain objects, for pages that lay it out themselves: nothing in it is markup."""
+    return {
+        "title": lettering(title, 160), "summary": [list(row) for row in rows], "notes": list(privacy.notes),
+        "statement": footer(privacy).splitlines(), "privacy": [list(row) for row in _facts(privacy)],
+        "seeded": privacy.seeded,
+    }  # fmt: skip
 
 
 def _summary(privacy: PrivacyStatement) -> str:

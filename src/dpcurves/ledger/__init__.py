@@ -13,6 +13,7 @@ from .budget import Allotment, Grant, QuestionBudget
 if TYPE_CHECKING:
     from .allowance_balance import AllowanceBalance
     from .balance import Balance
+    from .event import Entered, Event
     from .ledger import Ledger
     from .purse import Purse
     from .statement import Line, Statement
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
     from .verification import Verified
 
 _WITH_DATABASES = {
-    "AllowanceBalance": "allowance_balance", "Balance": "balance", "Ledger": "ledger", "Line": "statement",
-    "Purse": "purse", "Standing": "stream_state", "Statement": "statement", "Verified": "verification"
+    "AllowanceBalance": "allowance_balance", "Balance": "balance", "Entered": "event", "Event": "event",
+    "Ledger": "ledger", "Line": "statement", "Purse": "purse", "Standing": "stream_state", "Statement": "statement",
+    "Verified": "verification"
 }  # fmt: skip
 
 __all__ = [
-    "Account", "Allotment", "Allowance", "AllowanceBalance", "Amount", "Balance", "BudgetExceeded", "Currency", "Grant",
-    "Ledger", "Line", "Member", "Purse", "QuestionBudget", "Standing", "Statement", "Together", "Verified",
+    "Account", "Allotment", "Allowance", "AllowanceBalance", "Amount", "Balance", "BudgetExceeded", "Currency",
+    "Entered", "Event", "Grant", "Ledger", "Line", "Member", "Purse", "QuestionBudget", "Standing", "Statement",
+    "Together", "Verified",
 ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, RowMapping, Select, insert, select, update
 
 from ..arguments import Refused
 from .key import Fact, Key
-from .schema import ALLOWANCES, BOOK, FIRST_VERSION, METADATA, NOTES, PAYMENTS, STATES, VERSION
+from .schema import ALLOWANCES, BOOK, EVENTS, FIRST_VERSION, METADATA, NOTES, PAYMENTS, STATES, VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def require_version(connection: Connection) -> None:
 def upgrade(connection: Connection, key: Key) -> None:
     """Bring an older ledger to this schema. Entries stay as they are."""
     book = lock_book(connection, key)
-    for table in (NOTES, STATES, ALLOWANCES, PAYMENTS):
+    for table in (NOTES, STATES, ALLOWANCES, PAYMENTS, EVENTS):
         table.create(connection, checkfirst=True)
     replace(book, version=VERSION).write(connection, key)
 

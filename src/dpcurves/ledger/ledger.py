@@ -7,6 +7,8 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TypeVar
 
+from sqlalchemy import Connection
+
 from ..arguments import Refused
 from ..privacy import PrivacyLoss
 from .account import Account
@@ -18,6 +20,7 @@ from .budget import Grant
 from .chain import Chain
 from .charge import Charge, find_grant
 from .database import Database
+from .event import Entered, Event, enter_event, events_of
 from .head_row import lock_book, read_book, require_version, upgrade
 from .key import Key, find_key
 from .location import place_of
@@ -309,6 +312,28 @@ class Ledger:
             return verified
 
         return self._read(work)
+
+    def record(self, event: Event, work: Callable[[Connection], Result]) -> Result:
+        """Do something in this database and enter who did it, durably: both or neither.
+
+        Arguments:
+            event: What is entered.
+            work: What is done, on tables of one's own. What it raises leaves nothing behind.
+        """
+
+        def both(chain: Chain) -> Result:
+            enter_event(chain, event)
+            return work(chain.connection)
+
+        return self._write(both)
+
+    def events(self, after: int = 0, most: int = 1000, dataset: str | None = None) -> tuple[Entered, ...]:
+        """What was recorded behind an entry, from first to last, at most so much; of one dataset, or all.
+
+        Raises:
+            ValueError: a row was changed without the key.
+        """
+        return self._read(lambda chain: events_of(chain, after, most, dataset))
 
     def dataset_key(self, dataset: str) -> bytes:
         """32 secret bytes of one dataset: the same ones as long as the ledger's key is."""

@@ -1,7 +1,7 @@
 """The tables of a ledger.
 
-Six tables hold entries: facts that are written once, numbered 1, 2, 3, ... across all six, each sealed together with
-the one before it. Three things change, and are sealed on their own: what an account or an allowance has spent, the
+Seven tables hold entries: facts that are written once, numbered 1, 2, 3, ... across all of them, each sealed together
+with the one before it. Three things change, and are sealed on their own: what an account or an allowance has spent, the
 secret state of a stream, and the book, which says how many entries there are and how the last one is sealed.
 """
 
@@ -10,9 +10,10 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, MetaData, Table, Text, UniqueConstraint
 from sqlalchemy.schema import SchemaItem
 
-VERSION = 4
+VERSION = 5
 FIRST_VERSION = 1
-"""Had no notes, 2 no states, and 3 no allowances. Such a ledger is brought to the present schema when it is opened."""
+"""Had no notes, 2 no states, 3 no allowances, and 4 no events. Such a ledger is brought to the present schema when it
+is opened."""
 
 METADATA = MetaData()
 
@@ -105,6 +106,17 @@ PAYMENTS = _entries(
     Index("dpcurves_payments_of_owner", "dataset", "project", "analyst", "amount"),
 )
 
+# What people did, as a server that asks for them tells it. Names, never values.
+EVENTS = _entries(
+    "events",
+    Column("actor", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("dataset", Text, nullable=False),  # empty: none
+    Column("happened_at", Text, nullable=False),
+    Index("dpcurves_events_of_dataset", "dataset", "entry"),
+)
+
 # SECRET: what was noted is less than what was counted, but more than what was answered.
 NOTES = _entries(
     "notes",
@@ -123,6 +135,6 @@ STATES = Table(
     Column("sealed", Text, nullable=False),
 )
 
-ENTRIES = (ACCOUNTS, GRANTS, ANSWERS, NOTES, ALLOWANCES, PAYMENTS)
+ENTRIES = (ACCOUNTS, GRANTS, ANSWERS, NOTES, ALLOWANCES, PAYMENTS, EVENTS)
 SEALED_APART = frozenset({"spent", "seal", "previous", "mac"})
 """Columns of entries that are not what an entry says: they change, or they are the seal itself."""

@@ -21,8 +21,8 @@ from ..noise.randomness import Randomness
 from ..privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from ..queries import Read
 from ..records import open_records
+from ..rehearsal import pay_and_converse, rehearse
 from ..release import Plan, Release, Step, UnsupportedQuery
-from ..session import pay_and_converse, rehearse
 from ..trust import Local
 from ..trust.local import contribute, contributions
 from ..trust.shared_records import places_of

@@ -11,11 +11,11 @@ from ..curves.notes import warn_of
 from ..ledger import Allotment, QuestionBudget
 from ..privacy import Adjacency, PrivacyLoss
 from ..queries import PrefixQuery, Query
+from ..rehearsal import pay_and_converse, rehearse
 from ..release import Plan, Release, Step
 from ..serving.channel import PATIENCE, Channel
 from ..serving.errors import ProtocolAborted
 from ..serving.json_messages import facts_of
-from ..session import pay_and_converse, rehearse
 from ..trust import FunctionShares
 from ..trust.function_shares import told
 from ..workloads import Strategy, Workload

@@ -1,0 +1,33 @@
+"""Any curve that was written as JSON, by the kind that stands in it."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from typing import Any
+
+from ..arguments import Refused
+from .result import Released, kind_called
+
+
+def curve_from_json(text: str) -> Released:
+    """The curve that `to_json` of some result wrote, whichever it was.
+
+    Raises:
+        ValueError: the text is no curve, or is damaged.
+
+    >>> import dpcurves as dp
+    >>> shares = dp.histogram([1, 2, 2], grid=dp.Grid(0, 4, cells=4), epsilon=1, adjacency=dp.ADD_REMOVE)
+    >>> type(curve_from_json(shares.to_json())).__name__
+    'Histogram'
+    """
+    import_module(__package__)  # with all of its kinds
+    try:
+        stored: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Refused("curve", "this is no JSON") from None
+    kind = stored.get("kind") if isinstance(stored, dict) else None
+    if not isinstance(kind, str):
+        raise Refused("curve.kind", "it is not said of which kind it is")
+    found: type[Released] = kind_called(kind)
+    return found.from_json(text)

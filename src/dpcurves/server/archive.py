@@ -1,0 +1,32 @@
+"""What the server keeps, and the log of who changed it: both in the database of the ledger, in one transaction."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection
+
+from ..ledger import Event, Ledger
+from .store import Result, Store, Work, told
+
+
+class Archive(Store):
+    """The server's tables, and its ledger.
+
+    Attributes:
+        ledger: What was spent, and what was done.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.ledger = Ledger.open(url)
+        super().__init__(url)
+
+    def enter(self, event: Event, work: Work[Result]) -> Result:
+        """Do all of `work` and enter who did it, or neither."""
+        return told(lambda both: self.ledger.record(event, both), work)
+
+    def note(self, event: Event) -> None:
+        """Enter an event that changes nothing."""
+
+        def nothing(connection: Connection) -> None:
+            return None
+
+        self.enter(event, nothing)

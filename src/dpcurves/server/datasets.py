@@ -1,0 +1,225 @@
+"""Datasets: a name, a public schema, and versions of the records, which nobody sees here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select
+
+from ..curves.declared_columns import Declared, columns_from_json, columns_to_json
+from ..ledger import Account, Balance, Event, Statement
+from ..ledger.stored_text import require_name
+from ..privacy import Adjacency
+from ..serving.errors import ProtocolAborted
+from .archive import Archive
+from .store import now
+from .tables import DATASETS
+from .visitors import Right, Subject, Visitor, require, unknown
+
+
+class Relation(Enum):
+    """What a version has to do with the one before it."""
+
+    FIRST = "the first version"
+    SAME_PEOPLE = "the same people: one account pays for both"
+    OTHER_PEOPLE = "other people: an account of its own"
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """One version of a dataset: public facts alone.
+
+    Attributes:
+        name: What it is called.
+        version: Counted from 1.
+        relation: What it has to do with the version before.
+        account: Its account in the ledger: who is protected, and the cap.
+        columns: The public schema: numbers with their ranges, and categories.
+        units: The public number of units, under replace-one.
+        description: What it is.
+        made_at: When it was registered.
+    """
+
+    name: str
+    version: int
+    relation: Relation
+    account: Account
+    columns: tuple[Declared, ...]
+    units: int | None
+    description: str
+    made_at: str
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Under which neighbours all is released."""
+        return self.account.neighbours.among(self.account.unit, self.units)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """SECRET to all but the machine: where the records of a version lie.
+
+    Attributes:
+        data: A path, or the URL of an engine.
+        table: The table of an engine; empty: it is a file.
+        delimiter: What separates the fields of a CSV file.
+    """
+
+    data: str
+    table: str = ""
+    delimiter: str = ","
+
+    def records(self) -> object:
+        """What a session opens."""
+        if not self.table:
+            return self.data
+        from ..records.engines import connected, postgres, spark
+
+        if self.data.startswith("sc://"):
+            return spark(self.table, spark=connected(self.data))
+        return postgres(self.data, table=self.table)
+
+
+class Datasets:
+    """All datasets of a server, and what they have spent."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+
+    def add(
+        self,
+        who: Visitor,
+        account: Account,
+        source: Source,
+        columns: Sequence[Declared],
+        *,
+        name: str,
+        relation: Relation,
+        units: int | None,
+        description: str = "",
+    ) -> Dataset:
+        """Register a version: the first one of a name, or the next one.
+
+        Arguments:
+            who: The machine.
+            account: Who is protected, and the cap: the account of the version before, where the people are the same.
+            source: Where the records lie.
+            columns: The public schema.
+            name: The dataset.
+            relation: What it has to do with the version before.
+            units: The public number of units, under replace-one.
+            description: What it is, in public.
+
+        Raises:
+            ProtocolAborted: they may not, or the relation is not that of this version.
+            ValueError: the account was opened under other facts.
+        """
+        require(who, Right.KEEP_DATASETS)
+        require_name("dataset", name)
+        self._archive.ledger.create(account)
+        stored = json.dumps({"data": source.data, "table": source.table, "delimiter": source.delimiter})
+        facts = {
+            "name": name, "account": account.dataset, "relation": relation.name, "source": stored, "units": units,
+            "columns": json.dumps(columns_to_json(columns)), "description": description, "made_at": now(),
+        }  # fmt: skip
+
+        def work(connection: Connection) -> Row[Any]:
+            earlier = _latest(connection, name)
+            _require_related(earlier, relation, account)
+            version = 1 if earlier is None else earlier.version + 1
+            connection.execute(insert(DATASETS), {**facts, "version": version})
+            return _require_latest(connection, name)
+
+        event = Event(who.name, "registered a version of dataset", name, name)
+        return self._public(self._archive.enter(event, work))
+
+    def all(self, who: Visitor) -> tuple[Dataset, ...]:
+        """The present version of each dataset.
+
+        Raises:
+            ProtocolAborted: they may not.
+        """
+        require(who, Right.SEE_DATASETS)
+        rows = self._archive.read(lambda connection: connection.execute(select(DATASETS)).all())
+        latest = {row.name: row for row in sorted(rows, key=lambda row: (row.name, row.version))}
+        return tuple(self._public(row) for row in latest.values())
+
+    def get(self, who: Visitor, name: str, version: int | None = None) -> Dataset:
+        """One version of a dataset; None: the present one.
+
+        Raises:
+            ProtocolAborted: they may not, or there is none.
+        """
+        require(who, Right.SEE_DATASETS)
+        return self._public(self._archive.read(lambda connection: _require_version(connection, name, version)))
+
+    def balance(self, who: Visitor, name: str) -> Balance:
+        """What the account of a dataset has spent, and what is left.
+
+        Raises:
+            ProtocolAborted: they may not, or there is none.
+        """
+        require(who, Right.SEE_BUDGETS, Subject(name))
+        return self._archive.ledger.balance(self._account(name))
+
+    def statement(self, who: Visitor, name: str) -> Statement:
+        """All charges of a dataset's account, and its allowances.
+
+        Raises:
+            ProtocolAborted: they may not, or there is none.
+        """
+        require(who, Right.SEE_BUDGETS, Subject(name))
+        return self._archive.ledger.statement(self._account(name))
+
+    def source(self, who: Visitor, name: str, version: int) -> Source:
+        """SECRET. Where the records lie: for workers.
+
+        Raises:
+            ProtocolAborted: they are not the machine, or there is none.
+        """
+        require(who, Right.KEEP_DATASETS)
+        row = self._archive.read(lambda connection: _require_version(connection, name, version))
+        return Source(**json.loads(row.source))
+
+    def _account(self, name: str) -> str:
+        return str(self._archive.read(lambda connection: _require_latest(connection, name)).account)
+
+    def _public(self, row: Row[Any]) -> Dataset:
+        columns = columns_from_json(json.loads(row.columns))
+        account = self._archive.ledger.account(row.account)
+        facts = (row.units, row.description, row.made_at)
+        return Dataset(row.name, row.version, Relation[row.relation], account, columns, *facts)
+
+
+def _require_related(earlier: Row[Any] | None, relation: Relation, account: Account) -> None:
+    if (earlier is None) != (relation is Relation.FIRST):
+        raise ProtocolAborted("relation", "the first version is FIRST; a later one says whether people are the same")
+    if earlier is None or relation is Relation.FIRST:
+        return
+    if (earlier.account == account.dataset) != (relation is Relation.SAME_PEOPLE):
+        raise ProtocolAborted("account", "the same people have one account, other people another one")
+
+
+def _latest(connection: Connection, name: str) -> Row[Any] | None:
+    query = select(DATASETS).where(DATASETS.c.name == name).order_by(DATASETS.c.version.desc())
+    return connection.execute(query).first()
+
+
+def _require_latest(connection: Connection, name: str) -> Row[Any]:
+    row = _latest(connection, name)
+    if row is None:
+        raise unknown("dataset")
+    return row
+
+
+def _require_version(connection: Connection, name: str, version: int | None) -> Row[Any]:
+    if version is None:
+        return _require_latest(connection, name)
+    row = connection.execute(select(DATASETS).filter_by(name=name, version=version)).first()
+    if row is None:
+        raise unknown("dataset")
+    return row

@@ -1,0 +1,41 @@
+"""The gate: all that a server does for people, in one place. Each method asks who wants it, and refuses the others."""
+
+from __future__ import annotations
+
+from .archive import Archive
+from .audit import Audit
+from .datasets import Datasets
+from .models import Models
+from .passwords import Passwords
+from .people import People
+from .projects import Projects
+from .questions import Questions
+from .releases import Releases
+from .sessions import Sessions, Tokens
+
+
+class Gate:
+    """The services of one server, over one database. It opens no records.
+
+    Args:
+        url: The store: ``sqlite:///server.db``, or ``postgresql+psycopg://...``. Ledger and queue lie in it.
+
+    Attributes:
+        people: Accounts and roles.
+        sessions, tokens: Who is signed in.
+        datasets: What there is to ask, and what was spent of it.
+        projects: Who asks together, and their allowances.
+        questions: Plans, the queue, and where questions stand.
+        releases: Answers.
+        models: What analysts handed in.
+        audit: Who did what.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.archive = Archive(url)
+        passwords = Passwords()
+        self.people = People(self.archive, passwords)
+        self.sessions, self.tokens = Sessions(self.archive, passwords), Tokens(self.archive)
+        self.datasets, self.projects = Datasets(self.archive), Projects(self.archive)
+        self.questions = Questions(self.archive, self.datasets, self.projects)
+        self.releases, self.models, self.audit = Releases(self.archive), Models(self.archive), Audit(self.archive)

@@ -1,0 +1,122 @@
+"""Models that analysts hand in: JSON of coefficients and thresholds, and no code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, insert, select
+
+from ..data.models import predictor_from_json
+from ..data.predictor import Predictor
+from ..ledger import Event
+from ..ledger.stored_text import LONGEST_NAME
+from ..serving.errors import ProtocolAborted
+from .archive import Archive
+from .projects import project_of
+from .store import now
+from .tables import MODELS
+from .visitors import Right, Visitor, require, unknown
+
+MOST_KEPT = 1000
+"""Models of one project."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A model of a project.
+
+    Attributes:
+        digest: The SHA-256 of all that it is made of.
+        name: What it is called.
+        person: Who handed it in.
+        made_at: When.
+        text: All of it, as JSON.
+    """
+
+    digest: str
+    name: str
+    person: str
+    made_at: str
+    text: str
+
+    @property
+    def predictor(self) -> Predictor:
+        """The model, as it stands in questions."""
+        return predictor_from_json(self.text)
+
+    @property
+    def stored(self) -> Mapping[str, Any]:
+        """The model as plain objects: what a question takes as its score."""
+        return self.predictor.to_object()
+
+
+class Models:
+    """Keeps the models of projects."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+
+    def add(self, who: Visitor, project: str, text: str) -> Kept:
+        """Keep a model, unless it is there already.
+
+        Raises:
+            ProtocolAborted: they are not in the project, or it has too many models.
+            ValueError: it is no model; one line names what is wrong.
+        """
+        found = self._archive.read(lambda connection: project_of(connection, project))
+        require(who, Right.ASK, found.subject)
+        model = predictor_from_json(text)
+        facts = {
+            "project": project, "digest": model.digest, "name": model.name, "model": model.to_json(),
+            "person": who.name, "made_at": now(),
+        }  # fmt: skip
+
+        def work(connection: Connection) -> Kept:
+            kept = _find(connection, project, model.digest)
+            if kept is not None:
+                return kept
+            count = select(func.count()).select_from(MODELS).where(MODELS.c.project == project)
+            if connection.execute(count).scalar_one() >= MOST_KEPT:
+                raise ProtocolAborted("models", f"at most {MOST_KEPT} of a project are kept", 409)
+            connection.execute(insert(MODELS), facts)
+            return Kept(model.digest, model.name, who.name, facts["made_at"], facts["model"])
+
+        words = f"{model.name} {model.digest[:16]}: {project}"[:LONGEST_NAME]
+        return self._archive.enter(Event(who.name, "handed in model", words, found.dataset), work)
+
+    def get(self, who: Visitor, project: str, digest: str) -> Kept:
+        """One model.
+
+        Raises:
+            ProtocolAborted: there is none, or it is not theirs to see.
+        """
+        self._require(who, project)
+        found = self._archive.read(lambda connection: _find(connection, project, digest))
+        if found is None:
+            raise unknown("model")
+        return found
+
+    def all(self, who: Visitor, project: str) -> tuple[Kept, ...]:
+        """The models of a project, in the order in which they were handed in.
+
+        Raises:
+            ProtocolAborted: there is no such project, or it is not theirs to see.
+        """
+        self._require(who, project)
+        query = select(MODELS).where(MODELS.c.project == project).order_by(MODELS.c.made_at, MODELS.c.digest)
+        return self._archive.read(lambda connection: tuple(map(_kept, connection.execute(query).all())))
+
+    def _require(self, who: Visitor, project: str) -> None:
+        found = self._archive.read(lambda connection: project_of(connection, project))
+        require(who, Right.SEE_QUESTIONS, found.subject)
+
+
+def _find(connection: Connection, project: str, digest: str) -> Kept | None:
+    row = connection.execute(select(MODELS).filter_by(project=project, digest=digest)).first()
+    return None if row is None else _kept(row)
+
+
+def _kept(row: Row[Any]) -> Kept:
+    return Kept(row.digest, row.name, row.person, row.made_at, row.model)

@@ -1,0 +1,50 @@
+"""How often strangers may try: counted in memory, bounded, and of each for itself."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from threading import Lock
+
+from ..serving.errors import ProtocolAborted
+
+MOST_KEPT = 20_000
+FREE_TRIES = 5
+LONGEST_WAIT = 300.0
+MINUTE = 60.0
+
+
+@dataclass
+class Patience:
+    """Who was wrong lately waits, each time twice as long, up to five minutes; others do not."""
+
+    _wrong: OrderedDict[Hashable, tuple[int, float]] = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def require(self, who: Hashable) -> None:
+        """Refuse who has to wait.
+
+        Raises:
+            ProtocolAborted: says for how long.
+        """
+        with self._lock:
+            tries, until = self._wrong.get(who, (0, 0.0))
+        left = until - time.monotonic()
+        if tries >= FREE_TRIES and left > 0:
+            raise ProtocolAborted("sign-in", f"too many wrong tries; try again in {left:.0f} seconds", 429)
+
+    def failed(self, who: Hashable) -> None:
+        """One was wrong."""
+        with self._lock:
+            tries = self._wrong.pop(who, (0, 0.0))[0] + 1
+            wait = min(2.0 ** max(tries - FREE_TRIES, 0), LONGEST_WAIT)
+            self._wrong[who] = (tries, time.monotonic() + wait)
+            while len(self._wrong) > MOST_KEPT:
+                self._wrong.popitem(last=False)
+
+    def forget(self, who: Hashable) -> None:
+        """One was right."""
+        with self._lock:
+            self._wrong.pop(who, None)

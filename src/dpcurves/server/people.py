@@ -1,0 +1,196 @@
+"""Who has an account, and which roles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from ..ledger import Event
+from ..ledger.stored_text import require_name
+from ..serving.errors import ProtocolAborted
+from .archive import Archive
+from .passwords import Passwords
+from .store import now
+from .tables import DATASETS, MEMBERS, PEOPLE, ROLES, SESSIONS, TOKENS
+from .visitors import Right, Role, Visitor, require, unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """One account.
+
+    Attributes:
+        name: What they sign in with.
+        locked: Whether they are kept out.
+        operator, auditor: Whether they are.
+        stewards: The datasets that they are stewards of.
+        projects: The projects that they are in.
+        made_at: When the account was made.
+    """
+
+    name: str
+    locked: bool
+    operator: bool
+    auditor: bool
+    stewards: tuple[str, ...]
+    projects: tuple[str, ...]
+    made_at: str
+
+
+class People:
+    """Accounts of people: operators make and lock them, and give roles."""
+
+    def __init__(self, archive: Archive, passwords: Passwords) -> None:
+        self._archive, self._passwords = archive, passwords
+
+    def add(self, who: Visitor, name: str, password: str) -> None:
+        """Make an account, without any role.
+
+        Raises:
+            ProtocolAborted: they may not, or there is one of this name, or the password is too short.
+        """
+        require(who, Right.KEEP_PEOPLE)
+        require_name("person", name)
+        facts = {"name": name, "password": self._passwords.made(password), "locked": False, "made_at": now()}
+
+        def work(connection: Connection) -> None:
+            if _is_there(connection, name):
+                raise ProtocolAborted("person", "there is one of this name already", 409)
+            connection.execute(insert(PEOPLE), facts)
+
+        self._archive.enter(Event(who.name, "made person", name), work)
+
+    def set_password(self, who: Visitor, name: str, password: str) -> None:
+        """Give somebody a new password, or oneself; all sessions and tokens of the account end.
+
+        Raises:
+            ProtocolAborted: they may not, or there is nobody of this name, or it is too short.
+        """
+        if who.name != name or who.by_token:
+            require(who, Right.KEEP_PEOPLE)
+        hashed = self._passwords.made(password)
+        self._change(who, "gave a new password to", name, password=hashed)
+
+    def lock(self, who: Visitor, name: str) -> None:
+        """Keep somebody out, from now on: all sessions and tokens of the account end.
+
+        Raises:
+            ProtocolAborted: they may not, or there is nobody of this name, or it is they themselves.
+        """
+        require(who, Right.KEEP_PEOPLE)
+        if who.name == name:
+            raise ProtocolAborted("person", "nobody locks themselves out", 409)
+        self._change(who, "locked", name, locked=True)
+
+    def unlock(self, who: Visitor, name: str) -> None:
+        """Let somebody in again.
+
+        Raises:
+            ProtocolAborted: they may not, or there is nobody of this name.
+        """
+        require(who, Right.KEEP_PEOPLE)
+        self._change(who, "unlocked", name, locked=False)
+
+    def give_role(self, who: Visitor, name: str, role: Role, dataset: str = "") -> None:
+        """Make somebody operator or auditor, or steward of a dataset. Analysts are admitted to projects instead.
+
+        Raises:
+            ProtocolAborted: they may not; nobody has the name; it is no such role; or somebody would be operator and
+                steward in one account.
+        """
+        require(who, Right.KEEP_PEOPLE)
+        _require_given(role, dataset)
+
+        def work(connection: Connection) -> None:
+            _require_there(connection, name)
+            if role is Role.STEWARD and not _is_dataset(connection, dataset):
+                raise unknown("dataset")
+            held = {row.role for row in connection.execute(select(ROLES.c.role).where(ROLES.c.person == name))}
+            _require_apart({*held, role.value})
+            mine = {"person": name, "role": role.value, "dataset": dataset}
+            if connection.execute(select(ROLES).filter_by(**mine)).first() is None:
+                connection.execute(insert(ROLES), mine)
+
+        self._archive.enter(Event(who.name, f"gave role {role.value}", name, dataset), work)
+
+    def take_role(self, who: Visitor, name: str, role: Role, dataset: str = "") -> None:
+        """Take a role away.
+
+        Raises:
+            ProtocolAborted: they may not, or nobody has the name.
+        """
+        require(who, Right.KEEP_PEOPLE)
+        _require_given(role, dataset)
+
+        def work(connection: Connection) -> None:
+            _require_there(connection, name)
+            connection.execute(delete(ROLES).filter_by(person=name, role=role.value, dataset=dataset))
+
+        self._archive.enter(Event(who.name, f"took role {role.value}", name, dataset), work)
+
+    def all(self, who: Visitor) -> tuple[Person, ...]:
+        """All accounts, by name.
+
+        Raises:
+            ProtocolAborted: they may not.
+        """
+        require(who, Right.KEEP_PEOPLE)
+
+        def work(connection: Connection) -> tuple[Person, ...]:
+            rows = connection.execute(select(PEOPLE).order_by(PEOPLE.c.name)).all()
+            return tuple(_person(connection, row.name, row.locked, row.made_at) for row in rows)
+
+        return self._archive.read(work)
+
+    def _change(self, who: Visitor, action: str, name: str, **facts: object) -> None:
+        def work(connection: Connection) -> None:
+            _require_there(connection, name)
+            connection.execute(update(PEOPLE).where(PEOPLE.c.name == name).values(**facts))
+            for table in (SESSIONS, TOKENS):
+                connection.execute(delete(table).where(table.c.person == name))
+
+        self._archive.enter(Event(who.name, action, name), work)
+
+
+def visitor_of(connection: Connection, name: str) -> Visitor | None:
+    """What somebody may do at this moment; None: they are locked out, or there is nobody of this name."""
+    person = connection.execute(select(PEOPLE.c.locked).where(PEOPLE.c.name == name)).first()
+    if person is None or person.locked:
+        return None
+    found = _person(connection, name, False, "")
+    return Visitor(name, found.operator, found.auditor, frozenset(found.stewards), frozenset(found.projects))
+
+
+def _person(connection: Connection, name: str, locked: bool, made_at: str) -> Person:
+    held = connection.execute(select(ROLES.c.role, ROLES.c.dataset).where(ROLES.c.person == name)).all()
+    projects = connection.execute(select(MEMBERS.c.project).where(MEMBERS.c.person == name)).scalars()
+    roles = {row.role for row in held}
+    stewards = tuple(sorted(row.dataset for row in held if row.role == Role.STEWARD.value))
+    is_operator, is_auditor = (role.value in roles for role in (Role.OPERATOR, Role.AUDITOR))
+    return Person(name, bool(locked), is_operator, is_auditor, stewards, tuple(sorted(projects)), made_at)
+
+
+def _require_given(role: Role, dataset: str) -> None:
+    if role is Role.ANALYST:
+        raise ProtocolAborted("role", "analysts are admitted to projects by the steward of the dataset")
+    if (role is Role.STEWARD) != bool(dataset):
+        raise ProtocolAborted("dataset", "a steward is one of a dataset; other roles have none")
+
+
+def _require_apart(roles: set[str]) -> None:
+    if {Role.OPERATOR.value, Role.STEWARD.value} <= roles:
+        raise ProtocolAborted("role", "nobody is operator and steward in one account", 409)
+
+
+def _is_there(connection: Connection, name: str) -> bool:
+    return connection.execute(select(PEOPLE.c.name).where(PEOPLE.c.name == name)).first() is not None
+
+
+def _is_dataset(connection: Connection, name: str) -> bool:
+    return connection.execute(select(DATASETS.c.name).where(DATASETS.c.name == name)).first() is not None
+
+
+def _require_there(connection: Connection, name: str) -> None:
+    if not _is_there(connection, name):
+        raise unknown("person")

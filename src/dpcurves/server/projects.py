@@ -1,0 +1,177 @@
+"""Projects: people who ask one dataset together, out of an allowance that its steward sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, delete, insert, select
+
+from ..ledger import Allowance, Event, Member, Purse, Together
+from ..ledger.stored_text import require_name
+from ..privacy import PrivacyLoss
+from ..serving.errors import ProtocolAborted
+from .archive import Archive
+from .store import now
+from .tables import DATASETS, MEMBERS, PEOPLE, PROJECTS
+from .visitors import Right, Subject, Visitor, may, require, unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """One project.
+
+    Attributes:
+        name: What it is called.
+        dataset: What it asks.
+        people: Who is in it, by name; empty where the visitor may not see them.
+        description: What it is about.
+        made_at: When it was made.
+    """
+
+    name: str
+    dataset: str
+    people: tuple[str, ...]
+    description: str
+    made_at: str
+
+    @property
+    def subject(self) -> Subject:
+        """What rights speak of."""
+        return Subject(self.dataset, self.name)
+
+
+class Projects:
+    """Projects, who is in them, and what they may spend."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+
+    def make(self, who: Visitor, name: str, dataset: str, description: str = "") -> None:
+        """Make a project of a dataset, with nobody in it.
+
+        Raises:
+            ProtocolAborted: they are not its steward, or there is no such dataset, or a project of this name.
+        """
+        require(who, Right.KEEP_PROJECTS, Subject(dataset))
+        require_name("project", name)
+
+        def work(connection: Connection) -> None:
+            if connection.execute(select(DATASETS.c.name).where(DATASETS.c.name == dataset)).first() is None:
+                raise unknown("dataset")
+            if connection.execute(select(PROJECTS.c.name).where(PROJECTS.c.name == name)).first():
+                raise ProtocolAborted("project", "there is one of this name already", 409)
+            facts = {"name": name, "dataset": dataset, "description": description, "made_at": now()}
+            connection.execute(insert(PROJECTS), facts)
+
+        self._archive.enter(Event(who.name, "made project", name, dataset), work)
+
+    def admit(self, who: Visitor, project: str, person: str) -> None:
+        """Let somebody into a project, as an analyst.
+
+        Raises:
+            ProtocolAborted: they are not the steward of its dataset, or there is nobody of this name.
+        """
+        of = self._required(who, project, Right.KEEP_PROJECTS)
+
+        def work(connection: Connection) -> None:
+            if connection.execute(select(PEOPLE.c.name).where(PEOPLE.c.name == person)).first() is None:
+                raise unknown("person")
+            mine = {"project": project, "person": person}
+            if connection.execute(select(MEMBERS).filter_by(**mine)).first() is None:
+                connection.execute(insert(MEMBERS), mine)
+
+        self._archive.enter(Event(who.name, "admitted to project", f"{person}: {project}"[:200], of.dataset), work)
+
+    def dismiss(self, who: Visitor, project: str, person: str) -> None:
+        """Take somebody out of a project. What they asked stays the project's.
+
+        Raises:
+            ProtocolAborted: they are not the steward of its dataset.
+        """
+        of = self._required(who, project, Right.KEEP_PROJECTS)
+        mine = (MEMBERS.c.project == project, MEMBERS.c.person == person)
+        event = Event(who.name, "dismissed from project", f"{person}: {project}"[:200], of.dataset)
+        self._archive.enter(event, lambda connection: connection.execute(delete(MEMBERS).where(*mine)).rowcount)
+
+    def all(self, who: Visitor) -> tuple[Project, ...]:
+        """All projects that they may see."""
+
+        def work(connection: Connection) -> list[Project]:
+            names = connection.execute(select(PROJECTS.c.name).order_by(PROJECTS.c.name)).scalars().all()
+            return [project_of(connection, name) for name in names]
+
+        found = self._archive.read(work)
+        return tuple(_shown(who, each) for each in found if may(who, Right.SEE_PROJECT, each.subject))
+
+    def get(self, who: Visitor, project: str) -> Project:
+        """One project.
+
+        Raises:
+            ProtocolAborted: there is none, or none that they may see.
+        """
+        return _shown(who, self._required(who, project, Right.SEE_PROJECT))
+
+    def allow(
+        self,
+        who: Visitor,
+        project: str,
+        most: PrivacyLoss,
+        analyst: str | None = None,
+        together: Together = Together.WITHIN,
+    ) -> None:
+        """Set the allowance of a project within the cap, or of an analyst within the project.
+
+        Raises:
+            ProtocolAborted: they are not the steward of its dataset, or the analyst is not in it.
+            ValueError: as of `Ledger.allow`.
+        """
+        of = self._required(who, project, Right.SET_BUDGETS)
+        if analyst is not None and analyst not in of.people:
+            raise unknown("analyst")
+        self._archive.ledger.allow(Allowance(self._account(of), project, most, analyst), together)
+        whom = project if analyst is None else f"{analyst}: {project}"
+        self._archive.note(Event(who.name, f"set allowance to {most}", whom[:200], of.dataset))
+
+    def purse(self, who: Visitor, project: str, analyst: str | None = None) -> Purse | None:
+        """What is left to an analyst of a project, or to oneself; None: no allowance was set yet.
+
+        Raises:
+            ProtocolAborted: it is not theirs to see.
+        """
+        own = analyst is None or analyst == who.name
+        of = self._required(who, project, Right.SEE_OWN_BUDGET if own else Right.SEE_BUDGETS)
+        try:
+            return self._archive.ledger.purse(self._account(of), Member(project, analyst or who.name))
+        except ValueError as error:
+            if getattr(error, "argument", "") in ("project", "analyst"):
+                return None
+            raise
+
+    def _account(self, project: Project) -> str:
+        newest = DATASETS.c.version.desc()
+        query = select(DATASETS.c.account).where(DATASETS.c.name == project.dataset).order_by(newest)
+        return self._archive.read(lambda connection: str(connection.execute(query).scalars().first()))
+
+    def _required(self, who: Visitor, project: str, right: Right) -> Project:
+        found = self._archive.read(lambda connection: project_of(connection, project))
+        require(who, right, found.subject)
+        return found
+
+
+def project_of(connection: Connection, name: str) -> Project:
+    """One project, with everybody in it, whoever asks.
+
+    Raises:
+        ProtocolAborted: there is none.
+    """
+    row = connection.execute(select(PROJECTS).where(PROJECTS.c.name == name)).first()
+    if row is None:
+        raise unknown("project")
+    people = connection.execute(select(MEMBERS.c.person).where(MEMBERS.c.project == name)).scalars()
+    return Project(name, row.dataset, tuple(sorted(people)), row.description, row.made_at)
+
+
+def _shown(who: Visitor, project: Project) -> Project:
+    if may(who, Right.SEE_PEOPLE_OF_PROJECT, project.subject):
+        return project
+    return Project(project.name, project.dataset, (), project.description, project.made_at)

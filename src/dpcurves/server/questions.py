@@ -1,0 +1,286 @@
+"""Questions: planned from public facts, asked once by whomever of a project, and waited for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from hashlib import sha256
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select
+
+from ..arguments import Refused
+from ..curves.question_json import question_from_json, question_to_json
+from ..data import Categories
+from ..data.predictor import Predictor
+from ..ledger import Currency, Event, Member, Purse
+from ..ledger.stored_text import LONGEST_NAME
+from ..one_call import loss_of
+from ..privacy import PrivacyLoss
+from ..rehearsal import rehearse, request_of
+from ..release import Plan, Plans
+from .archive import Archive
+from .datasets import Dataset, Datasets
+from .projects import Project, Projects, project_of
+from .store import now
+from .tables import QUESTIONS, RELEASES
+from .visitors import Right, Subject, Visitor, require, unknown
+
+MOST_LISTED = 500
+
+
+class State(Enum):
+    """Where a question stands. What was counted is shown when the public clock strikes, not before."""
+
+    QUEUED = "queued"
+    PAID = "paid"
+    COUNTED = "counted"
+    ANSWERED = "answered"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that was asked.
+
+    Attributes:
+        id: The request under which the ledger has it; of its release too.
+        project: Whose it is.
+        dataset: What it asks.
+        version: Which records.
+        person: Who asked it first.
+        question: As plain objects.
+        purpose: In words.
+        loss: What it may lose.
+        asked_at: When.
+        state: Where it stood when the public clock struck last.
+        refusal: Why it was not charged, if it was refused.
+        published: Whether everybody who may ask the dataset sees its release.
+    """
+
+    id: str
+    project: str
+    dataset: str
+    version: int
+    person: str
+    question: Mapping[str, Any]
+    purpose: str
+    loss: PrivacyLoss
+    asked_at: str
+    state: State
+    refusal: str | None
+    published: bool
+
+    @property
+    def subject(self) -> Subject:
+        """What rights speak of."""
+        return Subject(self.dataset, self.project)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a question would cost, and how well it would be answered: from public facts alone.
+
+    Attributes:
+        project: Who would pay.
+        dataset: What would be asked.
+        question: What would be asked of it.
+        loss: The price.
+        plans: Turn by turn: query, price, mechanism and error.
+        notes: What has to be known before it is paid.
+        id: Under which request it would be charged.
+        purse: What is left to the analyst, the project and the dataset; None: no allowance was set yet.
+        asked: The same question for the same loss, if the project has asked it: its answer costs nothing more.
+        published: Releases that answer the question already, whoever paid for them: they cost nothing.
+    """
+
+    project: Project
+    dataset: Dataset
+    question: Any
+    loss: PrivacyLoss
+    plans: Plans
+    notes: tuple[str, ...]
+    id: str
+    purse: Purse | None
+    asked: Asked | None
+    published: tuple[Asked, ...]
+
+    @property
+    def price(self) -> str:
+        """The price in the account's currency, as digits."""
+        return self.dataset.account.currency.price(self.loss).digits
+
+    @property
+    def is_affordable(self) -> bool:
+        """Whether what is left pays for it now; what was asked before is paid."""
+        price = self.dataset.account.currency.price(self.loss)
+        return self.asked is not None or (self.purse is not None and price.billionths <= self.purse.left.billionths)
+
+
+class Questions:
+    """Plans questions, takes them into the queue, and says where they stand."""
+
+    def __init__(self, archive: Archive, datasets: Datasets, projects: Projects) -> None:
+        self._archive, self._datasets, self._projects = archive, datasets, projects
+
+    def plan(self, who: Visitor, project: str, stored: Mapping[str, Any], loss: PrivacyLoss) -> Planned:
+        """What a question would cost a project, and how well it would be answered. Touches no records.
+
+        Arguments:
+            who: An analyst of the project.
+            project: Who would pay.
+            stored: The question as plain objects, as in files of studies.
+            loss: What it may lose.
+
+        Raises:
+            ProtocolAborted: they are not in the project.
+            ValueError, UnsupportedQuery: it is no question, or one that can not be answered, or one of a column that
+                the dataset does not declare.
+        """
+        found = self._archive.read(lambda connection: project_of(connection, project))
+        require(who, Right.ASK, found.subject)
+        dataset = self._datasets.get(who, found.dataset)
+        question, loss = question_from_json(stored), loss.of_one_release()
+        Currency.require_countable(loss, loss)
+        plans = rehearse(question, loss, dataset.adjacency)
+        _require_declared(plans, dataset)
+        name = request_id(Member(found.name, who.name), dataset, question, loss)
+        purse = self._projects.purse(who, project)
+        asked, published = self._archive.read(lambda one: _earlier(one, name, same_as(dataset, question)))
+        return Planned(found, dataset, question, loss, plans, plans.notes, name, purse, asked, published)
+
+    def ask(self, who: Visitor, project: str, stored: Mapping[str, Any], loss: PrivacyLoss) -> Asked:
+        """Put a question into the queue; if the project has asked it for this loss, it is that one, for nothing.
+
+        It is charged by a worker before any record is read: against the analyst's allowance, the project's and the cap.
+
+        Raises:
+            ProtocolAborted, ValueError, UnsupportedQuery: as of `plan`.
+        """
+        planned = self.plan(who, project, stored, loss)
+        facts = {
+            "id": planned.id, "project": project, "dataset": planned.dataset.name, "version": planned.dataset.version,
+            "person": who.name, "question": _json(planned.question), "purpose": str(planned.question),
+            "same": same_as(planned.dataset, planned.question), "epsilon": _text(planned.loss.epsilon),
+            "rho": str(planned.loss.rho), "asked_at": now(), "state": State.QUEUED.value,
+            "shown": State.QUEUED.value, "tries": 0,
+        }  # fmt: skip
+
+        def work(connection: Connection) -> None:
+            row = connection.execute(select(QUESTIONS.c.state).where(QUESTIONS.c.id == planned.id)).first()
+            if row is None:
+                connection.execute(insert(QUESTIONS), facts)
+            elif row.state == State.REFUSED.value:  # nothing was charged: it may fit by now
+                again = {"state": State.QUEUED.value, "shown": State.QUEUED.value, "refusal": None, "worker": None}
+                mine = QUESTIONS.c.id == planned.id
+                connection.execute(QUESTIONS.update().where(mine).values(**again, person=who.name))
+
+        words = f"{planned.id[:16]}: {planned.question}"[:LONGEST_NAME]
+        if planned.asked is None or planned.asked.state is State.REFUSED:
+            self._archive.enter(Event(who.name, "asked", words, planned.dataset.name), work)
+        return self.get(who, planned.id)
+
+    def get(self, who: Visitor, id: str) -> Asked:
+        """One question, as it stood when the public clock struck last.
+
+        Raises:
+            ProtocolAborted: there is none, or none that they may see.
+        """
+        asked = self._archive.read(lambda connection: _find(connection, id))
+        if asked is None:
+            raise unknown("question")
+        right = Right.SEE_PUBLISHED if asked.published else Right.SEE_QUESTIONS
+        require(who, right, asked.subject)
+        return asked
+
+    def all(self, who: Visitor, project: str) -> tuple[Asked, ...]:
+        """The questions of a project, the last one first.
+
+        Raises:
+            ProtocolAborted: there is no such project, or it is not theirs to see.
+        """
+        found = self._archive.read(lambda connection: project_of(connection, project))
+        require(who, Right.SEE_QUESTIONS, found.subject)
+        return self._listed(QUESTIONS.c.project == project)
+
+    def queue(self, who: Visitor, dataset: str) -> tuple[Asked, ...]:
+        """All questions of a dataset, the last one first.
+
+        Raises:
+            ProtocolAborted: it is not theirs to see.
+        """
+        require(who, Right.SEE_QUEUE, Subject(dataset))
+        return self._listed(QUESTIONS.c.dataset == dataset)
+
+    def _listed(self, mine: Any) -> tuple[Asked, ...]:
+        query = _WITH_RELEASES.where(mine).order_by(QUESTIONS.c.number.desc()).limit(MOST_LISTED)
+        return self._archive.read(lambda connection: tuple(map(asked_of, connection.execute(query).all())))
+
+
+_WITH_RELEASES = select(QUESTIONS, RELEASES.c.published_at).outerjoin(RELEASES, RELEASES.c.id == QUESTIONS.c.id)
+
+
+def request_id(member: Member, dataset: Dataset, question: Any, loss: PrivacyLoss) -> str:
+    """Under which request a project asks a version of a dataset: the same question for the same loss has the same."""
+    version = f"version {dataset.version}"
+    return request_of(member, question, loss, dataset.adjacency, dataset.account.dataset, about=version)
+
+
+def same_as(dataset: Dataset, question: Any) -> str:
+    """What a question has in common with all that one release answers, whatever it cost."""
+    return sha256(json.dumps([dataset.name, dataset.version, _json(question)]).encode()).hexdigest()
+
+
+def asked_of(row: Row[Any]) -> Asked:
+    """The question that a row stands for."""
+    return Asked(
+        row.id, row.project, row.dataset, row.version, row.person, json.loads(row.question), row.purpose,
+        loss_from(row.epsilon, row.rho), row.asked_at, State(row.shown),
+        row.refusal if row.shown == State.REFUSED.value else None, row.published_at is not None,
+    )  # fmt: skip
+
+
+def loss_from(epsilon: str | None, rho: str | None) -> PrivacyLoss:
+    """A loss that was written down."""
+    return loss_of(epsilon, None) if epsilon is not None else loss_of(None, rho)
+
+
+def _json(question: Any) -> str:
+    return json.dumps(question_to_json(question), sort_keys=True)
+
+
+def _text(number: object) -> str | None:
+    return None if number is None else str(number)
+
+
+def _find(connection: Connection, id: str) -> Asked | None:
+    row = connection.execute(_WITH_RELEASES.where(QUESTIONS.c.id == id)).first()
+    return None if row is None else asked_of(row)
+
+
+def _earlier(connection: Connection, id: str, same: str) -> tuple[Asked | None, tuple[Asked, ...]]:
+    mine = (QUESTIONS.c.same == same, RELEASES.c.published_at.is_not(None))
+    rows = connection.execute(_WITH_RELEASES.where(*mine).order_by(QUESTIONS.c.number).limit(MOST_LISTED)).all()
+    return _find(connection, id), tuple(map(asked_of, rows))
+
+
+def _require_declared(plans: Sequence[Plan], dataset: Dataset) -> None:
+    """Refuse a question of a column that the public schema does not have, before it is charged.
+
+    Raises:
+        ValueError: names the column, and what it is declared as.
+    """
+    declared = {str(each.column): isinstance(each, Categories) for each in dataset.columns}
+    for plan in plans:
+        for axis in plan.query.axes:
+            for column in _columns_of(axis):
+                if column not in declared:
+                    raise Refused("column", f"{dataset.name!r} declares no column {column!r}"[:LONGEST_NAME], column)
+
+
+def _columns_of(axis: Any) -> list[str]:
+    if isinstance(axis.column, Predictor):
+        return [each.column for each in axis.column.inputs]
+    return [str(axis.column)]

@@ -1,0 +1,133 @@
+"""Releases: what was answered, for all of a project, and for everybody once a steward publishes it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, select, update
+
+from ..curves.kinds import curve_from_json
+from ..ledger import Event
+from .archive import Archive
+from .projects import project_of
+from .questions import Asked, State, asked_of
+from .store import now
+from .tables import QUESTIONS, RELEASES
+from .visitors import Right, Subject, Visitor, may, require, unknown
+
+MOST_LISTED = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was released for a question.
+
+    Attributes:
+        asked: The question.
+        json: The curve, in the published format.
+        svg: Its picture.
+        csv: Its numbers, with ends of intervals where it has them.
+        facts: What its card says: ``title``, ``line``, ``summary`` (pairs), ``notes``, ``privacy`` (pairs).
+        published_at: When it was published; None: it is the project's.
+        published_by: By whom.
+    """
+
+    asked: Asked
+    json: str
+    svg: str
+    csv: str
+    facts: Mapping[str, Any]
+    published_at: str | None
+    published_by: str | None
+
+    @property
+    def id(self) -> str:
+        """That of its question."""
+        return self.asked.id
+
+    def curve(self) -> Any:
+        """The curve itself, as whoever asks a session has it."""
+        return curve_from_json(self.json)
+
+
+class Releases:
+    """Shows what was answered to whom it may be shown."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+
+    def get(self, who: Visitor, id: str) -> Answer:
+        """One release.
+
+        Raises:
+            ProtocolAborted: there is none, or none that they may see, or the public clock has not struck yet.
+        """
+        found = self._archive.read(lambda connection: _find(connection, id))
+        if found is None or found.asked.state is not State.ANSWERED or not _may_see(who, found.asked):
+            raise unknown("release")
+        return found
+
+    def all(self, who: Visitor, project: str) -> tuple[Asked, ...]:
+        """The questions of a project that are answered, the last one first.
+
+        Raises:
+            ProtocolAborted: there is no such project, or it is not theirs to see.
+        """
+        found = self._archive.read(lambda connection: project_of(connection, project))
+        require(who, Right.SEE_RELEASES, found.subject)
+        return self._listed(QUESTIONS.c.project == project)
+
+    def published(self, who: Visitor, dataset: str) -> tuple[Asked, ...]:
+        """What was published of a dataset, the last question first.
+
+        Raises:
+            ProtocolAborted: it is not theirs to see.
+        """
+        require(who, Right.SEE_PUBLISHED)
+        return self._listed(QUESTIONS.c.dataset == dataset, RELEASES.c.published_at.is_not(None))
+
+    def publish(self, who: Visitor, id: str) -> None:
+        """Show a release to everybody who may ask any dataset here. There is no way back.
+
+        Raises:
+            ProtocolAborted: they are not the steward of its dataset, or there is none.
+        """
+        found = self._archive.read(lambda connection: _find(connection, id))
+        if found is None or found.asked.state is not State.ANSWERED:
+            raise unknown("release")
+        require(who, Right.PUBLISH, Subject(found.asked.dataset))
+        if found.published_at is not None:
+            return
+        facts = {"published_at": now(), "published_by": who.name}
+        mine = (RELEASES.c.id == id, RELEASES.c.published_at.is_(None))
+        event = Event(who.name, "published", id, found.asked.dataset)
+        self._archive.enter(event, lambda one: one.execute(update(RELEASES).where(*mine).values(**facts)).rowcount)
+
+    def _listed(self, *mine: Any) -> tuple[Asked, ...]:
+        answered = (QUESTIONS.c.shown == State.ANSWERED.value, *mine)
+        query = _QUESTIONS.where(*answered).order_by(QUESTIONS.c.number.desc()).limit(MOST_LISTED)
+        return self._archive.read(lambda connection: tuple(map(asked_of, connection.execute(query).all())))
+
+
+_QUESTIONS = select(QUESTIONS, RELEASES.c.published_at).join(RELEASES, RELEASES.c.id == QUESTIONS.c.id)
+
+
+def _find(connection: Connection, id: str) -> Answer | None:
+    query = select(
+        QUESTIONS, RELEASES.c.curve, RELEASES.c.svg, RELEASES.c.csv, RELEASES.c.facts, RELEASES.c.published_at,
+        RELEASES.c.published_by,
+    ).join(RELEASES, RELEASES.c.id == QUESTIONS.c.id)  # fmt: skip
+    row = connection.execute(query.where(QUESTIONS.c.id == id)).first()
+    return None if row is None else _release(row)
+
+
+def _release(row: Row[Any]) -> Answer:
+    facts = json.loads(row.facts)
+    return Answer(asked_of(row), row.curve, row.svg, row.csv, facts, row.published_at, row.published_by)
+
+
+def _may_see(who: Visitor, asked: Asked) -> bool:
+    return may(who, Right.SEE_RELEASES, asked.subject) or (asked.published and may(who, Right.SEE_PUBLISHED))

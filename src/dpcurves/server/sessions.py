@@ -1,0 +1,220 @@
+"""Who is signed in: sessions of people, and tokens of their programs. Only hashes of both are kept."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+from sqlalchemy import Connection, delete, insert, select
+
+from ..ledger import Event
+from ..ledger.stored_text import require_name
+from ..serving.errors import ProtocolAborted
+from .archive import Archive
+from .passwords import Passwords
+from .patience import Patience
+from .people import visitor_of
+from .store import now
+from .tables import PEOPLE, SESSIONS, TOKENS
+from .visitors import Right, Subject, Visitor, require, unknown
+
+SESSION_SECONDS = 12 * 3600
+DAY = 24 * 3600
+LONGEST_TOKEN = 366
+"""Days that a token is good for."""
+MOST_TOKENS = 100
+WRONG = "this name and this password do not belong together, or the account is locked"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SignedIn:
+    """SECRET. A session that has begun. It has no repr.
+
+    Attributes:
+        cookie: What proves it from now on.
+        csrf: What every form of the session carries.
+        visitor: Who it is.
+    """
+
+    cookie: str
+    csrf: str
+    visitor: Visitor
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token, without its secret.
+
+    Attributes:
+        id: Its name in lists and logs.
+        project: What it is good for.
+        label: What its owner calls it.
+        made_at: When it was made.
+        ends: When it ends, in seconds since 1970.
+    """
+
+    id: str
+    project: str
+    label: str
+    made_at: str
+    ends: int
+
+
+class Sessions:
+    """Signs people in and out."""
+
+    def __init__(self, archive: Archive, passwords: Passwords) -> None:
+        self._archive, self._passwords, self._patience = archive, passwords, Patience()
+
+    def sign_in(self, name: str, password: str, address: str) -> SignedIn:
+        """Begin a session of 12 hours.
+
+        Who tries too often waits: that holds for a name from one address, so nobody can keep others from their account.
+
+        Raises:
+            ProtocolAborted: name and password do not belong together; all wrong ones have these words and this time.
+        """
+        key = (name[:200], address)
+        self._patience.require(key)
+        hashed = self._archive.read(lambda connection: _hash_of(connection, name))
+        fits = self._passwords.fits(hashed, password)
+        visitor = self._archive.read(lambda connection: visitor_of(connection, name)) if fits else None
+        if visitor is None:
+            self._patience.failed(key)
+            raise ProtocolAborted("sign-in", WRONG, 403)
+        self._patience.forget(key)
+        return self._begun(visitor)
+
+    def begin(self, name: str) -> SignedIn:
+        """Begin a session of somebody whom another authority has recognised.
+
+        Raises:
+            ProtocolAborted: there is nobody of this name, or the account is locked.
+        """
+        visitor = self._archive.read(lambda connection: visitor_of(connection, name))
+        if visitor is None:
+            raise ProtocolAborted("sign-in", WRONG, 403)
+        return self._begun(visitor)
+
+    def find(self, cookie: str) -> SignedIn | None:
+        """The session that a cookie proves, with what its person may do now; None: it has ended, or never was."""
+
+        def work(connection: Connection) -> SignedIn | None:
+            row = connection.execute(select(SESSIONS).where(SESSIONS.c.digest == digest_of(cookie))).first()
+            if row is None or row.ends <= time.time():
+                return None
+            visitor = visitor_of(connection, row.person)
+            return None if visitor is None else SignedIn(cookie, row.csrf, visitor)
+
+        return self._archive.read(work)
+
+    def sign_out(self, cookie: str) -> None:
+        """End a session."""
+        mine = SESSIONS.c.digest == digest_of(cookie)
+        self._archive.write(lambda connection: connection.execute(delete(SESSIONS).where(mine)).rowcount)
+
+    def end_all(self, who: Visitor, name: str) -> None:
+        """End all sessions of somebody, or one's own.
+
+        Raises:
+            ProtocolAborted: they may not.
+        """
+        if who.name != name or who.by_token:
+            require(who, Right.KEEP_PEOPLE)
+        mine = SESSIONS.c.person == name
+        event = Event(who.name, "ended all sessions of", name)
+        self._archive.enter(event, lambda connection: connection.execute(delete(SESSIONS).where(mine)).rowcount)
+
+    def _begun(self, visitor: Visitor) -> SignedIn:
+        cookie, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        ends = int(time.time()) + SESSION_SECONDS
+        facts = {"digest": digest_of(cookie), "person": visitor.name, "csrf": csrf, "made_at": now(), "ends": ends}
+
+        def work(connection: Connection) -> None:
+            connection.execute(delete(SESSIONS).where(SESSIONS.c.ends <= time.time()))
+            connection.execute(insert(SESSIONS), facts)
+
+        self._archive.enter(Event(visitor.name, "signed in", visitor.name), work)
+        return SignedIn(cookie, csrf, visitor)
+
+
+class Tokens:
+    """Secrets by which a program asks for one person in one project."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+
+    def make(self, who: Visitor, project: str, label: str, days: int) -> str:
+        """A new token; it is shown this once.
+
+        Raises:
+            ProtocolAborted: they are not in the project, or the token would last for too long.
+        """
+        require(who, Right.KEEP_TOKENS, Subject(project=project))
+        require_name("label", label)
+        if not 1 <= days <= LONGEST_TOKEN:
+            raise ProtocolAborted("days", f"a token lasts from 1 to {LONGEST_TOKEN} days")
+        secret, name = secrets.token_urlsafe(32), secrets.token_hex(8)
+        facts = {
+            "digest": digest_of(secret), "id": name, "person": who.name, "project": project, "label": label,
+            "made_at": now(), "ends": int(time.time()) + days * DAY,
+        }  # fmt: skip
+
+        def work(connection: Connection) -> None:
+            if len(_tokens(connection, who.name)) >= MOST_TOKENS:
+                raise ProtocolAborted("token", f"at most {MOST_TOKENS} are kept; take one back first", 409)
+            connection.execute(insert(TOKENS), facts)
+
+        self._archive.enter(Event(who.name, "made token", f"{name} for {project}"[:200]), work)
+        return secret
+
+    def all(self, who: Visitor) -> tuple[Token, ...]:
+        """One's own tokens, without their secrets."""
+        return self._archive.read(lambda connection: _tokens(connection, who.name))
+
+    def take_back(self, who: Visitor, token: str) -> None:
+        """End a token of one's own.
+
+        Raises:
+            ProtocolAborted: one has none of this name.
+        """
+
+        def work(connection: Connection) -> None:
+            mine = (TOKENS.c.id == token, TOKENS.c.person == who.name)
+            if not connection.execute(delete(TOKENS).where(*mine)).rowcount:
+                raise unknown("token")
+
+        self._archive.enter(Event(who.name, "took back token", token[:200] or "none"), work)
+
+    def find(self, secret: str) -> Visitor | None:
+        """Whom a token speaks for, in its project alone; None: it has ended, or never was."""
+
+        def work(connection: Connection) -> Visitor | None:
+            row = connection.execute(select(TOKENS).where(TOKENS.c.digest == digest_of(secret))).first()
+            if row is None or row.ends <= time.time():
+                return None
+            found = visitor_of(connection, row.person)
+            if found is None:
+                return None
+            kept = found.projects & {row.project}
+            return replace(
+                found, operator=False, auditor=False, stewards=frozenset(), projects=frozenset(kept), by_token=True
+            )
+
+        return self._archive.read(work)
+
+
+def digest_of(secret: str) -> str:
+    """What is kept of a secret that nobody can guess."""
+    return sha256(secret.encode(errors="replace")).hexdigest()
+
+
+def _hash_of(connection: Connection, name: str) -> str | None:
+    return connection.execute(select(PEOPLE.c.password).where(PEOPLE.c.name == name)).scalars().first()
+
+
+def _tokens(connection: Connection, person: str) -> tuple[Token, ...]:
+    rows = connection.execute(select(TOKENS).where(TOKENS.c.person == person).order_by(TOKENS.c.made_at)).all()
+    return tuple(Token(row.id, row.project, row.label, row.made_at, row.ends) for row in rows)

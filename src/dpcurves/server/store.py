@@ -1,0 +1,59 @@
+"""Where a verification server keeps what it knows: the database of its ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from sqlalchemy import Connection
+
+from ..arguments import Refused
+from ..ledger.database import Database
+from ..ledger.location import place_of
+from ..serving.errors import ProtocolAborted, Trouble
+from .tables import METADATA
+
+Result = TypeVar("Result")
+Work = Callable[[Connection], Result]
+
+
+class Store:
+    """Transactions on the server's tables, each of them whole or not at all.
+
+    Args:
+        url: That of the ledger, whose tables are there already.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._database: Database = place_of(url).database()
+        self.write(METADATA.create_all)
+
+    def read(self, work: Work[Result]) -> Result:
+        """What `work` makes of one moment of the database."""
+        return told(self._database.read, work)
+
+    def write(self, work: Work[Result]) -> Result:
+        """Do all of `work`, durably, or nothing."""
+        return told(self._database.write, work)
+
+
+def told(way: Callable[[Work[Result]], Result], work: Work[Result]) -> Result:
+    """Do `work` in a transaction; of a database that fails, people hear that it does, and its operator how.
+
+    Raises:
+        ProtocolAborted: as of `work`; or the database fails.
+    """
+    try:
+        return way(work)
+    except ProtocolAborted:
+        raise
+    except Refused as error:
+        if error.argument != "ledger":
+            raise
+        raise Trouble.of_database("", error) from None
+
+
+def now() -> str:
+    """The time, as it is written down."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,154 @@
+"""Who asks the server for something, and what people of each role may do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+
+from ..serving.errors import ProtocolAborted
+
+
+class Role(Enum):
+    """What a person is to the server; an analyst is who was admitted to a project."""
+
+    OPERATOR = "operator"
+    STEWARD = "steward"
+    ANALYST = "analyst"
+    AUDITOR = "auditor"
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """A person who has signed in, or holds a token, with all that they may do at this moment.
+
+    Attributes:
+        name: Who it is.
+        operator: Whether they make and lock accounts of people.
+        auditor: Whether they see budgets, questions and the log of all datasets.
+        stewards: The datasets that they are stewards of.
+        projects: The projects that they are analysts of: of a token, its own one alone.
+        machine: Whether it is whoever has the machine, at its command line: they have everything.
+        by_token: Whether a program holds a token of theirs.
+    """
+
+    name: str
+    operator: bool = False
+    auditor: bool = False
+    stewards: frozenset[str] = frozenset()
+    projects: frozenset[str] = frozenset()
+    machine: bool = False
+    by_token: bool = False
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """All roles, in the order in which they are listed."""
+        held = (self.operator, bool(self.stewards), bool(self.projects), self.auditor)
+        return tuple(role for role, has in zip(Role, held, strict=True) if has)
+
+
+MACHINE = Visitor("the machine", machine=True)
+
+
+class Right(Enum):
+    """What may be done; of what, is said beside it."""
+
+    KEEP_PEOPLE = "make and lock accounts of people"
+    KEEP_DATASETS = "make datasets and name their stewards"
+    SEE_DATASETS = "see which datasets there are"
+    KEEP_PROJECTS = "make projects of a dataset and admit people"
+    SEE_PROJECT = "see a project"
+    SEE_PEOPLE_OF_PROJECT = "see who is in a project"
+    SET_BUDGETS = "set allowances of a dataset"
+    SEE_BUDGETS = "see what all have spent of a dataset"
+    SEE_OWN_BUDGET = "see one's own allowance"
+    ASK = "ask questions"
+    SEE_QUESTIONS = "see questions of a project"
+    SEE_QUEUE = "see all questions of a dataset"
+    SEE_RELEASES = "see releases of a project"
+    SEE_PUBLISHED = "see published releases"
+    PUBLISH = "publish releases of a dataset"
+    KEEP_TOKENS = "make tokens"
+    SEE_LOG = "see the log of a dataset"
+    AUDIT = "see the whole log and verify the chain"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What something is done to: a project and its dataset, or a dataset alone, or neither."""
+
+    dataset: str = ""
+    project: str = ""
+
+
+NOTHING = Subject()
+Rule = Callable[[Visitor, Subject], bool]
+
+
+def _is_steward(who: Visitor, of: Subject) -> bool:
+    return of.dataset in who.stewards
+
+
+def _is_analyst(who: Visitor, of: Subject) -> bool:
+    return of.project in who.projects
+
+
+def _sees_data(who: Visitor, of: Subject) -> bool:
+    return who.auditor or bool(who.stewards) or bool(who.projects)
+
+
+RULES: Mapping[Right, Rule] = MappingProxyType(
+    {
+        Right.KEEP_PEOPLE: lambda who, of: who.operator,
+        Right.KEEP_DATASETS: lambda who, of: False,
+        Right.SEE_DATASETS: _sees_data,
+        Right.KEEP_PROJECTS: _is_steward,
+        Right.SEE_PROJECT: lambda who, of: who.auditor or _is_steward(who, of) or _is_analyst(who, of),
+        Right.SEE_PEOPLE_OF_PROJECT: lambda who, of: _is_steward(who, of) or _is_analyst(who, of),
+        Right.SET_BUDGETS: _is_steward,
+        Right.SEE_BUDGETS: lambda who, of: who.auditor or _is_steward(who, of),
+        Right.SEE_OWN_BUDGET: _is_analyst,
+        Right.ASK: _is_analyst,
+        Right.SEE_QUESTIONS: lambda who, of: who.auditor or _is_steward(who, of) or _is_analyst(who, of),
+        Right.SEE_QUEUE: lambda who, of: who.auditor or _is_steward(who, of),
+        Right.SEE_RELEASES: lambda who, of: who.auditor or _is_steward(who, of) or _is_analyst(who, of),
+        Right.SEE_PUBLISHED: _sees_data,
+        Right.PUBLISH: _is_steward,
+        Right.KEEP_TOKENS: _is_analyst,
+        Right.SEE_LOG: lambda who, of: who.auditor or _is_steward(who, of),
+        Right.AUDIT: lambda who, of: who.auditor,
+    }
+)
+"""Who may do what, but for the machine, which may do all. A token is never good for more than its own project."""
+OF_TOKENS = frozenset(
+    {
+        Right.SEE_DATASETS, Right.SEE_PROJECT, Right.SEE_OWN_BUDGET, Right.ASK, Right.SEE_QUESTIONS,
+        Right.SEE_RELEASES, Right.SEE_PUBLISHED,
+    }
+)  # fmt: skip
+
+
+def may(who: Visitor, right: Right, of: Subject = NOTHING) -> bool:
+    """Whether a visitor may do this."""
+    if who.machine:
+        return True
+    return (not who.by_token or right in OF_TOKENS) and RULES[right](who, of)
+
+
+def require(who: Visitor, right: Right, of: Subject = NOTHING) -> None:
+    """Refuse who may not do this. What is not theirs to see looks as if it were not there.
+
+    Raises:
+        ProtocolAborted: they may not.
+    """
+    if may(who, right, of):
+        return
+    if of.project or of.dataset:
+        raise unknown("project" if of.project else "dataset")
+    raise ProtocolAborted("role", f"yours does not {right.value}", 403)
+
+
+def unknown(what: str) -> ProtocolAborted:
+    """What is not there, or is nothing that this visitor may see: both have these words."""
+    return ProtocolAborted(what, "there is none of this name that is open to you", 404)

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from dpcurves.ledger import Account, Event, Ledger
+from dpcurves.ledger.head_row import Book
+from dpcurves.ledger.key import Key
+from dpcurves.ledger.schema import EVENTS, METADATA
+
+SIGNED_IN = Event("ann", "signed in", "ann")
+ASKED = Event("ann", "asked", "a CDF", "flights")
+
+
+def test_events_stand_in_the_chain_in_their_order_and_by_dataset(url: str) -> None:
+    ledger = Ledger.open(url)
+    for event in (SIGNED_IN, ASKED, SIGNED_IN):
+        ledger.record(event, lambda connection: None)
+    assert [each.event for each in ledger.events()] == [SIGNED_IN, ASKED, SIGNED_IN]
+    assert [each.event for each in ledger.events(dataset="flights")] == [ASKED]
+    assert [each.event for each in ledger.events(ledger.events()[0].entry, 1)] == [ASKED]
+    assert ledger.verify().entries == ledger.events()[-1].entry
+
+
+def test_what_is_done_and_what_is_said_of_it_are_written_together_or_not_at_all(url: str) -> None:
+    ledger = Ledger.open(url)
+
+    def fail(connection: object) -> None:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        ledger.record(SIGNED_IN, fail)
+    assert ledger.events() == ()
+
+
+def test_an_event_that_was_changed_without_the_key_is_found(url: str, environment_key: bytes) -> None:
+    ledger = Ledger.open(url)
+    ledger.record(SIGNED_IN, lambda connection: None)
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE dpcurves_events SET actor = 'eve'"))
+    engine.dispose()
+    with pytest.raises(ValueError, match="changed without the key"):
+        ledger.events()
+    with pytest.raises(ValueError, match="changed without the key"):
+        ledger.verify()
+
+
+def test_a_ledger_from_before_there_were_events_takes_them(url: str, flights: Account, environment_key: bytes) -> None:
+    ledger = Ledger.open(url)
+    ledger.create(flights)
+    head = ledger.head()
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text(f"DROP TABLE {EVENTS.name}"))
+        row = connection.execute(METADATA.tables["dpcurves_book"].select()).mappings().one()
+        Book(4, row["name"], row["key"], row["entries"], row["head"]).write(connection, Key(environment_key))
+    engine.dispose()
+    later = Ledger.open(url)
+    later.record(ASKED, lambda connection: None)
+    assert later.verify(head).entries == 2
+
+
+@pytest.mark.parametrize("wrong", [("", "a", "b"), ("a", "", "b"), ("a", "b", "c" * 201), ("a\n", "b", "c")])
+def test_an_event_has_short_texts_that_can_be_printed(wrong: tuple[str, str, str]) -> None:
+    with pytest.raises(ValueError, match="printable"):
+        Event(*wrong)

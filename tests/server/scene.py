@@ -1,0 +1,79 @@
+"""A server in a folder: flights, their steward, an operator, an auditor, and two analysts of one project."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dpcurves.data import Categories
+from dpcurves.data.models import Ranged
+from dpcurves.ledger import Account
+from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
+from dpcurves.server import MACHINE, Gate, Role, Visitor
+from dpcurves.server.datasets import Relation, Source
+
+PASSWORD = "correct horse battery"
+ROWS = 1000
+HISTOGRAM: dict[str, Any] = {"ask": "histogram", "column": "delay", "grid": "-60:600:66"}
+COLUMNS = (Ranged("delay", -60, 600), Categories("late", (0, 1)))
+LOSS = PrivacyLoss.pure("0.25")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Who is there."""
+
+    gate: Gate
+    url: str
+    folder: Path
+
+    def visitor(self, name: str) -> Visitor:
+        return self.gate.sessions.begin(name).visitor
+
+    @property
+    def ann(self) -> Visitor:
+        return self.visitor("ann")
+
+    @property
+    def bob(self) -> Visitor:
+        return self.visitor("bob")
+
+    @property
+    def stu(self) -> Visitor:
+        return self.visitor("stu")
+
+
+def written(folder: Path) -> Path:
+    """A table of flights."""
+    draws = np.random.default_rng(7)
+    delay = draws.gamma(1.5, 20, ROWS) - 20
+    path = folder / "flights.parquet"
+    pq.write_table(pa.table({"delay": delay, "late": (delay > 15).astype(int)}), path)
+    return path
+
+
+def made(folder: Path, url: str | None = None, cap: str = "3") -> Scene:
+    """The scene, in an empty folder. All have one password; ann and bob are in the project delays, eve in none."""
+    url = url or f"sqlite:///{folder / 'server.db'}"
+    gate = Gate(url)
+    for name in ("ann", "bob", "eve", "stu", "oda", "aud"):
+        gate.people.add(MACHINE, name, PASSWORD)
+    account = Account("flights", Neighbours.REPLACE_ONE, EACH_RECORD, PrivacyLoss.pure(cap))
+    gate.datasets.add(
+        MACHINE, account, Source(str(written(folder))), COLUMNS, name="flights", relation=Relation.FIRST, units=ROWS
+    )
+    gate.people.give_role(MACHINE, "stu", Role.STEWARD, "flights")
+    gate.people.give_role(MACHINE, "oda", Role.OPERATOR)
+    gate.people.give_role(MACHINE, "aud", Role.AUDITOR)
+    scene = Scene(gate, url, folder)
+    gate.projects.make(scene.stu, "delays", "flights")
+    gate.projects.allow(scene.stu, "delays", PrivacyLoss.pure(2))
+    for name in ("ann", "bob"):
+        gate.projects.admit(scene.stu, "delays", name)
+        gate.projects.allow(scene.stu, "delays", PrivacyLoss.pure(1), name)
+    return scene

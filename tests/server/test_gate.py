@@ -1,0 +1,118 @@
+"""What people may do at the gate, and what is remembered of it."""
+
+from __future__ import annotations
+
+import pytest
+from scene import HISTOGRAM, LOSS, PASSWORD, Scene, made
+
+from dpcurves.curves.question_json import question_from_json, question_to_json
+from dpcurves.privacy import PrivacyLoss
+from dpcurves.server import MACHINE, Role
+from dpcurves.server.questions import State
+from dpcurves.serving.errors import ProtocolAborted
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    return made(tmp_path_factory.mktemp("gate"))
+
+
+def test_the_same_question_of_one_project_is_one_question_whoever_asks(scene: Scene) -> None:
+    first = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
+    spelled = question_to_json(question_from_json(HISTOGRAM))
+    assert scene.gate.questions.ask(scene.bob, "delays", spelled, LOSS) == first
+    assert (first.state, first.person) == (State.QUEUED, "ann")
+    assert scene.gate.questions.ask(scene.bob, "delays", HISTOGRAM, PrivacyLoss.pure("0.5")).id != first.id
+
+
+def test_a_plan_says_what_is_left_and_charges_nothing(scene: Scene) -> None:
+    planned = scene.gate.questions.plan(scene.bob, "delays", HISTOGRAM, PrivacyLoss.pure("0.125"))
+    assert planned.purse is not None
+    assert (planned.price, planned.purse.left.digits, planned.is_affordable) == ("0.125", "1", True)
+    dear = scene.gate.questions.plan(scene.bob, "delays", HISTOGRAM, PrivacyLoss.pure("1.5"))
+    assert not dear.is_affordable
+    assert scene.gate.datasets.balance(scene.stu, "flights").spent.billionths == 0
+
+
+def test_a_column_that_is_not_declared_is_refused_before_it_is_paid(scene: Scene) -> None:
+    with pytest.raises(ValueError, match="declares no column 'name'"):
+        scene.gate.questions.plan(scene.ann, "delays", {**HISTOGRAM, "column": "name"}, LOSS)
+
+
+def test_nobody_is_operator_and_steward_in_one_account(scene: Scene) -> None:
+    with pytest.raises(ProtocolAborted, match="nobody is operator and steward"):
+        scene.gate.people.give_role(MACHINE, "stu", Role.OPERATOR)
+    with pytest.raises(ProtocolAborted, match="nobody is operator and steward"):
+        scene.gate.people.give_role(MACHINE, "oda", Role.STEWARD, "flights")
+
+
+def test_what_is_not_theirs_looks_as_if_it_were_not_there(scene: Scene) -> None:
+    eve, said = scene.visitor("eve"), []
+    for project in ("delays", "there is none"):
+        with pytest.raises(ProtocolAborted) as error:
+            scene.gate.questions.plan(eve, project, HISTOGRAM, LOSS)
+        said.append((str(error.value), error.value.status))
+    assert said[0] == said[1]
+
+
+def test_a_wrong_name_and_a_wrong_password_have_the_same_words(scene: Scene) -> None:
+    said = set()
+    for name, password in (("ann", "wrong"), ("nobody", PASSWORD)):
+        with pytest.raises(ProtocolAborted) as error:
+            scene.gate.sessions.sign_in(name, password, "here")
+        said.add((str(error.value), error.value.status))
+    assert len(said) == 1
+
+
+def test_who_tries_too_often_waits_and_keeps_nobody_else_from_the_account(scene: Scene) -> None:
+    for _ in range(6):
+        with pytest.raises(ProtocolAborted):
+            scene.gate.sessions.sign_in("bob", "guess", "far away")
+    with pytest.raises(ProtocolAborted, match="too many wrong tries"):
+        scene.gate.sessions.sign_in("bob", PASSWORD, "far away")
+    assert scene.gate.sessions.sign_in("bob", PASSWORD, "at home").visitor.name == "bob"
+
+
+def test_a_locked_account_loses_its_sessions_and_tokens_at_once(scene: Scene) -> None:
+    session = scene.gate.sessions.begin("bob")
+    token = scene.gate.tokens.make(session.visitor, "delays", "notebook", 1)
+    assert scene.gate.sessions.find(session.cookie) is not None
+    assert scene.gate.tokens.find(token) is not None
+    scene.gate.people.lock(scene.visitor("oda"), "bob")
+    assert scene.gate.sessions.find(session.cookie) is None
+    assert scene.gate.tokens.find(token) is None
+    scene.gate.people.unlock(scene.visitor("oda"), "bob")
+    assert scene.gate.sessions.find(session.cookie) is None
+
+
+def test_a_token_speaks_for_one_project_and_makes_no_other(scene: Scene) -> None:
+    token = scene.gate.tokens.make(scene.ann, "delays", "notebook", 1)
+    visitor = scene.gate.tokens.find(token)
+    assert visitor is not None
+    assert (visitor.name, visitor.projects, visitor.by_token) == ("ann", frozenset({"delays"}), True)
+    with pytest.raises(ProtocolAborted):
+        scene.gate.tokens.make(visitor, "delays", "another", 1)
+
+
+def test_a_session_that_was_signed_out_is_none(scene: Scene) -> None:
+    session = scene.gate.sessions.begin("ann")
+    scene.gate.sessions.sign_out(session.cookie)
+    assert scene.gate.sessions.find(session.cookie) is None
+    assert scene.gate.sessions.find("") is None
+
+
+def test_secrets_are_kept_as_hashes_alone(scene: Scene) -> None:
+    session = scene.gate.sessions.begin("ann")
+    token = scene.gate.tokens.make(session.visitor, "delays", "notebook", 1)
+    stored = b"".join(file.read_bytes() for file in scene.folder.glob("server.db*"))
+    assert session.csrf.encode() in stored  # what is looked for would be found
+    for secret in (session.cookie, token, PASSWORD):
+        assert secret.encode() not in stored
+
+
+def test_the_log_names_who_did_what_and_is_verified(scene: Scene) -> None:
+    aud = scene.visitor("aud")
+    done = {(each.event.actor, each.event.action) for each in scene.gate.audit.events(aud)}
+    assert {("stu", "made project"), ("ann", "signed in"), ("ann", "asked")} <= done
+    assert scene.gate.audit.verify(aud).entries > len(done)
+    assert all(each.event.dataset == "flights" for each in scene.gate.audit.events(scene.stu, dataset="flights"))
