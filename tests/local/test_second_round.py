@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
+from dpcurves.arguments import Refused
 from dpcurves.curves.area_of_bits import PARTS
 from dpcurves.laws import Tallied
 from dpcurves.local import Collection, First, Kept, Read, SecondRound, Task, area_roads, publish, read_task
@@ -108,6 +109,17 @@ def test_a_second_round_is_the_same_for_everybody_who_reads_it(tmp_path: Path) -
             SecondRound.from_json(json.dumps(stored | change))
     with pytest.raises(ValueError, match="task"):
         Task.read(tmp_path / "round2.json")
+
+
+def test_a_class_that_there_is_not_is_refused_in_one_line() -> None:
+    told = Collection(first_of(First.NEGATIVES))
+    told.add(told.task.randomize(0.5))
+    for ask in (
+        lambda: publish(told, "bogus", people=5),  # type: ignore[arg-type]
+        lambda: SecondRound.from_json(second_of(First.NEGATIVES).to_json().replace('"negatives"', '"bogus"')),
+    ):
+        with pytest.raises(Refused, match=r"\Afirst: one of negatives, positives is needed, got 'bogus'\Z"):
+            ask()
 
 
 def test_one_report_is_read_and_none_is_refused() -> None:

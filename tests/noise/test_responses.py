@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
-from itertools import accumulate, combinations
+from itertools import accumulate, combinations, product
 from random import Random
 
 import numpy as np
@@ -16,6 +16,7 @@ from dpcurves.noise.exponential import decay
 from dpcurves.noise.responses import RANDOMISERS, Hadamard, KAry, Randomiser, Subset, Unary, choose_randomiser
 from dpcurves.noise.responses.coins import WHOLE, even, heads, rows_of_heads
 from dpcurves.noise.responses.hadamard import walsh_hadamard
+from dpcurves.noise.responses.subset import _filled
 
 EPSILONS = (Fraction(1, 100), Fraction(1), Fraction(12))
 ANSWERS = (2, 3, 5, 12, 16)
@@ -194,6 +195,57 @@ def test_large_sets_are_even_and_of_one_size_whatever_they_began_with() -> None:
             sigma = float(people * share * (1 - share)) ** 0.5
             assert np.abs(found - float(people * share)).max() < (4.5 if np.size(found) < 1000 else 5.5) * sigma
         assert np.ptp(pairs) > 4 * sigma
+
+
+def stepped(row: int, own: int, lacking: int, answers: int) -> Counter[int]:
+    """The sets that one word makes of a set of others, as the loop itself does it, over a word of each place."""
+    found: Counter[int] = Counter()
+    for place in range(answers):
+        rows, word = np.array([[row]], dtype=np.uint8), np.array([(place << 16) // answers + 2], dtype=np.uint16)
+        _filled(rows, np.array([lacking]), np.array([own]), answers, word, 0)
+        found[int(rows[0, 0])] += 1
+    return found
+
+
+def finished(row: int, own: int, size: int, answers: int) -> dict[int, Fraction]:
+    """The exact law of the set that a row becomes: words that change nothing only make it wait."""
+    lacking = size - row.bit_count()
+    if not lacking:
+        return {row: Fraction(1)}
+    steps = stepped(row, own, lacking, answers)
+    moves, law = sum(many for to, many in steps.items() if to != row), dict[int, Fraction]()
+    for to, many in steps.items():
+        for end, chance in finished(to, own, size, answers).items() if to != row else ():
+            law[end] = law.get(end, Fraction(0)) + Fraction(many, moves) * chance
+    return law
+
+
+@pytest.mark.parametrize("answers", [3, 5, 6])
+def test_sets_have_their_exact_chances_whatever_coins_they_began_with(answers: int) -> None:
+    """Coins, then words until the size is right: the law of all sets, enumerated, is `chance` for each true answer."""
+    for epsilon, own in product((Fraction(1, 2), Fraction(3)), range(answers)):
+        way = Subset(answers, epsilon)
+        true, others = 1 << own, [each for each in range(2**answers) if not each >> own & 1]
+        for parts in (1, 3 << 61, WHOLE - 1):
+            coin, law = Fraction(parts, WHOLE), dict[int, Fraction]()
+            for row, kept in product(others, (0, 1)):
+                begun = coin ** row.bit_count() * (1 - coin) ** (answers - 1 - row.bit_count())
+                begun *= way.support.own if kept else 1 - way.support.own
+                for end, chance in finished(row, own, way.size - kept, answers).items():
+                    law[end | kept * true] = law.get(end | kept * true, Fraction(0)) + begun * chance
+            assert law == {int.from_bytes(report, "little"): way.chance(own, report) for report in way.every_report()}
+
+
+def test_words_choose_places_evenly() -> None:
+    """All 2**16 words: those that are not passed over put each of the others in equally often."""
+    for answers in (3, 5, 6):
+        rows = np.zeros((2**16, 1), dtype=np.uint8)
+        for word in range(2**16):
+            _filled(rows[word : word + 1], np.array([1]), np.array([0]), answers, np.array([word], dtype=np.uint16), 0)
+        places, many = np.unique(rows, return_counts=True)
+        found = dict(zip(places.tolist(), many.tolist(), strict=True))
+        assert {found[1 << place] for place in range(1, answers)} == {2**16 // answers}
+        assert found[0] == 2**16 // answers + 2**16 % answers
 
 
 def test_a_public_index_leaves_one_bit_and_points_are_read_without_a_table() -> None:

@@ -209,20 +209,22 @@ def all_reported(plan: Plan, slot: int) -> dict[bytes, Fraction]:
     return found
 
 
-def about_all(cells: int, widths: tuple[int, ...], loss: PrivacyLoss, people: int = 1000) -> Plan:
+def about_all(cells: int, widths: tuple[int, ...], loss: PrivacyLoss, people: int = 1000, rows: int = 1) -> Plan:
     """A plan in which each person reports about all levels, whether or not it is the best one."""
-    plan = planned(cells, loss, people)
-    return replace(plan, law=tree_about_all(1, cells, widths, loss, people))
+    plan = planned(cells, loss, people, rows)
+    return replace(plan, law=tree_about_all(rows, cells, widths, loss, people))
 
 
-@pytest.mark.parametrize(("cells", "widths"), [(4, (2, 1)), (6, (3, 1)), (5, (4, 2, 1))])
+@pytest.mark.parametrize(
+    ("rows", "cells", "widths"), [(1, 4, (2, 1)), (1, 6, (3, 1)), (1, 5, (4, 2, 1)), (2, 3, (2, 1)), (3, 2, (2, 1))]
+)
 @pytest.mark.parametrize("loss", [*LOSSES, PrivacyLoss.pure(12), PrivacyLoss.zcdp(9)], ids=str)
 def test_a_message_about_all_levels_loses_no_more_than_one_about_one(
-    cells: int, widths: tuple[int, ...], loss: PrivacyLoss
+    rows: int, cells: int, widths: tuple[int, ...], loss: PrivacyLoss
 ) -> None:
     """Purely in exact arithmetic; of zero-concentrated losses each Renyi divergence, from order 1.001 to 512."""
-    plan = about_all(cells, widths, loss)
-    tables = [all_reported(plan, slot) for slot in range(cells + 1)]
+    plan = about_all(cells, widths, loss, rows=rows)
+    tables = [all_reported(plan, slot) for slot in range(rows * cells + 1)]
     assert {sum(table.values()) for table in tables} == {1}
     assert {len(message) for table in tables for message in table} == {octets(plan)}
     if loss.epsilon is not None:

@@ -12,7 +12,7 @@ from re import fullmatch
 
 import numpy as np
 
-from ..arguments import Refused, require_kind
+from ..arguments import Refused, chosen, require_kind
 from ..arrays import IntArray
 from ..curves import CDF, CdfQuestion, UStatistic
 from ..curves.area_of_bits import PARTS, Bits, First, area_of_bits, chances_of_one
@@ -75,12 +75,13 @@ class SecondRound(Task):
             people: About how many of the other class will report.
 
         Raises:
-            ValueError: the curve counts values outside its grid apart.
+            ValueError: the curve counts values outside its grid apart, or there is no such class.
             TypeError: the first round asked for something else.
         """
-        chances = tuple(chances_of_one(curve, First(first)).tolist())
+        own = chosen("first", first, First)
+        chances = tuple(chances_of_one(curve, own).tolist())
         told = json.dumps(json.loads(curve.to_json()), sort_keys=True)
-        return cls(task.question, task.loss, people, task.hash, told, First(first), chances)
+        return cls(task.question, task.loss, people, task.hash, told, own, chances)
 
     @cached_property
     def plan(self) -> Plan:
@@ -123,7 +124,7 @@ class SecondRound(Task):
             stored = json.loads(text)
             version, before, chances = stored[KEY], stored["before"], tuple(stored["chances"])
             asked = Task.from_json(json.dumps(stored["task"]))
-            curve, first = json.dumps(stored["curve"], sort_keys=True), First(stored["first"])
+            curve, first = json.dumps(stored["curve"], sort_keys=True), chosen("first", stored["first"], First)
             CDF.from_json(curve)
         except (KeyError, TypeError, RecursionError, json.JSONDecodeError):
             raise Refused("task", "this is no second round of the local model") from None
@@ -150,7 +151,7 @@ def publish(collection: Collection, first: First, people: int) -> SecondRound:
         people: About how many of the other class will report.
 
     Raises:
-        ValueError: there is no report.
+        ValueError: there is no report, or there is no such class.
         TypeError: the task asks for something else.
 
     >>> import dpcurves as dp
