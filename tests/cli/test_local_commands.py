@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from typer.testing import Result
 
 from dpcurves.curves import CDF, ROC
@@ -42,10 +43,12 @@ def test_people_report_and_the_aggregator_reads_a_curve(run: Run, parquet: Path,
     assert curve.privacy.units == 2000
 
 
-def test_a_roc_curve_of_people(run: Run, parquet: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("coins", [(), ("--coins", "public")], ids=("own", "public"))
+def test_a_roc_curve_of_people(coins: tuple[str, ...], run: Run, parquet: Path, tmp_path: Path) -> None:
     task, reports = tmp_path / "task.json", tmp_path / "r.bin"
     asked = ("--column", "score", "--label", "late", "--grid", "0:1:8", "--people", 2000, "--epsilon", 6)
-    assert run("local", "task", *asked, "--out", task).exit_code == 0
+    assert run("local", "task", *asked, *coins, "--out", task).exit_code == 0
+    assert run("plan", "local", *asked, *coins).exit_code == 0
     assert run("local", "randomize", parquet, "--task", task, "--out", reports).exit_code == 0
     written = run("local", "aggregate", reports, "--task", task, "--json", "-")
     assert abs(ROC.from_json(written.stdout).auc - 0.83) < 0.15
@@ -56,6 +59,7 @@ def test_what_does_not_go_together_is_refused(run: Run, parquet: Path, tmp_path:
     asked = ("local", "task", "--column", "delay", "--grid=-100:300:16", "--people", 2000, "--epsilon", 4)
     assert run(*asked, "--curve", "roc", "--out", task).exit_code == 2
     assert run(*asked, "--curve", "cdf", "--label", "late", "--out", task).exit_code == 2
+    assert run(*asked, "--coins", "mine", "--out", task).exit_code == 2
     assert run(*asked, "--out", tmp_path / "no" / "task.json").exit_code != 0
     assert run(*asked, "--curve", "histogram", "--out", task).exit_code == 0
     sent = ("local", "randomize", parquet, "--task", task, "--out", out)

@@ -24,7 +24,7 @@ from dpcurves.queries import CountQuery, Read, SumQuery
 from dpcurves.rehearsal import rehearse
 from dpcurves.release import Plan, UnsupportedQuery
 from dpcurves.trust import FunctionShares, Local, Person
-from dpcurves.trust.local import Tables, _answers, carried_out, collect, contribute, contributions, octets
+from dpcurves.trust.local import Tables, answers_about, carried_out, collect, contribute, contributions, octets
 
 LOSSES = (PrivacyLoss.pure(1), PrivacyLoss.pure("0.3"), PrivacyLoss.pure(2), PrivacyLoss.zcdp("0.5"))
 
@@ -39,7 +39,7 @@ def chances(plan: Plan, slot: int) -> dict[bytes, Fraction]:
     """Every message that a person with this value may send: levels and reports are enumerated."""
     law, found = plan.law.required(Tallied), {}
     for number, (level, way) in enumerate(zip(law.levels, randomisers(law, epsilon_of(plan.loss)), strict=True)):
-        (answer,) = _answers(law, number, np.array([slot])).tolist()
+        (answer,) = answers_about(law, number, np.array([slot])).tolist()
         for report in way.every_report():
             message = bytes([number]) + report.ljust(octets(plan) - 1, b"\0")
             found[message] = Fraction(level.reports, law.people) * way.chance(answer, report)
@@ -203,7 +203,7 @@ def all_reported(plan: Plan, slot: int) -> dict[bytes, Fraction]:
     law = plan.law.required(Tallied)
     found = {b"": Fraction(1)}
     for number, way in enumerate(ways_of(law, plan.loss)):
-        (answer,) = _answers(law, number, np.array([slot])).tolist()
+        (answer,) = answers_about(law, number, np.array([slot])).tolist()
         each = {report: way.chance(answer, report) for report in way.every_report()}
         found = {told + report: part * chance for told, part in found.items() for report, chance in each.items()}
     return found

@@ -51,6 +51,12 @@ class Wanted(Pair):
         str | None, Option(help="The positive label (1, if it is not said); other labels are missing.", metavar="LABEL")
     ] = None
     neg_label: Annotated[str | None, Option(help="The negative label, where it is not clear.", metavar="LABEL")] = None
+    coins: Annotated[
+        str,
+        Option(
+            help="own (unless said), or public: a report is one bit, all else follows from the name.", metavar="WORD"
+        ),
+    ] = "own"
 
     def question(self, column: Column, cells: Cells) -> Any:
         """What the task asks.
@@ -86,12 +92,15 @@ class Wanted(Pair):
         Raises:
             Misuse: there is no such curve, or the kernel is not read from it.
         """
-        from ..local import Read, Task
+        from ..local import Coins, Read, Task
 
         question, area = self.question(column, cells), self.kernel == "auc"
         if not area:
             required(self.kernel, question)
-        return Task(question, loss, whole("people", self.people), aim=Read.AREA if area else None)
+        if self.coins not in tuple(Coins):
+            raise Misuse("coins", f"one of {', '.join(Coins)} is needed, got {self.coins!r}")
+        aim = Read.AREA if area else None
+        return Task(question, loss, whole("people", self.people), aim=aim, coins=Coins(self.coins))
 
     def _of_two_columns(self, column: Column, grid: Grid) -> Histogram2DQuestion:
         from ..curves import Histogram2DQuestion

@@ -1,6 +1,7 @@
 """The local model, deployed: tasks, what a person's device does, and what an aggregator does. Nobody is trusted."""
 
 from ..curves.area_of_bits import First
+from ..mechanisms.reported_tree import Coins
 from ..queries import Read
 from .collection import Collection, aggregate
 from .grid_choice import grid_for
@@ -10,6 +11,7 @@ from .second_round import SecondRound, publish, read_task
 from .task import Task
 
 __all__ = [
+    "Coins",
     "Collection",
     "First",
     "Kept",

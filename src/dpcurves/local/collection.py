@@ -58,11 +58,12 @@ class Collection:
             self.add(b"".join(many))
 
     def _add(self, records: Records) -> None:
-        good = self._tables.are_messages(records.messages)
+        messages = self.task.heard(records)
+        good = self._tables.are_messages(messages)
         self.refused += records.damaged + int(len(good) - good.sum())
         fresh = self._seen.new(records.names[good])
         self.repeated += int(len(fresh) - fresh.sum())
-        self._tables.count(records.messages[good][fresh])
+        self._tables.count(messages[good][fresh])
 
     def release(self, allotment: Allotment) -> Release:
         """Tallies of all reports. Raises `ValueError` if there is none."""

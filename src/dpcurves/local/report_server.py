@@ -65,7 +65,7 @@ class Reception:
         """
         names, messages, wrong = [], [], 0
         for records in self.task.form.read(message):
-            good = self._tables.are_messages(records.messages)
+            good = self._tables.are_messages(self.task.heard(records))
             names.append(records.names[good])
             messages.append(records.messages[good])
             wrong += records.damaged + int(len(good) - good.sum())

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import Refused, make_whole, require_kind
+from ..arguments import Refused, chosen, make_whole, require_kind
 from ..arrays import IntArray
 from ..curves.question_json import question_from_json, question_to_json
 from ..data import Axis, Categories
 from ..ledger import Allotment, QuestionBudget
+from ..mechanisms.reported_tree import Coins
 from ..noise.randomness import Randomness
 from ..privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from ..queries import Read
@@ -24,10 +25,11 @@ from ..records import open_records
 from ..rehearsal import pay_and_converse, rehearse
 from ..release import Plan, Release, Step, UnsupportedQuery
 from ..trust import Local
-from ..trust.local import contribute, contributions
+from ..trust.local import contributions, octets
 from ..trust.shared_records import places_of
 from .kept import Kept
-from .report_file import NAME, Form
+from .public_coins import PublicCoins
+from .report_file import NAME, Form, Octets, Records
 from .slots import slot_of
 
 VERSION = 1
@@ -48,11 +50,13 @@ class Task:
         people: About how many will report: the levels of the tree, and the randomisers, are chosen for so many.
         aim: What of the curve will be read, `Read.AREA` where it is an area under a ROC curve: levels and their numbers
             of people are chosen for it. The curve can be read all the same, less exactly. None: the whole curve.
+        coins: `Coins.PUBLIC`: a report is one bit, of a Hadamard response whose level and index follow from the task
+            and the person's name. `Coins.OWN`: the person draws and sends them; other randomisers may err less.
 
     Raises:
         UnsupportedQuery: the question asks several times, or for something that people can not report; or an area is
             aimed at, and it asks for no curve.
-        ValueError: `people` is not from 1 to 2**31; or `aim` is something else.
+        ValueError: `people` is not from 1 to 2**31; or `aim` or `coins` is something else.
         TypeError: `loss` is no loss, or `people` no whole number.
 
     >>> import dpcurves as dp
@@ -65,12 +69,14 @@ class Task:
     loss: PrivacyLoss
     people: int
     aim: Read | None = field(default=None, kw_only=True)
+    coins: Coins = field(default=Coins.OWN, kw_only=True)
 
     def __post_init__(self) -> None:
         require_kind("loss", self.loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(1),")
         make_whole(self, people="people")
         if self.aim not in (None, Read.AREA):
             raise Refused("aim", "it is an area, Read.AREA, or none")
+        require_kind("coins", self.coins, Coins, "Coins.OWN or Coins.PUBLIC")
         if not 1 <= self.people <= MOST_PEOPLE:
             raise Refused("people", f"from 1 to {MOST_PEOPLE} report, got {self.people}")
         _ = self.plan
@@ -85,14 +91,17 @@ class Task:
 
     @property
     def _trust(self) -> Local:
-        return Local(self.aim)
+        return Local(self.aim, self.coins)
 
     @cached_property
     def form(self) -> Form:
         """How reports of this task look in files."""
-        from ..trust.local import octets
+        long = octets(self.plan) if self._public is None else self._public.OCTETS
+        return Form(VERSION, bytes.fromhex(self.hash)[: Form.TASK], long)
 
-        return Form(VERSION, bytes.fromhex(self.hash)[: Form.TASK], octets(self.plan))
+    @cached_property
+    def _public(self) -> PublicCoins | None:
+        return PublicCoins(self.plan) if self.coins is Coins.PUBLIC else None
 
     @cached_property
     def hash(self) -> str:
@@ -117,6 +126,17 @@ class Task:
     def _answers(self, slots: IntArray, source: Randomness) -> IntArray:
         """SECRET argument. What of the slots of values is reported."""
         return slots
+
+    def said(self, names: Octets, slots: IntArray, source: Randomness) -> Octets:
+        """SECRET argument `slots`. The messages of these people, as they are sent."""
+        answers = self._answers(slots, source)
+        if self._public is None:
+            return contributions(self.plan, answers, source)
+        return self._public.said(names, answers, source)
+
+    def heard(self, records: Records) -> Octets:
+        """What people said, with all that is added up in it: also what public coins say."""
+        return records.messages if self._public is None else self._public.written_out(records.names, records.messages)
 
     def randomize(
         self,
@@ -148,7 +168,7 @@ class Task:
         """
         source, slots = randomness or Randomness.system(), self._slots_of(table, delimiter)
         names = np.frombuffer(source.expanded().octets(NAME * len(slots)), dtype=np.uint8).reshape(-1, NAME)
-        return self.form.written_all(names, contributions(self.plan, self._answers(slots, source), source))
+        return self.form.written_all(names, self.said(names, slots, source))
 
     def randomize_one(self, table: Any, person: str, *, delimiter: str = ",", kept: Kept | None = None) -> bytes:
         """SECRET argument. What the one person of a table sends; see `randomize`.
@@ -171,8 +191,8 @@ class Task:
         name = source.octets(NAME) if person is None else self.name_of(person)
 
         def fresh() -> bytes:
-            (answer,) = self._answers(np.array([slot]), source).tolist()
-            return self.form.written(name, contribute(self.plan, answer, source))
+            alone = np.frombuffer(name, dtype=np.uint8)[None]
+            return self.form.written_all(alone, self.said(alone, np.array([slot], dtype=np.int64), source))
 
         if kept is None or person is None:
             return fresh()
@@ -242,7 +262,8 @@ class Task:
         if currency not in _LOSSES or not isinstance(amount, str):
             raise Refused("task", "its loss is an epsilon or a rho, written as a text")
         asked, aim = question_from_json(stored.get("question", {})), _aim_of(stored.get("aim"))
-        return cls(asked, _LOSSES[currency](amount), stored["people"], aim=aim)
+        coins = chosen("coins", stored.get("coins", Coins.OWN), Coins)
+        return cls(asked, _LOSSES[currency](amount), stored["people"], aim=aim, coins=coins)
 
     def to_json(self) -> str:
         """The document: its octets decide its hash."""
@@ -250,7 +271,8 @@ class Task:
         loss = {"epsilon": str(self.loss.epsilon)} if pure else {"rho": str(self.loss.rho)}
         told = {"local_task": VERSION, "people": self.people, "loss": loss, "question": question_to_json(self.question)}
         aim = {} if self.aim is None else {"aim": self.aim.name.lower()}
-        return json.dumps({**told, **aim}, sort_keys=True)
+        coins = {} if self.coins is Coins.OWN else {"coins": str(self.coins)}
+        return json.dumps({**told, **aim, **coins}, sort_keys=True)
 
 
 def _aim_of(word: object) -> Read | None:

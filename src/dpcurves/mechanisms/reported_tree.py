@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 from math import isqrt, prod, sqrt
+from typing import NamedTuple
 
 from ..laws import Responses, Tallied
 from ..noise.exponential import LEAST_EPSILON
-from ..noise.responses import Randomiser, choose_randomiser, randomiser_named
+from ..noise.responses import RANDOMISERS, Hadamard, Randomiser, choose_randomiser, randomiser_named
 from ..noise.responses.choice import LONGEST
 from ..privacy import Adjacency, PrivacyLoss, ReplaceOne
 from ..queries import CountQuery, Query, Read
@@ -30,7 +32,18 @@ _INDEX = 4
 """Octets of the longest index of a Hadamard response: some randomiser is always as short."""
 
 
-def planned(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+class Coins(StrEnum):
+    """Who throws the coins that do not depend on the value: for the level, and for the index of a Hadamard response.
+
+    `OWN`: each person, and they are sent along. `PUBLIC`: they follow from what stands for the person's name in
+    reports, so that the one bit of a Hadamard response is all that the person says.
+    """
+
+    OWN = "own"
+    PUBLIC = "public"
+
+
+def planned(query: Query, loss: PrivacyLoss, adjacency: Adjacency, coins: Coins = Coins.OWN) -> Plan:
     """Which levels are reported about, by how many people and how: with the least predicted error of what is read.
 
     Formal guarantees: each person sends one report about one level, which the person draws without regard to the value.
@@ -43,6 +56,9 @@ def planned(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
     zero-concentrated privacy it errs less, for no level asks a sample. The predicted error decides. (Advanced
     composition would promise an epsilon that fails with a chance delta, which no task does.)
 
+    With public coins people report about one level each, by Hadamard responses. A bit loses epsilon whatever the level
+    and the index are, so it does not matter who knew or chose them.
+
     Raises:
         UnsupportedQuery: other numbers than counts of cells are asked for, or more than 2**20 of them; or the number of
             people is private, or one has several records.
@@ -53,10 +69,11 @@ def planned(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         raise UnsupportedQuery("adjacency", "how many people report is public, and each has one value: use replace-one")
     if prod(query.shape) > MOST_CELLS:
         raise UnsupportedQuery("grid", f"at most {MOST_CELLS} cells are reported about, got {prod(query.shape)}")
-    law = _law(query.rows, query.cells, query.read, loss, adjacency.units)
+    law = _law(query.rows, query.cells, query.read, loss, adjacency.units, coins)
     ways = ", ".join(dict.fromkeys(level.randomiser for level in law.levels))
     levels = f"{len(law.levels)} levels" if len(law.levels) > 1 else "one level"
     levels += ", all by each person" if law.about_all else ""
+    levels += ", by public coins" if coins is Coins.PUBLIC else ""
     return Plan(query, loss, adjacency, f"{ways} responses about {levels}", law, sqrt(_error(law, query.read)))
 
 
@@ -80,10 +97,11 @@ def ways_of(law: Tallied, loss: PrivacyLoss) -> tuple[Randomiser, ...]:
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
-def _law(rows: int, cells: int, read: Read, loss: PrivacyLoss, people: int) -> Tallied:
+def _law(rows: int, cells: int, read: Read, loss: PrivacyLoss, people: int, coins: Coins) -> Tallied:  # noqa: PLR0917
     trees = sorted({_widths(cells, levels) for levels in range(1, _LEVELS[read] + 1)}, key=len)
+    table = _Table(rows, cells, people, epsilon_of(loss), _WAYS[coins])
     split = [
-        _tree(rows, cells, widths, tilt, epsilon_of(loss), people)
+        _tree(table, widths, tilt)
         for widths in trees
         for tilt in (_TILTS[read] if len(widths) > 1 else _TILTS[read][:1])
         if len(widths) <= people
@@ -91,9 +109,30 @@ def _law(rows: int, cells: int, read: Read, loss: PrivacyLoss, people: int) -> T
     together = [
         tree_about_all(rows, cells, widths, loss, people)
         for widths in trees
-        if len(widths) > 1 and epsilon_of(loss * Fraction(1, len(widths))) >= LEAST_EPSILON
+        if coins is Coins.OWN and len(widths) > 1 and epsilon_of(loss * Fraction(1, len(widths))) >= LEAST_EPSILON
     ]
     return min([*split, *together], key=lambda law: _error(law, read))
+
+
+_WAYS: dict[Coins, tuple[type[Randomiser], ...]] = {Coins.OWN: RANDOMISERS, Coins.PUBLIC: (Hadamard,)}
+
+
+class _Table(NamedTuple):
+    """What people report about one level of.
+
+    Attributes:
+        rows: How many cells the axes before the last have together.
+        cells: How many cells the last axis has.
+        people: How many report.
+        epsilon: What one report may lose.
+        ways: By which randomisers it may be.
+    """
+
+    rows: int
+    cells: int
+    people: int
+    epsilon: Fraction
+    ways: tuple[type[Randomiser], ...]
 
 
 def _widths(cells: int, levels: int) -> tuple[int, ...]:
@@ -102,21 +141,24 @@ def _widths(cells: int, levels: int) -> tuple[int, ...]:
     return tuple(fan**power for power in reversed(range(levels)) if fan**power < cells or power == 0)
 
 
-def _tree(  # noqa: PLR0917
-    rows: int, cells: int, widths: tuple[int, ...], tilt: Fraction, epsilon: Fraction, people: int
-) -> Tallied:
-    levels = tuple(
-        _responses(range(0, cells, width), rows, epsilon, reports)
-        for width, reports in zip(widths, _parts(people, len(widths), tilt), strict=True)
-    )
-    return Tallied(rows, cells, levels)
+def _tree(table: _Table, widths: tuple[int, ...], tilt: Fraction) -> Tallied:
+    reports = _parts(table.people, len(widths), tilt)
+    levels = (_level(table, width, many) for width, many in zip(widths, reports, strict=True))
+    return Tallied(table.rows, table.cells, tuple(levels))
+
+
+def _level(table: _Table, width: int, reports: int, longest: int = LONGEST) -> Responses:
+    starts = range(0, table.cells, width)
+    way = choose_randomiser(table.rows * len(starts) + 1, table.epsilon, longest, table.ways)
+    return Responses(starts, reports, way.NAME, *way.support)
 
 
 def tree_about_all(rows: int, cells: int, widths: tuple[int, ...], loss: PrivacyLoss, people: int) -> Tallied:
     """The tree about all of whose levels each person reports, with an equal share of the loss for each."""
     epsilon, longest = epsilon_of(loss * Fraction(1, len(widths))), max(LONGEST // len(widths), _INDEX)
-    levels = tuple(_responses(range(0, cells, width), rows, epsilon, people, longest) for width in widths)
-    return Tallied(rows, cells, levels, about_all=True)
+    table = _Table(rows, cells, people, epsilon, RANDOMISERS)
+    levels = (_level(table, width, people, longest) for width in widths)
+    return Tallied(rows, cells, tuple(levels), about_all=True)
 
 
 def _parts(people: int, levels: int, tilt: Fraction) -> list[int]:
@@ -124,11 +166,6 @@ def _parts(people: int, levels: int, tilt: Fraction) -> list[int]:
     weights = [tilt**level for level in range(levels)]
     ends = [round((people - levels) * sum(weights[:level], Fraction(0)) / sum(weights)) for level in range(levels + 1)]
     return [1 + after - before for before, after in pairwise(ends)]
-
-
-def _responses(starts: range, rows: int, epsilon: Fraction, reports: int, longest: int = LONGEST) -> Responses:
-    way = choose_randomiser(rows * len(starts) + 1, epsilon, longest)
-    return Responses(starts, reports, way.NAME, *way.support)
 
 
 def _error(law: Tallied, read: Read) -> float:

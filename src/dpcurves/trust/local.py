@@ -12,7 +12,7 @@ from ..arguments import Refused
 from ..arrays import BoolArray, IntArray
 from ..laws import Tallied
 from ..ledger import Allotment
-from ..mechanisms.reported_tree import planned, ways_of
+from ..mechanisms.reported_tree import Coins, planned, ways_of
 from ..noise.randomness import Randomness
 from ..noise.responses import Randomiser
 from ..noise.responses.coins import even
@@ -40,12 +40,14 @@ class Local:
     Attributes:
         aim: What of the prefixes that a question asks for will be read; None: they themselves. It changes which levels
             are reported about, and by how many people; never what a report loses.
+        coins: Who throws the coins that do not depend on the value.
         INSTEAD: What is done where a session would open all records.
     """
 
     INSTEAD: ClassVar[str] = "people answer a dp.local.Task, one report each, and dp.local.aggregate reads the curve"
 
     aim: Read | None = None
+    coins: Coins = Coins.OWN
 
     @property
     def holders(self) -> tuple[type, ...]:
@@ -58,7 +60,7 @@ class Local:
 
     def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What people would report. Raises `UnsupportedQuery`."""
-        plan = planned(self._aimed(query), loss, adjacency)
+        plan = planned(self._aimed(query), loss, adjacency, self.coins)
         if plan.law.required(Tallied).people > MOST_PEOPLE:
             raise UnsupportedQuery("people", f"at most {MOST_PEOPLE} report")
         return replace(plan, made_by=f"each person at home: {plan.made_by}")
@@ -102,14 +104,14 @@ def contributions(plan: Plan, slots: IntArray, randomness: Randomness) -> Report
     if slots.size and not 0 <= slots.min() <= slots.max() <= law.rows * law.cells:
         raise Refused("value", "it lies in no cell, and is not missing")
     if law.about_all:
-        drawn = [way.draw(_answers(law, number, slots), randomness) for number, way in enumerate(_ways(plan))]
+        drawn = [way.draw(answers_about(law, number, slots), randomness) for number, way in enumerate(_ways(plan))]
         return np.concatenate(drawn, axis=1)
     levels = _drawn_levels(law, len(slots), randomness)
     messages = np.zeros((len(slots), octets(plan)), dtype=np.uint8)
     messages[:, 0] = levels
     for number, way in enumerate(_ways(plan)):
         here = np.flatnonzero(levels == number)
-        messages[here, 1 : 1 + way.octets] = way.draw(_answers(law, number, slots[here]), randomness)
+        messages[here, 1 : 1 + way.octets] = way.draw(answers_about(law, number, slots[here]), randomness)
     return messages
 
 
@@ -210,7 +212,7 @@ def _drawn_levels(law: Tallied, people: int, randomness: Randomness) -> IntArray
     return np.searchsorted(ends, even(law.people, people, randomness), side="right")
 
 
-def _answers(law: Tallied, number: int, slots: IntArray) -> IntArray:
+def answers_about(law: Tallied, number: int, slots: IntArray) -> IntArray:
     """The intervals of a level that hold these slots, row by row; the last answer is that the value is missing."""
     level = law.levels[number]
     row, cell = np.divmod(slots, law.cells)

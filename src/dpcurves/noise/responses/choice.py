@@ -29,7 +29,9 @@ def randomiser_named(name: str, answers: int, epsilon: Fraction) -> Randomiser:
     return known[name](answers, epsilon)
 
 
-def choose_randomiser(answers: int, epsilon: Fraction, longest: int = LONGEST) -> Randomiser:
+def choose_randomiser(
+    answers: int, epsilon: Fraction, longest: int = LONGEST, among: tuple[type[Randomiser], ...] = RANDOMISERS
+) -> Randomiser:
     """The randomiser with the least variance of counts of rare answers; of equal ones the shortest.
 
     Variances are per report, so the choice does not depend on how many there are. Sums of several answers, which are
@@ -39,10 +41,11 @@ def choose_randomiser(answers: int, epsilon: Fraction, longest: int = LONGEST) -
         answers: How many there are.
         epsilon: What one report may lose.
         longest: Octets of a report at most.
+        among: Those that may be taken.
 
     >>> from fractions import Fraction
     >>> [choose_randomiser(answers, Fraction(1)).NAME for answers in (2, 16, 64, 2**16)]
     ['k-ary', 'subset', 'subset', 'hadamard']
     """
-    known = [each(answers, epsilon) for each in RANDOMISERS if each is not Subset or answers <= MOST_ANSWERS]
+    known = [each(answers, epsilon) for each in among if each is not Subset or answers <= MOST_ANSWERS]
     return min((each for each in known if each.octets <= longest), key=lambda each: (each.variance(), each.octets))
