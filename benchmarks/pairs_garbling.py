@@ -34,7 +34,7 @@ from dpcurves.crypto.two_party import Ending, Job, Owner, evaluate, evaluate_one
 from dpcurves.noise import Randomness
 from dpcurves.noise.finite_coins import Flip
 from dpcurves.parties import Connection, conducted
-from dpcurves.two_servers.identity import CERTIFICATE, PROOF, Identity
+from dpcurves.serving.identity import CERTIFICATE, PROOF, Identity
 
 HOST = "127.0.0.1"
 BITS = 32

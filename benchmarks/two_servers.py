@@ -41,18 +41,18 @@ from dpcurves.privacy import EACH_RECORD
 from dpcurves.queries import PrefixQuery
 from dpcurves.release import ALL, Setting
 from dpcurves.serving.channel import Channel
+from dpcurves.serving.identity import Identity
+from dpcurves.serving.new_task import found
+from dpcurves.serving.ticket import Role, Ticket, hash_of
 from dpcurves.trust import FunctionShares, Owners
 from dpcurves.trust.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports
 from dpcurves.two_servers import Server, Task
 from dpcurves.two_servers.analyst import Analyst, close
 from dpcurves.two_servers.batch import ID, NAME, Earlier, packed, unpacked
-from dpcurves.two_servers.identity import Identity
-from dpcurves.two_servers.new_task import found
 from dpcurves.two_servers.owner import Contribution, bearer_of, read_places
 from dpcurves.two_servers.sealing import OVERHEAD
 from dpcurves.two_servers.store import Offer, Store, Stored
 from dpcurves.two_servers.task_service import encoding_of
-from dpcurves.two_servers.ticket import Role, Ticket, hash_of
 from dpcurves.workloads import Need, Needs, Single
 
 GRID = dp.Grid(-8, 8, cells=2**32 - 1)  # with the place of missing records, 32 bits

@@ -36,13 +36,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 import dpcurves as dp
 from dpcurves import display
 from dpcurves.curves.turns.labels import labels
+from dpcurves.serving.identity import Identity
+from dpcurves.serving.new_task import found
+from dpcurves.serving.ticket import Role, Ticket
 from dpcurves.two_servers import Task
 from dpcurves.two_servers.analyst import Analyst, close
-from dpcurves.two_servers.identity import Identity
-from dpcurves.two_servers.new_task import found
 from dpcurves.two_servers.owner import Contribution, bearer_of, read_places
 from dpcurves.two_servers.statement import statement
-from dpcurves.two_servers.ticket import Role, Ticket
 
 OUT = Path(__file__).parent / "out" / "federated"
 TITLE = "Flights from New York, 2013, by two servers"

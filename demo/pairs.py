@@ -31,8 +31,8 @@ from dpcurves.noise import Randomness
 from dpcurves.pairs import KENDALL, Noise, Unsigned, pair_statistic
 from dpcurves.queries import commitment
 from dpcurves.release import Plan, Release
+from dpcurves.serving.identity import CERTIFICATE, PROOF, Identity
 from dpcurves.trust.pair_release import noise_of, of_answers, of_sum
-from dpcurves.two_servers.identity import CERTIFICATE, PROOF, Identity
 
 OUT = Path(__file__).parent / "out" / "pairs"
 HOST = "127.0.0.1"

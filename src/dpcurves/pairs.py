@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import Enum
 from fractions import Fraction
 from secrets import token_bytes
 from typing import Any
@@ -19,6 +18,7 @@ from .mechanisms.pairs import (
     KENDALL,
     KERNELS,
     Kernel,
+    Noise,
     Unsigned,
     Zetas,
     noisy_circuit,
@@ -33,13 +33,6 @@ from .release import Plan
 from .trust.pair_release import Everybody, simulated
 
 SEED = 32
-
-
-class Noise(Enum):
-    """Where noise is added."""
-
-    EACH = "to each pair's answer: people in pairs"
-    ON_SUM = "once, to the sum of all: two servers"
 
 
 def plan(

@@ -19,7 +19,7 @@ from dpcurves.crypto.garbling import opened
 from dpcurves.crypto.two_party import Job, Owner, evaluate, garble
 from dpcurves.noise import Randomness
 from dpcurves.parties import Connection, conducted
-from dpcurves.two_servers.identity import CERTIFICATE, PROOF, Identity
+from dpcurves.serving.identity import CERTIFICATE, PROOF, Identity
 
 pytest.importorskip("rbcl")
 NAME = "127.0.0.1"

@@ -21,15 +21,15 @@ from dpcurves.data import Categories, Grid
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.serving.channel import Channel, trusting
+from dpcurves.serving.identity import Identity
+from dpcurves.serving.new_task import found
+from dpcurves.serving.ticket import Role, Ticket
 from dpcurves.trust import Owners
 from dpcurves.two_servers.analyst import Analyst, Closed, close
 from dpcurves.two_servers.batch import ID, NAME, Batch, Earlier, packed
-from dpcurves.two_servers.identity import Identity
-from dpcurves.two_servers.new_task import found
 from dpcurves.two_servers.owner import Contribution, Sent, bearer_of, read_places, sealed_reports
 from dpcurves.two_servers.task import VERSION, Counted, Task
 from dpcurves.two_servers.task_service import encoding_of
-from dpcurves.two_servers.ticket import Role, Ticket
 
 GRID = Grid(0, 1, cells=1000)
 MOST = 300

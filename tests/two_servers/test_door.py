@@ -15,8 +15,8 @@ from uvicorn.server import ServerState
 from dpcurves.serving.channel import trusting
 from dpcurves.serving.door import Door, Limits
 from dpcurves.serving.entrance import Entrance, Guest, listening_at, proving
+from dpcurves.serving.identity import Identity
 from dpcurves.serving.launch import leave_no_image
-from dpcurves.two_servers.identity import Identity
 
 
 class Stranger:

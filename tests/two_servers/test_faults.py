@@ -23,6 +23,7 @@ from dpcurves.crypto import prefix_sums
 from dpcurves.curves import CDF, CdfQuestion
 from dpcurves.laws import ThresholdSums
 from dpcurves.ledger import Ledger
+from dpcurves.serving.ticket import Role
 from dpcurves.trust import Owners
 from dpcurves.trust.function_shares import RING
 from dpcurves.two_servers import ProtocolAborted, Task
@@ -32,7 +33,6 @@ from dpcurves.two_servers.sealing import OVERHEAD
 from dpcurves.two_servers.store import Kept, Store
 from dpcurves.two_servers.task import VERSION
 from dpcurves.two_servers.task_service import encoding_of
-from dpcurves.two_servers.ticket import Role
 
 NAMES = (
     "died",

@@ -29,6 +29,7 @@ from dpcurves.ledger import Ledger
 from dpcurves.noise.randomness import Randomness
 from dpcurves.release import UnsupportedQuery
 from dpcurves.serving.channel import trusting
+from dpcurves.serving.ticket import Role
 from dpcurves.trust import Owners
 from dpcurves.two_servers import ProtocolAborted, Task
 from dpcurves.two_servers.analyst import Analyst
@@ -41,7 +42,6 @@ from dpcurves.two_servers.owner import sealed_reports
 from dpcurves.two_servers.sealing import OVERHEAD
 from dpcurves.two_servers.store import Store
 from dpcurves.two_servers.task_service import encoding_of
-from dpcurves.two_servers.ticket import Role
 
 NAMES = (
     "open",

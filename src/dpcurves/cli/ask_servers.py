@@ -53,9 +53,9 @@ class Servers:
     def answer(self, task: Task, question: Question[Any], view: View[Any], output: Output) -> None:
         """Ask them, write what `output` names, and say whom one has to trust for it."""
         output.require_writable()
+        from ..serving.ticket import Role, Ticket
         from ..two_servers.analyst import Analyst
         from ..two_servers.statement import assumed
-        from ..two_servers.ticket import Role, Ticket
 
         ticket = Ticket.read(self.bearer.ticket, Role.ANALYST)
         with Analyst(task, ticket, patience=self.bearer.seconds) as analyst, waiting("the servers count"), quietly():

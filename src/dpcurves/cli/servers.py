@@ -103,9 +103,9 @@ def aggregator(running: Running) -> None:
     """
     require_extra()
     from ..serving.door import Limits
+    from ..serving.identity import Identity
     from ..serving.launch import Address
     from ..two_servers import Task
-    from ..two_servers.identity import Identity
     from ..two_servers.launch import Aggregator
 
     require_lasting(running.store)

@@ -5,22 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from .literals import category, chosen, whole
+from .literals import category, whole
+from .option_groups import values_of
+from .pair_tasks import OfPairs, create_of_pairs
 from .promise_options import Price
 from .refusal import Misuse
 from .split_options import Split
-from .table_options import Cells, Column, TaskDocument
+from .table_options import Cells, TaskDocument
+from .task_parties import Parties
 from .terminal import say, terminal
 from .waiting import waiting
 
 if TYPE_CHECKING:
     from ..data import Categories
-    from ..trust import Owners
-    from ..two_servers import Server, Task
+    from ..parties import PairTask
+    from ..two_servers import Task
     from .option_groups import Command
 
 NEEDED = ("fastapi", "uvicorn", "cryptography.hazmat.primitives.hpke")
@@ -33,6 +36,26 @@ class Place:
 
     folder: Annotated[str, Argument(metavar="FOLDER", help="Where its keys are kept; made if it is not there.")]
     url: Annotated[str, Option(help="Where it answers: https://host:port.", metavar="URL")]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A column of numbers that is counted."""
+
+    column: Annotated[
+        str | None, Option(help="A column of numbers, whose values are counted; or ask --pairs.", metavar="NAME")
+    ] = None
+    measured_in: Annotated[str, Option(help="Its measuring unit, for the picture.", metavar="UNIT")] = ""
+
+    def named(self) -> str:
+        """The column.
+
+        Raises:
+            Misuse: none was given.
+        """
+        if self.column is None:
+            raise Misuse("column", "name with --column what is counted, or ask pairs of people with --pairs")
+        return self.column
 
 
 @dataclass(frozen=True)
@@ -69,45 +92,17 @@ class Classes(Split):
 
 
 @dataclass(frozen=True)
-class Parties:
-    """Who takes part, and where the documents go."""
+class Counts:
+    """What two servers count."""
 
-    servers: Annotated[str, Option(help="Files server.json of party 0, party 1.", metavar="FILE,FILE")]
-    reports_per_owner: Annotated[str, Option(help="How many reports one owner may send at most.", metavar="K")]
-    out: Annotated[str, Option(help="The task document: a new file.", metavar="FILE")]
-    tickets: Annotated[str, Option(help="A folder for the tickets of all who take part.", metavar="FOLDER")]
-    owners: Annotated[str, Option(help="How many owners there are.", metavar="N")]
-    analysts: Annotated[str, Option(help="How many analysts there are.", metavar="N")] = "1"
-    name: Annotated[str, Option(help="A name for people to read.", metavar="NAME")] = "task"
-    check: Annotated[
-        str,
-        Option(
-            help="owners: servers drop reports that count more than once; nobody: owners are believed.",
-            metavar="WHOM",
-        ),
-    ] = "nobody"
+    counted: Counted
+    cells: Cells
+    classes: Classes
 
-    def checked(self) -> Owners:
-        """Whether reports are checked."""
-        from ..trust import Owners
-
-        return chosen("check", self.check, {"owners": Owners.CHECKED, "nobody": Owners.UNCHECKED})
-
-    def both(self) -> tuple[Server, Server]:
-        """The two servers.
-
-        Raises:
-            Misuse: there are not two.
-        """
-        from ..two_servers.identity import read_server
-
-        files = self.servers.split(",")
-        if len(files) != 2:
-            raise Misuse(
-                "servers", "two files with a comma between them are needed, as in a0/server.json,a1/server.json"
-            )
-        first, second = (read_server(Path(file)) for file in files)
-        return first, second
+    @classmethod
+    def unsaid(cls) -> Counts:
+        """Nothing at all."""
+        return cls(Counted(), Cells(), Classes())
 
 
 @dataclass(frozen=True)
@@ -119,6 +114,20 @@ class Document(TaskDocument):
         from ..two_servers import Task
 
         return Task.read(self.task)
+
+    @property
+    def is_of_pairs(self) -> bool:
+        """Whether it asks pairs of people."""
+        from ..parties import PairTask
+        from ..serving.task_document import kind_of, text_of
+
+        return kind_of(text_of(self.task)) == PairTask.KIND
+
+    def of_pairs(self) -> PairTask:
+        """The task, which asks pairs of people."""
+        from ..parties import PairTask
+
+        return PairTask.read(self.task)
 
 
 @dataclass(frozen=True)
@@ -142,17 +151,17 @@ def identity(place: Place) -> None:
     Example: dpcurves task identity a0 --url https://127.0.0.1:8701
     """
     require_extra()
-    from ..two_servers.identity import PUBLIC, Identity
+    from ..serving.identity import PUBLIC, Identity
 
     made = Identity.found(Path(place.folder), place.url)
     say(terminal(), f"written: {made.folder / PUBLIC} (public); the keys beside it are secret")
 
 
-def create(column: Column, cells: Cells, classes: Classes, price: Price, parties: Parties) -> None:
-    """Make a task for two servers.
+def create(counts: Counts, price: Price, of_pairs: OfPairs, parties: Parties) -> None:
+    """Make a task for two servers, or for people in pairs.
 
-    It counts all cells of the grid, by class or category if there are any; or, where these are too many to be laid out,
-    thresholds one after the other.
+    Two servers count all cells of the grid, by class or category if there are any; or, where these are too many to be
+    laid out, thresholds one after the other. With --pairs, the mean of a kernel over pairs of people is asked instead.
 
     The document is public. Each owner, each analyst and the coordinator, who closes the task, gets a ticket.
 
@@ -160,15 +169,20 @@ def create(column: Column, cells: Cells, classes: Classes, price: Price, parties
     --servers a0/server.json,a1/server.json --owners 5 --out task.json --tickets tickets
     """
     require_extra()
+    if of_pairs.pairs is not None:
+        require_unsaid("a task of pairs reads --columns: leave it out", counts, Counts.unsaid())
+        create_of_pairs(of_pairs, price, parties)
+        return
+    require_unsaid("it belongs to tasks of pairs: say with --pairs in how many a person is", of_pairs, OfPairs())
+    from ..serving.new_task import found
+    from ..serving.ticket import Role
     from ..two_servers import Task
-    from ..two_servers.new_task import found
     from ..two_servers.statement import statement
-    from ..two_servers.ticket import Role
 
+    first, second = parties.known(2)
     draft = Task(
-        parties.name, column.column, cells.declared(), classes.declared(), price.loss(),
-        whole("reports-per-owner", parties.reports_per_owner), parties.both(), {}, column.measured_in,
-        owners=parties.checked(),
+        parties.name, counts.counted.named(), counts.cells.declared(), counts.classes.declared(), price.loss(),
+        parties.reports(), (first, second), {}, counts.counted.measured_in, owners=parties.checked(),
     )  # fmt: skip
     numbers = {
         Role.OWNER: whole("owners", parties.owners), Role.ANALYST: whole("analysts", parties.analysts),
@@ -178,12 +192,29 @@ def create(column: Column, cells: Cells, classes: Classes, price: Price, parties
     say(terminal(), *statement(task), f"written: {parties.out}, and tickets in {parties.tickets}")
 
 
+def require_unsaid(rule: str, given: Any, nothing: Any) -> None:
+    """Refuse options of a group that were given.
+
+    Raises:
+        Misuse: one was.
+    """
+    usual = values_of(nothing)
+    said = next((name for name, value in values_of(given).items() if value != usual[name]), None)
+    if said is not None:
+        raise Misuse(said.replace("_", "-"), rule)
+
+
 def show(document: Document) -> None:
     """What a task promises, and whom one has to trust for it.
 
     Example: dpcurves task show --task task.json
     """
     require_extra()
+    if document.is_of_pairs:
+        from ..parties.statement import statement as statement_of_pairs
+
+        say(terminal(), *statement_of_pairs(document.of_pairs()))
+        return
     from ..two_servers.statement import statement
 
     say(terminal(), *statement(document.read()))
@@ -197,8 +228,8 @@ def close(document: Document, bearer: Bearer) -> None:
     Example: dpcurves task close --task task.json --ticket tickets/coordinator-1
     """
     require_extra()
+    from ..serving.ticket import Role, Ticket
     from ..two_servers.analyst import close as close_task
-    from ..two_servers.ticket import Role, Ticket
 
     task = document.read()
     with waiting("the servers agree on the reports"):

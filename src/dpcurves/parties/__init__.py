@@ -16,11 +16,13 @@ from .mailbox import FolderMailbox, Mailbox
 from .meetings import Meeting, meetings, promised_pairs
 from .person import Collector, Person
 from .promise import Agreed, Agreement, Promise
+from .seed_file import read_seed
 from .settlement import Settlements, settled
+from .task import PAIRINGS, PairTask, Trust
 
 __all__ = [
-    "AGGREGATOR", "Agreed", "Agreement", "Card", "Collector", "Connection", "Device", "FolderMailbox", "Mailbox",
-    "Meeting", "Person", "Place", "Promise", "Settlements", "Writer", "answers_of_pairs", "conducted",
-    "given_to_answers", "given_to_sum", "meetings", "number_of", "promised_pairs", "response_to", "settled",
-    "shares_of", "sum_of_pairs",
+    "AGGREGATOR", "PAIRINGS", "Agreed", "Agreement", "Card", "Collector", "Connection", "Device", "FolderMailbox",
+    "Mailbox", "Meeting", "PairTask", "Person", "Place", "Promise", "Settlements", "Trust", "Writer",
+    "answers_of_pairs", "conducted", "given_to_answers", "given_to_sum", "meetings", "number_of", "promised_pairs",
+    "read_seed", "response_to", "settled", "shares_of", "sum_of_pairs",
 ]  # fmt: skip

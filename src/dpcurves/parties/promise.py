@@ -53,6 +53,7 @@ class Promise:
         pairing: How pairs are drawn.
         people: How many people there are.
         commitment: What fixes the seed, and tells nothing of it.
+        document: The hash of the document that it stands in; empty: it stands alone.
     """
 
     kernel: Kernel
@@ -60,9 +61,10 @@ class Promise:
     pairing: Pairing
     people: int
     commitment: str
+    document: bytes = b""
 
     @classmethod
-    def of(cls, kernel: Kernel, plan: Plan) -> Promise:
+    def of(cls, kernel: Kernel, plan: Plan, document: bytes = b"") -> Promise:
         """What a plan says.
 
         Raises:
@@ -72,13 +74,13 @@ class Promise:
         if not isinstance(query, PairQuery) or query.kernel != kernel.form or not query.seed:
             raise ProtocolAborted("plan", "one of this kernel is needed, made with a seed")
         people = plan.law.required(PairAnswers).people
-        return cls(kernel, response_of(query, plan.loss), query.pairing, people, query.seed)
+        return cls(kernel, response_of(query, plan.loss), query.pairing, people, query.seed, document)
 
     @property
     def task(self) -> bytes:
         """The hash of all of it."""
-        facts = (self.kernel.form, self.response, self.pairing, self.people, self.commitment)
-        return sha256("\n".join(["dpcurves: pairs of people, version 1", *map(repr, facts)]).encode()).digest()
+        facts = (self.kernel.form, self.response, self.pairing, self.people, self.commitment, self.document)
+        return sha256("\n".join(["dpcurves: pairs of people, version 2", *map(repr, facts)]).encode()).digest()
 
     @property
     def most(self) -> int:

@@ -1,6 +1,7 @@
 """Two aggregators that nobody has to trust alone: the task, what owners send, the servers, and who asks them."""
 
 from ..serving.errors import ProtocolAborted
-from .task import Server, Task
+from ..serving.identity import Server
+from .task import Task
 
 __all__ = ["ProtocolAborted", "Server", "Task"]

@@ -16,13 +16,13 @@ from ..release import Plan, Release, Step
 from ..serving.channel import PATIENCE, Channel
 from ..serving.errors import ProtocolAborted
 from ..serving.json_messages import facts_of
+from ..serving.ticket import Ticket
 from ..trust import FunctionShares
 from ..trust.function_shares import told
 from ..workloads import Strategy, Workload
 from .messages import Asked
 from .owner import require_task
 from .task import VERSION, Task
-from .ticket import Ticket
 
 Answer = TypeVar("Answer")
 Curve = TypeVar("Curve")

@@ -15,8 +15,8 @@ from fastapi import FastAPI, Request, Response
 from ..serving.entrance import PEER
 from ..serving.errors import ProtocolAborted
 from ..serving.replies import body_of, refused, told
+from ..serving.ticket import Role, hash_of
 from .task_service import TaskService
-from .ticket import Role, hash_of
 
 LARGEST_BATCH = 2**23
 LARGEST_QUESTION = 2**18

@@ -11,9 +11,9 @@ from ..serving.channel import PATIENCE, Channel, trusting
 from ..serving.door import USUAL, Door, Limits
 from ..serving.entrance import proving
 from ..serving.errors import ProtocolAborted
+from ..serving.identity import Identity
 from ..serving.launch import Address, serve
 from .app import create_app
-from .identity import Identity
 from .store import Store
 from .task import Task
 from .task_service import TaskService

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from ..ledger import Ledger
 from ..mechanisms.prefixes.keyed_noise import NoiseKey, noise_name
 from ..serving.errors import ProtocolAborted
-from .identity import Identity
+from ..serving.identity import Identity
 from .task import Task
 
 SIZE = 32

@@ -21,12 +21,12 @@ from ..records import open_records
 from ..serving.channel import PATIENCE, Channel
 from ..serving.errors import ProtocolAborted
 from ..serving.json_messages import facts_of
+from ..serving.ticket import Role, Ticket
 from ..trust.shared_records import Encoding, places_of
 from .batch import ID, NAME, Batch, Earlier, Report, packed
 from .sealing import place_of, public_key, sealed
 from .task import Task
 from .task_service import encoding_of
-from .ticket import Role, Ticket
 
 AT_ONCE = 1000
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from fractions import Fraction
-from functools import cached_property
-from hashlib import sha256
 from math import prod
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from ..arguments import Refused
 from ..curves.turns.declared_grid import grid_from_json, grid_to_json
@@ -22,8 +17,10 @@ from ..privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
 from ..queries import CountQuery, PrefixQuery, Query, Read
 from ..release import Plan, UnsupportedQuery
 from ..serving.errors import ProtocolAborted
+from ..serving.identity import Server
+from ..serving.task_document import TaskDocument, loss_from_json, loss_to_json
+from ..serving.ticket import Role
 from ..trust import FunctionShares, Owners
-from .ticket import Role
 
 VERSION = 3
 CELLS_ONLY = "the task counts all cells at once: ask for whole curves, not at some edges"
@@ -34,30 +31,6 @@ CLASSES = 2
 MOST_AT_ONCE = 4096
 MOST_CHECKED_AT_ONCE = 64
 """Thresholds in one message. Of checked reports each has a value of its own, until it is known which count."""
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """One of the two servers, as everybody knows it.
-
-    Attributes:
-        url: Where it answers: ``https://host:port``.
-        sealing: The X25519 key to which shares are sealed, in hexadecimal digits.
-        certificate: What proves it: a certificate of its own, in PEM. No other authority is believed.
-    """
-
-    url: str
-    sealing: str
-    certificate: str
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Server:
-        """The inverse of `to_json`."""
-        return cls(str(stored["url"]), str(stored["sealing"]), str(stored["certificate"]))
-
-    def to_json(self) -> dict[str, str]:
-        """Plain objects."""
-        return {"url": self.url, "sealing": self.sealing, "certificate": self.certificate}
 
 
 class Counted(Enum):
@@ -73,7 +46,7 @@ class Counted(Enum):
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(TaskDocument):
     """What is counted, what it may lose, who takes part. Public; it never changes: its hash is its name.
 
     Attributes:
@@ -86,10 +59,12 @@ class Task:
         servers: Party 0 and party 1.
         tokens: Hashes of the tokens of each role. Their order numbers owners and analysts.
         measured_in: The measuring unit of the column.
-        version: The version of the protocol.
         owners: Whether the servers check reports. Checked ones are larger, and answers take longer.
         counted: What is paid for; left out: all cells, where they are few enough to be laid out.
     """
+
+    KIND: ClassVar[str] = "task"
+    VERSION: ClassVar[int] = VERSION
 
     name: str
     column: str
@@ -100,7 +75,6 @@ class Task:
     servers: tuple[Server, Server]
     tokens: Mapping[Role, tuple[str, ...]]
     measured_in: str = ""
-    version: int = VERSION
     owners: Owners = Owners.UNCHECKED
     counted: Counted | None = None
 
@@ -114,16 +88,6 @@ class Task:
         if first.sealing == second.sealing or first.certificate == second.certificate:
             raise Refused("servers", "two different servers are needed; one alone would know every record")
         self.plan((), 1)  # refuses what can not be answered
-
-    @cached_property
-    def hash(self) -> str:
-        """64 hexadecimal digits that no other task has."""
-        return sha256(b"dpcurves task\n" + self.to_json().encode()).hexdigest()
-
-    @cached_property
-    def bearers(self) -> Mapping[tuple[Role, str], int]:
-        """The number of who holds a ticket, by its role and the hash of its token."""
-        return {(role, name): number for role in Role for number, name in enumerate(self.tokens.get(role, ()))}
 
     @property
     def dataset(self) -> str:
@@ -220,70 +184,27 @@ class Task:
             raise ProtocolAborted("at", f"numbers from 0 to {self.slots} are needed, each once")
         return tuple(asked)
 
-    def to_json(self) -> str:
-        """The document; the same task has the same text."""
-        loss = {"epsilon": str(self.loss.epsilon)} if self.loss.is_pure else {"rho": str(self.loss.rho)}
+    def facts(self) -> dict[str, Any]:
+        """What the document says beside its kind, its version and its tokens, as plain objects."""
         classes = None if self.label is None else {"column": self.label.column, "values": list(self.label.values)}
-        document = {
-            "dpcurves": "task", "version": self.version, "name": self.name, "column": self.column,
-            "measured_in": self.measured_in, "grid": grid_to_json(self.grid), "label": classes, "loss": loss,
-            "adjacency": Neighbours.REPLACE_ONE.value, "unit": "one report",
-            "reports_per_owner": self.reports_per_owner, "bits": self.bits,
-            "servers": [server.to_json() for server in self.servers],
-            "owners": self.owners.value, "counted": Counted(self.counted).value,
-            "tokens": {role.value: list(self.tokens.get(role, ())) for role in Role},
+        return {
+            "name": self.name, "column": self.column, "measured_in": self.measured_in, "grid": grid_to_json(self.grid),
+            "label": classes, "loss": loss_to_json(self.loss), "adjacency": Neighbours.REPLACE_ONE.value,
+            "unit": "one report", "reports_per_owner": self.reports_per_owner, "bits": self.bits,
+            "servers": [server.to_json() for server in self.servers], "owners": self.owners.value,
+            "counted": Counted(self.counted).value,
         }  # fmt: skip
-        return json.dumps(document, indent=1, sort_keys=True)
 
     @classmethod
-    def from_json(cls, text: str) -> Task:
-        """The task that `to_json` wrote.
-
-        Raises:
-            ValueError: it is none, or of another version, or says anything that `to_json` does not.
-        """
-        task = cls._of(text)
-        if task.to_json() != text.strip():
-            raise ProtocolAborted("task", "the document was changed: a field is not as this dpcurves writes it")
-        return task
-
-    @classmethod
-    def _of(cls, text: str) -> Task:
-        try:
-            stored = json.loads(text)
-            if stored["dpcurves"] != "task":
-                raise KeyError("dpcurves")
-            if stored["version"] != VERSION:
-                raise ProtocolAborted("task", f"it is of version {stored['version']}, this dpcurves speaks {VERSION}")
-            return cls._read(stored)
-        except (KeyError, TypeError, AttributeError, ZeroDivisionError, json.JSONDecodeError):
-            raise ProtocolAborted("task", "this is no task document") from None
-
-    @classmethod
-    def read(cls, path: str | Path) -> Task:
-        """The task in a file.
-
-        Raises:
-            ValueError: it can not be read, or is none.
-        """
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", "it is no text")
-            raise ProtocolAborted("task", f"{str(path)!r} cannot be read ({reason})") from None
-        return cls.from_json(text)
-
-    @classmethod
-    def _read(cls, stored: Mapping[str, Any]) -> Task:
-        loss, label = stored["loss"], stored["label"]
+    def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, tuple[str, ...]]) -> Self:
+        """The inverse of `facts`."""
+        label = stored["label"]
         first, second = (Server.from_json(server) for server in stored["servers"])
         return cls(
             stored["name"], stored["column"], grid_from_json(stored["grid"]),
             None if label is None else Categories(label["column"], tuple(label["values"])),
-            _loss(loss),
-            int(stored["reports_per_owner"]), (first, second),
-            {role: tuple(stored["tokens"][role.value]) for role in Role}, stored["measured_in"], stored["version"],
-            Owners(stored["owners"]), Counted(stored["counted"]),
+            loss_from_json(stored["loss"]), int(stored["reports_per_owner"]), (first, second), tokens,
+            stored["measured_in"], Owners(stored["owners"]), Counted(stored["counted"]),
         )  # fmt: skip
 
 
@@ -291,8 +212,3 @@ def _all_apart(axes: tuple[Axis | Categories, ...]) -> tuple[Axis | Categories, 
     return tuple(
         Axis(axis.column, axis.grid.with_outside(Outside.APART)) if isinstance(axis, Axis) else axis for axis in axes
     )
-
-
-def _loss(stored: Mapping[str, Any]) -> PrivacyLoss:
-    pure = "epsilon" in stored
-    return PrivacyLoss.pure(Fraction(stored["epsilon"])) if pure else PrivacyLoss.zcdp(Fraction(stored["rho"]))

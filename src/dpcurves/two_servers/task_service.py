@@ -15,6 +15,7 @@ from ..ledger import Allotment, Ledger, QuestionBudget
 from ..release import ALL, Plan
 from ..serving.channel import Channel
 from ..serving.errors import ProtocolAborted, Trouble
+from ..serving.identity import Identity
 from ..serving.json_messages import opened as read
 from ..trust import Owners
 from ..trust.function_shares import collect
@@ -23,7 +24,6 @@ from . import report_set
 from .aggregation import CheckedCounting, PlainCounting
 from .batch import Report, unpacked
 from .closing import Closing
-from .identity import Identity
 from .messages import Asked, require_set
 from .noise_secret import NoiseSecret, derived
 from .sealing import OVERHEAD, opened, place_of, public_key

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from math import sqrt
@@ -16,6 +17,13 @@ from ...release import Plan, UnsupportedQuery
 
 ROOM = 48
 """The circle of a sum has so many scales of the noise more than the sum needs."""
+
+
+class Noise(Enum):
+    """Where noise is added."""
+
+    EACH = "to each pair's answer: people in pairs"
+    ON_SUM = "once, to the sum of all: two servers"
 
 
 class Zetas(NamedTuple):

@@ -9,8 +9,8 @@ from enum import Enum
 from hashlib import sha256
 from pathlib import Path
 
-from ..serving.errors import ProtocolAborted
-from ..serving.new_files import write_secret
+from .errors import ProtocolAborted
+from .new_files import write_secret
 
 
 class Role(Enum):

@@ -3,17 +3,42 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from ..serving.certificate import Pair, host_of, require_valid
-from ..serving.errors import ProtocolAborted
-from ..serving.new_files import write_public, write_secret
-from .task import Server
+from .certificate import Pair, host_of, require_valid
+from .errors import ProtocolAborted
+from .new_files import write_public, write_secret
 
 PUBLIC, SEALING, PROOF, CERTIFICATE = "server.json", "sealing.key", "tls.key", "tls.pem"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server of a task, as everybody knows it.
+
+    Attributes:
+        url: Where it answers: ``https://host:port``.
+        sealing: The X25519 key to which shares are sealed, in hexadecimal digits.
+        certificate: What proves it: a certificate of its own, in PEM. No other authority is believed.
+    """
+
+    url: str
+    sealing: str
+    certificate: str
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Server:
+        """The inverse of `to_json`."""
+        return cls(str(stored["url"]), str(stored["sealing"]), str(stored["certificate"]))
+
+    def to_json(self) -> dict[str, str]:
+        """Plain objects."""
+        return {"url": self.url, "sealing": self.sealing, "certificate": self.certificate}
 
 
 @dataclass(frozen=True, slots=True, repr=False)

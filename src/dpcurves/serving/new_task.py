@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from ..arguments import Refused
-from ..serving.new_files import require_new, write_public
-from .task import Task
+from .new_files import require_new, write_public
+from .task_document import TaskDocument
 from .ticket import Role, Ticket, fresh_token, hash_of
 
+Draft = TypeVar("Draft", bound=TaskDocument)
 
-def found(draft: Task, numbers: Mapping[Role, int], document: Path, tickets: Path) -> Task:
+
+def found(draft: Draft, numbers: Mapping[Role, int], document: Path, tickets: Path) -> Draft:
     """Make tokens, write the document, and a ticket for each who takes part: ``owner-1``, ``analyst-1``, ...
 
     Raises:
@@ -21,7 +23,7 @@ def found(draft: Task, numbers: Mapping[Role, int], document: Path, tickets: Pat
     if any(number < 1 for number in numbers.values()):
         raise Refused("owners, analysts", "at least one of each is needed")
     tokens = {role: [fresh_token() for _ in range(numbers[role])] for role in Role}
-    task = replace(draft, tokens={role: tuple(hash_of(token) for token in tokens[role]) for role in Role})
+    task = draft.taken_by({role: tuple(hash_of(token) for token in tokens[role]) for role in Role})
     try:
         tickets.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:

@@ -1,0 +1,73 @@
+"""Who takes part in a task, and where its documents go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from .literals import chosen, whole
+from .refusal import Misuse
+
+if TYPE_CHECKING:
+    from ..serving.identity import Server
+    from ..trust import Owners
+
+
+@dataclass(frozen=True)
+class Parties:
+    """Who takes part, and where the documents go."""
+
+    servers: Annotated[
+        str, Option(help="Files server.json of party 0, party 1; of people in pairs, one.", metavar="FILE,FILE")
+    ]
+    out: Annotated[str, Option(help="The task document: a new file.", metavar="FILE")]
+    tickets: Annotated[str, Option(help="A folder for the tickets of all who take part.", metavar="FOLDER")]
+    owners: Annotated[str, Option(help="How many owners there are; of pairs, people.", metavar="N")]
+    reports_per_owner: Annotated[
+        str | None, Option(help="How many reports one owner may send at most; of pairs, 1 if not said.", metavar="K")
+    ] = None
+    analysts: Annotated[str, Option(help="How many analysts there are.", metavar="N")] = "1"
+    name: Annotated[str, Option(help="A name for people to read.", metavar="NAME")] = "task"
+    check: Annotated[
+        str,
+        Option(
+            help="owners: servers drop reports that count more than once; nobody: owners are believed.",
+            metavar="WHOM",
+        ),
+    ] = "nobody"
+
+    def checked(self) -> Owners:
+        """Whether reports are checked."""
+        from ..trust import Owners
+
+        return chosen("check", self.check, {"owners": Owners.CHECKED, "nobody": Owners.UNCHECKED})
+
+    def known(self, number: int) -> tuple[Server, ...]:
+        """The servers.
+
+        Raises:
+            Misuse: there are not so many.
+        """
+        from ..serving.identity import read_server
+
+        files = self.servers.split(",")
+        if len(files) != number:
+            one, two = (
+                "one file is needed, as in a0/server.json",
+                "two files with a comma between them are needed, as in",
+            )
+            raise Misuse("servers", one if number == 1 else f"{two} a0/server.json,a1/server.json")
+        return tuple(read_server(Path(file)) for file in files)
+
+    def reports(self) -> int:
+        """How many reports one owner may send.
+
+        Raises:
+            Misuse: it was not said.
+        """
+        if self.reports_per_owner is None:
+            raise Misuse("reports-per-owner", "say how many reports one owner may send at most; there is no default")
+        return whole("reports-per-owner", self.reports_per_owner)

@@ -1,0 +1,176 @@
+"""The task of people in pairs: all that people, servers and analysts have to agree on, in one public document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+from ..arguments import Refused, WrongKind
+from ..ledger import Account
+from ..mechanisms.pairs import KERNELS, Kernel, Noise, Unsigned, planned_answers, planned_sum
+from ..privacy import EACH_RECORD, Neighbours, PrivacyLoss
+from ..queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition
+from ..release import Plan
+from ..serving.errors import ProtocolAborted
+from ..serving.identity import Server
+from ..serving.task_document import TaskDocument, loss_from_json, loss_to_json
+from ..serving.ticket import Role
+from .promise import Agreement, Promise
+
+PAIRINGS: Mapping[str, type[Pairing]] = {
+    "permutations": Permutations, "without-repetition": WithoutRepetition, "own-choice": OwnChoice,
+}  # fmt: skip
+"""By the names that documents and the command line have for them."""
+COMMITMENT = 64
+MOST_OWNERS = 2**20
+
+
+class Trust(Enum):
+    """Who works out what pairs say.
+
+    - `PEOPLE`: two people at a time, by letters that one server carries.
+    - `TWO_SERVERS`: two servers, from shares of people who have gone.
+    """
+
+    PEOPLE = "people"
+    TWO_SERVERS = "two-servers"
+
+    @property
+    def servers(self) -> int:
+        """How many servers there are."""
+        return 1 if self is Trust.PEOPLE else 2
+
+
+@dataclass(frozen=True)
+class PairTask(TaskDocument):
+    """What is asked of pairs of people, what it may lose, who takes part. Public; it never changes.
+
+    Owners are people: their numbers are those of their tickets. Pairs are drawn from a seed that the coordinator has,
+    and shows when the task is closed; the document has its commitment.
+
+    Attributes:
+        name: What people call it.
+        kernel_name: The function of two people's values, by its name in `KERNELS`.
+        columns: What of each person it reads, in order, and in how many bits.
+        pairing: How pairs are drawn.
+        loss: What all pairs of a person together may lose, purely.
+        trust: Who works it out.
+        noise: To each pair's answer, or once to their sum.
+        commitment: What fixes the seed, and tells nothing of it.
+        servers: The one that carries letters and opens answers; or party 0 and party 1.
+        reports_per_owner: How many people one ticket may speak for; of people in pairs, one.
+
+    Raises:
+        ValueError: there is no such kernel, or it reads other columns; or these can not be asked so.
+    """
+
+    KIND: ClassVar[str] = "pair task"
+    VERSION: ClassVar[int] = 1
+
+    name: str
+    kernel_name: str
+    columns: tuple[tuple[str, int], ...]
+    pairing: Pairing
+    loss: PrivacyLoss
+    trust: Trust
+    noise: Noise
+    commitment: str
+    servers: tuple[Server, ...]
+    tokens: Mapping[Role, tuple[str, ...]]
+    reports_per_owner: int = 1
+
+    def __post_init__(self) -> None:
+        self._require_names()
+        if len(self.servers) != self.trust.servers:
+            words = "people in pairs have one server" if self.trust is Trust.PEOPLE else "two servers are two"
+            raise Refused("servers", f"{words}, got {len(self.servers)}")
+        if len({server.sealing for server in self.servers}) < len(self.servers):
+            raise Refused("servers", "two different servers are needed; one alone would know every value")
+        if self.trust is Trust.PEOPLE and (self.noise is not Noise.EACH or self.reports_per_owner != 1):
+            raise Refused("trust", "people in pairs add noise to each answer, and each speaks for himself")
+        if not 1 <= self.reports_per_owner <= MOST_OWNERS:
+            raise Refused("reports_per_owner", f"at least 1 is needed, got {self.reports_per_owner}")
+        self.plan(max(self.people, self.pairing.each + 1))  # refuses what can not be asked
+
+    def _require_names(self) -> None:
+        if not isinstance(self.name, str) or not all(isinstance(column, str) for column, _ in self.columns):
+            raise WrongKind("columns", "names are texts")
+        if self.kernel_name not in KERNELS:
+            raise Refused("kernel", f"one of {', '.join(KERNELS)} is needed, got {self.kernel_name!r}")
+        if len({column for column, _ in self.columns}) < len(self.columns):
+            raise Refused("columns", "each is needed once")
+        if len(self.commitment) != COMMITMENT or set(self.commitment) - set("0123456789abcdef"):
+            raise Refused("commitment", f"{COMMITMENT} hexadecimal digits are needed")
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The function of two people's values."""
+        return KERNELS[self.kernel_name].on(**{column: Unsigned(bits) for column, bits in self.columns})
+
+    @property
+    def people(self) -> int:
+        """How many people there are, if each ticket speaks for as many as it may."""
+        return len(self.tokens.get(Role.OWNER, ())) * self.reports_per_owner
+
+    @property
+    def query(self) -> PairQuery:
+        """What is asked."""
+        return PairQuery.about(self.kernel.form, self.pairing, self.commitment)
+
+    @property
+    def dataset(self) -> str:
+        """The name of its account in a server's ledger."""
+        return f"task {self.hash}"
+
+    @property
+    def account(self) -> Account:
+        """What each server's ledger holds for it: exactly one charge."""
+        return Account(self.dataset, Neighbours.REPLACE_ONE, EACH_RECORD, self.loss)
+
+    def plan(self, people: int) -> Plan:
+        """What so many people, which is public, would tell."""
+        planned = planned_answers if self.noise is Noise.EACH else planned_sum
+        return planned(self.query, self.loss, Neighbours.REPLACE_ONE.among(EACH_RECORD, people))
+
+    @cached_property
+    def promise(self) -> Promise:
+        """What people agree on before the seed is shown."""
+        return Promise.of(self.kernel, self.plan(self.people), bytes.fromhex(self.hash))
+
+    def shown(self, seed: bytes) -> Agreement:
+        """Who meets whom, once the seed is known.
+
+        Raises:
+            ProtocolAborted: it is not the one that was promised.
+        """
+        return self.promise.shown(seed)
+
+    def facts(self) -> dict[str, Any]:
+        """What the document says beside its kind, its version and its tokens, as plain objects."""
+        scheme = next(name for name, kind in PAIRINGS.items() if isinstance(self.pairing, kind))
+        columns = [[column, bits] for column, bits in self.columns]
+        return {
+            "name": self.name,
+            "kernel": {"name": self.kernel_name, "columns": columns, "circuit": self.kernel.form.circuit},
+            "pairing": {"scheme": scheme, "each": self.pairing.each}, "loss": loss_to_json(self.loss),
+            "adjacency": Neighbours.REPLACE_ONE.value, "unit": "one person", "trust": self.trust.value,
+            "noise": self.noise.name.lower(), "commitment": self.commitment,
+            "reports_per_owner": self.reports_per_owner, "servers": [server.to_json() for server in self.servers],
+        }  # fmt: skip
+
+    @classmethod
+    def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, tuple[str, ...]]) -> Self:
+        """The inverse of `facts`."""
+        kernel, pairing = stored["kernel"], stored["pairing"]
+        made = cls(
+            stored["name"], kernel["name"], tuple((column, bits) for column, bits in kernel["columns"]),
+            PAIRINGS[pairing["scheme"]](pairing["each"]), loss_from_json(stored["loss"]), Trust(stored["trust"]),
+            Noise[stored["noise"].upper()], stored["commitment"],
+            tuple(Server.from_json(server) for server in stored["servers"]), tokens, stored["reports_per_owner"],
+        )  # fmt: skip
+        if made.kernel.form.circuit != kernel["circuit"]:
+            raise ProtocolAborted("task", "its kernel is another circuit in this dpcurves: use the one that made it")
+        return made

@@ -1,0 +1,124 @@
+"""The task of pairs: one public document for people and for two servers, and a seed that is kept until closing."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dpcurves as dp
+from dpcurves.mechanisms.pairs import Noise
+from dpcurves.parties import PairTask, Trust
+from dpcurves.parties.seed_file import read_seed, write_seed
+from dpcurves.parties.statement import statement
+from dpcurves.queries import OwnChoice, Permutations, WithoutRepetition, commitment
+from dpcurves.release import UnsupportedQuery
+from dpcurves.serving.identity import Identity, Server
+from dpcurves.serving.new_task import found
+from dpcurves.serving.ticket import Role, Ticket
+
+SEED = bytes(range(32))
+TOKENS: dict[Role, tuple[str, ...]] = {Role.OWNER: ("a", "b", "c", "d"), Role.ANALYST: (), Role.COORDINATOR: ()}
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Server, Server]:
+    folder = tmp_path_factory.mktemp("servers")
+    made = [Identity.found(folder / str(port), f"https://127.0.0.1:{port}").public for port in (8701, 8702)]
+    return made[0], made[1]
+
+
+def draft(known_servers: tuple[Server, ...], **facts: Any) -> PairTask:
+    known: dict[str, Any] = {
+        "name": "ratings", "kernel_name": "kendall", "columns": (("rooms", 3), ("cleanliness", 3)),
+        "pairing": Permutations(2), "loss": dp.PrivacyLoss.pure(1), "trust": Trust.PEOPLE, "noise": Noise.EACH,
+        "commitment": commitment(SEED), "servers": known_servers[:1], "tokens": TOKENS,
+    }  # fmt: skip
+    return PairTask(**(known | facts))
+
+
+@pytest.mark.parametrize("pairing", [Permutations(3), WithoutRepetition(1), OwnChoice(2)], ids=str)
+@pytest.mark.parametrize("noise", Noise, ids=lambda noise: noise.name)
+def test_a_task_is_its_document(servers: tuple[Server, Server], pairing: Any, noise: Noise) -> None:
+    facts: dict[str, Any] = {"pairing": pairing, "loss": dp.PrivacyLoss.pure(Fraction(1, 3))}
+    task = draft(servers, trust=Trust.TWO_SERVERS, servers=servers, noise=noise, reports_per_owner=7, **facts)
+    again = PairTask.from_json(task.to_json() + "\n")
+    assert (again, again.hash) == (task, task.hash)
+    assert again.people == 28
+    assert again.kernel.form.columns == (("rooms", 3), ("cleanliness", 3))
+
+
+def test_people_agree_on_the_document_and_meet_once_the_seed_is_shown(servers: tuple[Server, Server]) -> None:
+    task, other = draft(servers), draft(servers, name="others")
+    assert task.promise.task != other.promise.task
+    agreed = task.shown(SEED)
+    assert len(agreed.meetings) == 4
+    assert (agreed.most, agreed.values, agreed.task) == (2, 2, task.promise.task)
+    with pytest.raises(ValueError, match="^seed: it is not the one that was promised$"):
+        task.shown(SEED[::-1])
+    assert any("even if the partner and the aggregator put together what they see" in line for line in statement(task))
+
+
+@pytest.mark.parametrize(
+    ("facts", "line"),
+    [
+        ({"kernel_name": "spearman"}, "^kernel: one of gini, kendall, auc, collision is needed, got 'spearman'$"),
+        ({"columns": (("rooms", 3),)}, "^columns: 2 are needed"),
+        ({"columns": (("rooms", 3), ("rooms", 3))}, "^columns: each is needed once$"),
+        ({"columns": (("rooms", 3), ("cleanliness", 49))}, "^bits: a number of 1 to 48 bits is needed, got 49$"),
+        ({"loss": dp.PrivacyLoss.zcdp(1)}, "noise from finite coins is pure: give an epsilon$"),
+        ({"noise": Noise.ON_SUM}, "^trust: people in pairs add noise to each answer"),
+        ({"reports_per_owner": 2}, "^trust: people in pairs add noise to each answer"),
+        ({"trust": Trust.TWO_SERVERS}, "^servers: two servers are two, got 1$"),
+        ({"commitment": "0x"}, "^commitment: 64 hexadecimal digits are needed$"),
+    ],
+    ids=range(9),
+)
+def test_what_can_not_be_asked_is_refused_in_one_line(
+    servers: tuple[Server, Server], facts: dict[str, Any], line: str
+) -> None:
+    with pytest.raises((ValueError, UnsupportedQuery), match=line):
+        draft(servers, **facts)
+
+
+def test_two_servers_are_two_different_ones(servers: tuple[Server, Server]) -> None:
+    with pytest.raises(ValueError, match="^servers: two different servers are needed"):
+        draft(servers, trust=Trust.TWO_SERVERS, servers=(servers[0], servers[0]))
+
+
+def test_a_document_that_was_changed_is_refused(servers: tuple[Server, Server]) -> None:
+    text = draft(servers).to_json()
+    changes: dict[str, Any] = {
+        "name": 7, "kernel": {}, "version": 2, "dpcurves": "task", "unit": "one report", "more": 1, "noise": "none",
+        "trust": "nobody", "loss": {}, "pairing": {"scheme": "permutations", "each": "2"}, "columns": [["a"]],
+    }  # fmt: skip
+    for name, value in changes.items():
+        with pytest.raises((ValueError, TypeError)):
+            PairTask.from_json(json.dumps(json.loads(text) | {name: value}, indent=1, sort_keys=True))
+    stored = json.loads(text)
+    stored["kernel"]["circuit"] = "0" * 64
+    with pytest.raises(ValueError, match="^task: its kernel is another circuit in this dpcurves"):
+        PairTask.from_json(json.dumps(stored, indent=1, sort_keys=True))
+
+
+def test_the_seed_lies_beside_the_ticket_of_the_coordinator(servers: tuple[Server, Server], tmp_path: Path) -> None:
+    numbers = {Role.OWNER: 3, Role.ANALYST: 1, Role.COORDINATOR: 1}
+    task = found(draft(servers), numbers, tmp_path / "task.json", tmp_path / "tickets")
+    assert PairTask.read(tmp_path / "task.json") == task
+    assert task.people == 3
+    ticket = tmp_path / "tickets" / "coordinator-1"
+    assert Ticket.read(ticket, Role.COORDINATOR).task == task.hash
+    path = write_seed(ticket, SEED)
+    assert path.stat().st_mode & 0o077 == 0
+    assert read_seed(ticket, task) == SEED
+    assert SEED.hex() not in (tmp_path / "task.json").read_text()
+    for octets in (SEED[:-1], SEED[::-1]):
+        path.write_text(octets.hex())
+        with pytest.raises(ValueError, match="does not hold the one that the task has promised") as error:
+            read_seed(ticket, task)
+        assert octets.hex() not in str(error.value)
+    with pytest.raises(ValueError, match="^seed: .* cannot be read"):
+        read_seed(tmp_path / "tickets" / "owner-1", task)
