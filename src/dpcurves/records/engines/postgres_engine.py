@@ -21,11 +21,13 @@ from .pieces import Pieces
 from .postgres_duties import require_no_log, require_room
 from .postgres_link import FAILED, Link
 from .postgres_proof import PostgresProver
+from .postgres_ranks import used_rows
 from .postgres_sql import Statement
 from .postgres_table import Table
-from .postgres_types import require_unit, whole_row
+from .postgres_types import require_unit
 
 ROWS_AT_ONCE = 2**14
+UNRANKED = "the server cannot rank the rows of a unit; is it a fork of PostgreSQL? give ranking='here'"
 _MOMENT = (
     "SELECT pg_current_snapshot()::text, (SELECT oid::int8 FROM pg_database WHERE datname = current_database()), "
     "(SELECT pg_postmaster_start_time()::text)"
@@ -57,14 +59,17 @@ class PostgresEngine(PostgresProver):
         """Refuse a server that could stop because of rows, or would log what is secret.
 
         Raises:
-            ValueError: see `postgres_duties`; or the column that names units is not there or of a wrong type.
+            ValueError: see `postgres_duties`; or the column that names units is not there or of a wrong type; or the
+                server knows none of the functions by which rows are ranked.
         """
         require_room(self._link)
         if self._unit == EACH_RECORD:
             return
-        column = self.columns[place_of(self._unit.column, self.columns, "unit")]
-        require_unit(column)
+        unit = place_of(self._unit.column, self.columns, "unit")
+        require_unit(self.columns[unit])
         require_no_log(self._link)
+        statement = Statement()
+        self._link.rows(f"SELECT * FROM {self._used([unit], statement)} LIMIT 0", statement.parameters, UNRANKED)
 
     def prepare(self, bound: Sequence[BoundAxis]) -> None:
         fresh = [each for each in bound if isinstance(each.axis, Axis) and each.axis.grid not in self._proven]
@@ -157,19 +162,10 @@ class PostgresEngine(PostgresProver):
         places = sorted({each.place for each in bound})
         if self._unit == EACH_RECORD:
             return self._table.scan(places)
-        return f"({self._used(places, statement)}) AS used"
+        return self._used(places, statement)
 
     def _used(self, places: Sequence[int], statement: Statement) -> str:
-        """SQL of the used rows, ranked as `duckdb_units.used_rows` ranks them, and with its guarantee."""
-        table = self._table
-        kept = ", ".join(f"{table.quoted[place]} AS c{place}" for place in places)
-        at = place_of(self._unit.column, table.columns)
-        rank = sql.hmac(self._key, whole_row(table.columns, table.quoted), statement)
-        unit = table.columns[at].unit.format(table.quoted[at])
-        named = f"SELECT {kept}, {unit} AS unit, {rank} AS rank FROM {table.name}"
-        kept_places = ", ".join(f"c{place}" for place in places)
-        ranked = f"SELECT *, row_number() OVER (PARTITION BY unit ORDER BY rank) AS turn FROM ({named}) AS named"
-        return f"SELECT {kept_places} FROM ({ranked}) AS ranked WHERE turn <= {self._unit.records}"
+        return f"({used_rows(self._table, places, self._unit, self._key, statement)}) AS used"
 
 
 def moment_of(link: Link, table: Table) -> int:

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ...data.axis import Axis
 from ...data.grid import Grid
+from ...data.spacing import Outside, Spacing
 from .duckdb_units import pads
 from .engine import BoundAxis
 from .postgres_link import Doubles
-from .slot_text import Formula, Offsets, formula_of, keys_of, slot_by_formula, texts_and_numbers, thresholds_of
+from .slot_text import MOST_CHECKED, Offsets, keys_of, texts_and_numbers, thresholds_of
 
-MOST_AS_PARAMETER = 2**17
-"""Thresholds up to this number are looked up, which costs no more than the formula; of 2**20 it costs a third more."""
-
-
-class PostgresDialect:
-    """How PostgreSQL writes doubles and whole numbers."""
-
-    def double(self, value: float) -> str:
-        return f"'{float(value)!r}'::float8"
-
-    def whole(self, number: str) -> str:
-        return f"({number})::int8"
-
-    def is_missing(self, number: str) -> str:
-        return f"{number} IS NULL OR {number} = 'NaN'::float8"
+MOST_AS_PARAMETER = 2**11
+"""Slots up to this number are looked up, which costs no more than the formula; of 2**16 it costs half as much again."""
+MARGIN = 2.0**-20
+"""By how much of a cell a value may be guessed to lie higher than it does."""
+LEAST_WIDTH = 1e-290
+"""A product for narrower cells might underflow, which PostgreSQL takes for an error."""
 
 
-DIALECT = PostgresDialect()
+def double(value: float) -> str:
+    """SQL for exactly this double."""
+    return f"'{float(value)!r}'::float8"
 
 
 class Statement:
@@ -49,6 +45,10 @@ class Statement:
     def bytes(self, value: bytes) -> str:
         """Name bytes."""
         return f"{self._named(value)}::bytea"
+
+    def whole(self, value: int) -> str:
+        """Name a whole number of 64 bits."""
+        return f"{self._named(value)}::int8"
 
     def _named(self, value: Any) -> str:
         self.parameters.append(value)
@@ -84,24 +84,65 @@ def _place(places: Sequence[int], keys: str, value: str) -> str:
 
 
 def grid_slot(grid: Grid, value: str, statement: Statement) -> str:
-    """SQL for the slot of a double: looked up among thresholds, or by formula where there are very many."""
-    formula = formula_of(grid) if grid.slots > MOST_AS_PARAMETER else None
-    if formula is not None:
-        return by_formula(grid, formula, value)
-    return among(thresholds_of(grid), value, statement)
+    """SQL for the slot of a double: looked up among thresholds, or guessed and corrected where there are many."""
+    buckets = buckets_of(grid) if grid.slots > MOST_AS_PARAMETER else None
+    return among(thresholds_of(grid), value, statement) if buckets is None else by_formula(grid, buckets, value)
 
 
-def by_formula(grid: Grid, formula: Formula, value: str) -> str:
-    """SQL for the slot of a double, without looking anything up."""
-    return f"({slot_by_formula(grid, formula, value, DIALECT)})::int8"
+class Buckets(NamedTuple):
+    """Even buckets for ``width_bucket``: of a value at or above the first inner edge its cell, or one above it."""
+
+    lower: float
+    upper: float
+    number: int
+
+
+def buckets_of(grid: Grid) -> Buckets | None:
+    """Buckets a little below the cells of a linear grid; None where doubles of some server might tell them otherwise.
+
+    ``width_bucket`` never falls as its value rises, and errs by far less than the margin that is left here at each
+    edge, in whatever order a version of it computes.
+
+    >>> buckets_of(Grid(0, 4, cells=4))
+    Buckets(lower=0.9999990463256836, upper=2.9999990463256836, number=2)
+    """
+    width = (grid.upper - grid.lower) / grid.cells
+    if grid.spacing is not Spacing.LINEAR or not 3 <= grid.cells <= MOST_CHECKED:
+        return None
+    if not (grid.multiplies_first and width > LEAST_WIDTH):
+        return None
+    inner, below = grid.edges[1:-1], width * MARGIN
+    lower, upper, number = float(inner[0] - below), float(inner[-1] - below), grid.cells - 2
+    ahead = (inner - lower) / (upper - lower) * number - np.arange(number + 1)
+    return Buckets(lower, upper, number) if np.all((ahead > MARGIN / 2) & (ahead < MARGIN * 2)) else None
+
+
+def by_formula(grid: Grid, buckets: Buckets, value: str) -> str:
+    """SQL for the slot of a double, without looking anything up.
+
+    Total: ``width_bucket`` takes every double but NaN, and the edge is computed from a number of a cell alone.
+    """
+    lower, upper, width, cells, end, first, below, above = (
+        double(each)
+        for each in (
+            grid.lower, grid.upper, grid.upper - grid.lower, grid.cells, np.inf, grid.edge(np.array([1])).item(),
+            buckets.lower, buckets.upper,
+        )
+    )  # fmt: skip
+    guess = f"width_bucket(NULLIF({value}, 'NaN'::float8), {below}, {above}, {buckets.number})"
+    edge = f"{lower} + {guess} * {width} / {cells}"  # operation by operation what `Grid.edge` computes
+    cell = f"CASE WHEN {value} < {first} THEN 0 ELSE {guess} - ({value} < {edge})::int4 END"
+    if grid.outside is Outside.CLAMPED:
+        return f"({cell})"
+    outer = f"WHEN {value} <= {upper} THEN {cell} + 1 WHEN {value} <= {end} THEN {grid.cells + 1}"
+    return f"(CASE WHEN {value} < {lower} THEN 0 {outer} END)"
 
 
 def among(thresholds: Any, value: str, statement: Statement) -> str:
     """SQL for how many thresholds a double is at or above; NULL where it is missing."""
     if not len(thresholds):
-        return f"CASE WHEN {value} <> 'NaN'::float8 THEN 0::int8 END"
-    found = f"width_bucket({value}, {statement.doubles(thresholds)})::int8"
-    return f"CASE WHEN {value} <> 'NaN'::float8 THEN {found} END"
+        return f"CASE WHEN {value} <> 'NaN'::float8 THEN 0 END"
+    return f"CASE WHEN {value} <> 'NaN'::float8 THEN width_bucket({value}, {statement.doubles(thresholds)}) END"
 
 
 def joined(bound: Sequence[BoundAxis], slots: Sequence[str]) -> str:
@@ -117,11 +158,11 @@ def offset(grid: Grid, value: str, slot: str, half: int, statement: Statement) -
     middle, width, nothing = (f"({statement.doubles(each)})" for each in Offsets.of(grid))
     apart = grid.slots - grid.cells  # 2 or 0
     cell = f"({slot} + {1 - apart // 2})"
-    lower, upper = DIALECT.double(grid.lower), DIALECT.double(grid.upper)
+    lower, upper = double(grid.lower), double(grid.upper)
     far = f"(LEAST(GREATEST({value}, {lower}), {upper}) - {middle}[{cell}])"
     near = f"(CASE WHEN abs({far}) < {nothing}[{cell}] THEN 0::float8 ELSE {far} END)"
-    steps = f"floor({near} / {width}[{cell}] * {DIALECT.double(2 * half)} + 0.5::float8)"
-    clipped = f"LEAST(GREATEST({steps}, {DIALECT.double(-half)}), {DIALECT.double(half)})::int8"
+    steps = f"floor({near} / {width}[{cell}] * {double(2 * half)} + 0.5::float8)"
+    clipped = f"LEAST(GREATEST({steps}, {double(-half)}), {double(half)})::int8"
     return f"CASE WHEN {cell} BETWEEN 1 AND {grid.cells} THEN {clipped} ELSE 0 END"
 
 

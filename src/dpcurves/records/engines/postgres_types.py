@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...arguments import Refused
@@ -16,8 +15,6 @@ UUID = 2950
 INTERVAL = 1186
 TIMES = {1082, 1083, 1114, 1184, INTERVAL, 1266}
 ENUM = "e"
-MOST_OF_ROW = 2**28
-"""Bytes of all texts of a row together: PostgreSQL makes no value of a gibibyte."""
 
 _HUGE = f"'{2**1024 - 2**970}'::numeric"
 """From here on a number is nearer to 2**1024 than to the largest double."""
@@ -66,26 +63,3 @@ def require_unit(column: Column) -> None:
     """
     if column.unit == NO_UNIT:
         raise Refused("unit", f"{column.name!r} is of a type that names no unit; a number, text, date or uuid does")
-
-
-def whole_row(columns: Sequence[Column], names: Sequence[str]) -> str:
-    """SQL for bytes that are equal where two rows are in all columns that can be counted, and only there.
-
-    As it would be sent, a record has the length of each value before it, so it can be taken apart again. Longer texts
-    stand there by their hash, so that no row comes near to a gibibyte.
-    """
-    longest = min(LONGEST_TEXT, MOST_OF_ROW // max(len(columns), 1))
-    parts = [
-        _piece(column, name, longest)
-        for column, name in zip(columns, names, strict=True)
-        if column.kind in {Kind.NUMBERS, Kind.TEXT}
-    ]
-    return f"record_send(ROW({', '.join(parts)}))"
-
-
-def _piece(column: Column, name: str, longest: int) -> str:
-    if column.kind is Kind.NUMBERS:
-        return name
-    text = column.text.format(name)
-    hashed = f"encode(sha256(convert_to({text}, 'UTF8')), 'hex')"
-    return f"CASE WHEN octet_length({text}) <= {longest} THEN {text} ELSE {hashed} END"
