@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 SIGN = "@"
 
 
-def scores_of(option: str, given: str) -> str | Predictor:
-    """The column of this name; of ``@FILE``, the model that stands in the file.
+def scores_of(option: str, given: str | Predictor) -> str | Predictor:
+    """The column of this name; of ``@FILE``, the model that stands in the file. A model is one already.
 
     Raises:
         Misuse: there is no such file, or it describes no model.
     """
+    if not isinstance(given, str):
+        return given
     return model_in(option, given[1:]) if given.startswith(SIGN) else given
 
 

@@ -36,7 +36,7 @@ def with_options(command: Command, standing: Mapping[str, str] = NOTHING, said: 
         said: Names of fields that are no options: what they hold is said elsewhere.
     """
     groups = groups_of(command)
-    every = [parameter for group in groups.values() for parameter in _parameters(group, standing)]
+    every = [parameter for group in groups.values() for parameter in parameters_of(group, standing)]
     parameters = [parameter for parameter in every if parameter.name not in said]
 
     unsaid = dict.fromkeys(said)
@@ -51,11 +51,12 @@ def with_options(command: Command, standing: Mapping[str, str] = NOTHING, said: 
     return flat
 
 
-def _parameters(group: Group, standing: Mapping[str, str]) -> Iterator[Parameter]:
+def parameters_of(group: Group, standing: Mapping[str, str] = NOTHING) -> Iterator[Parameter]:
+    """Each option of a group, those of the groups in it among them."""
     hints = get_type_hints(group, include_extras=True)
     for field in fields(group):
         if is_dataclass(hints[field.name]):
-            yield from _parameters(hints[field.name], standing)
+            yield from parameters_of(hints[field.name], standing)
         else:
             default = _standing(field.name, hints[field.name], standing) if field.default is MISSING else field.default
             yield Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name])
@@ -75,7 +76,7 @@ def filled(group: Group, values: Mapping[str, Any]) -> Any:
 
 def names_of(groups: Iterable[Group]) -> frozenset[str]:
     """The names of all options of these groups."""
-    return frozenset(parameter.name for group in groups for parameter in _parameters(group, NOTHING))
+    return frozenset(parameter.name for group in groups for parameter in parameters_of(group))
 
 
 def values_of(group: Any) -> dict[str, Any]:

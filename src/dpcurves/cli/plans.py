@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import groupby
 from math import isnan
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -27,31 +26,9 @@ if TYPE_CHECKING:
     from .option_groups import Command
     from .views import View
 
-LEGEND = "error: standard deviation of one reading, in records (of sums: in records that add as much as one can)"
 EVEN = """
 Each turn asks what the answers before make worth asking: it is shown as for records that lie evenly, or, where their
 number is private, as for all cells. A curve is read from all turns together."""
-ASKED = MappingProxyType(
-    {
-        "CountQuery": "counts",
-        "PartitionQuery": "counts",
-        "TreePartitionQuery": "boxes",
-        "PrefixQuery": "thresholds",
-        "SumQuery": "sums",
-        "SquareQuery": "sums of squares",
-        "QuantileCutsQuery": "cuts",
-        "MedianQuery": "cuts",
-        "ThresholdQuery": "comparisons",
-        "CoverageQuery": "bounds",
-        "MergePartitionQuery": "merges",
-        "RegionQuery": "counts",
-        "IntervalPartitionQuery": "buckets",
-        "WorstBoxQuery": "boxes",
-        "WaveletQuery": "wavelets",
-    }
-)
-
-
 ASKED_OF = re.compile(r"(Example: dpcurves) (\S+) \S+[.](?:csv|parquet)")
 CHANCE = 0.05
 STANDING = MappingProxyType({"NAME": "", "U": "1", "P": "0.95", "public|disjoint|private": "public"})
@@ -113,26 +90,12 @@ def rehearsed(question: Question[Any], loss: PrivacyLoss, promise: Promise, unit
 def _table(plans: Sequence[Plan], units: int | None) -> Table:
     from rich.table import Table
 
+    from ..display.plan_lines import LEGEND, plan_lines
+
     adapted = len(plans) > 1 and {type(plan.query).__name__ for plan in plans} == {"PartitionQuery"}
     table = Table(caption=LEGEND + (EVEN if adapted else ""), caption_justify="left")
     for name in ("turn", "asks for", "price", "error", "of the units", "mechanism"):
         table.add_column(name, justify="right" if name in ("turn", "error", "of the units") else "left")
-    turn = 1
-    for _, same in groupby(plans, key=lambda plan: (plan.query.paid_as, plan.loss)):
-        looks = list(same)
-        # What is paid once may be looked at in many turns: they are one line, for they have one price and one error.
-        table.add_row(_turns(turn, len(looks)), *_line(looks[0], units))
-        turn += len(looks)
+    for line in plan_lines(plans, units):
+        table.add_row(*line)
     return table
-
-
-def _turns(first: int, number: int) -> str:
-    return str(first) if number == 1 else f"{first} to {first + number - 1}"
-
-
-def _line(plan: Plan, units: int | None) -> tuple[str, ...]:
-    # A sum is kept in steps of a lattice; a record adds `per_record_sensitivity` steps at most, and 1 to a count.
-    error = plan.error / plan.query.per_record_sensitivity
-    share = f"{error / units:.4%}" if units and error else ""
-    asked = ASKED.get(type(plan.query).__name__, "answers")
-    return asked, str(plan.loss), f"{error:.4g}" if error else "", share, plan.made_by

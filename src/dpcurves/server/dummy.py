@@ -1,0 +1,42 @@
+"""Dummy tables: drawn evenly from the public schema, so that they tell nothing of anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..curves.declared_columns import Declared
+from ..data import Categories
+
+MOST_ROWS = 1_000_000
+USUAL_ROWS = 10_000
+"""Where the number of units is private."""
+
+
+def dummy_table(columns: Sequence[Declared], rows: int, only: Collection[str] | None = None) -> pa.Table:
+    """A table of so many rows; each value is as likely as any other that its column declares.
+
+    Arguments:
+        columns: The public schema.
+        rows: How many.
+        only: The columns that are wanted; None: all. A column is the same whichever others are there.
+
+    >>> from dpcurves.data import Categories
+    >>> dummy_table((Categories("sex", ("f", "m")),), 3).num_rows
+    3
+    """
+    wanted = [
+        (place, each) for place, each in enumerate(columns) if only is None or str(each.column) in only
+    ]  # fmt: skip
+    return pa.table({str(each.column): _drawn(each, np.random.default_rng(place), rows) for place, each in wanted})
+
+
+def _drawn(column: Declared, chance: np.random.Generator, rows: int) -> Any:
+    if isinstance(column, Categories):
+        values = list(column.values)
+        kept = values if len({type(each) for each in values}) == 1 else list(map(str, values))
+        return pa.array(kept).take(pa.array(chance.integers(len(kept), size=rows)))
+    return pa.array(chance.uniform(column.lower, column.upper, rows))

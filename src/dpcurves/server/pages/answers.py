@@ -1,0 +1,109 @@
+"""Questions that were asked, and their answers."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from textwrap import dedent
+
+from fastapi import Response
+
+from ...serving.errors import ProtocolAborted
+from ..questions import Asked, State
+from ..releases import Answer
+from ..sketches import Beside, beside, is_compared
+from ..synthetic import Synthetic
+from ..visitors import Right, Subject, may
+from .visits import Visit, download, to
+
+NO_SYNTHETIC = "No synthetic table was put beside this dataset yet."
+OF_OTHER_VERSION = "This release is of an earlier version of the dataset; the synthetic table is of another one."
+
+
+def question(visit: Visit) -> Response:
+    """Where a question stands; once it is answered, its answer."""
+    asked = visit.gate.questions.get(visit.who, visit.parts["question"])
+    return to("releases", asked.id) if asked.state is State.ANSWERED else visit.page("waiting.html", **_progress(asked))
+
+
+def progress(visit: Visit) -> Response:
+    """Where a question stands, as a piece of its page; at its end the page goes on by itself."""
+    asked = visit.gate.questions.get(visit.who, visit.parts["question"])
+    answer = visit.page("progress.html", **_progress(asked))
+    if asked.state is State.ANSWERED:
+        answer.headers["HX-Redirect"] = f"/releases/{asked.id}"
+    return answer
+
+
+def release(visit: Visit) -> Response:
+    """An answer: its picture, its card, and the same curve of the synthetic table."""
+    found = visit.gate.releases.get(visit.who, visit.parts["release"])
+    asked = found.asked
+    compared = is_compared(found)
+    synthetic = visit.gate.synthetic.find(visit.who, asked.dataset, asked.version) if compared else None
+    can_publish = found.published_at is None and may(visit.who, Right.PUBLISH, Subject(asked.dataset))
+    return visit.page(
+        "release.html", asked=asked, facts=found.facts, published_at=found.published_at, may_publish=can_publish,
+        comparison=None if synthetic is None else _beside(found, synthetic), synthetic=synthetic,
+        may_compare=NO_SYNTHETIC if compared else "", python=_python(asked, visit.host),
+    )  # fmt: skip
+
+
+def picture(visit: Visit) -> Response:
+    """The picture of an answer."""
+    return download(visit.gate.releases.get(visit.who, visit.parts["release"]).svg, "image/svg+xml")
+
+
+def comparison(visit: Visit) -> Response:
+    """The picture of an answer beside the synthetic table."""
+    found = visit.gate.releases.get(visit.who, visit.parts["release"])
+    synthetic = visit.gate.synthetic.find(visit.who, found.asked.dataset, found.asked.version)
+    if synthetic is None or not is_compared(found):
+        raise ProtocolAborted("comparison", "there is none", 404)
+    return download(_beside(found, synthetic).svg, "image/svg+xml")
+
+
+def export(visit: Visit) -> Response:
+    """An answer as a file."""
+    found = visit.gate.releases.get(visit.who, visit.parts["release"])
+    ending, name = visit.parts["ending"], f"release-{found.id[:12]}"
+    if ending == "html":
+        return download(_card(found), "text/html", f"{name}.html")
+    kept = {"svg": (found.svg, "image/svg+xml"), "csv": (found.csv, "text/csv"), "json": (found.json, "application/json")}
+    if ending not in kept:
+        raise ProtocolAborted("export", "svg, csv, json or html is there", 404)
+    return download(*kept[ending], f"{name}.{ending}")
+
+
+def publish(visit: Visit) -> Response:
+    """Show a release to everybody who sees datasets here."""
+    visit.gate.releases.publish(visit.who, visit.parts["release"])
+    return to("releases", visit.parts["release"], said="published")
+
+
+def _progress(asked: Asked) -> dict[str, object]:
+    return {"question": asked, "waits": asked.state not in (State.ANSWERED, State.REFUSED)}
+
+
+def _beside(found: Answer, synthetic: Synthetic) -> Beside:
+    return beside(found.json, json.dumps(dict(found.asked.question)), synthetic)
+
+
+def _card(found: Answer) -> str:
+    title = escape(found.asked.purpose)
+    return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>{found.curve()._repr_html_()}</html>'
+
+
+def _python(asked: Asked, host: str) -> str:
+    loss = asked.loss
+    price = f'PrivacyLoss.pure("{loss.epsilon}")' if loss.epsilon is not None else f'PrivacyLoss.zcdp("{loss.rho}")'
+    return dedent(
+        f"""\
+        import dpcurves as dp
+        from dpcurves.curves.question_json import question_from_json
+
+        remote = dp.Remote({host!r}, token="...")
+        question = question_from_json({dict(asked.question)!r})
+        curve = remote.ask(question, dp.{price})  # asked before: costs nothing more
+        """
+    )

@@ -1,0 +1,186 @@
+"""Asking: which question, its form, its plan as one types, and a sketch of its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from fastapi import Response
+
+from ...curves.question_json import question_to_json
+from ...data.predictor import Predictor
+from ...display.plan_lines import PlanLine, plan_lines
+from ...ledger import Amount
+from ...privacy import PrivacyLoss
+from ...serving.errors import ProtocolAborted
+from ..forms import Form, Given
+from ..projects import Project
+from ..questions import Asked, Planned
+from ..sketches import DUMMY, SYNTHETIC, sketch, tried
+from ..visitors import Right, require
+from .prices import price_of
+from .visits import CSRF, Visit, download, to
+
+AMOUNT, DO = "amount", "do"
+OWN = frozenset({CSRF, DO})
+"""Fields that say nothing of the question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """Why there is no plan.
+
+    Attributes:
+        argument: The field.
+        words: What is wrong with it.
+    """
+
+    argument: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanShown:
+    """A plan in words.
+
+    Attributes:
+        words: The question.
+        turns: What is paid for.
+        notes: What has to be known before.
+        price: What it costs.
+        free: Releases that answer it already.
+        too_much: Why it can not be paid; empty: it can.
+        sketch: Where its sketch is.
+        sketched_from: The table of the sketch.
+    """
+
+    words: str
+    turns: tuple[PlanLine, ...]
+    notes: tuple[str, ...]
+    price: Amount
+    free: tuple[Asked, ...]
+    too_much: str
+    sketch: str
+    sketched_from: str
+
+
+def kinds(visit: Visit) -> Response:
+    """All that may be asked."""
+    found = visit.gate.projects.get(visit.who, visit.parts["project"])
+    require(visit.who, Right.ASK, found.subject)
+    return visit.page("kinds.html", project=found, forms=visit.house.forms.values())
+
+
+def question(visit: Visit) -> Response:
+    """The form of one question, empty or as an address has it."""
+    return _page(visit, visit.query, planned=None, wrong=None)
+
+
+def plan_or_ask(visit: Visit) -> Response:
+    """Show the plan, or ask: as the button says that was pressed."""
+    project, form = _asked_for(visit)
+    try:
+        stored, loss = _read(visit, project, form, visit.form)
+        if visit.typed(DO) == "ask":
+            return to("questions", visit.gate.questions.ask(visit.who, project.name, stored, loss).id)
+        planned = visit.gate.questions.plan(visit.who, project.name, stored, loss)
+    except ProtocolAborted:
+        raise
+    except ValueError as error:
+        return _page(visit, visit.form, planned=None, wrong=_wrong(error), status=400)
+    return _page(visit, visit.form, planned=planned, wrong=None)
+
+
+def plan(visit: Visit) -> Response:
+    """The plan alone, as one types. While there is nothing to plan yet, what is missing is not called wrong."""
+    project, form = _asked_for(visit)
+    planned, wrong = None, None
+    try:
+        stored, loss = _read(visit, project, form, visit.form)
+        planned = visit.gate.questions.plan(visit.who, project.name, stored, loss)
+    except ProtocolAborted:
+        raise
+    except ValueError as error:
+        wrong = _wrong(error) if _is_complete(form, visit.form) else None
+    return visit.page("plan.html", **_plan_facts(visit, project, form, planned, wrong))
+
+
+def sketched(visit: Visit) -> Response:
+    """The sketch of an answer."""
+    project, form = _asked_for(visit)
+    stored, loss = _read(visit, project, form, visit.query)
+    planned = visit.gate.questions.plan(visit.who, project.name, stored, loss)
+    synthetic = visit.gate.synthetic.find(visit.who, planned.dataset.name, planned.dataset.version)
+    return download(sketch(tried(planned, synthetic)), "image/svg+xml")
+
+
+def _asked_for(visit: Visit) -> tuple[Project, Form]:
+    project = visit.gate.projects.get(visit.who, visit.parts["project"])
+    require(visit.who, Right.ASK, project.subject)
+    form = visit.house.forms.get(visit.parts["word"])
+    if form is None:
+        raise ProtocolAborted("question", "there is none of this name", 404)
+    return project, form
+
+
+def _read(visit: Visit, project: Project, form: Form, given: Given) -> tuple[Mapping[str, Any], PrivacyLoss]:
+    """The question that was typed, and its price."""
+    stored = question_to_json(form.question(given, _models(visit, project)))
+    currency = visit.gate.datasets.get(visit.who, project.dataset).account.currency
+    return stored, price_of(AMOUNT, currency, "".join(given.get(AMOUNT, ())).strip())
+
+
+def _models(visit: Visit, project: Project) -> dict[str, Predictor]:
+    """The models of a project by their names; of several with one name, the last one."""
+    return {each.name: each.predictor for each in visit.gate.models.all(visit.who, project.name)}
+
+
+def _is_complete(form: Form, given: Given) -> bool:
+    return all("".join(given.get(name, ())).strip() for name in (*(each.name for each in form.fields if each.needed), AMOUNT))
+
+
+def _wrong(error: ValueError) -> Wrong:
+    return Wrong(str(getattr(error, "argument", "")), str(error))
+
+
+def _page(visit: Visit, given: Given, planned: Planned | None, wrong: Wrong | None, status: int = 200) -> Response:
+    project, form = _asked_for(visit)
+    facts = _plan_facts(visit, project, form, planned, wrong)
+    others = [each.name for each in form.others]
+    opened = any("".join(given.get(name, ())).strip() for name in others) or (wrong and wrong.argument in others)
+    return visit.page("question.html", status, given=given, opened=opened, **facts)
+
+
+def _plan_facts(
+    visit: Visit, project: Project, form: Form, planned: Planned | None, wrong: Wrong | None
+) -> dict[str, Any]:
+    dataset = visit.gate.datasets.get(visit.who, project.dataset)
+    purse = visit.gate.projects.purse(visit.who, project.name)
+    return {
+        "project": project, "form": form, "wrong": wrong, "dataset": dataset, "purse": purse,
+        "plan": None if planned is None else _shown(visit, planned, form), "left": None if purse is None else purse.left,
+        "columns": [str(each.column) for each in dataset.columns], "currency": dataset.account.currency.value,
+        "models": visit.gate.models.all(visit.who, project.name),
+    }  # fmt: skip
+
+
+def _shown(visit: Visit, planned: Planned, form: Form) -> PlanShown:
+    synthetic = visit.gate.synthetic.find(visit.who, planned.dataset.name, planned.dataset.version)
+    free = (*planned.published, *([planned.asked] if planned.asked is not None else []))
+    own = {name: texts for name, texts in visit.form.items() if name not in OWN and any(texts)}
+    place = "/".join(quote(each, safe="") for each in (planned.project.name, "ask", form.word, "sketch.svg"))
+    return PlanShown(
+        f"{planned.question}: {planned.loss}", tuple(plan_lines(planned.plans, planned.dataset.units)), planned.notes,
+        planned.dataset.account.currency.price(planned.loss), tuple({each.id: each for each in free}.values()),
+        _too_much(planned), f"/projects/{place}?{urlencode(own, doseq=True)}", DUMMY if synthetic is None else SYNTHETIC,
+    )  # fmt: skip
+
+
+def _too_much(planned: Planned) -> str:
+    if planned.is_affordable:
+        return ""
+    if planned.purse is None:
+        return "No share of the budget was set for you yet: the steward of the dataset does that."
+    return f"This is more than the {planned.purse.left} that is left to you."

@@ -1,0 +1,156 @@
+"""What stewards, auditors and operators do: budgets and projects, the log and its chain, accounts of people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from fastapi import Response
+
+from ...ledger import AllowanceBalance, Together
+from ...serving.errors import ProtocolAborted
+from ..passwords import SHORTEST
+from ..visitors import Right, Role, require
+from .prices import price_of
+from .visits import Visit, download, to
+
+LOG_LINES = 200
+UNKNOWN = "there is nothing of this name to be done"
+
+
+def desks(visit: Visit) -> Response:
+    """Lead a steward to a desk."""
+    if not visit.who.stewards:
+        raise ProtocolAborted("role", "yours is no steward's", 403)
+    return to("desk", min(visit.who.stewards))
+
+
+def desk(visit: Visit) -> Response:
+    """The desk of a dataset's steward."""
+    who, gate, name = visit.who, visit.gate, visit.parts["dataset"]
+    statement = gate.datasets.statement(who, name)
+    projects = [each for each in gate.projects.all(who) if each.dataset == name]
+    shares = [(each, [one for one in statement.allowances if one.project == each.name]) for each in projects]
+    return visit.page(
+        "desk.html", dataset=gate.datasets.get(who, name), desks=sorted(who.stewards), statement=statement,
+        projects=[{"project": each, **_parted(of)} for each, of in shares], queue=gate.questions.queue(who, name),
+        currency=statement.account.currency.value, people=sorted({one for each in projects for one in each.people}),
+        events=gate.audit.events(who, dataset=name)[-LOG_LINES:],
+    )  # fmt: skip
+
+
+def make_project(visit: Visit) -> Response:
+    """Make a project."""
+    dataset = visit.parts["dataset"]
+    visit.gate.projects.make(visit.who, visit.typed("name"), dataset, visit.typed("description"))
+    return to("desk", dataset, said="made")
+
+
+def change_people(visit: Visit) -> Response:
+    """Admit somebody to a project, or dismiss them."""
+    project, person = visit.typed("project"), visit.typed("person")
+    if visit.typed("do") == "dismiss":
+        visit.gate.projects.dismiss(visit.who, project, person)
+        return to("desk", visit.parts["dataset"], said="dismissed")
+    visit.gate.projects.admit(visit.who, project, person)
+    return to("desk", visit.parts["dataset"], said="admitted")
+
+
+def set_allowance(visit: Visit) -> Response:
+    """Set the share of a project, or of an analyst in it."""
+    dataset = visit.parts["dataset"]
+    currency = visit.gate.datasets.get(visit.who, dataset).account.currency
+    most = price_of("most", currency, visit.typed("most"))
+    together = Together.MAY_EXCEED if visit.typed("together") else Together.WITHIN
+    visit.gate.projects.allow(visit.who, visit.typed("project"), most, visit.typed("analyst") or None, together)
+    return to("desk", dataset, said="set")
+
+
+def audit(visit: Visit) -> Response:
+    """The log, and what all datasets have spent."""
+    return _audit(visit)
+
+
+def verify(visit: Visit) -> Response:
+    """Compute every seal again."""
+    head = visit.typed("head")
+    require(visit.who, Right.AUDIT)
+    try:
+        found = visit.gate.audit.verify(visit.who, head or None)
+    except ProtocolAborted:
+        raise
+    except ValueError as error:
+        return _audit(visit, changed=str(error), head=head)
+    return _audit(visit, verified=[("Entries", f"{found.entries:,}"), ("Head", found.head)], head=head)
+
+
+def log(visit: Visit) -> Response:
+    """The log as JSON lines."""
+    return download("".join(f"{line}\n" for line in visit.gate.audit.lines(visit.who)), "application/jsonl", "audit.jsonl")
+
+
+def people(visit: Visit) -> Response:
+    """All accounts."""
+    found = [
+        {"name": each.name, "locked": each.locked, "made_at": each.made_at, "roles": _roles(each)}
+        for each in visit.gate.people.all(visit.who)
+    ]
+    return visit.page("people.html", people=found, shortest=SHORTEST)
+
+
+def change_person(visit: Visit) -> Response:
+    """Make, lock or unlock an account, give it a password or a role, or take a role away."""
+    work = CHANGES.get(visit.typed("do"))
+    if work is None:
+        raise ProtocolAborted("do", UNKNOWN)
+    work(visit, visit.typed("name"))
+    return to("people", said="changed")
+
+
+def _password(visit: Visit) -> str:
+    return "".join(visit.form.get("password", ()))
+
+
+def _role(visit: Visit) -> Role:
+    if visit.typed("role") not in {each.value for each in Role}:
+        raise ProtocolAborted("role", "steward, auditor or operator is needed")
+    return Role(visit.typed("role"))
+
+
+def _dataset(visit: Visit) -> str:
+    return visit.typed("dataset") if _role(visit) is Role.STEWARD else ""
+
+
+CHANGES: Mapping[str, Callable[[Visit, str], None]] = MappingProxyType(
+    {
+        "make": lambda visit, name: visit.gate.people.add(visit.who, name, _password(visit)),
+        "password": lambda visit, name: visit.gate.people.set_password(visit.who, name, _password(visit)),
+        "lock": lambda visit, name: visit.gate.people.lock(visit.who, name),
+        "unlock": lambda visit, name: visit.gate.people.unlock(visit.who, name),
+        "give": lambda visit, name: visit.gate.people.give_role(visit.who, name, _role(visit), _dataset(visit)),
+        "take": lambda visit, name: visit.gate.people.take_role(visit.who, name, _role(visit), _dataset(visit)),
+    }
+)
+
+
+def _roles(person: Any) -> list[str]:
+    plain = [word for word, has in (("operator", person.operator), ("auditor", person.auditor)) if has]
+    return [*plain, *(f"steward of {name}" for name in person.stewards)]
+
+
+def _parted(shares: list[AllowanceBalance]) -> dict[str, object]:
+    whole = next((each for each in shares if each.analyst is None), None)
+    return {"whole": whole, "analysts": [each for each in shares if each.analyst is not None]}
+
+
+def _audit(visit: Visit, **facts: Any) -> Response:
+    after = (visit.query.get("after") or ["0"])[0]
+    start = int(after) if after.isascii() and after.isdigit() and len(after) < 18 else 0
+    events = visit.gate.audit.events(visit.who, start, LOG_LINES)
+    names = [each.name for each in visit.gate.datasets.all(visit.who)]
+    common = {
+        "events": events, "after": start, "later": events[-1].entry if len(events) == LOG_LINES else 0, "head": "",
+        "budgets": [visit.gate.datasets.balance(visit.who, name) for name in names], "verified": None, "changed": None,
+    }  # fmt: skip
+    return visit.page("audit.html", **{**common, **facts})

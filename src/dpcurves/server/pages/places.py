@@ -1,0 +1,110 @@
+"""Datasets with their schema and budget, and projects with their questions, models and tokens."""
+
+from __future__ import annotations
+
+from fastapi import Response
+
+from ...ledger import Balance
+from ...serving.errors import ProtocolAborted
+from ..datasets import Dataset
+from ..projects import Project
+from ..visitors import Right, Subject, may
+from .visits import Visit, download, to
+
+
+def datasets(visit: Visit) -> Response:
+    """All datasets, with what is left of them."""
+    projects = visit.gate.projects.all(visit.who)
+    found = [
+        {
+            "dataset": each, "balance": _balance(visit, each, _of(each, projects)),
+            "projects": [one.name for one in _of(each, projects)],
+        }
+        for each in visit.gate.datasets.all(visit.who)
+    ]  # fmt: skip
+    return visit.page("datasets.html", datasets=found)
+
+
+def dataset(visit: Visit) -> Response:
+    """One dataset: its public schema, its promise, and what was published of it."""
+    found = visit.gate.datasets.get(visit.who, visit.parts["dataset"])
+    projects = _of(found, visit.gate.projects.all(visit.who))
+    return visit.page(
+        "dataset.html", dataset=found, balance=_balance(visit, found, projects), projects=projects,
+        synthetic=visit.gate.synthetic.find(visit.who, found.name, found.version),
+        published=visit.gate.releases.published(visit.who, found.name),
+        steward=may(visit.who, Right.SET_BUDGETS, Subject(found.name)),
+    )  # fmt: skip
+
+
+def dummy(visit: Visit) -> Response:
+    """The dummy table of a dataset."""
+    found = visit.gate.datasets.get(visit.who, visit.parts["dataset"])
+    return download(visit.gate.synthetic.dummy_csv(found), "text/csv", "dummy.csv")
+
+
+def synthetic(visit: Visit) -> Response:
+    """The synthetic table of a dataset."""
+    found = visit.gate.datasets.get(visit.who, visit.parts["dataset"])
+    table = visit.gate.synthetic.find(visit.who, found.name, found.version)
+    if table is None:
+        raise ProtocolAborted("table", "there is no synthetic one yet", 404)
+    return download(table.csv(), "text/csv", "synthetic.csv")
+
+
+def project(visit: Visit) -> Response:
+    """One project."""
+    return project_page(visit)
+
+
+def project_page(visit: Visit, secret: str = "", wrong_model: str = "", wrong: str = "", status: int = 200) -> Response:
+    """One project, perhaps with a token that is shown this once, or a model that is none."""
+    who, gate = visit.who, visit.gate
+    found = gate.projects.get(who, visit.parts["project"])
+    may_ask = may(who, Right.ASK, found.subject)
+    said = {"said": {"kind": "bad", "words": wrong}} if wrong else {}
+    return visit.page(
+        "project.html", status, project=found, asked=gate.questions.all(who, found.name), may_ask=may_ask,
+        purse=gate.projects.purse(who, found.name) if may_ask else None, models=gate.models.all(who, found.name),
+        tokens=[each for each in gate.tokens.all(who) if each.project == found.name], secret=secret,
+        wrong_model=wrong_model, **said,
+    )  # fmt: skip
+
+
+def keep_model(visit: Visit) -> Response:
+    """Take in a model."""
+    text = visit.typed("model")
+    try:
+        visit.gate.models.add(visit.who, visit.parts["project"], text)
+    except ProtocolAborted:
+        raise
+    except ValueError as error:
+        return project_page(visit, wrong_model=text, wrong=str(error), status=400)
+    return to("projects", visit.parts["project"], said="kept")
+
+
+def make_token(visit: Visit) -> Response:
+    """Make a token, and show it this once."""
+    days = visit.typed("days")
+    number = int(days) if days.isascii() and days.isdigit() and len(days) < 5 else 0
+    secret = visit.gate.tokens.make(visit.who, visit.parts["project"], visit.typed("label"), number)
+    return project_page(visit, secret=secret)
+
+
+def take_token_back(visit: Visit) -> Response:
+    """End a token."""
+    visit.gate.tokens.take_back(visit.who, visit.parts["token"])
+    return to("projects", visit.parts["project"], said="back")
+
+
+def _of(dataset: Dataset, projects: tuple[Project, ...]) -> list[Project]:
+    return [each for each in projects if each.dataset == dataset.name]
+
+
+def _balance(visit: Visit, dataset: Dataset, projects: list[Project]) -> Balance | None:
+    """What was spent of a dataset: for those who keep or check its budget, and for analysts with a share of it."""
+    if may(visit.who, Right.SEE_BUDGETS, Subject(dataset.name)):
+        return visit.gate.datasets.balance(visit.who, dataset.name)
+    mine = (each.name for each in projects if may(visit.who, Right.SEE_OWN_BUDGET, each.subject))
+    purses = (visit.gate.projects.purse(visit.who, name) for name in mine)
+    return next((purse.account for purse in purses if purse is not None), None)

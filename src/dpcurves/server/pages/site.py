@@ -1,0 +1,136 @@
+"""All pages: which address leads where, who may come without having signed in, and what becomes of refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple
+from urllib.parse import parse_qs
+
+from fastapi import Request, Response
+from fastapi.concurrency import run_in_threadpool
+from starlette.routing import BaseRoute
+from starlette.routing import Route as Routed
+
+from ...arguments import Named
+from ...serving.errors import ProtocolAborted
+from ...serving.replies import body_of
+from ..gate import Gate
+from ..sessions import SignedIn
+from . import answers, asking, entrance, keeping, places
+from .entrance import COOKIE
+from .rendering import STATIC, static
+from .visits import House, Visit, to
+
+LARGEST_FORM = 2**20
+MOST_FIELDS = 200
+UNFORESEEN = "something went wrong here; what you sent was not done"
+KEPT = "public, max-age=31536000, immutable"
+
+
+class Page(NamedTuple):
+    """One address.
+
+    Attributes:
+        method: GET, or POST of a form.
+        path: The address, with names of its variable parts.
+        work: What makes the answer.
+        is_open: Whether strangers may come, too.
+    """
+
+    method: str
+    path: str
+    work: Callable[[Visit], Response]
+    is_open: bool = False
+
+
+PAGES = (
+    Page("GET", "/", entrance.first),
+    Page("GET", "/sign-in", entrance.asked_in, is_open=True),
+    Page("POST", "/sign-in", entrance.sign_in, is_open=True),
+    Page("POST", "/sign-out", entrance.sign_out, is_open=True),
+    Page("GET", "/account", entrance.account),
+    Page("POST", "/account", entrance.change_password),
+    Page("GET", "/datasets", places.datasets),
+    Page("GET", "/datasets/{dataset}", places.dataset),
+    Page("GET", "/datasets/{dataset}/dummy.csv", places.dummy),
+    Page("GET", "/datasets/{dataset}/synthetic.csv", places.synthetic),
+    Page("GET", "/projects/{project}", places.project),
+    Page("POST", "/projects/{project}/models", places.keep_model),
+    Page("POST", "/projects/{project}/tokens", places.make_token),
+    Page("POST", "/projects/{project}/tokens/{token}", places.take_token_back),
+    Page("GET", "/projects/{project}/ask", asking.kinds),
+    Page("GET", "/projects/{project}/ask/{word}", asking.question),
+    Page("POST", "/projects/{project}/ask/{word}", asking.plan_or_ask),
+    Page("POST", "/projects/{project}/ask/{word}/plan", asking.plan),
+    Page("GET", "/projects/{project}/ask/{word}/sketch.svg", asking.sketched),
+    Page("GET", "/questions/{question}", answers.question),
+    Page("GET", "/questions/{question}/progress", answers.progress),
+    Page("GET", "/releases/{release}", answers.release),
+    Page("GET", "/releases/{release}/picture.svg", answers.picture),
+    Page("GET", "/releases/{release}/comparison.svg", answers.comparison),
+    Page("GET", "/releases/{release}/export.{ending}", answers.export),
+    Page("POST", "/releases/{release}/publish", answers.publish),
+    Page("GET", "/desk", keeping.desks),
+    Page("GET", "/desk/{dataset}", keeping.desk),
+    Page("POST", "/desk/{dataset}/projects", keeping.make_project),
+    Page("POST", "/desk/{dataset}/people", keeping.change_people),
+    Page("POST", "/desk/{dataset}/allowances", keeping.set_allowance),
+    Page("GET", "/audit", keeping.audit),
+    Page("POST", "/audit", keeping.verify),
+    Page("GET", "/audit.jsonl", keeping.log),
+    Page("GET", "/people", keeping.people),
+    Page("POST", "/people/change", keeping.change_person),
+)
+
+
+def routes(house: House) -> list[BaseRoute]:
+    """The routes of all pages, and of the files that they ask for."""
+    made: list[BaseRoute] = [Routed("/static/{name}", _file, methods=["GET"])]
+    for page in PAGES:
+        made.append(Routed(page.path, _endpoint(house, page), methods=[page.method]))
+    return made
+
+
+def _endpoint(house: House, page: Page) -> Callable[..., object]:
+    async def endpoint(request: Request) -> Response:
+        form = await _typed(request) if page.method == "POST" else {}
+        return await run_in_threadpool(_answered, house, page, request, form)
+
+    return endpoint
+
+
+async def _typed(request: Request) -> Mapping[str, list[str]]:
+    body = await body_of(request, LARGEST_FORM)
+    try:
+        return parse_qs(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        raise ProtocolAborted("form", "it can not be read") from None
+
+
+def _answered(house: House, page: Page, request: Request, form: Mapping[str, list[str]]) -> Response:
+    visit = partial(
+        Visit, house, request.url.path, request.path_params, parse_qs(request.url.query, max_num_fields=MOST_FIELDS),
+        form, address=request.client.host if request.client else "", host=f"{request.url.scheme}://{request.url.netloc}",
+    )  # fmt: skip
+    coming = visit(signed=_session(house.gate, request))
+    try:
+        if coming.signed is None and not page.is_open:
+            return to("sign-in")
+        if page.method == "POST":
+            coming.require_token()
+        return page.work(coming)
+    except Named as error:
+        return coming.page("refused.html", getattr(error, "status", 400), words=str(error))
+
+
+def _session(gate: Gate, request: Request) -> SignedIn | None:
+    cookie = request.cookies.get(COOKIE)
+    return None if cookie is None else gate.sessions.find(cookie)
+
+
+async def _file(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in STATIC:
+        raise ProtocolAborted("file", "there is none of this name", 404)
+    return Response(static(name), media_type=STATIC[name], headers={"Cache-Control": KEPT})

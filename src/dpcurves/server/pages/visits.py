@@ -1,0 +1,135 @@
+"""One visit: who comes, what they sent, and how they are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from secrets import compare_digest
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+from markupsafe import Markup
+
+from ...serving.errors import ProtocolAborted
+from ..forms import Form, Given
+from ..gate import Gate
+from ..sessions import SignedIn
+from ..visitors import Right, Visitor, may
+from .rendering import rendered
+
+SAID = {
+    "made": "It is made.", "changed": "It is changed.", "admitted": "Admitted.", "dismissed": "Dismissed.",
+    "set": "The share is set.", "published": "Published: everybody who may see datasets here sees it now.",
+    "kept": "The model is kept. It stands wherever a column of scores could.", "back": "The token has ended.",
+    "out": "You are signed out.", "again": "Sign in with the new password.",
+}  # fmt: skip
+"""What stands on the page after something was done, by the word in its address."""
+CSRF = "csrf"
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """What all pages have: the services, the forms of questions, and the name of another authority, if one signs in."""
+
+    gate: Gate
+    forms: Mapping[str, Form]
+    authority: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An entry of the menu."""
+
+    name: str
+    url: str
+    here: bool
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Visit:
+    """SECRET. What was sent may hold a password, and cookies: it has no repr.
+
+    Attributes:
+        house: What all pages have.
+        at: The path that was asked for.
+        parts: What its variable parts are.
+        query: What stands behind it.
+        form: What was typed.
+        signed: The session; None: nobody has signed in.
+        address: Where from.
+        host: How the server is called, with its scheme.
+    """
+
+    house: House
+    at: str
+    parts: Mapping[str, str]
+    query: Given
+    form: Given
+    signed: SignedIn | None
+    address: str
+    host: str
+
+    @property
+    def gate(self) -> Gate:
+        """The services."""
+        return self.house.gate
+
+    @property
+    def who(self) -> Visitor:
+        """Who has signed in.
+
+        Raises:
+            ProtocolAborted: nobody.
+        """
+        if self.signed is None:
+            raise ProtocolAborted("sign-in", "sign in first", 401)
+        return self.signed.visitor
+
+    def typed(self, name: str) -> str:
+        """What was typed into one field; empty: nothing."""
+        found = self.form.get(name, ())
+        return found[0].strip() if found else ""
+
+    def require_token(self) -> None:
+        """Refuse a form that did not come from a page of this session.
+
+        Raises:
+            ProtocolAborted: it carries another token, or none.
+        """
+        if self.signed is not None and not compare_digest(self.typed(CSRF).encode(), self.signed.csrf.encode()):
+            raise ProtocolAborted("form", "it is too old, or comes from elsewhere; load the page again", 403)
+
+    def page(self, template: str, status: int = 200, **facts: Any) -> Response:
+        """A page made of these facts."""
+        signed = self.signed
+        token = "" if signed is None else f'<input type="hidden" name="{CSRF}" value="{escape(signed.csrf)}">'
+        words = SAID.get((self.query.get("said") or [""])[0])
+        common = {
+            "visitor": None if signed is None else signed.visitor, "csrf_field": Markup(token),
+            "places": [] if signed is None else self._places(signed.visitor),
+            "said": None if words is None else {"kind": "good", "words": words}, "oidc": self.house.authority,
+        }  # fmt: skip
+        return HTMLResponse(rendered(template, {**common, **facts}), status)
+
+    def _places(self, who: Visitor) -> list[Place]:
+        found = [
+            ("Datasets", "/datasets", may(who, Right.SEE_DATASETS)), ("Desk", "/desk", bool(who.stewards)),
+            ("Audit", "/audit", may(who, Right.AUDIT)), ("People", "/people", may(who, Right.KEEP_PEOPLE)),
+            ("Account", "/account", True),
+        ]  # fmt: skip
+        return [Place(name, url, self.at.startswith(url)) for name, url, open_ in found if open_]
+
+
+def to(*parts: str, said: str = "") -> Response:
+    """Go on at another page: after something was done, so that looking again does not do it again."""
+    path = "/" + "/".join(quote(part, safe="") for part in parts)
+    return RedirectResponse(f"{path}?said={said}" if said else path, 303)
+
+
+def download(text: str | bytes, media: str, name: str = "") -> Response:
+    """A file; with a name, one to be kept."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'} if name else {}
+    return Response(text, media_type=media, headers=headers)

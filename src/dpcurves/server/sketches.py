@@ -1,0 +1,129 @@
+"""Pictures that cost nothing: questions tried on public tables, and curves beside those of synthetic ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from threading import Lock
+from typing import Any, NamedTuple
+from warnings import catch_warnings
+
+import numpy as np
+import pyarrow as pa
+
+from ..curves.comparison import MEASURES
+from ..curves.kinds import curve_from_json
+from ..curves.notes import CurveWarning
+from ..curves.question_json import question_from_json
+from ..data.predictor import Predictor
+from ..display import LANDSCAPE, headless_axes, svg_text
+from ..noise.randomness import Randomness
+from ..privacy import PrivacyLoss
+from ..release import Plan
+from ..session import Session
+from ..table_shortcuts import compare
+from .datasets import Dataset
+from .dummy import dummy_table
+from .questions import Planned
+from .releases import Answer
+from .synthetic import Synthetic, rows_of
+
+SEED = 1
+DUMMY, SYNTHETIC = "the dummy table", "the synthetic table"
+_DRAWING = Lock()
+"""Settings of the drawing library are those of the process: one picture at a time."""
+
+
+class Tried(NamedTuple):
+    """What a sketch is made from: public facts alone."""
+
+    question: Any
+    loss: PrivacyLoss
+    dataset: Dataset
+    columns: tuple[str, ...]
+    synthetic: Synthetic | None
+
+
+class Beside(NamedTuple):
+    """A curve beside that of a synthetic table: what was found, and the picture."""
+
+    verdict: str
+    differs: bool | None
+    svg: str
+
+
+def tried(planned: Planned, synthetic: Synthetic | None) -> Tried:
+    """A question with the table that it is tried on: the synthetic one, or else the dummy table."""
+    columns = tuple(dict.fromkeys(_columns(planned.plans)))
+    return Tried(planned.question, planned.loss, planned.dataset, columns, synthetic)
+
+
+@lru_cache(maxsize=64)
+def sketch(trial: Tried) -> str:
+    """The picture of an answer from a public table, with noise of its size. It is drawn from a seed, and says so."""
+    account = trial.dataset.account
+    unit = account.unit
+    with (
+        catch_warnings(action="ignore", category=CurveWarning),
+        Session(
+            _table(trial), budget=account.currency.budget(trial.loss), adjacency=account.neighbours,
+            unit=unit.column or None, rows_per_unit=unit.records if unit.column else None,
+            randomness=Randomness.from_seed(SEED),
+        ) as session,
+    ):  # fmt: skip
+        return _picture(session.ask(trial.question, trial.loss))
+
+
+def is_compared(release: Answer) -> bool:
+    """Whether curves of this kind are compared with those of synthetic tables."""
+    return isinstance(curve_from_json(release.json), tuple(MEASURES))
+
+
+@lru_cache(maxsize=64)
+def beside(curve: str, question: str, synthetic: Synthetic) -> Beside:
+    """A released curve beside the same curve of a synthetic table, counted openly.
+
+    Arguments:
+        curve: The curve, in the published format.
+        question: What it answers, as JSON.
+        synthetic: The table.
+    """
+    import json
+
+    found = compare(curve_from_json(curve), question_from_json(json.loads(question)), synthetic.table)
+    with _DRAWING:
+        axes = found.plot(ax=headless_axes(found.private.SIZE), names=("confidential", "synthetic"))
+        return Beside(found.verdict, found.differs, standing_alone(svg_text(axes)))
+
+
+def standing_alone(svg: str) -> str:
+    """A picture from a page as a file of its own.
+
+    >>> standing_alone('<svg width="1"/>')
+    '<svg xmlns="http://www.w3.org/2000/svg" width="1"/>'
+    """
+    return svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
+
+
+def _picture(curve: Any) -> str:
+    with _DRAWING:
+        return standing_alone(svg_text(curve.plot(ax=headless_axes(getattr(curve, "SIZE", LANDSCAPE)))))
+
+
+def _table(trial: Tried) -> pa.Table:
+    if trial.synthetic is not None:
+        table = trial.synthetic.table.select([name for name in trial.columns])
+    else:
+        table = dummy_table(trial.dataset.columns, rows_of(trial.dataset), trial.columns)
+    unit = trial.dataset.account.unit.column
+    if not unit or unit in table.column_names:
+        return table
+    return table.append_column(unit, pa.array(np.arange(table.num_rows)))  # each record is somebody's
+
+
+def _columns(plans: Sequence[Plan]) -> Iterator[str]:
+    for axis in (axis for plan in plans for axis in plan.query.axes):
+        if isinstance(axis.column, Predictor):
+            yield from (each.column for each in axis.column.inputs)
+        else:
+            yield str(axis.column)
