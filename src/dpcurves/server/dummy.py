@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ..curves.declared_columns import Declared
 from ..data import Categories
+from ..postprocess import public_generator
 
 MOST_ROWS = 1_000_000
 USUAL_ROWS = 10_000
@@ -28,10 +29,9 @@ def dummy_table(columns: Sequence[Declared], rows: int, only: Collection[str] | 
     >>> dummy_table((Categories("sex", ("f", "m")),), 3).num_rows
     3
     """
-    wanted = [
-        (place, each) for place, each in enumerate(columns) if only is None or str(each.column) in only
-    ]  # fmt: skip
-    return pa.table({str(each.column): _drawn(each, np.random.default_rng(place), rows) for place, each in wanted})
+    chances = public_generator(None).spawn(len(columns))
+    wanted = [each for each in zip(columns, chances, strict=True) if only is None or str(each[0].column) in only]
+    return pa.table({str(column.column): _drawn(column, chance, rows) for column, chance in wanted})
 
 
 def _drawn(column: Declared, chance: np.random.Generator, rows: int) -> Any:

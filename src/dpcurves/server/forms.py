@@ -99,11 +99,10 @@ def _found(field: Field, given: Sequence[str], models: Mapping[str, Predictor]) 
         if field.needed:
             raise Refused(field.name, "it is needed, and is not there")
         return None if field.several else field.usual
-    if field.several:
-        return texts
-    if len(texts) > 1:
+    if len(texts) > 1 and not field.several:
         raise Refused(field.name, "it is given once")
-    return _model(field, texts[0][len(MODEL) :], models) if texts[0].startswith(MODEL) else texts[0]
+    found = [_model(field, text[len(MODEL) :], models) if text.startswith(MODEL) else text for text in texts]
+    return found if field.several else found[0]
 
 
 def _bounded(field: Field, text: str) -> str:

@@ -12,6 +12,7 @@ from .projects import Projects
 from .questions import Questions
 from .releases import Releases
 from .sessions import Sessions, Tokens
+from .synthetic import SyntheticTables
 
 
 class Gate:
@@ -28,6 +29,7 @@ class Gate:
         questions: Plans, the queue, and where questions stand.
         releases: Answers.
         models: What analysts handed in.
+        synthetic: Tables that stand beside the confidential ones.
         audit: Who did what.
     """
 
@@ -39,3 +41,4 @@ class Gate:
         self.datasets, self.projects = Datasets(self.archive), Projects(self.archive)
         self.questions = Questions(self.archive, self.datasets, self.projects)
         self.releases, self.models, self.audit = Releases(self.archive), Models(self.archive), Audit(self.archive)
+        self.synthetic = SyntheticTables(self.archive)

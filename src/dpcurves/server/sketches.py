@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from threading import Lock
@@ -88,8 +89,6 @@ def beside(curve: str, question: str, synthetic: Synthetic) -> Beside:
         question: What it answers, as JSON.
         synthetic: The table.
     """
-    import json
-
     found = compare(curve_from_json(curve), question_from_json(json.loads(question)), synthetic.table)
     with _DRAWING:
         axes = found.plot(ax=headless_axes(found.private.SIZE), names=("confidential", "synthetic"))
@@ -102,6 +101,8 @@ def standing_alone(svg: str) -> str:
     >>> standing_alone('<svg width="1"/>')
     '<svg xmlns="http://www.w3.org/2000/svg" width="1"/>'
     """
+    if "xmlns=" in svg[:1000]:
+        return svg
     return svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
 
 
@@ -112,7 +113,7 @@ def _picture(curve: Any) -> str:
 
 def _table(trial: Tried) -> pa.Table:
     if trial.synthetic is not None:
-        table = trial.synthetic.table.select([name for name in trial.columns])
+        table = trial.synthetic.table.select(list(trial.columns))
     else:
         table = dummy_table(trial.dataset.columns, rows_of(trial.dataset), trial.columns)
     unit = trial.dataset.account.unit.column

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import sqlalchemy as sql
 from pyarrow import csv, parquet
 from sqlalchemy import Connection, Row, delete, insert, select
 
@@ -22,7 +21,7 @@ from .archive import Archive
 from .datasets import Dataset
 from .dummy import MOST_ROWS, USUAL_ROWS, dummy_table
 from .store import now
-from .tables import METADATA
+from .tables import SYNTHETIC
 from .visitors import Right, Visitor, require
 
 LARGEST = 2**26
@@ -30,16 +29,6 @@ LARGEST = 2**26
 SHOWN_ROWS = 1000
 """Rows of the dummy table that are sent."""
 NO_TABLE = "a CSV or Parquet file is needed that can be read whole"
-
-SYNTHETIC = sql.Table(
-    "dpcurves_synthetic_tables",
-    METADATA,
-    sql.Column("dataset", sql.Text, primary_key=True),
-    sql.Column("version", sql.BigInteger, primary_key=True, autoincrement=False),
-    sql.Column("statement", sql.Text, nullable=False),
-    sql.Column("packed", sql.LargeBinary, nullable=False),  # Parquet
-    sql.Column("made_at", sql.Text, nullable=False),
-)
 
 
 @dataclass(frozen=True, slots=True)

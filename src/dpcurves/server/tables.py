@@ -130,3 +130,13 @@ RELEASES = Table(
     Column("published_at", Text),
     Column("published_by", Text),
 )
+
+SYNTHETIC = Table(
+    "dpcurves_synthetic_tables",
+    METADATA,
+    Column("dataset", Text, primary_key=True),
+    Column("version", BigInteger, primary_key=True, autoincrement=False),
+    Column("statement", Text, nullable=False),  # how private it is
+    Column("packed", sql.LargeBinary, nullable=False),  # Parquet
+    Column("made_at", Text, nullable=False),
+)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from html import escape
 from textwrap import dedent
+from typing import Any
 
 from fastapi import Response
 
 from ...serving.errors import ProtocolAborted
 from ..questions import Asked, State
 from ..releases import Answer
-from ..sketches import Beside, beside, is_compared
+from ..sketches import Beside, beside, is_compared, standing_alone
 from ..synthetic import Synthetic
 from ..visitors import Right, Subject, may
 from .visits import Visit, download, to
@@ -51,7 +52,7 @@ def release(visit: Visit) -> Response:
 
 def picture(visit: Visit) -> Response:
     """The picture of an answer."""
-    return download(visit.gate.releases.get(visit.who, visit.parts["release"]).svg, "image/svg+xml")
+    return download(standing_alone(visit.gate.releases.get(visit.who, visit.parts["release"]).svg), "image/svg+xml")
 
 
 def comparison(visit: Visit) -> Response:
@@ -69,7 +70,11 @@ def export(visit: Visit) -> Response:
     ending, name = visit.parts["ending"], f"release-{found.id[:12]}"
     if ending == "html":
         return download(_card(found), "text/html", f"{name}.html")
-    kept = {"svg": (found.svg, "image/svg+xml"), "csv": (found.csv, "text/csv"), "json": (found.json, "application/json")}
+    kept = {
+        "svg": (standing_alone(found.svg), "image/svg+xml"),
+        "csv": (found.csv, "text/csv"),
+        "json": (found.json, "application/json"),
+    }
     if ending not in kept:
         raise ProtocolAborted("export", "svg, csv, json or html is there", 404)
     return download(*kept[ending], f"{name}.{ending}")
@@ -81,7 +86,7 @@ def publish(visit: Visit) -> Response:
     return to("releases", visit.parts["release"], said="published")
 
 
-def _progress(asked: Asked) -> dict[str, object]:
+def _progress(asked: Asked) -> dict[str, Any]:
     return {"question": asked, "waits": asked.state not in (State.ANSWERED, State.REFUSED)}
 
 
@@ -90,8 +95,8 @@ def _beside(found: Answer, synthetic: Synthetic) -> Beside:
 
 
 def _card(found: Answer) -> str:
-    title = escape(found.asked.purpose)
-    return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>{found.curve()._repr_html_()}</html>'
+    head = f'<meta charset="utf-8"><title>{escape(found.asked.purpose)}</title>'
+    return f'<!doctype html><html lang="en">{head}{found.curve()._repr_html_()}</html>'
 
 
 def _python(asked: Asked, host: str) -> str:

@@ -17,7 +17,7 @@ from ...privacy import PrivacyLoss
 from ...serving.errors import ProtocolAborted
 from ..forms import Form, Given
 from ..projects import Project
-from ..questions import Asked, Planned
+from ..questions import Asked, Planned, State
 from ..sketches import DUMMY, SYNTHETIC, sketch, tried
 from ..visitors import Right, require
 from .prices import price_of
@@ -138,7 +138,9 @@ def _models(visit: Visit, project: Project) -> dict[str, Predictor]:
 
 
 def _is_complete(form: Form, given: Given) -> bool:
-    return all("".join(given.get(name, ())).strip() for name in (*(each.name for each in form.fields if each.needed), AMOUNT))
+    return all(
+        "".join(given.get(name, ())).strip() for name in (*(each.name for each in form.fields if each.needed), AMOUNT)
+    )
 
 
 def _wrong(error: ValueError) -> Wrong:
@@ -160,7 +162,8 @@ def _plan_facts(
     purse = visit.gate.projects.purse(visit.who, project.name)
     return {
         "project": project, "form": form, "wrong": wrong, "dataset": dataset, "purse": purse,
-        "plan": None if planned is None else _shown(visit, planned, form), "left": None if purse is None else purse.left,
+        "plan": None if planned is None else _shown(visit, planned, form),
+        "left": None if purse is None else purse.left,
         "columns": [str(each.column) for each in dataset.columns], "currency": dataset.account.currency.value,
         "models": visit.gate.models.all(visit.who, project.name),
     }  # fmt: skip
@@ -168,13 +171,15 @@ def _plan_facts(
 
 def _shown(visit: Visit, planned: Planned, form: Form) -> PlanShown:
     synthetic = visit.gate.synthetic.find(visit.who, planned.dataset.name, planned.dataset.version)
-    free = (*planned.published, *([planned.asked] if planned.asked is not None else []))
+    earlier = () if planned.asked is None or planned.asked.state is State.REFUSED else (planned.asked,)
+    free = {each.id: each for each in (*planned.published, *earlier)}
     own = {name: texts for name, texts in visit.form.items() if name not in OWN and any(texts)}
     place = "/".join(quote(each, safe="") for each in (planned.project.name, "ask", form.word, "sketch.svg"))
     return PlanShown(
         f"{planned.question}: {planned.loss}", tuple(plan_lines(planned.plans, planned.dataset.units)), planned.notes,
-        planned.dataset.account.currency.price(planned.loss), tuple({each.id: each for each in free}.values()),
-        _too_much(planned), f"/projects/{place}?{urlencode(own, doseq=True)}", DUMMY if synthetic is None else SYNTHETIC,
+        planned.dataset.account.currency.price(planned.loss), tuple(free.values()),
+        _too_much(planned), f"/projects/{place}?{urlencode(own, doseq=True)}",
+        DUMMY if synthetic is None else SYNTHETIC,
     )  # fmt: skip
 
 

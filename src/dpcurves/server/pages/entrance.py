@@ -28,7 +28,9 @@ def asked_in(visit: Visit) -> Response:
 def sign_in(visit: Visit) -> Response:
     """Begin a session."""
     try:
-        signed = visit.gate.sessions.sign_in(visit.typed("name"), "".join(visit.form.get("password", ())), visit.address)
+        signed = visit.gate.sessions.sign_in(
+            visit.typed("name"), "".join(visit.form.get("password", ())), visit.address
+        )
     except ProtocolAborted as error:
         wrong = {"kind": "bad", "words": error.rule}
         return visit.page("sign_in.html", error.status, name=visit.typed("name"), said=wrong)

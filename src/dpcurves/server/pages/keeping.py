@@ -11,7 +11,7 @@ from fastapi import Response
 from ...ledger import AllowanceBalance, Together
 from ...serving.errors import ProtocolAborted
 from ..passwords import SHORTEST
-from ..visitors import Right, Role, require
+from ..visitors import Right, Role, Subject, may, require
 from .prices import price_of
 from .visits import Visit, download, to
 
@@ -33,10 +33,10 @@ def desk(visit: Visit) -> Response:
     projects = [each for each in gate.projects.all(who) if each.dataset == name]
     shares = [(each, [one for one in statement.allowances if one.project == each.name]) for each in projects]
     return visit.page(
-        "desk.html", dataset=gate.datasets.get(who, name), desks=sorted(who.stewards), statement=statement,
+        "desk.html", dataset=gate.datasets.get(who, name), desks=sorted({*who.stewards, name}), statement=statement,
         projects=[{"project": each, **_parted(of)} for each, of in shares], queue=gate.questions.queue(who, name),
         currency=statement.account.currency.value, people=sorted({one for each in projects for one in each.people}),
-        events=gate.audit.events(who, dataset=name)[-LOG_LINES:],
+        events=gate.audit.events(who, dataset=name)[-LOG_LINES:], keeps=may(who, Right.KEEP_PROJECTS, Subject(name)),
     )  # fmt: skip
 
 
@@ -87,7 +87,9 @@ def verify(visit: Visit) -> Response:
 
 def log(visit: Visit) -> Response:
     """The log as JSON lines."""
-    return download("".join(f"{line}\n" for line in visit.gate.audit.lines(visit.who)), "application/jsonl", "audit.jsonl")
+    return download(
+        "".join(f"{line}\n" for line in visit.gate.audit.lines(visit.who)), "application/jsonl", "audit.jsonl"
+    )
 
 
 def people(visit: Visit) -> Response:
@@ -148,9 +150,12 @@ def _audit(visit: Visit, **facts: Any) -> Response:
     after = (visit.query.get("after") or ["0"])[0]
     start = int(after) if after.isascii() and after.isdigit() and len(after) < 18 else 0
     events = visit.gate.audit.events(visit.who, start, LOG_LINES)
-    names = [each.name for each in visit.gate.datasets.all(visit.who)]
+    datasets = visit.gate.datasets
+    budgets = [
+        {"name": each.name, "balance": datasets.balance(visit.who, each.name)} for each in datasets.all(visit.who)
+    ]
     common = {
         "events": events, "after": start, "later": events[-1].entry if len(events) == LOG_LINES else 0, "head": "",
-        "budgets": [visit.gate.datasets.balance(visit.who, name) for name in names], "verified": None, "changed": None,
+        "budgets": budgets, "verified": None, "changed": None,
     }  # fmt: skip
     return visit.page("audit.html", **{**common, **facts})

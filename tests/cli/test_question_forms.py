@@ -1,0 +1,76 @@
+"""Forms of questions: made from the declarations of the command line, and harmless whatever is typed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dpcurves.arguments import Refused
+from dpcurves.cli.app import QUESTIONS
+from dpcurves.cli.option_groups import parameters_of
+from dpcurves.cli.question_forms import forms_of
+from dpcurves.cli.table_options import Scored
+from dpcurves.curves.question_json import question_from_json, question_to_json
+from dpcurves.data.models import Link, Power, Ranged, Scorecard, Term
+
+FORMS = forms_of(QUESTIONS)
+CARD = Scorecard("risk", -5.0, (Ranged("age", 18, 90),), (Term(0.1, (Power("age"),)),), Link.LOGIT)
+TYPED = {
+    "cdf": {"column": ["age"], "grid": ["0:90:90"], "by": ["sex=f,m"]},
+    "quantiles": {"column": ["age"], "grid": ["0:90:90"]},
+    "histogram": {"column": ["age"], "grid": ["0:90:90"]},
+    "summary": {"column": ["age"], "bounds": ["0:90"]},
+    "contingency": {"rows": ["a"], "row_categories": ["x,y"], "columns": ["b"], "column_categories": ["1,2"]},
+    "survival": {"time": ["t"], "event": ["e"], "grid": ["0:90:90"]},
+    "bounds": {"column": ["age"], "smallest": ["1"], "coverage": ["0.95"]},
+    "scores": {"label": ["late"], "score": ["p"]},
+    "roc": {"label": ["late"], "score": ["@risk"], "points": ["10"], "cuts": ["fixed"]},
+    "calibration": {"label": ["late"], "score": ["p"]},
+    "hosmer-lemeshow": {"label": ["late"], "score": ["p"]},
+    "binned-residuals": {"label": ["late"], "score": ["p"], "model": ["public"]},
+    "residuals": {
+        "predicted": ["@risk"], "residual": ["late"], "unit_predicted": ["1"], "unit_residual": ["1"],
+        "model": ["disjoint"], "coverage": ["0.95"],
+    },
+    "table": {"x": ["a"], "y": ["b"], "x_grid": ["0:1:4"], "y_grid": ["0:1:4"]},
+    "verify": {
+        "outcome": ["late=0,1"], "explained_by": ["age=18:90\r\nfare=0:10"], "coefficient": ["age"], "above": ["0"],
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("word", sorted(FORMS))
+def test_every_form_makes_a_question_that_has_a_form_in_json(word: str) -> None:
+    question = FORMS[word].question(TYPED[word], {"risk": CARD})
+    assert str(question_from_json(question_to_json(question))) == str(question)
+
+
+def test_fields_are_the_options_of_the_command() -> None:
+    options = [each.name for each in parameters_of(Scored)]
+    assert [field.name for field in FORMS["roc"].fields][: len(options)] == options
+
+
+def test_no_field_reads_a_file(tmp_path: Path) -> None:
+    kept = tmp_path / "risk.json"
+    kept.write_text(CARD.to_json())
+    for word, form in FORMS.items():
+        for field in form.fields:
+            with pytest.raises(Refused) as refusal:
+                form.question({**TYPED[word], field.name: [f"@{kept}"]}, {"risk": CARD})
+            assert str(kept) not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"column": ["age"], "grid": ["0:90"]}, "grid: write lower:upper:cells"),
+        ({"grid": ["0:90:9"]}, "column: it is needed"),
+        ({"column": ["age", "pay"], "grid": ["0:90:9"]}, "column: it is given once"),
+        ({"column": ["a" * 3000], "grid": ["0:90:9"]}, "column: at most 2000 characters"),
+        ({"column": ["a\x00b"], "grid": ["0:90:9"]}, "column: at most 2000 characters"),
+    ],
+)
+def test_what_is_wrong_is_said_of_its_field(given: dict[str, list[str]], words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        FORMS["histogram"].question(given, {})

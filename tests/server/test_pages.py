@@ -1,0 +1,188 @@
+"""Pages: who sees which, what forms do, and what is written on them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from scene import Scene, made
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from dpcurves.cli.app import QUESTIONS
+from dpcurves.cli.question_forms import forms_of
+from dpcurves.data.models import Link, Power, Ranged, Scorecard, Term
+from dpcurves.server.pages.entrance import COOKIE
+from dpcurves.server.pages.rendering import STATIC, static
+from dpcurves.server.pages.site import PAGES, routes
+from dpcurves.server.pages.visits import House
+
+NAMES = ("ann", "eve", "stu", "oda", "aud", "a stranger")
+SEES: dict[str, dict[str, int]] = {  # 200 where nothing else is said
+    "/account": {"a stranger": 303},
+    "/datasets": {"eve": 403, "oda": 403, "a stranger": 303},
+    "/datasets/flights": {"eve": 403, "oda": 403, "a stranger": 303},
+    "/datasets/flights/dummy.csv": {"eve": 403, "oda": 403, "a stranger": 303},
+    "/projects/delays": {"eve": 404, "oda": 404, "a stranger": 303},
+    "/projects/delays/ask": {"eve": 404, "stu": 404, "oda": 404, "aud": 404, "a stranger": 303},
+    "/projects/delays/ask/roc": {"eve": 404, "stu": 404, "oda": 404, "aud": 404, "a stranger": 303},
+    "/desk/flights": {"ann": 404, "eve": 404, "oda": 404, "a stranger": 303},
+    "/audit": {"ann": 403, "eve": 403, "stu": 403, "oda": 403, "a stranger": 303},
+    "/audit.jsonl": {"ann": 403, "eve": 403, "stu": 403, "oda": 403, "a stranger": 303},
+    "/people": {"ann": 403, "eve": 403, "stu": 403, "aud": 403, "a stranger": 303},
+}
+PLAN = {"column": "delay", "grid": "-60:600:66", "amount": "0.25"}
+HERE = "/projects/delays/ask/histogram"
+
+
+class Browser:
+    """Somebody in front of pages, without scripts."""
+
+    def __init__(self, scene: Scene, app: Starlette, name: str) -> None:
+        self._client = TestClient(app, "https://flights.example", follow_redirects=False)
+        self.token = ""
+        if name != "a stranger":
+            signed = scene.gate.sessions.begin(name)
+            self.token = signed.csrf
+            self._client.cookies.set(COOKIE, signed.cookie)
+
+    def get(self, path: str) -> tuple[int, str]:
+        answer = self._client.get(path)
+        return answer.status_code, answer.text
+
+    def post(self, path: str, **typed: str) -> tuple[int, str, str]:
+        answer = self._client.post(path, data={"csrf": self.token, **typed})
+        return answer.status_code, answer.text, answer.headers.get("location", "")
+
+
+class Pages:
+    """The scene with its pages."""
+
+    def __init__(self, folder: Path) -> None:
+        self.scene = made(folder)
+        self.app = Starlette(routes=routes(House(self.scene.gate, forms_of(QUESTIONS))))
+
+    def browser(self, name: str) -> Browser:
+        return Browser(self.scene, self.app, name)
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Pages:
+    return Pages(tmp_path_factory.mktemp("server"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_role_sees_its_pages_and_no_other(house: Pages, name: str) -> None:
+    browser = house.browser(name)
+    found = {path: browser.get(path)[0] for path in SEES}
+    assert found == {path: others.get(name, 200) for path, others in SEES.items()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_form_is_taken_without_the_token_of_the_session(house: Pages, name: str) -> None:
+    browser = house.browser(name)
+    signed_in = name != "a stranger"
+    for page in PAGES:
+        if page.method == "POST" and (signed_in or not page.is_open):
+            path = re.sub(
+                r"{(\w+)}", lambda found: {"dataset": "flights", "project": "delays"}.get(found[1], "x"), page.path
+            )
+            assert browser.post(path, csrf="")[0] == (403 if signed_in else 303), path
+
+
+def test_a_plan_is_shown_before_anything_is_paid(house: Pages) -> None:
+    ann = house.browser("ann")
+    status, text, _ = ann.post(HERE, do="plan", **PLAN)
+    assert status == 200
+    assert "histogram of delay: epsilon 0.25" in text
+    assert f'src="{HERE}/sketch.svg?column=delay&amp;' in text.replace("&amp;grid=-60%3A600%3A66", "")
+    assert not house.scene.gate.questions.all(house.scene.ann, "delays")
+
+
+def test_the_plan_comes_as_one_types_and_says_nothing_before_all_is_there(house: Pages) -> None:
+    ann = house.browser("ann")
+    status, text, _ = ann.post(f"{HERE}/plan", **{**PLAN, "grid": "-60:600"})
+    assert (status, "<html" in text) == (200, False)
+    assert "grid: write lower:upper:cells" in text
+    assert "Fill in the question" in ann.post(f"{HERE}/plan", grid="0:1:2", amount="0.1")[1]
+
+
+def test_what_is_more_than_is_left_is_said_before(house: Pages) -> None:
+    assert (
+        "more than the epsilon 1 that is left to you" in house.browser("ann").post(HERE, **{**PLAN, "amount": "1.5"})[1]
+    )
+
+
+def test_a_sketch_is_drawn_from_public_columns_and_says_that_it_is_not_private(house: Pages) -> None:
+    status, text = house.browser("ann").get(f"{HERE}/sketch.svg?column=delay&grid=-60:600:66&amount=0.25")
+    assert (status, text[:40]) == (200, '<svg xmlns="http://www.w3.org/2000/svg" ')
+    assert "SEEDED: NOT PRIVATE" in text
+
+
+def test_asking_leads_to_a_page_that_waits(house: Pages) -> None:
+    ann = house.browser("ann")
+    status, _, place = ann.post(HERE, do="ask", **{**PLAN, "amount": "0.125"})
+    assert (status, place[:11]) == (303, "/questions/")
+    status, text = ann.get(place)
+    assert (status, "queued" in text, 'http-equiv="refresh"' in text) == (200, True, True)
+    assert house.browser("eve").get(place)[0] == 404
+
+
+def test_a_model_that_is_handed_in_is_asked_by_its_name(house: Pages) -> None:
+    ann = house.browser("ann")
+    card = Scorecard("risk", 0.0, (Ranged("delay", -60, 600),), (Term(0.1, (Power("delay"),)),), Link.LOGIT)
+    assert ann.post("/projects/delays/models", model=card.to_json())[0] == 303
+    assert "@risk" in ann.get("/projects/delays")[1]
+    typed = {"label": "late", "score": "@risk", "amount": "0.5"}
+    assert "ROC curve of risk for late: epsilon 0.5" in ann.post("/projects/delays/ask/roc", **typed)[1]
+    status, text, _ = ann.post("/projects/delays/models", model='{"kind": "<b>"}')
+    assert (status, "<b>" in text) == (400, False)
+
+
+def test_a_token_is_shown_once_and_can_be_taken_back(house: Pages) -> None:
+    ann = house.browser("ann")
+    _, text, _ = ann.post("/projects/delays/tokens", label="my script", days="9")
+    (secret,) = re.findall(r"<pre tabindex=\"0\"><code>([\w-]+)</code>", text)
+    assert house.scene.gate.tokens.find(secret) is not None
+    assert secret not in ann.get("/projects/delays")[1]
+    (kept,) = house.scene.gate.tokens.all(house.scene.ann)
+    assert ann.post(f"/projects/delays/tokens/{kept.id}")[0] == 303
+    assert house.scene.gate.tokens.find(secret) is None
+
+
+def test_a_steward_divides_the_budget_at_the_desk(house: Pages) -> None:
+    stu = house.browser("stu")
+    assert stu.post("/desk/flights/projects", name="fares", description="<i>")[0] == 303
+    assert stu.post("/desk/flights/people", do="admit", project="fares", person="eve")[0] == 303
+    assert stu.post("/desk/flights/allowances", project="fares", most="2")[0] == 400  # both projects: 4 of 3
+    assert stu.post("/desk/flights/allowances", project="fares", most="1")[0] == 303
+    assert "&lt;i&gt;" in stu.get("/desk/flights")[1]
+    assert stu.post("/desk/flights/people", do="dismiss", project="fares", person="eve")[0] == 303
+
+
+def test_an_operator_keeps_accounts_and_an_auditor_verifies_the_chain(house: Pages) -> None:
+    oda, aud = house.browser("oda"), house.browser("aud")
+    assert oda.post("/people/change", do="make", name="mia", password="another long one")[0] == 303
+    assert oda.post("/people/change", do="lock", name="mia")[0] == 303
+    assert oda.post("/people/change", do="give", name="oda", role="steward", dataset="flights")[0] == 409
+    status, text, _ = aud.post("/audit")
+    assert (status, "Every seal was computed again" in text) == (200, True)
+    assert "made person" in aud.get("/audit")[1]
+
+
+def test_files_of_pages_are_those_of_the_package_alone(house: Pages) -> None:
+    stranger = house.browser("a stranger")
+    assert stranger.get("/static/style.css")[0] == 200
+    text = static("htmx.min.js").decode()
+    assert not re.search(
+        r"https?://(?!www\.w3\.org)", "".join(static(name).decode() for name in ("style.css", "icon.svg"))
+    )
+    assert len(text) < 40_000
+    assert STATIC.keys() == {"style.css", "htmx.min.js", "icon.svg", "htmx.LICENSE.txt"}
+
+
+def test_the_scripts_of_pages_are_what_their_licence_says() -> None:
+    from hashlib import sha256
+
+    assert sha256(static("htmx.min.js")).hexdigest() in static("htmx.LICENSE.txt").decode()
