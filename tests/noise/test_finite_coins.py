@@ -12,9 +12,13 @@ import pytest
 
 from dpcurves.noise.exponential import decay
 from dpcurves.noise.finite_coins import FiniteLaplace, Flip, Lattice, Response, Rounded, ThreeAnswers, response_for
+from dpcurves.noise.finite_coins.rounded import FINEST
 from dpcurves.noise.finite_coins.wires import around, below, plus, times, total
 
-EPSILONS = [Fraction(text) for text in ("1/10000", "1/1000", "1/100", "1/10", "1/3", "1", "7/4", "3", "8", "30", "64")]
+EPSILONS = [
+    Fraction(text)
+    for text in ("1/1048576", "1/10000", "1/1000", "1/100", "1/10", "1/3", "1", "7/4", "3", "8", "30", "64")
+]
 BITS = 400
 
 
@@ -70,7 +74,7 @@ def test_every_response_loses_at_most_epsilon(epsilon: Fraction) -> None:
         assert holds(Rounded(epsilon, -1, 5, 2))
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(3), Fraction(30)], ids=str)
+@pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(3), Fraction(8), Fraction(30), Fraction(64)], ids=str)
 def test_laplace_noise_on_64_steps_loses_at_most_epsilon_and_nearly_all_of_it(epsilon: Fraction) -> None:
     noise = Lattice(epsilon, 64).noise
     bits = sum(noise.coins)
@@ -106,6 +110,52 @@ def test_noise_on_a_sum_loses_at_most_epsilon_between_any_two_numbers_in_reach(e
     for start in range(1024):
         near = [chances[(start + step) % 1024] for step in range(reach + 1)]
         assert is_within(max(near), min(near), epsilon)
+
+
+@pytest.mark.parametrize("width", [40, 62])
+@pytest.mark.parametrize(("epsilon", "reach"), [("1/1048576", 3), ("1", 12), ("3", 9), ("64", 5)])
+def test_noise_on_a_sum_in_a_wide_circle_loses_at_most_epsilon_between_numbers_in_reach(
+    epsilon: str, reach: int, width: int
+) -> None:
+    """Whoever goes from one number to another passes a multiple of the highest power of two that changes: digits above
+    are common to both, and their chances cancel, but for the even noise that brings both nearer. So numbers about the
+    powers of two, about 0 and about the end are all. Sums of 40 places have room for all of that noise, or go round.
+    """
+    noise = FiniteLaplace(Fraction(epsilon), reach, width)
+    assert noise.wraps == (epsilon == "1/1048576" and width == 40) or noise.digits < width
+    farthest = 2**noise.digits
+    even = Fraction(0) if noise.wraps else Fraction(1, 2 ** (width + 64))
+    for power in range(noise.digits):
+        middle = 2**power
+        numbers = range(max(0, middle - reach), min(2 * middle, middle + reach))
+        drawn = [noise.chance(number) - even for number in numbers]
+        assert all_within(drawn, reach, noise.epsilon)
+    for middle in (0, farthest, -farthest):
+        near = [noise.chance(number) for number in range(middle - reach, middle + reach)]
+        assert all_within(near, reach, noise.epsilon)
+        assert not all_within(near, reach, noise.epsilon / 2) or middle
+
+
+def all_within(chances: list[Fraction], reach: int, epsilon: Fraction) -> bool:
+    """Whether no two of these that are in reach of each other are told apart by more than epsilon."""
+    near = (chances[start : start + reach + 1] for start in range(len(chances)))
+    return all(is_within(max(each), min(each), epsilon) for each in near)
+
+
+@pytest.mark.parametrize(("least", "most"), [(0, 100), (-7, 93), (0, 2**16 - 1), (-(2**31), 2**31 - 1)])
+def test_the_finest_rounding_that_is_chosen_answers_about_64_steps_whatever_the_value_is(least: int, most: int) -> None:
+    """So it loses what Laplace noise on 64 steps loses: rounding looks at coins of its own, here at all of them."""
+    response = response_for(least, most, Fraction(3))
+    assert isinstance(response, Rounded)
+    assert (response.fine, response.within) == (FINEST, Lattice(Fraction(3), 64))
+    nothing = [coin.parts for coin in response.within.noise.thrown]
+    for value in (least, least + 1, (least + most) // 3, most - 1, most):
+        low, part = response._split(value)
+        assert 0 <= low <= low + (part > 0) <= 64
+        if response.dither < 12:
+            thrown = [response.answer(value, [dither, *nothing, 1, 0]) for dither in range(2**response.dither)]
+            assert set(thrown) <= {low, low + 1}
+            assert Fraction(thrown.count(low + 1), len(thrown)) == part
 
 
 def test_noise_that_is_cut_off_at_its_end_loses_everything() -> None:
