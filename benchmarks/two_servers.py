@@ -49,10 +49,10 @@ from dpcurves.trust.shared_records import CheckedEncoding, CheckedReports, Encod
 from dpcurves.two_servers import Server, Task
 from dpcurves.two_servers.analyst import Analyst, close
 from dpcurves.two_servers.batch import ID, NAME, Earlier, packed, unpacked
+from dpcurves.two_servers.encodings import encoding_of
 from dpcurves.two_servers.owner import Contribution, bearer_of, read_places
 from dpcurves.two_servers.sealing import OVERHEAD
 from dpcurves.two_servers.store import Offer, Store, Stored
-from dpcurves.two_servers.task_service import encoding_of
 from dpcurves.workloads import Need, Needs, Single
 
 GRID = dp.Grid(-8, 8, cells=2**32 - 1)  # with the place of missing records, 32 bits

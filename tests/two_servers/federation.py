@@ -27,9 +27,11 @@ from dpcurves.serving.ticket import Role, Ticket
 from dpcurves.trust import Owners
 from dpcurves.two_servers.analyst import Analyst, Closed, close
 from dpcurves.two_servers.batch import ID, NAME, Batch, Earlier, packed
+from dpcurves.two_servers.encodings import encoding_of
+from dpcurves.two_servers.launch import Aggregator
 from dpcurves.two_servers.owner import Contribution, Sent, bearer_of, read_places, sealed_reports
 from dpcurves.two_servers.task import VERSION, Counted, Task
-from dpcurves.two_servers.task_service import encoding_of
+from dpcurves.two_servers.task_service import TaskService
 
 GRID = Grid(0, 1, cells=1000)
 MOST = 300
@@ -235,6 +237,13 @@ class Federation:
 
     def token(self, task: Task, ticket: str, role: Role) -> str:
         return Ticket.read(self.file(task, ticket), role).token
+
+
+def counting(server: Aggregator, task: Task) -> TaskService:
+    """What a server that does not run would do for a task that counts."""
+    service = server.services()[task.hash]
+    assert isinstance(service, TaskService)
+    return service
 
 
 def flipped(message: bytes, place: int) -> bytes:

@@ -45,7 +45,7 @@ def test_a_message_that_does_not_come_is_not_waited_for(monkeypatch: pytest.Monk
     monkeypatch.setattr(replies, "BEGIN", 0.01)
     monkeypatch.setattr(replies, "SLOWEST", 2**40)
     task = SimpleNamespace(servers=(SimpleNamespace(certificate=""),) * 2)
-    app = served.create_app({TASK: cast(TaskService, SimpleNamespace(task=task, party=0))})
+    app = served.create_app({TASK: cast(TaskService, SimpleNamespace(task=task, party=0, OF_PEER=TaskService.OF_PEER))})
     assert asyncio.run(asked(app, "peer/half", silent)) == b'{"error":"message: it did not come within 0 seconds"}'
 
 
@@ -68,7 +68,9 @@ def test_the_other_server_is_answered_while_all_threads_of_analysts_wait(monkeyp
     monkeypatch.setattr(served, "PEM_cert_to_DER_cert", lambda text: CERTIFICATE)
     monkeypatch.setattr(served, "_bearer", lambda service, request, role: 0)
     task = SimpleNamespace(servers=(SimpleNamespace(certificate=""),) * 2)
-    service = cast(TaskService, SimpleNamespace(task=task, party=0, answer=answer, half=half))
+    service = cast(
+        TaskService, SimpleNamespace(task=task, party=0, OF_PEER=TaskService.OF_PEER, answer=answer, half=half)
+    )
 
     async def both() -> list[bytes]:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))

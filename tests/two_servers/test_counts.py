@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from federation import Federation, mortal, values
+from federation import Federation, counting, mortal, values
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -149,7 +149,7 @@ def test_the_servers_are_asked_all_that_a_file_is_asked_along_a_grid(pair: Feder
         assert found["privacy"]["trust"].startswith("two servers that do not collude")
         assert Path(f"{curve}.svg").stat().st_size > 10_000
         tried.add(kind)
-    assert tried == {*ask.commands}
+    assert tried == {*ask.commands} - {"pairs"}
 
 
 def test_what_a_task_does_not_count_is_refused_in_one_line(pair: Federation) -> None:
@@ -187,7 +187,7 @@ def test_a_report_that_fails_anywhere_is_dropped_from_all_cells_and_counts_as_mi
 def test_a_half_of_all_cells_is_given_once_whatever_is_claimed_to_have_failed(pair: Federation) -> None:
     """A server that could have an honest report dropped between two halves would see this one's share of it."""
     task = pair.tasks["checked"]
-    service = Aggregator(0, [task], pair.identities[0], pair.store(0)).services()[task.hash]
+    service = counting(Aggregator(0, [task], pair.identities[0], pair.store(0)), task)
     named = service.store.standing(task.hash).named
     asked = Asked.fresh(task, ())
     check = json.loads(service.look(asked.to_json(**named)))["check"]

@@ -29,10 +29,10 @@ from dpcurves.trust.function_shares import RING
 from dpcurves.two_servers import ProtocolAborted, Task
 from dpcurves.two_servers.app import PER_MINUTE
 from dpcurves.two_servers.batch import ID, packed, unpacked
+from dpcurves.two_servers.encodings import encoding_of
 from dpcurves.two_servers.sealing import OVERHEAD
 from dpcurves.two_servers.store import Kept, Store
 from dpcurves.two_servers.task import VERSION
-from dpcurves.two_servers.task_service import encoding_of
 
 NAMES = (
     "died",

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from federation import CONTRIBUTION, GRID, LONG, Federation, flipped, until, values
+from federation import CONTRIBUTION, GRID, LONG, Federation, counting, flipped, until, values
 from typer.testing import CliRunner
 
 from dpcurves.cli.app import build
@@ -33,15 +33,15 @@ from dpcurves.serving.ticket import Role
 from dpcurves.trust import Owners
 from dpcurves.two_servers import ProtocolAborted, Task
 from dpcurves.two_servers.analyst import Analyst
-from dpcurves.two_servers.app import LARGEST_QUESTION
 from dpcurves.two_servers.batch import ID, NAME, Batch, Earlier, Report, packed, unpacked
+from dpcurves.two_servers.collection import LARGEST_QUESTION
+from dpcurves.two_servers.encodings import encoding_of
 from dpcurves.two_servers.launch import Aggregator
 from dpcurves.two_servers.messages import Asked
 from dpcurves.two_servers.noise_secret import NoiseSecret
 from dpcurves.two_servers.owner import sealed_reports
 from dpcurves.two_servers.sealing import OVERHEAD
 from dpcurves.two_servers.store import Store
-from dpcurves.two_servers.task_service import encoding_of
 
 NAMES = (
     "open",
@@ -295,7 +295,7 @@ def test_a_damaged_store_answers_nothing_instead_of_dropping_an_honest_report(
         changed = flipped(share, place)
         target.execute("UPDATE dpcurves_reports SET share = ? WHERE number = ?", (changed, number))
         target.commit()
-    service = Aggregator(0, [task], pair.identities[0], f"sqlite:///{copy}").services()[task.hash]
+    service = counting(Aggregator(0, [task], pair.identities[0], f"sqlite:///{copy}"), task)
     with pytest.raises(ProtocolAborted, match=r"^store: a share in it was damaged; nothing is answered") as refused:
         service.half(Asked.fresh(task, AT).to_json(**of_set(pair, task)))
     assert refused.value.status == 500
@@ -578,7 +578,7 @@ def in_background(work: Callable[[], object]) -> Callable[[], object]:
 
 def test_halves_of_another_set_or_that_are_none_are_refused(pair: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
     task = pair.tasks["counted"]
-    service = Aggregator(0, [task], pair.identities[0], pair.store(0)).services()[task.hash]
+    service = counting(Aggregator(0, [task], pair.identities[0], pair.store(0)), task)
 
     def post(changes: dict[str, object]) -> bytes:
         asked = Asked.fresh(task, AT)
@@ -621,7 +621,7 @@ def test_servers_whose_ledgers_have_the_same_key_have_noises_of_their_own(pair: 
     task, key = pair.tasks["counted"], bytes(range(32))
     noises = []
     for party in (0, 1):
-        noise = NoiseSecret.of(pair.identities[party], Ledger.open("sqlite://", key), task, party)
+        noise = NoiseSecret.of(pair.identities[party], Ledger.open("sqlite://", key), task.dataset, party, "path")
         noises.append(noise.key_of("0" * 64).noises(task.law(200).required(PathSums), range(1, 1001)))
     assert noises[0] != noises[1]
 
@@ -633,7 +633,7 @@ def test_a_release_that_draws_other_noise_answers_nothing_more(
     message = Asked.fresh(task, AT).to_json(**of_set(pair, task))
 
     def half() -> list[int]:
-        server = Aggregator(0, [task], pair.identities[0], pair.store(0)).services()[task.hash]
+        server = counting(Aggregator(0, [task], pair.identities[0], pair.store(0)), task)
         numbers: list[int] = json.loads(server.half(message))["numbers"]
         return numbers
 

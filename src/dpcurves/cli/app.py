@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from .allowances import ALLOWANCE_COMMANDS
+from .ask_pairs import ASK_PAIRS
 from .ask_servers import SAID, asks_of
 from .bounds import BOUNDS_COMMANDS
 from .columns import COLUMN_COMMANDS
@@ -21,6 +22,7 @@ from .local_plans import LOCAL_PLANS
 from .local_serving import SERVING_COMMANDS
 from .local_tasks import LOCAL_COMMANDS
 from .option_groups import NOTHING, Command, with_options
+from .pair import PAIR_COMMANDS
 from .pairs import PAIR_PLANS
 from .planes import PLANE_COMMANDS
 from .plans import STANDING, plans_of
@@ -48,7 +50,7 @@ PLANS: Mapping[str, Command] = MappingProxyType({**plans_of(QUESTIONS), **STREAM
 
 def build() -> typer.Typer:
     """All commands. Nothing heavy is imported before one of them is run."""
-    app = _group({**QUESTIONS, **COMPARE_COMMANDS, **SERVER_COMMANDS}, epilog=EXIT_STATUS)
+    app = _group({**QUESTIONS, **COMPARE_COMMANDS, **SERVER_COMMANDS, **PAIR_COMMANDS}, epilog=EXIT_STATUS)
     ledger = _group(LEDGER_COMMANDS)
     ledger.add_typer(
         _group(ALLOWANCE_COMMANDS), name="allowance", help="What projects and analysts may spend of a budget."
@@ -59,7 +61,7 @@ def build() -> typer.Typer:
         "task": (_group(TASK_COMMANDS), "Tasks for two servers, neither of them trusted alone."),
         "engine": (_group(ENGINE_COMMANDS), "Databases that count where records lie."),
         "local": (_group({**LOCAL_COMMANDS, **SERVING_COMMANDS}), "The local model: people who trust nobody."),
-        "ask": (_group(asks_of(QUESTIONS), said=SAID),
+        "ask": (_group({**asks_of(QUESTIONS), **ASK_PAIRS}, said=SAID),
                 "Questions to the two servers of a task. The first answer is paid with all of its loss; others are "
                 "free."),
     }  # fmt: skip

@@ -105,11 +105,11 @@ def aggregator(running: Running) -> None:
     from ..serving.door import Limits
     from ..serving.identity import Identity
     from ..serving.launch import Address
-    from ..two_servers import Task
+    from ..two_servers.encodings import read_task
     from ..two_servers.launch import Aggregator
 
     require_lasting(running.store)
-    tasks, party = [Task.read(file) for file in running.task.split(",")], running.number()
+    tasks, party = [read_task(file) for file in running.task.split(",")], running.number()
     server = Aggregator(
         party, tasks, Identity.read(Path(running.identity)), running.store, running.peer,
         whole("patience", running.patience),

@@ -223,17 +223,21 @@ def show(document: Document) -> None:
 def close(document: Document, bearer: Bearer) -> None:
     """End the collection: both servers agree on the reports that count.
 
-    No more are taken; those that reached one server only are dropped. Questions are answered from now on.
+    No more are taken; those that reached one server only are dropped. Questions are answered from now on. Of a task of
+    pairs, the servers are shown the seed that lies beside the coordinator's ticket.
 
     Example: dpcurves task close --task task.json --ticket tickets/coordinator-1
     """
     require_extra()
+    from ..parties import PairTask, read_seed
     from ..serving.ticket import Role, Ticket
     from ..two_servers.analyst import close as close_task
 
-    task = document.read()
+    ticket = Ticket.read(bearer.ticket, Role.COORDINATOR)
+    task: Task | PairTask = document.of_pairs() if document.is_of_pairs else document.read()
+    seed = read_seed(Path(bearer.ticket), task) if isinstance(task, PairTask) else None
     with waiting("the servers agree on the reports"):
-        closed = close_task(task, Ticket.read(bearer.ticket, Role.COORDINATOR), patience=bearer.seconds)
+        closed = close_task(task, ticket, patience=bearer.seconds, seed=seed)
     senders = f"from {closed.owners} of {len(task.tokens[Role.OWNER])} owners"
     say(terminal(), f"closed: {closed.reports} reports reached both servers, {senders}; their hash is {closed.set}")
 

@@ -1,10 +1,12 @@
 """Two parties who compute together: as processes that talk, or as people who leave letters for each other."""
 
-from .connection import Connection, conducted
+from .connection import Connection, End, conducted
 from .device import Device
 from .jobs import (
+    answers_by_servers,
     answers_of_pairs,
     given_to_answers,
+    given_to_answers_by_servers,
     given_to_sum,
     number_of,
     response_to,
@@ -17,12 +19,13 @@ from .meetings import Meeting, meetings, promised_pairs
 from .person import Collector, Person
 from .promise import Agreed, Agreement, Promise
 from .seed_file import read_seed
-from .settlement import Settlements, settled
+from .settlement import Settlements, Shelf, settled
 from .task import PAIRINGS, PairTask, Trust
 
 __all__ = [
-    "AGGREGATOR", "PAIRINGS", "Agreed", "Agreement", "Card", "Collector", "Connection", "Device", "FolderMailbox",
-    "Mailbox", "Meeting", "PairTask", "Person", "Place", "Promise", "Settlements", "Trust", "Writer",
-    "answers_of_pairs", "conducted", "given_to_answers", "given_to_sum", "meetings", "number_of", "promised_pairs",
-    "read_seed", "response_to", "settled", "shares_of", "sum_of_pairs",
+    "AGGREGATOR", "PAIRINGS", "Agreed", "Agreement", "Card", "Collector", "Connection", "Device", "End",
+    "FolderMailbox", "Mailbox", "Meeting", "PairTask", "Person", "Place", "Promise", "Settlements", "Shelf",
+    "Trust", "Writer", "answers_by_servers", "answers_of_pairs", "conducted", "given_to_answers",
+    "given_to_answers_by_servers", "given_to_sum", "meetings", "number_of", "promised_pairs", "read_seed",
+    "response_to", "settled", "shares_of", "sum_of_pairs",
 ]  # fmt: skip

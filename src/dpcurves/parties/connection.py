@@ -7,17 +7,24 @@ import ssl
 from contextlib import suppress
 from dataclasses import dataclass, field
 from select import select
-from typing import TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 from ..arguments import ProtocolAborted
 from ..crypto.two_party import Talk
+from ..serving.line import LARGEST_MESSAGE, LENGTH, PATIENCE
 
 Result = TypeVar("Result")
-PATIENCE = 60.0
-"""Seconds that the other party may be silent."""
-LARGEST_MESSAGE = 2**28
-_LENGTH = 8
 _PIECE = 2**16
+
+
+class End(Protocol):
+    """One end of a talk, whatever carries it."""
+
+    def send(self, message: bytes) -> None:
+        """Send one message. Raises `ProtocolAborted`."""
+
+    def receive(self) -> bytes:
+        """The next message. Raises `ProtocolAborted`."""
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -66,13 +73,13 @@ class Connection:
         patience = self.wire.gettimeout()
         try:
             self.wire.settimeout(0)
-            for part in (len(message).to_bytes(_LENGTH, "little"), message):
+            for part in (len(message).to_bytes(LENGTH, "little"), message):
                 self._send_all(memoryview(part), patience)
         except OSError as error:
             raise _lost(error) from None
         finally:
             self.wire.settimeout(patience)
-        self.sent += _LENGTH + len(message)
+        self.sent += LENGTH + len(message)
 
     def _send_all(self, rest: memoryview, patience: float | None) -> None:
         """Send, and take what comes meanwhile: if both wait until the other one reads, neither would."""
@@ -101,11 +108,11 @@ class Connection:
         Raises:
             ProtocolAborted: the other party is gone, or silent for too long, or says too much at once.
         """
-        size = int.from_bytes(self._exactly(_LENGTH), "little")
+        size = int.from_bytes(self._exactly(LENGTH), "little")
         if size > LARGEST_MESSAGE:
             raise ProtocolAborted("peer", f"a message has at most {LARGEST_MESSAGE} bytes", 502)
         message = self._exactly(size)
-        self.received += _LENGTH + size
+        self.received += LENGTH + size
         return message
 
     def close(self) -> None:
@@ -134,7 +141,7 @@ def _lost(error: OSError) -> ProtocolAborted:
     return ProtocolAborted("peer", "the connection was lost", 502)
 
 
-def conducted(talk: Talk[Result], connection: Connection) -> Result:
+def conducted(talk: Talk[Result], connection: End) -> Result:
     """Conduct one party's talk, and return what it ends with.
 
     Raises:

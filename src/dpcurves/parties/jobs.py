@@ -26,6 +26,27 @@ def answers_of_pairs(name: bytes, kernel: Kernel, response: Response, pairs: int
     return Job(name, circuit, (Owner.GARBLER,) * half + (Owner.EVALUATOR,) * half, pairs)
 
 
+def answers_by_servers(name: bytes, kernel: Kernel, response: Response, pairs: int) -> Job:
+    """Each pair answers, by two servers with XOR shares of all values: either throws the coins of one side."""
+    circuit = noisy_circuit(kernel, response)
+    values, coins = (Owner.SHARED,) * len(kernel.columns), len(coin_inputs(response))
+    owners = (*values, *(Owner.GARBLER,) * coins, *values, *(Owner.EVALUATOR,) * coins)
+    return Job(name, circuit, owners, pairs)
+
+
+def given_to_answers_by_servers(  # noqa: PLR0917
+    kernel: Kernel, response: Response, shares: Mapping[str, Numbers], pairs: IntArray, party: int,
+    randomness: Randomness,
+) -> list[Numbers | None]:  # fmt: skip
+    """SECRET: what one server gives to `answers_by_servers`: shares of both people of each pair, and its coins."""
+    given: list[Numbers | None] = []
+    for person in (0, 1):
+        given += [shares[name][pairs[:, person]] for name in kernel.columns]
+        own, widths = person == party, coin_inputs(response).values()
+        given += [randomness.words(len(pairs)) >> np.uint64(64 - bits) if own else None for bits in widths]
+    return given
+
+
 def given_to_answers(
     kernel: Kernel, response: Response, values: Mapping[str, Any], party: int, randomness: Randomness
 ) -> list[Numbers | None]:

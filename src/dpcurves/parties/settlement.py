@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import sha256
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from .private_file import changing
 
 Bits = NDArray[np.bool_]
 RUN_SIZE = 16
-_NOTHING = bytes(RUN_SIZE)
+NOTHING = bytes(RUN_SIZE)
 _TABLE = "CREATE TABLE IF NOT EXISTS runs (job BLOB PRIMARY KEY, state INTEGER, run BLOB, share BLOB)"
 
 
@@ -44,6 +45,19 @@ class Kept:
     share: bytes
 
 
+class Shelf(Protocol):
+    """SECRET: where a server keeps its shares: a file of its own, or the database of its ledger."""
+
+    def kept(self, job: bytes) -> Kept:
+        """What there is of a job."""
+
+    def store(self, job: bytes, run: bytes, share: bytes) -> None:
+        """Keep a share, in place of one that was never confirmed. Raises `ProtocolAborted`: one was."""
+
+    def confirm(self, job: bytes, run: bytes) -> None:
+        """Remember that the other server has its share of this run. Raises `ProtocolAborted`: it is another one."""
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Settlements:
     """SECRET: a server's own file of shares. It has no repr.
@@ -58,7 +72,7 @@ class Settlements:
         """What there is of a job."""
         with self._changing() as base:
             found = base.execute("SELECT state, run, share FROM runs WHERE job = ?", (job,)).fetchone()
-        return Kept(State(found[0]), found[1], found[2]) if found else Kept(State.NOTHING, _NOTHING, b"")
+        return Kept(State(found[0]), found[1], found[2]) if found else Kept(State.NOTHING, NOTHING, b"")
 
     def store(self, job: bytes, run: bytes, share: bytes) -> None:
         """Keep a share, in place of one that was never confirmed.
@@ -90,7 +104,7 @@ class Settlements:
 
 
 def settled(
-    job: bytes, session: Callable[[], Talk[list[Bits]]], own: Settlements, randomness: Randomness
+    job: bytes, session: Callable[[], Talk[list[Bits]]], own: Shelf, randomness: Randomness
 ) -> Talk[list[Bits]]:
     """One server's part: a run if there is none yet, and then the outputs' bits, opened to both.
 
@@ -105,7 +119,7 @@ def settled(
     other server, and with it the output of its run is unknown. Not covered: a file that is put back as it was before.
 
     Args:
-        job: The job's digest.
+        job: What names the job, whichever release of this program works it out: a task, and its people.
         session: This server's part of the session, from the start.
 
     Raises:

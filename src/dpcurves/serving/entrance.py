@@ -14,7 +14,10 @@ from fastapi.responses import JSONResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from .door import Door
+from .line import PROTOCOL, Line
 
+Talks = Callable[[Line, bytes], object]
+"""What is done on a connection that the other server opened for a talk, given its certificate."""
 PEER = "dpcurves.peer"
 """In a connection's scope: the certificate that the other side has proven, if any."""
 BACKLOG = 2048
@@ -26,9 +29,9 @@ BUSY = JSONResponse({"error": "server: it answers as many as it can; ask again l
 class Guest(H11Protocol):
     """One connection. It tells the app which certificate was proven on it; TLS lets none pass but the peer's."""
 
-    def __init__(self, door: Door, config: uvicorn.Config, state: Any) -> None:
+    def __init__(self, door: Door, config: uvicorn.Config, state: Any, talks: Talks | None = None) -> None:
         super().__init__(config, state, {})
-        self._door, self._is_peer = door, False
+        self._door, self._is_peer, self._talks = door, False, talks
         self._coming: asyncio.Task[None] | None = None
 
     def come(self, connection: socket.socket, context: ssl.SSLContext) -> None:
@@ -50,13 +53,25 @@ class Guest(H11Protocol):
             self._coming.cancel()
 
     def connection_made(self, transport: Any) -> None:
-        """Hands are shaken: remember the certificate."""
+        """Hands are shaken: remember the certificate. Who came for a talk asks nothing here."""
+        proven = transport.get_extra_info("ssl_object")
+        certificate = proven.getpeercert(binary_form=True)
+        if proven.selected_alpn_protocol() == PROTOCOL:
+            self._talk(transport, certificate)
+            return
         super().connection_made(transport)
-        certificate = transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
         self._served = self.app = _with_peer(self.app, certificate)
         self._is_peer = certificate is not None
         if self._is_peer:
             self._door.forget(self)
+
+    def _talk(self, transport: Any, certificate: bytes | None) -> None:
+        self._door.forget(self)
+        if self._talks is None or certificate is None:
+            transport.abort()
+            return
+        talks = self._talks
+        Line.on(transport, self.loop).beside(lambda line: talks(line, certificate))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It has gone."""
@@ -135,6 +150,7 @@ def proving(certificate: Path, proof: Path, others: Sequence[str]) -> ssl.SSLCon
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.load_cert_chain(certificate, proof, password="")  # else a key with one is asked for at the terminal
+    context.set_alpn_protocols(["http/1.1", PROTOCOL])
     context.verify_mode = ssl.CERT_OPTIONAL
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     for other in others:

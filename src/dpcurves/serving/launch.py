@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import uvicorn
 
 from .door import Door
-from .entrance import Entrance, Guest, listening_at
+from .entrance import Entrance, Guest, Talks, listening_at
 from .errors import ProtocolAborted
 
 IDLE = 75
@@ -44,8 +44,11 @@ class Address:
         raise ProtocolAborted("listen", f"host:port is needed, as in 127.0.0.1:8701, got {text!r}")
 
 
-def serve(app: Any, address: Address, door: Door, context: ssl.SSLContext, ready: Callable[[], object]) -> None:
-    """Serve an app until the process is told to stop. `ready` is called once it listens.
+def serve(  # noqa: PLR0917
+    app: Any, address: Address, door: Door, context: ssl.SSLContext, ready: Callable[[], object],
+    talks: Talks | None = None,
+) -> None:  # fmt: skip
+    """Serve an app until the process is told to stop. `ready` is called once it listens, `talks` for each talk.
 
     Raises:
         ValueError: the address can not be had.
@@ -56,15 +59,17 @@ def serve(app: Any, address: Address, door: Door, context: ssl.SSLContext, ready
     )  # fmt: skip
     config.load()
     leave_no_image()
-    asyncio.run(_Announced(config, door, context, ready).serve())
+    asyncio.run(_Announced(config, door, context, ready, talks).serve())
 
 
 class _Announced(uvicorn.Server):
     """Lets in whom the door lets stay, and says when it listens."""
 
-    def __init__(self, config: uvicorn.Config, door: Door, context: ssl.SSLContext, ready: Any) -> None:
+    def __init__(
+        self, config: uvicorn.Config, door: Door, context: ssl.SSLContext, ready: Any, talks: Talks | None
+    ) -> None:
         super().__init__(config)
-        self._door, self._context, self._ready = door, context, ready
+        self._door, self._context, self._ready, self._talks = door, context, ready, talks
 
     async def startup(self, sockets: Any = None) -> None:
         await self.lifespan.startup()
@@ -78,7 +83,7 @@ class _Announced(uvicorn.Server):
         self._ready()
 
     def _welcome(self, connection: socket.socket) -> None:
-        Guest(self._door, self.config, self.server_state).come(connection, self._context)
+        Guest(self._door, self.config, self.server_state, self._talks).come(connection, self._context)
 
 
 def leave_no_image() -> None:

@@ -40,6 +40,18 @@ async def told(work: Callable[[], bytes], threads: ThreadPoolExecutor | None = N
         raise ProtocolAborted("server", rule, 500) from None
 
 
+def tell_of(work: Callable[[], object]) -> None:
+    """Do what nobody waits for; the operator hears of troubles."""
+    try:
+        work()
+    except ProtocolAborted as error:
+        if error.status == 500:
+            _tell_operator(error.where if isinstance(error, Trouble) else str(error))
+    except Exception as error:
+        last = extract_tb(error.__traceback__)[-1]
+        _tell_operator(f"server: {type(error).__name__} in {last.name}; nothing was told")
+
+
 def _tell_operator(line: str) -> None:
     with suppress(OSError):  # what it goes to may be what is full
         print(f"dpcurves: {line}", file=sys.stderr, flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
@@ -20,6 +21,7 @@ from ..serving.ticket import Ticket
 from ..trust import FunctionShares
 from ..trust.function_shares import told
 from ..workloads import Strategy, Workload
+from .encodings import SharedTask
 from .messages import Asked
 from .owner import require_task
 from .task import VERSION, Task
@@ -157,8 +159,10 @@ class Closed(NamedTuple):
     owners: int
 
 
-def close(task: Task, ticket: Ticket, party: int = 0, patience: float = PATIENCE) -> Closed:
-    """Let both servers agree on the reports that count.
+def close(
+    task: SharedTask, ticket: Ticket, party: int = 0, patience: float = PATIENCE, seed: bytes | None = None
+) -> Closed:
+    """Let both servers agree on the reports that count, and show them the seed of pairs if there are any.
 
     Raises:
         ProtocolAborted: they do not agree, or can not be reached. Asked again, it ends the same way.
@@ -166,7 +170,8 @@ def close(task: Task, ticket: Ticket, party: int = 0, patience: float = PATIENCE
     require_task(ticket, task)
     server = Channel.to(task.servers[party].url, task.servers[party].certificate, patience)
     try:
-        told = server.post(f"/tasks/{task.hash}/close", b"", ticket.token)
+        shown = b"" if seed is None else json.dumps({"seed": seed.hex()}).encode()
+        told = server.post(f"/tasks/{task.hash}/close", shown, ticket.token)
         agreed = facts_of(told, "server", set=str, reports=int, owners=int)
     finally:
         server.close()

@@ -7,33 +7,23 @@ from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from ssl import PEM_cert_to_DER_cert
-from types import MappingProxyType
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
 
 from ..serving.entrance import PEER
 from ..serving.errors import ProtocolAborted
-from ..serving.replies import body_of, refused, told
+from ..serving.json_messages import opened
+from ..serving.line import Line
+from ..serving.replies import body_of, refused, tell_of, told
 from ..serving.ticket import Role, hash_of
-from .task_service import TaskService
+from .collection import LARGEST_QUESTION, Collection
+from .pair_service import PairService
 
+AnyService = Collection[Any]
 LARGEST_BATCH = 2**23
-LARGEST_QUESTION = 2**18
-"""Bytes: more than the most thresholds that one message may ask for."""
-LARGEST_LISTING = 2**30
 FOR_PEER = 8
 """Threads that work for the other server alone."""
-OF_PEER: Mapping[str, tuple[Callable[[TaskService, bytes], bytes], int]] = MappingProxyType({
-    "close": (lambda service, message: service.closing.lead(), LARGEST_QUESTION),
-    "outcome": (lambda service, message: service.closing.outcome(message), LARGEST_QUESTION),
-    "prepare": (lambda service, message: service.closing.prepare(message), LARGEST_QUESTION),
-    "commit": (lambda service, message: service.closing.commit(message), LARGEST_LISTING),
-    "agree": (lambda service, message: service.agree(message), LARGEST_QUESTION),
-    "look": (lambda service, message: service.look(message), LARGEST_QUESTION),
-    "half": (lambda service, message: service.half(message), LARGEST_LISTING),
-})  # fmt: skip
-"""What the other server alone may ask, and how many bytes it may say with it."""
 PER_MINUTE = 1200
 """Questions that one analyst may ask in a minute: answers cost time, not privacy."""
 
@@ -60,7 +50,7 @@ class Rate:
             raise ProtocolAborted("question", f"at most {self.most} a minute are answered; ask again in a minute", 429)
 
 
-def create_app(services: Mapping[str, TaskService]) -> FastAPI:
+def create_app(services: Mapping[str, AnyService]) -> FastAPI:
     """The app of one server, with a service for each task."""
     app, front = FastAPI(title="dpcurves aggregator", openapi_url=None, docs_url=None, redoc_url=None), Front(services)
     app.get("/tasks/{task}")(front.standing)
@@ -76,7 +66,7 @@ def create_app(services: Mapping[str, TaskService]) -> FastAPI:
 class Front:
     """Lets those in who may ask something, each to the service of the task."""
 
-    def __init__(self, services: Mapping[str, TaskService]) -> None:
+    def __init__(self, services: Mapping[str, AnyService]) -> None:
         self._services, self._rates = services, {task: Rate() for task in services}
         # Answers wait for the other server, so its threads are no analyst's: else both servers could wait for each
         # other.
@@ -96,7 +86,8 @@ class Front:
         """The coordinator closes the task."""
         service = self._service(task)
         _bearer(service, request, Role.COORDINATOR)
-        return await told(service.closing.close)
+        message = await body_of(request, LARGEST_QUESTION)
+        return await told(lambda: service.close(message))
 
     async def answers(self, task: str, request: Request) -> Response:
         """An analyst asks."""
@@ -109,28 +100,51 @@ class Front:
         """The other server asks."""
         service = self._service(task)
         _require_peer(service, request)
-        if what not in OF_PEER:
+        if what not in service.OF_PEER:
             raise ProtocolAborted("peer", "it asks what this server does not know", 404)
-        work, most = OF_PEER[what]
+        work, most = service.OF_PEER[what]
         message = await body_of(request, most)
         return await told(lambda: work(service, message), self._others)
 
-    def _service(self, task: str) -> TaskService:
+    def _service(self, task: str) -> AnyService:
         if task not in self._services:
             raise ProtocolAborted("task", "this server has another task, not this one", 404)
         return self._services[task]
 
 
-def _bearer(service: TaskService, request: Request, role: Role) -> int:
+def talks_of(services: Mapping[str, AnyService]) -> Callable[[Line, bytes], None]:
+    """What is done where the other server has opened a talk."""
+
+    def talk(line: Line, certificate: bytes) -> None:
+        message = line.receive()
+        service = services.get(str(opened(message, "peer").get("task")))
+        if not isinstance(service, PairService) or certificate != _other(service):
+            raise ProtocolAborted("peer", "the other server of a task of pairs alone may talk", 403)
+        service.follow(message, line)
+
+    def heard(line: Line, certificate: bytes) -> None:
+        try:
+            tell_of(lambda: talk(line, certificate))
+        finally:
+            line.close()
+
+    return heard
+
+
+def _other(service: AnyService) -> bytes:
+    """The certificate of the other server."""
+    return PEM_cert_to_DER_cert(service.task.servers[1 - service.party].certificate)
+
+
+def _bearer(service: AnyService, request: Request, role: Role) -> int:
     """The number of who holds a ticket of this role."""
     kind, _, token = request.headers.get("authorization", "").partition(" ")
-    number = service.task.bearers.get((role, hash_of(token)))
+    number: int | None = service.task.bearers.get((role, hash_of(token)))
     if kind != "Bearer" or number is None:
         raise ProtocolAborted("ticket", f"that of {role.bearer} of this task is needed", 403)
     return number
 
 
-def _require_peer(service: TaskService, request: Request) -> None:
-    other = PEM_cert_to_DER_cert(service.task.servers[1 - service.party].certificate)
-    if request.scope.get(PEER) != other:
+def _require_peer(service: AnyService, request: Request) -> None:
+    if request.scope.get(PEER) != _other(service):
         raise ProtocolAborted("peer", "the other server of this task alone may ask this", 403)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from ssl import SSLContext
 from typing import Any
 
 from ..ledger import Ledger
@@ -11,9 +12,13 @@ from ..serving.channel import PATIENCE, Channel, trusting
 from ..serving.door import USUAL, Door, Limits
 from ..serving.entrance import proving
 from ..serving.errors import ProtocolAborted
-from ..serving.identity import Identity
+from ..serving.identity import Identity, Server
 from ..serving.launch import Address, serve
-from .app import create_app
+from ..serving.line import PROTOCOL
+from .app import create_app, talks_of
+from .encodings import SharedTask
+from .pair_service import PairService, Road
+from .pair_store import PairStore
 from .store import Store
 from .task import Task
 from .task_service import TaskService
@@ -34,14 +39,14 @@ class Aggregator:
     """
 
     party: int
-    tasks: Sequence[Task]
+    tasks: Sequence[SharedTask]
     identity: Identity
     store: str
     peer: str = ""
     patience: float = PATIENCE
     limits: Limits = USUAL
 
-    def services(self) -> dict[str, TaskService]:
+    def services(self) -> dict[str, TaskService | PairService]:
         """A service for each task.
 
         Raises:
@@ -55,12 +60,22 @@ class Aggregator:
         store = Store(self.store, f"server {self.party}")
         return {task.hash: self._service(task, store, ledger) for task in self.tasks}
 
-    def _service(self, task: Task, store: Store, ledger: Ledger) -> TaskService:
+    def _service(self, task: SharedTask, store: Store, ledger: Ledger) -> TaskService | PairService:
         other = task.servers[1 - self.party]
+        url, context = self.peer or other.url, self._believing(other)
+        own = self.party, self.identity, store, ledger, Channel(url, context, self.patience, "peer")
+        if isinstance(task, Task):
+            return TaskService(task, *own)
+        talking = self._believing(other)
+        talking.set_alpn_protocols([PROTOCOL])
+        shelf = PairStore(self.store, f"server {self.party}")
+        return PairService(task, *own, shelf=shelf, road=Road(url, talking, self.patience))
+
+    def _believing(self, other: Server) -> SSLContext:
+        """Proves this server, and believes the other one."""
         context = trusting(other.certificate)
         context.load_cert_chain(self.identity.certificate, self.identity.proof)
-        peer = Channel(self.peer or other.url, context, self.patience, "peer")
-        return TaskService(task, self.party, self.identity, store, ledger, peer)
+        return context
 
     def serve(self, address: Address, ready: Any) -> None:
         """Until it is told to stop. `ready` is called once it listens.
@@ -73,4 +88,4 @@ class Aggregator:
             service.encoding.warm()
         others = [task.servers[1 - self.party].certificate for task in self.tasks]
         context = proving(self.identity.certificate, self.identity.proof, others)
-        serve(create_app(services), address, Door(self.limits), context, ready)
+        serve(create_app(services), address, Door(self.limits), context, ready, talks_of(services))

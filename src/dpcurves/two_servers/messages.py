@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from ..serving.errors import ProtocolAborted
 from ..serving.json_messages import UNLIKE, opened
-from .task import VERSION, Task
+from .task import VERSION
 
 LONGEST_ID = 64
+
+
+class Askable(Protocol):
+    """What a message may ask: a task that counts says it itself."""
+
+    @property
+    def hash(self) -> str:
+        """The hash of the task."""
+
+    def thresholds(self, at: object) -> tuple[int, ...]:
+        """What was asked, if it can be. Raises `ProtocolAborted`."""
+
+    def numbers(self, at: Sequence[int]) -> int:
+        """How many numbers answer it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +50,7 @@ class Asked:
     version: int = VERSION
 
     @classmethod
-    def fresh(cls, task: Task, at: tuple[int, ...], question: str | None = None) -> Asked:
+    def fresh(cls, task: Askable, at: tuple[int, ...], question: str | None = None) -> Asked:
         """A new message."""
         return cls(task.hash, question or secrets.token_hex(8), at, secrets.token_hex(16), task.numbers(at))
 
@@ -45,7 +59,7 @@ class Asked:
         return json.dumps({**self._facts(), **more}).encode()
 
     @classmethod
-    def from_json(cls, message: bytes, task: Task) -> Asked:
+    def from_json(cls, message: bytes, task: Askable) -> Asked:
         """The question in a message, if it is one of this task.
 
         Raises:

@@ -8,10 +8,9 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from ..ledger import Ledger
-from ..mechanisms.prefixes.keyed_noise import NoiseKey, noise_name
+from ..mechanisms.prefixes.keyed_noise import NoiseKey
 from ..serving.errors import ProtocolAborted
 from ..serving.identity import Identity
-from .task import Task
 
 SIZE = 32
 
@@ -36,11 +35,11 @@ class NoiseSecret:
     drawn_as: str
 
     @classmethod
-    def of(cls, identity: Identity, ledger: Ledger, task: Task, party: int) -> NoiseSecret:
+    def of(cls, identity: Identity, ledger: Ledger, dataset: str, party: int, drawn_as: str) -> NoiseSecret:
         """The one of a server. Who loses the ledger's key loses it for ever."""
         # The server's own key is in it: both ledgers may, by mistake, have been given one and the same.
-        secret = identity.sealing.private_bytes_raw() + ledger.dataset_key(task.dataset)
-        return cls(secret, party, noise_name(task.law(1)))  # a law that is the same for any number of reports
+        secret = identity.sealing.private_bytes_raw() + ledger.dataset_key(dataset)
+        return cls(secret, party, drawn_as)
 
     @property
     def commitment(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -16,17 +16,18 @@ from ..arrays import IntArray
 from ..data import Axis, Categories
 from ..ledger.key import make_key
 from ..noise.randomness import Randomness
+from ..parties import PairTask
 from ..privacy import EACH_RECORD
 from ..records import open_records
 from ..serving.channel import PATIENCE, Channel
 from ..serving.errors import ProtocolAborted
 from ..serving.json_messages import facts_of
 from ..serving.ticket import Role, Ticket
-from ..trust.shared_records import Encoding, places_of
+from ..trust.shared_records import places_of
 from .batch import ID, NAME, Batch, Earlier, Report, packed
+from .encodings import SharedTask, Sharing, encoding_of
 from .sealing import place_of, public_key, sealed
 from .task import Task
-from .task_service import encoding_of
 
 AT_ONCE = 1000
 
@@ -67,11 +68,32 @@ def read_places(
     """
     with open_records(table, unit=EACH_RECORD, key=bytes(32), delimiter=delimiter) as records:
         places = places_of(records, task.axes if axes is None else axes)
-    if not 1 <= len(places) <= task.reports_per_owner:
+    return _few_enough(places, task)
+
+
+def read_values(task: PairTask, table: Any, delimiter: str = ",", columns: Sequence[str] | None = None) -> IntArray:
+    """SECRET: the whole numbers of the people of a table, a column for each; `columns`: by the table's own names.
+
+    What is less than 0, or too large, is the nearest whole number of the declared bits; what is missing is 0.
+
+    Raises:
+        ValueError: as `read_places`.
+    """
+    axes = [
+        replace(axis, column=name) for axis, name in zip(task.query.axes, columns or task.kernel.columns, strict=True)
+    ]
+    with open_records(table, unit=EACH_RECORD, key=bytes(32), delimiter=delimiter) as records:
+        places = [places_of(records, [axis]) for axis in axes]
+    values = [np.where(place == axis.slots, 0, place) for place, axis in zip(places, axes, strict=True)]
+    return _few_enough(np.stack(values, axis=1), task)
+
+
+def _few_enough(records: IntArray, task: SharedTask) -> IntArray:
+    if not 1 <= len(records) <= task.reports_per_owner:
         raise ProtocolAborted(
-            "data", f"{len(places)} records; the task takes 1 to {task.reports_per_owner} of one owner"
+            "data", f"{len(records)} records; the task takes 1 to {task.reports_per_owner} of one owner"
         )
-    return places
+    return records
 
 
 @dataclass(repr=False)
@@ -85,18 +107,18 @@ class Contribution:
 
     Attributes:
         task: What they are for.
-        places: The places of the records.
+        places: The places of the records; of people in pairs their whole numbers, a column for each value.
         secret: 32 bytes that this owner alone has; never sent.
         earlier: What becomes of another contribution under the same ticket.
     """
 
-    task: Task
+    task: SharedTask
     places: IntArray
     secret: bytes
     earlier: Earlier = Earlier.STAYS
 
     @classmethod
-    def of(cls, task: Task, places: IntArray, ticket: Path, earlier: Earlier = Earlier.STAYS) -> Contribution:
+    def of(cls, task: SharedTask, places: IntArray, ticket: Path, earlier: Earlier = Earlier.STAYS) -> Contribution:
         """The contribution under a ticket; its secret lies in a file beside it, and is made when it is needed first.
 
         Raises:
@@ -106,7 +128,7 @@ class Contribution:
 
     def batches(self) -> Iterator[tuple[bytes, bytes]]:
         """What is sent to server 0 and to server 1, batch by batch."""
-        places = np.sort(self.places)
+        places = self.places[np.lexsort(np.atleast_2d(self.places.T))]
         digest = sha256(places.astype("<i8").tobytes()).hexdigest()
         name = Randomness.keyed(self.secret, f"contribution of {digest}").octets(NAME)
         stream = Randomness.keyed(self.secret, f"reports of {digest}")
@@ -116,7 +138,7 @@ class Contribution:
         for start in range(0, len(places), AT_ONCE):
             yield self._batch(encoding, places[start : start + AT_ONCE], name, stream)
 
-    def _batch(self, encoding: Encoding, places: IntArray, name: bytes, stream: Randomness) -> tuple[bytes, bytes]:
+    def _batch(self, encoding: Sharing, places: IntArray, name: bytes, stream: Randomness) -> tuple[bytes, bytes]:
         shares = encoding.shared(places, stream)
         ids = [stream.octets(ID) for _ in shares]
         first, second = (
@@ -155,13 +177,13 @@ class Contribution:
         return sent
 
 
-def sealed_reports(task: Task, party: int, name: bytes, shares: Iterable[tuple[bytes, bytes]]) -> list[Report]:
+def sealed_reports(task: SharedTask, party: int, name: bytes, shares: Iterable[tuple[bytes, bytes]]) -> list[Report]:
     """Reports of the contribution `name`, from an id and a share for each, sealed to one server."""
     key = public_key(task.servers[party].sealing)
     return [Report(one, sealed(share, key, place_of(task.hash, party, name, one))) for one, share in shares]
 
 
-def bearer_of(task: Task, ticket: Path) -> Ticket:
+def bearer_of(task: SharedTask, ticket: Path) -> Ticket:
     """The ticket of an owner of this task.
 
     Raises:
@@ -172,7 +194,7 @@ def bearer_of(task: Task, ticket: Path) -> Ticket:
     return bearer
 
 
-def require_task(ticket: Ticket, task: Task) -> None:
+def require_task(ticket: Ticket, task: SharedTask) -> None:
     """Refuse a ticket of another task.
 
     Raises:

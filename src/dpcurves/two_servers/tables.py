@@ -47,6 +47,24 @@ CONTRIBUTIONS = Table(
 )
 
 
+# The seed that pairs of people are drawn from, once the coordinator has shown it.
+PAIR_SEEDS = Table(
+    "dpcurves_pair_seeds",
+    METADATA,
+    Column("task", sql.Text, primary_key=True),
+    Column("seed", sql.LargeBinary, nullable=False),
+)
+# SECRET: one share of the noisy output of a session; see `parties.settlement`.
+PAIR_RUNS = Table(
+    "dpcurves_pair_runs",
+    METADATA,
+    Column("job", sql.LargeBinary, primary_key=True),
+    Column("state", sql.Integer, nullable=False),
+    Column("run", sql.LargeBinary, nullable=False),
+    Column("share", sql.LargeBinary, nullable=False),
+)
+
+
 class State(Enum):
     """Where a task stands at one server."""
 

@@ -1,0 +1,99 @@
+"""The one answer of a task of pairs: the mean, with its intervals, and whom one has to trust for it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Option
+
+from .ask_file import quietly
+from .output import Input, Output
+from .pair_tasks import require_extra
+from .standard_streams import tell
+from .tasks import Bearer, Document
+from .terminal import say
+from .waiting import waiting
+
+if TYPE_CHECKING:
+    from ..curves.pair_mean import UStatistic
+    from ..parties import PairTask
+    from .option_groups import Command
+
+KIND = "pair mean"
+COVERED = MappingProxyType({"for_these_records": False, "for_the_population": True})
+
+
+@dataclass(frozen=True)
+class Told:
+    """Where the answer goes."""
+
+    json: Annotated[
+        str | None,
+        Option(help="Write the answer as JSON to this file; - writes it to standard output.", metavar="FILE"),
+    ] = None
+    level: Annotated[str, Option(help="The confidence level of intervals.", metavar="P")] = "0.95"
+
+    def output(self) -> Output:
+        """Where other answers go."""
+        return Output(self.json, level=self.level)
+
+
+def pairs(document: Document, bearer: Bearer, told: Told) -> None:
+    """Ask for the mean over pairs of people. Asked again, it is the same, and free.
+
+    Example: dpcurves ask pairs --task task.json --ticket tickets/analyst-1 --json out.json
+    """
+    require_extra()
+    from ..parties.statement import ASSUMED
+
+    task, output = document.of_pairs(), told.output()
+    output.require_apart(Input("the task document", Path(document.task)), Input("the ticket", Path(bearer.ticket)))
+    output.require_writable()
+    level = output.certainty()
+    with waiting("the servers work it out"):
+        found = _asked(task, bearer)
+    screen = output.terminal()
+    ends = {name: found.interval(level, population=population) for name, population in COVERED.items()}
+    written = output.write_json(lambda: _document(task, found, level, ends))
+    if output.json is None:
+        say(
+            screen,
+            f"{task.kernel_name}: {found.value:.4g}",
+            *(_line(name, level, *both) for name, both in ends.items()),
+        )
+    say(screen, f"mechanism: {found.privacy.mechanism}; {found.privacy.loss}", *ASSUMED[task.trust])
+    say(screen, *(f"written: {name}" for name in written))
+    for note in found.notes:
+        tell(note)
+
+
+def _asked(task: PairTask, bearer: Bearer) -> UStatistic:
+    from ..serving.ticket import Role, Ticket
+    from ..two_servers.pair_analyst import ask_pairs
+
+    with quietly():
+        return ask_pairs(task, Ticket.read(bearer.ticket, Role.ANALYST), patience=bearer.seconds)
+
+
+def _line(name: str, level: float, low: float, high: float) -> str:
+    return f"{low:.4g} to {high:.4g} ({level:.0%}, {name.replace('_', ' ')})"
+
+
+def _document(task: PairTask, found: UStatistic, level: float, ends: dict[str, Any]) -> str:
+    from ..parties.statement import ASSUMED
+
+    return json.dumps(
+        {
+            "kind": KIND, "kernel": task.kernel_name, "task": task.hash, "value": found.value, "level": level,
+            **{name: list(both) for name, both in ends.items()}, "privacy": asdict(found.privacy),
+            "assumed": list(ASSUMED[task.trust]), "notes": list(found.notes),
+        },
+        allow_nan=False,
+    )  # fmt: skip
+
+
+ASK_PAIRS: MappingProxyType[str, Command] = MappingProxyType({"pairs": pairs})

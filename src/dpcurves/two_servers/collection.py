@@ -1,0 +1,198 @@
+"""SECRET. The reports of one task at one server, whatever is asked of them: taken, closed, and paid for once."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha256
+from threading import Lock
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, TypeVar
+
+from ..arguments import Refused
+from ..ledger import Allotment, Ledger, QuestionBudget
+from ..parties import PairTask
+from ..release import ALL
+from ..serving.channel import Channel
+from ..serving.errors import ProtocolAborted, Trouble
+from ..serving.identity import Identity
+from ..serving.json_messages import opened as read
+from . import report_set
+from .batch import Report, unpacked
+from .closing import Closing
+from .encodings import Sharing
+from .messages import Askable, Asked, require_set
+from .noise_secret import NoiseSecret
+from .sealing import OVERHEAD, opened, place_of
+from .store import Frozen, Offer, Store, Stored
+from .tables import Standing, State
+from .task import VERSION, Task
+
+LARGEST_QUESTION = 2**18
+"""Bytes: more than the most thresholds that one message may ask for."""
+LARGEST_LISTING = 2**30
+Of = TypeVar("Of", Task, PairTask)
+OfPeer = Mapping[str, tuple[Callable[[Any, bytes], bytes], int]]
+CLOSES: OfPeer = MappingProxyType({
+    "close": (lambda service, message: service.closing.lead(), LARGEST_QUESTION),
+    "outcome": (lambda service, message: service.closing.outcome(message), LARGEST_QUESTION),
+    "prepare": (lambda service, message: service.closing.prepare(message), LARGEST_QUESTION),
+    "commit": (lambda service, message: service.closing.commit(message), LARGEST_LISTING),
+    "agree": (lambda service, message: service.agree(message), LARGEST_QUESTION),
+})  # fmt: skip
+"""What the other server alone may ask of any task, and how many bytes it may say with it."""
+
+
+@dataclass(repr=False)
+class Collection(ABC, Generic[Of]):
+    """SECRET. What one server does for one task, whatever it answers. It has no repr.
+
+    Attributes:
+        task: The task.
+        party: 0 or 1.
+        identity: Opens what was sealed to this server.
+        store: Where reports are kept.
+        ledger: What is charged.
+        peer: The way to the other server.
+        OF_PEER: What the other server alone may ask.
+    """
+
+    OF_PEER: ClassVar[OfPeer] = CLOSES
+
+    task: Of
+    party: int
+    identity: Identity
+    store: Store
+    ledger: Ledger
+    peer: Channel
+    _lock: Lock = field(default_factory=Lock, init=False)
+
+    def __post_init__(self) -> None:
+        self.ledger.create(self.task.account)
+        self.store.begin(self.task.hash)
+        self._noise = NoiseSecret.of(self.identity, self.ledger, self.task.dataset, self.party, self.drawn_as)
+        self.closing = Closing(self.task.hash, self.party, self._noise.commitment, self.store, self._post)
+
+    @property
+    @abstractmethod
+    def encoding(self) -> Sharing:
+        """How reports are written."""
+
+    @property
+    @abstractmethod
+    def drawn_as(self) -> str:
+        """What the same noises are called."""
+
+    @property
+    @abstractmethod
+    def askable(self) -> Askable:
+        """What may be asked."""
+
+    @abstractmethod
+    def answer(self, message: bytes) -> bytes:
+        """Both servers' answer to an analyst.
+
+        Raises:
+            ProtocolAborted: it can not be asked, or the other server does not answer. Nothing was told.
+        """
+
+    def close(self, message: bytes) -> bytes:
+        """Close the task for the coordinator. Done again, it ends the same way.
+
+        Raises:
+            ProtocolAborted: as `Closing.close`.
+        """
+        return self.closing.close()
+
+    def standing(self) -> bytes:
+        """Where the task stands: public."""
+        standing = self.store.standing(self.task.hash)
+        facts = {"task": self.task.hash, "version": VERSION, "party": self.party, "state": standing.state.value}
+        return json.dumps({**facts, "set": standing.set, "reports": standing.reports}).encode()
+
+    def receive(self, owner: int, message: bytes) -> bytes:
+        """Keep a batch of one owner's reports, all or none.
+
+        Raises:
+            ProtocolAborted: the batch was changed or is not for here, or no more reports are taken.
+        """
+        batch = unpacked(message, self.task.hash, self.party, self.encoding.size + OVERHEAD)
+        stored = [self._opened(number, report, batch.contribution) for number, report in enumerate(batch.reports)]
+        try:
+            self.encoding.require(self.party, [report.share for report in stored])
+        except ValueError:
+            raise ProtocolAborted("reports", "what was sealed is no share of this task") from None
+        new = self._added(Offer(owner, batch.contribution, batch.earlier, stored))
+        return json.dumps({"new": new, "known": len(stored) - new}).encode()
+
+    def _added(self, offer: Offer) -> int:
+        added = partial(self.store.add, self.task.hash, self.task.reports_per_owner, offer)
+        try:
+            return added()
+        except Frozen:
+            self.closing.reopen()
+            return added()
+
+    def _opened(self, number: int, report: Report, contribution: bytes) -> Stored:
+        place = place_of(self.task.hash, self.party, contribution, report.id)
+        share = opened(report.sealed, self.identity.sealing, place)
+        if share is None or len(share) != self.encoding.size:
+            raise ProtocolAborted("reports", f"report {number} of the batch was changed, or sealed to another server")
+        digest = report_set.digest_of(share[: self.encoding.public_size])
+        return Stored(report.id, digest, report_set.whole(report.id, share), share)
+
+    def agree(self, message: bytes) -> bytes:
+        """That this server would answer from the set of reports that the other one names. Nothing is charged.
+
+        Raises:
+            ProtocolAborted: it would not.
+        """
+        asked = self._asked_by_peer(message)
+        return asked.answered((), self._closed().named)
+
+    def _asked_by_peer(self, message: bytes) -> Asked:
+        asked = Asked.from_json(message, self.askable)
+        require_set(read(message, "question"), self._closed().named, report_set.OTHER)
+        return asked
+
+    def _closed(self) -> Standing:
+        """Where the task stands, if it is closed."""
+        standing = self.store.standing(self.task.hash)
+        if standing.state is not State.CLOSED:
+            raise ProtocolAborted("task", f"it is not closed yet at server {self.party}: dpcurves task close", 409)
+        self.closing.require_kept(standing)
+        return standing
+
+    def _post(self, what: str, message: bytes) -> bytes:
+        return self.peer.post(f"/tasks/{self.task.hash}/peer/{what}", message)
+
+    def _charged(self, standing: Standing) -> Allotment:
+        # So is how noise is drawn: another release of this program may not answer again if it draws otherwise.
+        paid_for = f"{self.task.hash} {standing.set} {standing.commitments} {self._noise.drawn_as}"
+        try:
+            grant = self.ledger.charge(
+                self.task.dataset, self.task.loss.of_one_release(), purpose=f"all answers of {self.task.name}",
+                request=self.task.hash, binding=sha256(paid_for.encode()).hexdigest(), units=standing.reports,
+            )  # fmt: skip
+        except ValueError as error:
+            if isinstance(error, Refused) and error.argument == "ledger":
+                raise Trouble.of_database(f"server {self.party}", error) from None
+            rule = "it refuses the charge of these reports with this noise; nothing is answered"
+            raise Trouble("ledger", rule, f"ledger: {rule} ({error})") from None
+        return QuestionBudget(grant).pay(self.task.query, ALL)
+
+    def _shares(self, standing: Standing) -> list[bytes]:
+        """SECRET: of the reports that count, in the order of their ids."""
+        kept, public = self.store.shares(self.task.hash), self.encoding.public_size
+        # A damaged seed would make an honest report fail its check, and so tell its share: see `CheckedCounting`.
+        if any(report_set.whole(key, one.share) != one.whole for key, one in kept.items()):
+            raise ProtocolAborted("store", "a share in it was damaged; nothing is answered", 500)
+        found = report_set.named(
+            self.task.hash, {key: report_set.digest_of(one.share[:public]) for key, one in kept.items()}
+        )
+        if (found.name, len(found.ids)) != (standing.set, standing.reports):
+            raise ProtocolAborted("store", "its reports are not those that the servers agreed on", 500)
+        return [kept[key].share for key in found.ids]

@@ -1,0 +1,98 @@
+"""SECRET. What one server keeps of a task of pairs: the seed that was shown, and its share of the run that counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from ..arguments import Refused
+from ..ledger.database import Database
+from ..ledger.location import place_of
+from ..parties.settlement import NOTHING, Kept, State
+from ..serving.errors import ProtocolAborted, Trouble
+from .tables import PAIR_RUNS, PAIR_SEEDS
+
+Result = TypeVar("Result")
+Work = Callable[[Connection], Result]
+
+
+@dataclass(repr=False)
+class PairStore:
+    """SECRET. A `Shelf` in the database of a server's ledger, and as durable. It has no repr.
+
+    Attributes:
+        url: Where the database is.
+        who: What it is called if it fails.
+    """
+
+    url: str
+    who: str
+    _database: Database = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._database = place_of(self.url).database()
+        self._told(self._database.write, PAIR_RUNS.metadata.create_all)
+
+    def seed(self, task: str) -> bytes | None:
+        """What pairs are drawn from, if it was shown."""
+        asked = select(PAIR_SEEDS.c.seed).where(PAIR_SEEDS.c.task == task)
+        return self._told(self._database.read, lambda connection: connection.execute(asked).scalar())
+
+    def keep_seed(self, task: str, seed: bytes) -> None:
+        """Keep the seed of a task that is closed; it is the promised one, so there is no other."""
+
+        def work(connection: Connection) -> None:
+            if connection.execute(select(PAIR_SEEDS.c.task).where(PAIR_SEEDS.c.task == task)).first() is None:
+                connection.execute(insert(PAIR_SEEDS), {"task": task, "seed": seed})
+
+        self._told(self._database.write, work)
+
+    def kept(self, job: bytes) -> Kept:
+        """What there is of a job."""
+        asked = select(PAIR_RUNS).where(PAIR_RUNS.c.job == job)
+        row = self._told(self._database.read, lambda connection: connection.execute(asked).first())
+        return Kept(State.NOTHING, NOTHING, b"") if row is None else Kept(State(row.state), row.run, row.share)
+
+    def store(self, job: bytes, run: bytes, share: bytes) -> None:
+        """Keep a share, in place of one that was never confirmed.
+
+        Raises:
+            ProtocolAborted: one was.
+        """
+        fresh = {"job": job, "state": State.STORED.value, "run": run, "share": share}
+
+        def work(connection: Connection) -> None:
+            connection.execute(
+                delete(PAIR_RUNS).where(PAIR_RUNS.c.job == job, PAIR_RUNS.c.state < State.CONFIRMED.value)
+            )
+            if connection.execute(select(PAIR_RUNS.c.job).where(PAIR_RUNS.c.job == job)).first() is not None:
+                raise ProtocolAborted("settlement", "another session of this job was confirmed", 409)
+            connection.execute(insert(PAIR_RUNS), fresh)
+
+        self._told(self._database.write, work)
+
+    def confirm(self, job: bytes, run: bytes) -> None:
+        """Remember that the other server has its share of this run: from now on there is no other one.
+
+        Raises:
+            ProtocolAborted: another session has stored another run in the meantime.
+        """
+        changed = (
+            update(PAIR_RUNS)
+            .where(PAIR_RUNS.c.job == job, PAIR_RUNS.c.run == run)
+            .values(state=State.CONFIRMED.value)
+        )  # fmt: skip
+        found = self._told(self._database.write, lambda connection: connection.execute(changed).rowcount)
+        if found != 1:
+            raise ProtocolAborted("settlement", "another session of this job has taken its place", 409)
+
+    def _told(self, way: Callable[[Work[Result]], Result], work: Work[Result]) -> Result:
+        try:
+            return way(work)
+        except ProtocolAborted:
+            raise
+        except Refused as error:
+            raise Trouble.of_database(self.who, error) from None
