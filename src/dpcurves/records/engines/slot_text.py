@@ -71,39 +71,55 @@ class Dialect(Protocol):
     def whole(self, number: str) -> str:
         """A double without digits behind its point, as a whole number of 64 bits."""
 
+    def real(self, number: str) -> str:
+        """A whole number as a double."""
+
     def is_missing(self, number: str) -> str:
         """Whether a double is NULL or NaN."""
 
 
-def slot_by_formula(grid: Grid, formula: Formula, number: str, dialect: Dialect) -> str:
-    """SQL for the slot of a double; NULL where it is missing.
+def guess_by_formula(grid: Grid, formula: Formula, number: str, dialect: Dialect) -> str:
+    """SQL for the cell of a double between inner edges (so of two cells or more), or one above it.
 
-    Total: what lies outside, and below the first inner edge, where the arithmetic could underflow, is told by
-    comparing. The arithmetic itself is done on a value that lies between inner edges, whichever branch is computed.
+    Total: what lies below the first inner edge, where the arithmetic could underflow, and what is missing or lies from
+    the last one on, stands there as the first inner edge.
+    """
+    first, end = (dialect.double(grid.edge(np.array([at])).item()) for at in (1, grid.cells - 1))
+    safe = f"CASE WHEN {number} >= {first} AND {number} < {end} THEN {number} ELSE {first} END"
+    guess = f"({safe} - {dialect.double(grid.lower)}) * {dialect.double(formula.scale)}"
+    return dialect.whole(
+        f"floor({guess} + {dialect.double(formula.shift)})" if formula.corrected else f"floor({guess})"
+    )
+
+
+def slot_by_formula(grid: Grid, formula: Formula, number: str, guess: str, dialect: Dialect) -> str:
+    """SQL for the slot of a double; NULL where it is missing. What lies outside is told by comparing.
+
+    Args:
+        grid: Of which the slot is.
+        formula: For its cells.
+        number: SQL of the double.
+        guess: Name of what `guess_by_formula` finds, where inner edges are. Written out it would be computed twice.
+        dialect: Writes it.
     """
     apart, last = int(grid.outside is Outside.APART), grid.cells - 1
     below = [f"WHEN {dialect.is_missing(number)} THEN NULL", f"WHEN {number} < {dialect.double(grid.lower)} THEN 0"]
     inner = []
     if grid.cells > 1:
         first, end = (dialect.double(grid.edge(np.array([at])).item()) for at in (1, last))
-        safe = f"(CASE WHEN {number} >= {first} AND {number} < {end} THEN {number} ELSE {first} END)"
         inner.append(f"WHEN {number} < {first} THEN {apart}")
-        inner.append(f"WHEN {number} < {end} THEN {_inner(grid, formula, safe, dialect)} + {apart}")
+        inner.append(f"WHEN {number} < {end} THEN {_put_right(grid, formula, number, guess, dialect)} + {apart}")
     closed = [f"WHEN {number} <= {dialect.double(grid.upper)} THEN {last + 1}"] if apart else []
     return f"CASE {' '.join([*below, *inner, *closed])} ELSE {last + 2 * apart} END"
 
 
-def _inner(grid: Grid, formula: Formula, safe: str, dialect: Dialect) -> str:
-    lower, scale, width, cells = (
-        dialect.double(each) for each in (grid.lower, formula.scale, grid.upper - grid.lower, grid.cells)
-    )
-    guess = f"({safe} - {lower}) * {scale}"
+def _put_right(grid: Grid, formula: Formula, number: str, guess: str, dialect: Dialect) -> str:
     if not formula.corrected:
-        return dialect.whole(f"floor({guess})")
-    guess = f"floor({guess} + {dialect.double(formula.shift)})"
+        return guess
+    lower, width, cells = (dialect.double(each) for each in (grid.lower, grid.upper - grid.lower, grid.cells))
     # Operation by operation what `Grid.edge` computes.
     parts = f"* {width} / {cells}" if grid.multiplies_first else f"/ {cells} * {width}"
-    return f"({dialect.whole(guess)} - CASE WHEN {safe} < {lower} + {guess} {parts} THEN 1 ELSE 0 END)"
+    return f"({guess} - CASE WHEN {number} < {lower} + {dialect.real(guess)} {parts} THEN 1 ELSE 0 END)"
 
 
 def thresholds_of(grid: Grid) -> FloatArray:

@@ -66,11 +66,12 @@ class SparkEngine(SparkProver):
         self._proven |= {each.axis.grid for each in fresh if isinstance(each.axis, Axis)}
 
     def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
-        slots = [spark_sql.slot(each) for each in bound]
+        slots = [spark_sql.slot(each, number) for number, each in enumerate(bound)]
         table = np.zeros(size_of(bound) + 1, dtype=np.int64)
         if None not in slots:
             place = spark_sql.joined([slot for slot in slots if slot], [each.axis.slots for each in bound])
-            placed = self._rows(bound).selectExpr(f"coalesce({place}, CAST(-1 AS BIGINT)) AS place")
+            rows = self._rows(bound).selectExpr("*", *spark_sql.guessed(bound))
+            placed = rows.selectExpr(f"coalesce({place}, CAST(-1 AS BIGINT)) AS place")
             found = fetched(placed.groupBy("place").count())
             table[found["place"]] = found["count"]
             return table

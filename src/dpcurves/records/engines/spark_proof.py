@@ -34,13 +34,12 @@ class SparkProver:
 
     def slots_of(self, grid: Grid, values: FloatArray) -> IntArray:
         bound = BoundAxis(Axis("x", grid), spark_sql.column_of("x", "double"), 0)
-        found = spark_sql.slot(bound)
+        found = spark_sql.slot(bound, 0)
         if found is None:
             placed = self._placed(grid, values, None, "place")
             return np.where(placed < 0, np.int64(grid.slots), placed)
-        answer = fetched(
-            self._sent(values).selectExpr("at", f"coalesce({found}, CAST({grid.slots} AS BIGINT)) AS slot")
-        )
+        guessed = self._sent(values).selectExpr("*", *spark_sql.guessed([bound]))
+        answer = fetched(guessed.selectExpr("at", f"coalesce({found}, CAST({grid.slots} AS BIGINT)) AS slot"))
         return _in_order(answer["slot"], answer["at"]).astype(np.int64)
 
     def offsets_of(self, grid: Grid, values: FloatArray, half: int) -> IntArray:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...data.axis import Axis
 from ..column import LONGEST_TEXT, Column, Kind
 from .engine import BoundAxis
-from .slot_text import formula_of, keys_of, slot_by_formula, texts_and_numbers
+from .slot_text import formula_of, guess_by_formula, keys_of, slot_by_formula, texts_and_numbers
 
 NUMBERS = {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double"}
 TIMES = {"date", "timestamp", "timestamp_ntz"}
@@ -24,6 +25,9 @@ class SparkDialect:
 
     def whole(self, number: str) -> str:
         return f"CAST({number} AS BIGINT)"
+
+    def real(self, number: str) -> str:
+        return f"CAST({number} AS DOUBLE)"
 
     def is_missing(self, number: str) -> str:
         return f"{number} IS NULL OR isnan({number})"
@@ -61,15 +65,24 @@ def piece(column: Column, name: str) -> str:
     return f"CASE WHEN octet_length({text}) <= {LONGEST_TEXT} THEN {text} ELSE sha2({text}, 256) END"
 
 
-def slot(bound: BoundAxis) -> str | None:
-    """SQL for the slot on one axis, NULL where it is missing; None: no formula finds it."""
-    name = f"c{bound.place}"
-    number, text = bound.column.number.format(name), bound.column.text.format(name)
+def guessed(bound: Sequence[BoundAxis]) -> list[str]:
+    """What is selected besides the columns, for `slot`: g0, g1, ..., for each axis whose cells a formula finds."""
+    found = []
+    for place, each in enumerate(bound):
+        grid = each.axis.grid if isinstance(each.axis, Axis) else None
+        formula = formula_of(grid) if grid else None
+        if grid and formula and grid.cells > 1:
+            found.append(f"{guess_by_formula(grid, formula, _number(each), DIALECT)} AS g{place}")
+    return found
+
+
+def slot(bound: BoundAxis, place: int) -> str | None:
+    """SQL for the slot on the axis at `place`, NULL where it is missing; None: no formula finds it."""
+    number, text = _number(bound), bound.column.text.format(f"c{bound.place}")
     if isinstance(bound.axis, Axis):
-        formula = formula_of(bound.axis.grid)
-        return (
-            None if formula is None else f"CAST({slot_by_formula(bound.axis.grid, formula, number, DIALECT)} AS BIGINT)"
-        )
+        formula, grid = formula_of(bound.axis.grid), bound.axis.grid
+        found = formula and slot_by_formula(grid, formula, number, f"g{place}", DIALECT)
+        return None if found is None else f"CAST({found} AS BIGINT)"
     texts, numbers = texts_and_numbers(keys_of(bound.axis, bound.column.kind))
     alike = [f"WHEN {text} = {_text(key)} THEN {place}" for place, key in enumerate(texts) if key is not None]
     alike += [
@@ -80,8 +93,12 @@ def slot(bound: BoundAxis) -> str | None:
 
 def value(bound: BoundAxis) -> str:
     """SQL for the number on an axis, or the slot of a category, as a double; NULL or NaN: missing."""
-    found = None if isinstance(bound.axis, Axis) else slot(bound)
-    return f"CAST({found or bound.column.number.format(f'c{bound.place}')} AS DOUBLE)"
+    found = None if isinstance(bound.axis, Axis) else slot(bound, 0)
+    return f"CAST({found or _number(bound)} AS DOUBLE)"
+
+
+def _number(bound: BoundAxis) -> str:
+    return bound.column.number.format(f"c{bound.place}")
 
 
 def joined(slots: list[str], sizes: list[int]) -> str:
