@@ -12,6 +12,8 @@ from .curves import (
     Contingency,
     ContingencyQuestion,
     CurveWarning,
+    Histogram2D,
+    Histogram2DQuestion,
     Question,
     Summary,
     SummaryQuestion,
@@ -24,7 +26,7 @@ from .noise.randomness import Randomness
 from .one_call import Values, asked, loss_of, named, pair
 from .privacy import Neighbours, PrivacyLoss
 
-__all__ = ["compare", "contingency", "mean", "summary", "survival"]
+__all__ = ["compare", "contingency", "histogram2d", "mean", "summary", "survival"]
 
 EXACTLY = PrivacyLoss.pure(10**9)
 """A loss at which noise is 0."""
@@ -79,12 +81,38 @@ def contingency(
     >>> found.p_value < 0.01
     True
     """
-    names = several("labels", labels, "a pair of texts")
-    if len(names) != 2 or names[0] == names[1]:
-        raise Refused("labels", "two different texts are needed")
-    table = pair(rows, columns, ("rows", "columns"), (names[0], names[1]))
+    names = _two(labels)
+    table = pair(rows, columns, ("rows", "columns"), names)
     declared = Categories(names[0], tuple(row_categories)), Categories(names[1], tuple(column_categories))
     return asked(table, ContingencyQuestion(*declared), loss_of(epsilon, rho), adjacency, randomness)
+
+
+def histogram2d(
+    x: Values,
+    y: Values,
+    *,
+    x_grid: Grid,
+    y_grid: Grid,
+    adjacency: Neighbours,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    labels: tuple[str, str] = ("x", "y"),
+    randomness: Randomness | None = None,
+) -> Histogram2D:
+    """How many records lie in each cell of a plane; see `Histogram2DQuestion`, which can name another estimator.
+
+    Arguments and guarantees as for `cdf`, with a grid for each column. The ledger is in memory and does not add up with
+    other calls.
+
+    >>> import dpcurves as dp
+    >>> grid, half = dp.Grid(0, 1, cells=64), [0.25, 0.75] * 1000
+    >>> found = dp.histogram2d(half, half, x_grid=grid, y_grid=grid, epsilon=1, adjacency=dp.REPLACE_ONE)
+    >>> bool(abs(found.count[:32, :32].sum() - 1000) < 100)
+    True
+    """
+    names = _two(labels)
+    question = Histogram2DQuestion(*names, x_grid, y_grid)
+    return asked(pair(x, y, ("x", "y"), names), question, loss_of(epsilon, rho), adjacency, randomness)
 
 
 def summary(
@@ -159,6 +187,13 @@ def survival(
     question = SurvivalQuestion("time", "event", grid, came=came, censored=censored)
     found: Survival = asked(table, question, loss_of(epsilon, rho), adjacency, randomness)
     return found
+
+
+def _two(labels: Sequence[str]) -> tuple[str, str]:
+    names = several("labels", labels, "a pair of texts")
+    if len(names) != 2 or names[0] == names[1]:
+        raise Refused("labels", "two different texts are needed")
+    return names[0], names[1]
 
 
 def _summarised(  # noqa: PLR0917

@@ -23,6 +23,7 @@ from dpcurves.histograms import (
     MwemEstimator,
     PriveletEstimator,
     PrivTreeEstimator,
+    RefinedGridEstimator,
     TableEstimator,
     UniformGridEstimator,
 )
@@ -33,7 +34,7 @@ from dpcurves.release import Plan, Release, Setting
 
 ESTIMATORS: tuple[TableEstimator, ...] = (
     CellEstimator(), UniformEstimator(), HierarchyEstimator(), DawaEstimator(), AhpEstimator(), UniformGridEstimator(),
-    AdaptiveGridEstimator(), MwemEstimator(3), PrivTreeEstimator(), PriveletEstimator(),
+    AdaptiveGridEstimator(), MwemEstimator(3), PrivTreeEstimator(), PriveletEstimator(), RefinedGridEstimator(),
 )  # fmt: skip
 LABEL = Categories("label", (0, 1))
 
@@ -45,6 +46,7 @@ def axis(cells: int, outside: Outside = Outside.CLAMPED) -> Axis:
 TABLES: tuple[Axes, ...] = (
     (axis(1),), (axis(9),), (axis(8), axis(8)), (axis(3), axis(5)), (axis(1), axis(1)), (LABEL, axis(4)),
     (axis(6, Outside.APART),), (axis(4, Outside.APART), axis(2, Outside.APART)), (LABEL, axis(2), axis(3)),
+    (axis(9, Outside.APART), axis(13)), (LABEL, axis(3), axis(21)),
 )  # fmt: skip
 WHO: tuple[Adjacency, ...] = (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, 40), ReplaceOne(Unit("patient", 2), 9))
 Answer = Callable[[Plan], tuple[int, ...]]
@@ -114,6 +116,7 @@ def test_shares_add_up_and_it_ends_whatever_is_sent(estimator: TableEstimator, a
         AdaptiveGridEstimator(),
         PrivTreeEstimator(),
         PriveletEstimator(),
+        RefinedGridEstimator(),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )

@@ -39,7 +39,8 @@ class Pair:
     estimator: Annotated[
         str | None,
         Option(
-            help="privtree (the default), dawa, ahp, mwem, hierarchy, privelet, uniform-grid, adaptive-grid or cells.",
+            help="refined-grid (the default), privtree, dawa, ahp, mwem, hierarchy, privelet, uniform-grid, "
+            "adaptive-grid or cells.",
             metavar="WORD",
         ),
     ] = None
@@ -58,10 +59,10 @@ class Pair:
         from .. import histograms as room
 
         known = {
-            "privtree": room.PrivTreeEstimator, "dawa": room.DawaEstimator, "ahp": room.AhpEstimator,
-            "mwem": room.MwemEstimator, "hierarchy": room.HierarchyEstimator, "privelet": room.PriveletEstimator,
-            "uniform-grid": room.UniformGridEstimator, "adaptive-grid": room.AdaptiveGridEstimator,
-            "cells": room.CellEstimator,
+            "refined-grid": room.RefinedGridEstimator, "privtree": room.PrivTreeEstimator, "dawa": room.DawaEstimator,
+            "ahp": room.AhpEstimator, "mwem": room.MwemEstimator, "hierarchy": room.HierarchyEstimator,
+            "privelet": room.PriveletEstimator, "uniform-grid": room.UniformGridEstimator,
+            "adaptive-grid": room.AdaptiveGridEstimator, "cells": room.CellEstimator,
         }  # fmt: skip
         return None if self.estimator is None else chosen("estimator", self.estimator, known)()
 

@@ -119,8 +119,8 @@ class Histogram2DQuestion:
         y: Another one.
         x_grid: Public cells of the first column.
         y_grid: Public cells of the second column.
-        estimator: One of `dpcurves.histograms`: how the plane is counted. None: a partition is grown where records are
-            many, and its parts are counted (`PrivTreeEstimator`); where the trust model cannot count twice, each cell.
+        estimator: One of `dpcurves.histograms`: how the plane is counted. None: blocks are counted, then parts of those
+            where that tells more (`RefinedGridEstimator`); where the trust model cannot count twice, each cell.
 
     Raises:
         ValueError: both are one column, or the plane has more than 2**20 cells.

@@ -8,11 +8,12 @@ from .hierarchy import HierarchyEstimator
 from .mwem import MwemEstimator
 from .privelet import PriveletEstimator
 from .privtree import PrivTreeEstimator
+from .refined_grid import RefinedGridEstimator
 from .table_estimator import Axes, EstimatedTable, TableEstimator
 from .uniform_grid import UniformGridEstimator
 
 __all__ = [
     "AdaptiveGridEstimator", "AhpEstimator", "Axes", "CellEstimator", "DawaEstimator", "EstimatedTable",
-    "HierarchyEstimator", "MwemEstimator", "PrivTreeEstimator", "PriveletEstimator", "TableEstimator",
-    "UniformGridEstimator",
+    "HierarchyEstimator", "MwemEstimator", "PrivTreeEstimator", "PriveletEstimator", "RefinedGridEstimator",
+    "TableEstimator", "UniformGridEstimator",
 ]  # fmt: skip

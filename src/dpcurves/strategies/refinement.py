@@ -29,6 +29,7 @@ from ..laws import Family, IntervalSums, Level, Noise
 from ..postprocess.estimation.binary_tree import WHOLE, Layout
 from ..postprocess.estimation.dyadic import Dyadic
 from ..postprocess.estimation.empirical_bayes import Splits
+from ..postprocess.estimation.subtrees import beginnings, largest_below, undivided
 
 Starts = range | tuple[int, ...]
 Tilings = tuple[Starts, ...]
@@ -163,13 +164,13 @@ def last_refinement(splits: Splits, alone: Noise) -> Tilings:
 
 def _leaves(splits: Splits, alone: Noise, spanned: tuple[tuple[float, ...], ...]) -> tuple[NDArray[np.int64], int]:
     """The intervals that are not to be split, and in how many tilings they were judged."""
-    layout, risk = splits.layout, _largest_below(splits.layout, splits.variance)
+    layout, risk = splits.layout, largest_below(splits.layout, splits.variance)
     tolerance, caps = _tolerance(splits, alone), enumerate((*LARGEST[alone.family], layout.cells), start=1)
     held = splits.counts / np.clip(np.sqrt(TYPICAL * layout.cells / np.maximum(layout.width, 1)), LEAST, MOST)
     for tilings, most, limit in ((each, most, limit) for each, most in caps for limit in spanned[each - 1]):
         noise = _split_variance(alone, tilings)
         full, risky = held > limit * sqrt(2 * noise), risk > tolerance[tilings - 1] * noise
-        leaves = _undivided(layout, full | risky)
+        leaves = undivided(layout, full | risky)
         if len(leaves) <= most:
             break
     return leaves, tilings
@@ -179,7 +180,7 @@ def _in_steps(layout: Layout, leaves: NDArray[np.int64], tilings: int, overview:
     """Tilings of even steps, the last of which are the leaves."""
     held = _held(layout, leaves)
     steps = [overview * len(leaves) ** (step / tilings) for step in range(tilings - 1, 0, -1)]
-    coarser = [_undivided(layout, held > max(1, floor(step))) for step in steps]
+    coarser = [undivided(layout, held > max(1, floor(step))) for step in steps]
     return tuple(_starts(layout, nodes) for nodes in [*coarser, leaves])
 
 
@@ -244,25 +245,6 @@ def _prefix_variance(layout: Layout, tilings: Tilings) -> float:
     return float(f"{law.of_intervals.mean_prefix_variance(True):.9g}")  # the last digits differ between machines
 
 
-def _undivided(layout: Layout, split: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The largest nodes that are not to be split, or that are single cells."""
-    inside = np.zeros(layout.nodes, dtype=np.bool_)
-    inside[WHOLE] = True
-    divided = split & (layout.width > 1)
-    for parent, left, right, _ in layout.halvings:
-        inside[left] = inside[right] = inside[parent] & divided[parent]
-        inside[parent] &= ~divided[parent]
-    return np.flatnonzero(inside & (layout.width > 0))
-
-
-def _largest_below(layout: Layout, variance: FloatArray) -> FloatArray:
-    """The largest variance in each node and all nodes below it."""
-    largest = variance.copy()
-    for parent, left, right, _ in reversed(layout.halvings):
-        largest[parent] = np.maximum(largest[parent], np.maximum(largest[left], largest[right]))
-    return largest
-
-
 def _held(layout: Layout, leaves: NDArray[np.int64]) -> FloatArray:
     """How many of the leaves lie in each node; a leaf holds one."""
     held = np.zeros(layout.nodes)
@@ -274,6 +256,6 @@ def _held(layout: Layout, leaves: NDArray[np.int64]) -> FloatArray:
 
 def _starts(layout: Layout, nodes: NDArray[np.int64]) -> Starts:
     """The first cells of nodes that tile the cells; as a range, if they are evenly spaced."""
-    begin = np.sort(layout.begin[nodes])
+    begin = beginnings(layout, nodes)
     even = range(0, layout.cells, int(begin[1]) if len(begin) > 1 else layout.cells)
     return even if len(even) == len(begin) and np.array_equal(begin, even) else tuple(begin.tolist())

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..histograms import PrivTreeEstimator
+from ..histograms import PrivTreeEstimator, RefinedGridEstimator
 from ..histograms.extent import Extent
 from ..histograms.table_estimator import epsilon_per_record
 from ..queries import CountQuery, Read
@@ -31,8 +31,12 @@ def cell_by_cell(workload: Table, setting: Setting) -> Strategy[EstimatedTable]:
 
 
 def grown(workload: Table, setting: Setting) -> Strategy[EstimatedTable]:
-    """Ask as the named estimator does; where none is named, on a partition that is fine where records are many."""
-    estimator = workload.estimator or tree_estimator(workload.seen, setting)
+    """Ask as the named estimator does; where none is named, on blocks that are small where that tells more.
+
+    Where few records need not be told apart, they are not: PrivTree then has a threshold that says how few.
+    """
+    usual = tree_estimator(workload.seen, setting) if workload.seen else RefinedGridEstimator()
+    estimator = workload.estimator or usual
     return (yield from estimator.counts(workload.axes, setting, ALL))
 
 
@@ -43,8 +47,6 @@ def tree_estimator(seen: int, setting: Setting) -> PrivTreeEstimator:
     >>> tree_estimator(3, Setting(PrivacyLoss.pure("0.8"), ReplaceOne(EACH_RECORD, 500))).least
     10
     """
-    if not seen:
-        return PrivTreeEstimator()
     epsilon = epsilon_per_record(setting, 1 - GROWING)
     least = min(seen / epsilon, LARGEST_LEAST) if epsilon > 0 else LARGEST_LEAST
     return PrivTreeEstimator(growing=GROWING, least=int(least))

@@ -10,6 +10,7 @@ from ...arrays import FloatArray
 from ...laws import Noise
 from ...laws.noise import LEAST_VARIANCE
 from ...release import Evidence, Release
+from .binary_tree import Layout
 from .dyadic import Dyadic
 from .empirical_bayes import Splits, estimate, least_squares_total, reestimate
 from .measurements import Measurements, gather
@@ -21,19 +22,21 @@ class Looks:
 
     Attributes:
         turns: Evidence of nested partitions of the same cells, at least one; noises are independent.
+        halved: How the cells are halved; None: as intervals along one axis are.
     """
 
     turns: tuple[Evidence, ...]
+    halved: Layout | None = None
 
     @classmethod
-    def of(cls, releases: Sequence[Release]) -> Looks:
+    def of(cls, releases: Sequence[Release], halved: Layout | None = None) -> Looks:
         """Take up the answers as they came."""
-        return cls(tuple(Evidence.of(release) for release in releases))
+        return cls(tuple(Evidence.of(release) for release in releases), halved)
 
     @cached_property
     def known(self) -> Measurements:
         """All measurements, merged by inverse variance."""
-        layout = layout_of(self.turns[0].measured.cells)
+        layout = self.halved or layout_of(self.turns[0].measured.cells)
         return gather(layout, [(turn.measured, turn.values) for turn in self.turns])
 
     @cached_property
@@ -60,6 +63,11 @@ class Looks:
     def noise(self) -> Noise:
         """The noise of each count of the first turn."""
         return self.turns[0].measured.levels[0].noise
+
+    @property
+    def missing(self) -> float:
+        """How many records have no value, as all turns say."""
+        return self._missing[0]
 
     @cached_property
     def _missing(self) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Adaptive grids: what all turns lose together, exactly, on all tiny neighbours."""
+"""Grids that are divided where records are: what all turns lose together, exactly, on all tiny neighbours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from exact_loss import price
 from numpy.typing import NDArray
 from tiny_tables import ADJACENCIES, IntArray, axes, data_sets, neighbours
 
-from dpcurves.histograms import AdaptiveGridEstimator
+from dpcurves.histograms import AdaptiveGridEstimator, RefinedGridEstimator, TableEstimator, refined_grid
 from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO
 from dpcurves.mechanisms.sums.linear import arranged, exact_sums
@@ -23,9 +23,14 @@ CELLS = 6
 Answer = Callable[[Plan], tuple[int, ...]]
 
 
-def asked(setting: Setting, answer: Answer) -> list[Plan]:
+@pytest.fixture(autouse=True)
+def _tiny_tables_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refined_grid, "FEWEST", 2)
+
+
+def asked(estimator: TableEstimator, setting: Setting, answer: Answer) -> list[Plan]:
     """All turns, where they are answered so."""
-    steps, plans = AdaptiveGridEstimator().counts(axes(1, CELLS), setting, Fraction(1)), list[Plan]()
+    steps, plans = estimator.counts(axes(1, CELLS), setting, Fraction(1)), list[Plan]()
     try:
         step = next(steps)
         while True:
@@ -38,19 +43,24 @@ def asked(setting: Setting, answer: Answer) -> list[Plan]:
 def drawn(seed: int) -> Answer:
     """Any counts: some blocks are divided, others are not."""
     chance = np.random.default_rng(seed)
-    return lambda plan: tuple(chance.integers(-10, 100, len(plan.law.blank())).tolist())
+    return lambda plan: tuple(chance.integers(-10, 10 ** (1 + seed % 4), len(plan.law.blank())).tolist())
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
 @pytest.mark.parametrize("loss", [PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.3")], ids=str)
-def test_all_turns_together_lose_exactly_what_is_claimed(loss: PrivacyLoss, adjacency: Adjacency) -> None:
+@pytest.mark.parametrize(
+    "estimator", [AdaptiveGridEstimator(), RefinedGridEstimator()], ids=lambda each: type(each).__name__
+)
+def test_all_turns_together_lose_exactly_what_is_claimed(
+    estimator: TableEstimator, loss: PrivacyLoss, adjacency: Adjacency
+) -> None:
     """On every path: whatever was answered, the next turn is the same for both neighbours."""
     sets = data_sets(CELLS + 1, 3)
     pairs = neighbours(sets, adjacency)
     sizes = set()
-    for seed in range(6):
-        plans = asked(Setting(loss, adjacency), drawn(seed))
-        assert len(plans) == (3 if adjacency.total is None else 2)
+    for seed in range(12):
+        plans = asked(estimator, Setting(loss, adjacency), drawn(seed))
+        assert len(plans) in {2, 3}
         spent = np.sum([_spent(plan, sets, pairs) for plan in plans], axis=0)
         assert spent.max() == (loss.epsilon if loss.is_pure else loss.rho)
         sizes.add(len(plans[-1].law.blank()))
@@ -71,11 +81,21 @@ def _spent(plan: Plan, sets: IntArray, pairs: IntArray) -> NDArray[np.object_]:
     return spent
 
 
-def test_shares_are_public_and_make_up_the_whole() -> None:
+def test_shares_of_an_adaptive_grid_are_public_and_make_up_the_whole() -> None:
     for adjacency in ADJACENCIES:
         rest = Fraction(99, 100) if adjacency.total is None else Fraction(1)
         setting = Setting(PrivacyLoss.pure(1), adjacency)
         for seed in range(3):
-            plans = asked(setting, drawn(seed))
+            plans = asked(AdaptiveGridEstimator(), setting, drawn(seed))
             paid = [plan.loss.epsilon for plan in plans]
             assert paid == [*([1 - rest] if rest < 1 else []), rest * 2 / 5, rest * 3 / 5]
+
+
+def test_a_refined_grid_spends_three_tenths_first_and_the_rest_in_one_turn_or_in_two() -> None:
+    """Whatever is answered: wild counts, of all sizes."""
+    found = set()
+    for adjacency in ADJACENCIES:
+        for seed in range(12):
+            plans = asked(RefinedGridEstimator(), Setting(PrivacyLoss.pure(1), adjacency), drawn(seed))
+            found.add(tuple(str(plan.loss.epsilon) for plan in plans))
+    assert found == {("3/10", "1/5", "1/2"), ("3/10", "7/10")}
