@@ -29,6 +29,7 @@ from .plans import STANDING, plans_of
 from .residuals import RESIDUAL_COMMANDS
 from .scores import SCORE_COMMANDS
 from .servers import SERVER_COMMANDS
+from .serving import SERVE_COMMANDS, SERVER_STORE_COMMANDS
 from .stream import STREAM_COMMANDS, STREAM_PLANS
 from .studies import STUDY_COMMANDS
 from .summaries import SUMMARY_COMMANDS
@@ -50,7 +51,8 @@ PLANS: Mapping[str, Command] = MappingProxyType({**plans_of(QUESTIONS), **STREAM
 
 def build() -> typer.Typer:
     """All commands. Nothing heavy is imported before one of them is run."""
-    app = _group({**QUESTIONS, **COMPARE_COMMANDS, **SERVER_COMMANDS, **PAIR_COMMANDS}, epilog=EXIT_STATUS)
+    first = {**QUESTIONS, **COMPARE_COMMANDS, **SERVER_COMMANDS, **PAIR_COMMANDS, **SERVE_COMMANDS}
+    app = _group(first, epilog=EXIT_STATUS)
     ledger = _group(LEDGER_COMMANDS)
     ledger.add_typer(
         _group(ALLOWANCE_COMMANDS), name="allowance", help="What projects and analysts may spend of a budget."
@@ -59,6 +61,7 @@ def build() -> typer.Typer:
         "plan": (_group(PLANS, standing=STANDING), "The errors a question would have; opens no data."),
         "ledger": (ledger, "Privacy budgets, and what was spent of them."),
         "task": (_group(TASK_COMMANDS), "Tasks for two servers, neither of them trusted alone."),
+        "server": (_group(SERVER_STORE_COMMANDS), "What a verification server knows: people, datasets, projects."),
         "engine": (_group(ENGINE_COMMANDS), "Databases that count where records lie."),
         "local": (_group({**LOCAL_COMMANDS, **SERVING_COMMANDS}), "The local model: people who trust nobody."),
         "ask": (_group({**asks_of(QUESTIONS), **ASK_PAIRS}, said=SAID),

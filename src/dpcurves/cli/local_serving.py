@@ -37,17 +37,6 @@ class Receiving:
     connections: Annotated[str, Option(help="How many connections are kept open at a time.", metavar="N")] = "512"
     deadline: Annotated[str, Option(help="How long a connection may be silent at first.", metavar="SECONDS")] = "10"
 
-    def certificate_and_key(self) -> tuple[Path, Path]:
-        """The two files.
-
-        Raises:
-            Misuse: there are not two.
-        """
-        certificate, _, key = self.tls.partition(",")
-        if not certificate or not key or "," in key:
-            raise Misuse("tls", "two files with a comma between them are needed, as in cert.pem,key.pem")
-        return Path(certificate), Path(key)
-
 
 @dataclass(frozen=True)
 class Way:
@@ -117,6 +106,18 @@ class Reporter:
         )
 
 
+def certificate_and_key(tls: str) -> tuple[Path, Path]:
+    """The two files that ``--tls`` names.
+
+    Raises:
+        Misuse: there are not two.
+    """
+    certificate, _, key = tls.partition(",")
+    if not certificate or not key or "," in key:
+        raise Misuse("tls", "two files with a comma between them are needed, as in cert.pem,key.pem")
+    return Path(certificate), Path(key)
+
+
 def serve(document: Document, receiving: Receiving) -> None:
     """Take reports of one task over HTTPS, into a file that `dpcurves local aggregate` reads.
 
@@ -136,7 +137,7 @@ def serve(document: Document, receiving: Receiving) -> None:
 
     asked, address = document.read(), Address.parse(receiving.listen)
     limits = Limits(whole("connections", receiving.connections), whole("deadline", receiving.deadline))
-    certificate, key = receiving.certificate_and_key()
+    certificate, key = certificate_and_key(receiving.tls)
     if not certificate.exists() and not key.exists():
         Pair.fresh(address.host).write(certificate, key)
         say(terminal(), f"written: {certificate} (public: people send with --ca), and its key, which is secret")

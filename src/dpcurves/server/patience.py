@@ -48,3 +48,28 @@ class Patience:
         """One was right."""
         with self._lock:
             self._wrong.pop(who, None)
+
+
+@dataclass
+class Rate:
+    """So many requests a minute, of each."""
+
+    most: int
+    _minute: int = 0
+    _asked: dict[Hashable, int] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def count(self, who: Hashable) -> None:
+        """One request more.
+
+        Raises:
+            ProtocolAborted: there were too many in this minute.
+        """
+        with self._lock:
+            minute = int(time.monotonic() // MINUTE)
+            if minute != self._minute or len(self._asked) > MOST_KEPT:
+                self._minute, self._asked = minute, {}
+            self._asked[who] = self._asked.get(who, 0) + 1
+            too_many = self._asked[who] > self.most
+        if too_many:
+            raise ProtocolAborted("requests", f"at most {self.most} a minute are answered; wait a minute", 429)

@@ -1,0 +1,287 @@
+"""The verification server: run, and what whoever has its machine makes for it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
+
+from .accounts import require_lasting
+from .literals import chosen, numbers, whole
+from .local_serving import certificate_and_key
+from .promise_options import Price, Promise, Units
+from .refusal import Misuse
+from .source_options import Source
+from .terminal import say, terminal
+
+if TYPE_CHECKING:
+    from ..curves.declared_columns import Declared
+    from ..ledger import Account
+    from ..server import Gate
+    from ..server.datasets import Relation
+    from ..server.datasets import Source as Place
+    from .option_groups import Command
+
+NEEDED = ("argon2", "fastapi", "jinja2", "matplotlib", "uvicorn")
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Where a server keeps all that it knows."""
+
+    store: Annotated[
+        str,
+        Option(help="Its database, ledger included: sqlite:///server.db, or postgresql+psycopg://...", metavar="URL"),
+    ]
+
+    def gate(self) -> Gate:
+        """The services over it."""
+        require_extra()
+        from ..server import Gate
+
+        require_lasting(self.store)
+        return Gate(self.store)
+
+
+@dataclass(frozen=True)
+class Door:
+    """Where people come in, and how fast they are answered."""
+
+    listen: Annotated[str, Option(help="Where to listen.", metavar="HOST:PORT")]
+    tls: Annotated[
+        str, Option(help="The server's certificate and its key: made if neither is there.", metavar="FILE,FILE")
+    ]
+    workers: Annotated[str, Option(help="How many processes count.", metavar="N")] = "2"
+    every: Annotated[
+        str, Option(help="How often answers appear: not when counting ends, which may tell of rows.", metavar="SECONDS")
+    ] = "2"
+    connections: Annotated[str, Option(help="How many connections are kept open at a time.", metavar="N")] = "512"
+    deadline: Annotated[str, Option(help="How long a connection may be silent at first.", metavar="SECONDS")] = "10"
+    rate: Annotated[str, Option(help="How many requests of one person are answered in a minute.", metavar="N")] = "1200"
+
+
+@dataclass(frozen=True)
+class OnePerson:
+    """An account, and what it is to the server."""
+
+    name: Annotated[str, Argument(metavar="NAME", help="What the person signs in with.")]
+    role: Annotated[
+        str | None, Option(help="operator, auditor, or steward; analysts are admitted to projects.", metavar="ROLE")
+    ] = None
+    dataset: Annotated[str | None, Option(help="The dataset of a steward.", metavar="NAME")] = None
+
+
+@dataclass(frozen=True)
+class OneDataset:
+    """A dataset, and what is public of it."""
+
+    name: Annotated[str, Option(help="What the dataset is called.", metavar="NAME")]
+    schema: Annotated[
+        str, Option(help="A JSON list of its columns: their ranges, or their categories. Public.", metavar="FILE")
+    ]
+    description: Annotated[str, Option(help="What it is, in public.", metavar="TEXT")] = ""
+    relation: Annotated[
+        str, Option(help="To the version before: first, same-people, or other-people.", metavar="WORD")
+    ] = "first"
+
+
+@dataclass(frozen=True)
+class Protected:
+    """Who is protected, how well, and how many they are."""
+
+    promise: Promise
+    cap: Price
+    units: Units
+
+
+@dataclass(frozen=True)
+class OneProject:
+    """A project, and who is in it."""
+
+    name: Annotated[str, Argument(metavar="NAME", help="What the project is called.")]
+    dataset: Annotated[str | None, Option(help="What a new project asks.", metavar="NAME")] = None
+    admit: Annotated[str, Option(help="Whom to let in, with commas between them.", metavar="NAME,...")] = ""
+
+
+@dataclass(frozen=True)
+class Share:
+    """Whose allowance."""
+
+    project: Annotated[str, Option(help="The project.", metavar="NAME")]
+    analyst: Annotated[str | None, Option(help="One of it; left out: all of them together.", metavar="NAME")] = None
+    may_exceed: Annotated[
+        bool, Option("--may-exceed", help="Let allowances beside each other add up to more than they are parts of.")
+    ] = False
+
+
+def require_extra() -> None:
+    """Refuse to go on without the packages of a server.
+
+    Raises:
+        Misuse: one is missing.
+    """
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in NEEDED):
+        raise Misuse("serve", "a server needs more packages; install dpcurves[server]")
+
+
+def serve(keeping: Keeping, door: Door) -> None:
+    """Run a verification server: analysts ask confidential tables through it, under budgets.
+
+    It runs until it is stopped. It prints one line when it listens, and one for each trouble of its own.
+
+    Example: dpcurves serve --store sqlite:///server.db --listen 127.0.0.1:8443 --tls cert.pem,key.pem
+    """
+    require_extra()
+    from ..server.launch import VerificationServer
+    from ..serving.certificate import Pair
+    from ..serving.door import Limits
+    from ..serving.launch import Address
+
+    require_lasting(keeping.store)
+    address, (certificate, key) = Address.parse(door.listen), certificate_and_key(door.tls)
+    if not certificate.exists() and not key.exists():
+        Pair.fresh(address.host).write(certificate, key)
+        say(terminal(), f"written: {certificate} (public: programs trust it with --ca), and its key, which is secret")
+    server = VerificationServer(
+        keeping.store, certificate, key, whole("workers", door.workers), _seconds("every", door.every),
+        Limits(whole("connections", door.connections), whole("deadline", door.deadline)), whole("rate", door.rate),
+    )  # fmt: skip
+    console = terminal()
+    server.serve(address, lambda: say(console, f"the verification server listens at https://{door.listen}"))
+
+
+def person(person: OnePerson, keeping: Keeping) -> None:
+    """Make an account, or give one that is there a role.
+
+    The password of a new account is read from standard input, one line.
+
+    Example: dpcurves server person ann --store sqlite:///server.db
+    """
+    gate = keeping.gate()
+    from ..server import MACHINE, Role
+
+    if all(each.name != person.name for each in gate.people.all(MACHINE)):
+        gate.people.add(MACHINE, person.name, _password())
+        say(terminal(), f"made: {person.name}")
+    if person.role is not None:
+        role = chosen("role", person.role, {role.value: role for role in Role})
+        gate.people.give_role(MACHINE, person.name, role, person.dataset or "")
+        say(terminal(), f"{person.name} is {role.value}{f' of {person.dataset}' if person.dataset else ''}")
+
+
+def dataset(source: Source, dataset: OneDataset, protected: Protected, keeping: Keeping) -> None:
+    """Register a dataset, or its next version. The schema is public; under replace-one the units are counted once.
+
+    Example: dpcurves server dataset flights.parquet --name flights --schema schema.json --epsilon 3
+    --adjacency add-remove --store sqlite:///server.db
+    """
+    gate = keeping.gate()
+    from ..server import MACHINE
+    from ..server.datasets import Relation
+    from ..server.datasets import Source as Place
+
+    relation = chosen("relation", dataset.relation, {each.name.lower().replace("_", "-"): each for each in Relation})
+    data = str(Path(source.data).resolve()) if source.is_file else source.data
+    place = Place(data, source.table or "", source.delimiter)
+    account = _account(gate, relation, dataset.name, protected)
+    made = gate.datasets.add(
+        MACHINE, account, place, _columns(dataset.schema), name=dataset.name, relation=relation,
+        units=_units(account, place, protected.units), description=dataset.description,
+    )  # fmt: skip
+    say(terminal(), f"registered: {made.name}, version {made.version}, {len(made.columns)} columns")
+
+
+def project(project: OneProject, keeping: Keeping) -> None:
+    """Make a project of a dataset, or admit people to one that is there.
+
+    Example: dpcurves server project delays --dataset flights --admit ann,bob --store sqlite:///server.db
+    """
+    gate = keeping.gate()
+    from ..server import MACHINE
+
+    if project.dataset is not None:
+        gate.projects.make(MACHINE, project.name, project.dataset)
+    for name in filter(None, project.admit.split(",")):
+        gate.projects.admit(MACHINE, project.name, name)
+    found = gate.projects.get(MACHINE, project.name)
+    say(terminal(), f"{found.name} asks {found.dataset}: {', '.join(found.people) or 'nobody yet'}")
+
+
+def allowance(share: Share, most: Price, keeping: Keeping) -> None:
+    """Set what a project may spend of its dataset's cap, or one of its analysts.
+
+    Example: dpcurves server allowance --project delays --analyst ann --epsilon 1 --store sqlite:///server.db
+    """
+    gate = keeping.gate()
+    from ..ledger import Together
+    from ..server import MACHINE
+
+    together = Together.MAY_EXCEED if share.may_exceed else Together.WITHIN
+    gate.projects.allow(MACHINE, share.project, most.loss(), share.analyst, together)
+    say(terminal(), f"set: {share.analyst or share.project} may spend {most.loss()}")
+
+
+def _seconds(name: str, text: str) -> float:
+    found = numbers(name, text)
+    if len(found) != 1 or not 0 < found[0] <= 3600:
+        raise Misuse(name, f"seconds above 0 are needed, at most 3600, got {text!r}")
+    return found[0]
+
+
+def _account(gate: Gate, relation: Relation, name: str, protected: Protected) -> Account:
+    """Who pays: the account of the version before where the people are the same, else one of its own."""
+    from ..ledger import Account
+    from ..server import MACHINE
+
+    earlier = None if relation.name == "FIRST" else gate.datasets.get(MACHINE, name)
+    if earlier is not None and relation.name == "SAME_PEOPLE":
+        return earlier.account
+    called = name if earlier is None else f"{name} {earlier.version + 1}"
+    return Account(called, protected.promise.neighbours(), protected.promise.protected(), protected.cap.loss())
+
+
+def _units(account: Account, place: Place, units: Units) -> int | None:
+    """The public number of units: as it was said, or counted now, which opens the records."""
+    from ..records import open_records
+
+    said = units.number(account.neighbours)
+    if said is not None or not account.neighbours.knows_units:
+        return said
+    # Which records of a unit are used does not change how many units there are: any key counts them.
+    records = open_records(place.records(), unit=account.unit, key=bytes(32), delimiter=place.delimiter)
+    try:
+        return records.units()
+    finally:
+        records.close()
+
+
+def _password() -> str:
+    if sys.stdin.isatty():
+        from getpass import getpass
+
+        return getpass("password: ")
+    return sys.stdin.readline().rstrip("\n")
+
+
+def _columns(schema: str) -> tuple[Declared, ...]:
+    import json
+
+    from ..curves.declared_columns import columns_from_json
+
+    try:
+        stored = json.loads(Path(schema).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        raise Misuse("schema", f"{schema!r} can not be read as JSON") from None
+    return columns_from_json(stored)
+
+
+SERVE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"serve": serve})
+SERVER_STORE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
+    {"person": person, "dataset": dataset, "project": project, "allowance": allowance}
+)

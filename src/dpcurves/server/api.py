@@ -1,0 +1,256 @@
+"""The routes of programs, under ``/api/1/``: what the gate does, as JSON. Each is told who asks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import JSONResponse
+
+from ..serving.errors import ProtocolAborted
+from . import plain
+from .audit import MOST_AT_ONCE, line_of
+from .gate import Gate
+from .messages import HeadMessage, ModelMessage, QuestionMessage, require_plain
+from .questions import State
+from .releases import Answer
+from .shield import OF_PICTURES
+from .visitors import Visitor
+
+PREFIX = "/api/1"
+ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"description": words}
+    for status, words in {
+        400: "refused: one line says what was wrong", 401: "nobody is recognised", 403: "the role does not allow it",
+        404: "there is none that is open to this visitor", 409: "it stands against what is there",
+        413: "too long", 429: "too often",
+    }.items()
+}  # fmt: skip
+LARGEST_ENTRY = 2**60
+
+
+def who_asks(request: Request) -> Visitor:
+    """Who asks.
+
+    Raises:
+        ProtocolAborted: nobody is recognised.
+    """
+    found: Visitor = request.app.state.front.visitor(request)
+    return found
+
+
+def gate_of(request: Request) -> Gate:
+    """The services."""
+    found: Gate = request.app.state.front.gate
+    return found
+
+
+Who = Annotated[Visitor, Depends(who_asks)]
+Open = Annotated[Gate, Depends(gate_of)]
+
+
+class Way:
+    """How a request came, and how its answer goes."""
+
+    def __init__(self, request: Request, response: Response) -> None:
+        self.request, self.response = request, response
+
+
+class Route(NamedTuple):
+    """One route of programs.
+
+    Attributes:
+        method: GET or POST.
+        path: Behind ``/api/1``.
+        work: What is done.
+        status: Of its answer, where nothing is wrong.
+    """
+
+    method: str
+    path: str
+    work: Callable[..., Any]
+    status: int = 200
+
+
+def me(who: Who) -> dict[str, Any]:
+    """Who one is here, and what one may ask."""
+    return plain.of_visitor(who)
+
+
+def datasets(who: Who, gate: Open) -> list[dict[str, Any]]:
+    """The present version of each dataset: its public schema, who is protected, and the cap."""
+    return [plain.of_dataset(each) for each in gate.datasets.all(who)]
+
+
+def dataset_(dataset: str, who: Who, gate: Open) -> dict[str, Any]:
+    """One dataset."""
+    return plain.of_dataset(gate.datasets.get(who, dataset))
+
+
+def published(dataset: str, who: Who, gate: Open) -> list[dict[str, Any]]:
+    """What was published of a dataset."""
+    return [plain.of_asked(each) for each in gate.releases.published(who, dataset)]
+
+
+def queue(dataset: str, who: Who, gate: Open) -> list[dict[str, Any]]:
+    """All questions of a dataset: its steward's, and an auditor's."""
+    return [plain.of_asked(each) for each in gate.questions.queue(who, dataset)]
+
+
+def statement(dataset: str, who: Who, gate: Open) -> dict[str, Any]:
+    """All that was spent of a dataset: its steward's, and an auditor's."""
+    return plain.of_statement(gate.datasets.statement(who, dataset))
+
+
+def projects(who: Who, gate: Open) -> list[dict[str, Any]]:
+    """The projects that one sees."""
+    return [_project(gate, who, each.name) for each in gate.projects.all(who)]
+
+
+def project_(project: str, who: Who, gate: Open) -> dict[str, Any]:
+    """One project, and what is left to one of it."""
+    return _project(gate, who, project)
+
+
+def purse(project: str, who: Who, gate: Open) -> dict[str, Any]:
+    """What is left to one: of one's own allowance, the project's, and the dataset's cap."""
+    found = gate.projects.purse(who, project)
+    return {"left": None if found is None else plain.of_purse(found)}
+
+
+def plan(project: str, message: QuestionMessage, who: Who, gate: Open) -> dict[str, Any]:
+    """What a question would cost, and how well it would be answered. Nothing is charged, and no record is read."""
+    return plain.of_planned(gate.questions.plan(who, project, message.stored(), message.loss()))
+
+
+def ask(project: str, message: QuestionMessage, way: Annotated[Way, Depends()], who: Who, gate: Open) -> dict[str, Any]:
+    """Ask. The question is charged once, whoever of the project asks it; its place says where it stands."""
+    asked = gate.questions.ask(who, project, message.stored(), message.loss())
+    if asked.state in (State.QUEUED, State.PAID):
+        way.request.app.state.call()
+    way.response.headers["Location"] = f"{PREFIX}/questions/{asked.id}"
+    return plain.of_asked(asked)
+
+
+def questions(project: str, who: Who, gate: Open) -> list[dict[str, Any]]:
+    """The questions of a project, the last one first."""
+    return [plain.of_asked(each) for each in gate.questions.all(who, project)]
+
+
+def question(id: str, who: Who, gate: Open) -> dict[str, Any]:
+    """Where a question stood when the public clock struck last."""
+    return plain.of_asked(gate.questions.get(who, id))
+
+
+def releases(project: str, who: Who, gate: Open) -> list[dict[str, Any]]:
+    """The questions of a project that are answered."""
+    return [plain.of_asked(each) for each in gate.releases.all(who, project)]
+
+
+def release(name: str, who: Who, gate: Open) -> Response:
+    """An answer: ID.json (the curve), ID.svg, ID.csv or ID.html."""
+    id, _, ending = name.partition(".")
+    if ending not in ENDINGS:
+        raise ProtocolAborted("release", f"ID.{', ID.'.join(ENDINGS)} is needed", 404)
+    media, form = ENDINGS[ending]
+    headers = {"Content-Security-Policy": OF_PICTURES} if ending in ("svg", "html") else {}
+    return Response(form(gate.releases.get(who, id)), media_type=media, headers=headers)
+
+
+def publish(id: str, who: Who, gate: Open) -> None:
+    """Show a release to all who see data here: its steward's."""
+    gate.releases.publish(who, id)
+
+
+def models(project: str, who: Who, gate: Open) -> list[dict[str, Any]]:
+    """The models of a project."""
+    return [plain.of_model(each) for each in gate.models.all(who, project)]
+
+
+def add_model(project: str, message: ModelMessage, who: Who, gate: Open) -> dict[str, Any]:
+    """Hand in a model: coefficients or thresholds as JSON, and no code."""
+    require_plain(message.model)
+    return plain.of_model(gate.models.add(who, project, json.dumps(message.model)))
+
+
+def model(project: str, digest: str, who: Who, gate: Open) -> dict[str, Any]:
+    """A model, as it stands in questions."""
+    kept = gate.models.get(who, project, digest)
+    return {**plain.of_model(kept), "model": dict(kept.stored)}
+
+
+def audit(
+    who: Who,
+    gate: Open,
+    after: Annotated[int, Query(ge=0, le=LARGEST_ENTRY)] = 0,
+    most: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = MOST_AT_ONCE,
+    dataset: str | None = None,
+) -> list[dict[str, Any]]:
+    """Who did what: all of it for an auditor, that of one dataset for its steward."""
+    return [line_of(each) for each in gate.audit.events(who, after, most, dataset)]
+
+
+def verify(message: HeadMessage, who: Who, gate: Open) -> dict[str, Any]:
+    """Recompute every seal of the chain: an auditor's."""
+    verified = gate.audit.verify(who, message.head)
+    return {"entries": verified.entries, "head": verified.head}
+
+
+def health(request: Request) -> dict[str, str]:
+    """Whether the server answers: anybody's."""
+    return {"health": "it answers"}
+
+
+def _html(answer: Answer) -> str:
+    card = answer.curve()._repr_html_()
+    return f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>dpcurves</title>\n{card}\n</html>\n'
+
+
+ENDINGS: dict[str, tuple[str, Callable[[Answer], str]]] = {
+    "json": ("application/json", lambda answer: answer.json),
+    "svg": ("image/svg+xml", lambda answer: answer.svg),
+    "csv": ("text/csv; charset=utf-8", lambda answer: answer.csv),
+    "html": ("text/html; charset=utf-8", _html),
+}
+
+
+def _project(gate: Gate, who: Visitor, name: str) -> dict[str, Any]:
+    found = gate.projects.get(who, name)
+    return plain.of_project(found, gate.projects.purse(who, name) if name in who.projects else None)
+
+
+ROUTES = (
+    Route("GET", "/me", me),
+    Route("GET", "/datasets", datasets),
+    Route("GET", "/datasets/{dataset}", dataset_),
+    Route("GET", "/datasets/{dataset}/releases", published),
+    Route("GET", "/datasets/{dataset}/questions", queue),
+    Route("GET", "/datasets/{dataset}/statement", statement),
+    Route("GET", "/projects", projects),
+    Route("GET", "/projects/{project}", project_),
+    Route("GET", "/projects/{project}/statement", purse),
+    Route("POST", "/projects/{project}/plan", plan),
+    Route("POST", "/projects/{project}/questions", ask, 202),
+    Route("GET", "/projects/{project}/questions", questions),
+    Route("GET", "/questions/{id}", question),
+    Route("GET", "/projects/{project}/releases", releases),
+    Route("GET", "/releases/{name}", release),
+    Route("POST", "/releases/{id}/publish", publish, 204),
+    Route("GET", "/projects/{project}/models", models),
+    Route("POST", "/projects/{project}/models", add_model, 201),
+    Route("GET", "/projects/{project}/models/{digest}", model),
+    Route("GET", "/audit", audit),
+    Route("POST", "/audit/verify", verify),
+    Route("GET", "/health", health),
+)
+
+
+def router_of() -> APIRouter:
+    """All routes."""
+    router = APIRouter(prefix=PREFIX, responses=ERRORS)
+    for method, path, work, status in ROUTES:
+        form = Response if work is release else JSONResponse
+        router.add_api_route(path, work, methods=[method], status_code=status, response_class=form)
+    return router

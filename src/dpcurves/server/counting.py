@@ -1,0 +1,108 @@
+"""One worker's part: it charges a question, counts what it asks with an engine of its own, and draws the answer."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from .. import display
+from ..arguments import Named, Refused
+from ..curves import CurveWarning
+from ..curves.result import Covered
+from ..ledger.receipt import receipt_of
+from ..session import Session
+from .archive import Archive
+from .datasets import Dataset, Datasets
+from .questions import State, request_id
+from .queue import Job, Queue, Rendered
+from .visitors import MACHINE
+
+LEVEL = 0.95
+UNREADABLE = "the records can not be read now"
+
+
+class Counting:
+    """Works on questions, one at a time. It is the part of a server that opens records, and has no ear for people.
+
+    Formal guarantees: a question is charged before a record is read for it, and what was paid is answered: whatever
+    fails after the charge is tried again under the same grant, whose stored numbers stay as they are.
+    """
+
+    def __init__(self, url: str, worker: str) -> None:
+        self._archive, self._worker = Archive(url), worker
+        self._datasets, self._queue = Datasets(self._archive), Queue(self._archive)
+        self._sessions: dict[tuple[str, int], Session] = {}
+
+    def step(self) -> bool:
+        """Work on the next question, if there is one; whether there was."""
+        job = self._queue.claim(self._worker)
+        if job is not None:
+            self._work(job)
+        return job is not None
+
+    def _work(self, job: Job) -> None:
+        try:
+            dataset = self._datasets.get(MACHINE, job.dataset, job.version)
+            _require_same(job, dataset)
+            session = self._session(dataset)
+            grant = session.charge_for(job.member, job.question, job.loss, f"version {job.version}")
+        except Named as error:
+            self._not_charged(job, error)
+            return
+        self._queue.paid(job.id)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", CurveWarning)  # notes stand on the curve
+                curve = session.answered(job.question, grant)
+                answer = rendered(curve)
+        except Exception:
+            self._forget(dataset)
+            self._queue.failed(job.id)
+            raise
+        self._queue.counted(job.id, answer)
+
+    def _not_charged(self, job: Job, error: Named) -> None:
+        """Say why, unless it was charged before, or may have been: then it is tried again."""
+        if job.state is State.PAID or receipt_of(error) is not None:
+            self._queue.failed(job.id)
+            raise error
+        self._queue.refused(job.id, UNREADABLE if error.argument in ("data", "table", "ledger") else str(error))
+
+    def _session(self, dataset: Dataset) -> Session:
+        key = (dataset.name, dataset.version)
+        if key not in self._sessions:
+            source, account = self._datasets.source(MACHINE, *key), dataset.account
+            unit = account.unit
+            self._sessions[key] = Session(
+                source.records(), budget=account.cap, adjacency=account.neighbours, ledger=self._archive.ledger,
+                unit=unit.column or None, rows_per_unit=unit.records if unit.column else None,
+                dataset=account.dataset, units=dataset.units, delimiter=source.delimiter,
+            )  # fmt: skip
+        return self._sessions[key]
+
+    def _forget(self, dataset: Dataset) -> None:
+        """Open the records anew next time: an engine may have been away."""
+        self._sessions.pop((dataset.name, dataset.version)).close()
+
+
+def _require_same(job: Job, dataset: Dataset) -> None:
+    """Refuse a row of the queue that says something else than what was asked under its request.
+
+    Raises:
+        ValueError: it does.
+    """
+    if request_id(job.member, dataset, job.question, job.loss) != job.id:
+        raise Refused("question", "it is not what was asked under this request; ask again")
+
+
+def rendered(curve: Any) -> Rendered:
+    """A curve in all forms in which it is shown."""
+    axes = curve.plot(ax=display.headless_axes(getattr(curve, "SIZE", display.LANDSCAPE)))
+    return Rendered(curve.to_json(), display.svg_text(axes), _csv(curve), curve.card_facts())
+
+
+def _csv(curve: Any) -> str:
+    import narwhals as nw
+
+    frame = curve.to_frame(level=LEVEL) if isinstance(curve, Covered) else curve.to_frame()
+    return str(nw.from_native(frame).write_csv())

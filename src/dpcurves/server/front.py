@@ -1,0 +1,85 @@
+"""Who comes to the door: a program with a token, a person with a session, or a stranger; and how often."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from secrets import compare_digest
+
+from fastapi import Request
+
+from ..serving.errors import ProtocolAborted
+from .gate import Gate
+from .patience import Rate
+from .sessions import SignedIn
+from .visitors import Visitor
+
+COOKIE = "__Host-dpcurves"
+CSRF_HEADER = "x-csrf-token"
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+PER_MINUTE = 1200
+STRANGERS_PER_MINUTE = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """Recognises who asks.
+
+    Attributes:
+        gate: The services.
+        people: How often one person may ask.
+        strangers: How often may be asked from one address by those who are not recognised.
+    """
+
+    gate: Gate
+    people: Rate = field(default_factory=lambda: Rate(PER_MINUTE))
+    strangers: Rate = field(default_factory=lambda: Rate(STRANGERS_PER_MINUTE))
+
+    def visitor(self, request: Request) -> Visitor:
+        """Who asks a route of programs. A session that changes something proves that its own page asks.
+
+        Raises:
+            ProtocolAborted: nobody is recognised, or they ask too often.
+        """
+        token = token_of(request)
+        found = self.gate.tokens.find(token) if token is not None else self._by_session(request)
+        if found is None:
+            self.strangers.count(address_of(request))
+            raise ProtocolAborted("sign-in", "a token is needed: Authorization: Bearer ...", 401)
+        self.people.count(found.name)
+        return found
+
+    def session(self, request: Request) -> SignedIn | None:
+        """The session of a browser, if it has one.
+
+        Raises:
+            ProtocolAborted: its person asks too often, or too many strangers ask from its address.
+        """
+        cookie = request.cookies.get(COOKIE)
+        found = None if cookie is None else self.gate.sessions.find(cookie)
+        if found is None:
+            self.strangers.count(address_of(request))
+        else:
+            self.people.count(found.visitor.name)
+        return found
+
+    def _by_session(self, request: Request) -> Visitor | None:
+        cookie = request.cookies.get(COOKIE)
+        found = None if cookie is None else self.gate.sessions.find(cookie)
+        if found is None:
+            return None
+        given = request.headers.get(CSRF_HEADER, "")
+        if request.method not in SAFE and not compare_digest(given.encode(), found.csrf.encode()):
+            raise ProtocolAborted("session", f"the header {CSRF_HEADER} of this session is needed", 403)
+        return found.visitor
+
+
+def token_of(request: Request) -> str | None:
+    """The token that a request bears; None: it bears none."""
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    return token if kind.lower() == "bearer" and token else None
+
+
+def address_of(request: Request) -> str:
+    """Where a request comes from: of addresses of version 6 the network, which one visitor may have all of."""
+    host = request.client.host if request.client else ""
+    return ":".join(host.split(":")[:4]) if ":" in host else host

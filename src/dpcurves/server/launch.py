@@ -1,0 +1,74 @@
+"""The server as a process: its door over TLS, its workers, and the public clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from ssl import SSLContext
+
+from ..arguments import Refused
+from ..serving.certificate import require_valid
+from ..serving.door import USUAL, Door, Limits
+from ..serving.entrance import proving
+from ..serving.launch import Address, serve
+from .app import create_app
+from .front import PER_MINUTE, Front
+from .gate import Gate
+from .patience import Rate
+from .workers import Workers
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationServer:
+    """A server before it runs.
+
+    Attributes:
+        store: The URL of its database, ledger and queue included.
+        certificate: The file with what proves it.
+        key: The file with the private key of that.
+        workers: How many processes count.
+        every: Seconds between two strikes of the public clock, at which answers appear.
+        limits: What strangers may take up.
+        per_minute: How often one person may ask.
+
+    Raises:
+        ValueError: there is no worker, or no time between strikes.
+    """
+
+    store: str
+    certificate: Path
+    key: Path
+    workers: int = 2
+    every: float = 2.0
+    limits: Limits = USUAL
+    per_minute: int = PER_MINUTE
+
+    def __post_init__(self) -> None:
+        if self.workers < 1 or not self.every > 0 or self.per_minute < 1:
+            raise Refused("workers, every", "at least one worker and some time between strikes of the clock are needed")
+
+    def serve(self, address: Address, ready: Callable[[], object]) -> None:
+        """Serve until the process is told to stop. `ready` is called once it listens.
+
+        Raises:
+            ValueError: the certificate is none, or has expired; or the store or the address can not be had.
+        """
+        context = self._proving()
+        workers = Workers(self.store, self.workers, self.every)
+        front = Front(Gate(self.store), people=Rate(self.per_minute))
+        workers.start()
+        try:
+            serve(create_app(front, workers.call), address, Door(self.limits), context, ready)
+        finally:
+            workers.stop()
+
+    def _proving(self) -> SSLContext:
+        try:
+            context = proving(self.certificate, self.key, ())
+            text = self.certificate.read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            files = f"{str(self.certificate)!r}, {str(self.key)!r}"
+            raise Refused("tls", f"no certificate and its key, without a password, can be read from {files}") from None
+        require_valid(text, "a new one is needed")
+        return context

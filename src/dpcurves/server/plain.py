@@ -1,0 +1,125 @@
+"""What programs are told: plain objects of what the services return."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..curves.declared_columns import columns_to_json
+from ..ledger import AllowanceBalance, Balance, Purse, Statement
+from ..ledger.amount import Amount
+from ..privacy import PrivacyLoss
+from ..release import Plan
+from .datasets import Dataset
+from .models import Kept
+from .projects import Project
+from .questions import Asked, Planned
+from .visitors import Visitor
+
+
+def of_visitor(who: Visitor) -> dict[str, Any]:
+    """Who one is here."""
+    return {
+        "name": who.name, "roles": [role.value for role in who.roles], "stewards": sorted(who.stewards),
+        "projects": sorted(who.projects),
+    }  # fmt: skip
+
+
+def of_dataset(dataset: Dataset) -> dict[str, Any]:
+    """Public facts of a dataset."""
+    account = dataset.account
+    return {
+        "name": dataset.name, "version": dataset.version, "relation": dataset.relation.value,
+        "description": dataset.description, "columns": columns_to_json(dataset.columns), "units": dataset.units,
+        "adjacency": account.neighbours.value, "unit": account.unit.column or None,
+        "rows_per_unit": account.unit.records, "account": account.dataset, "cap": of_amount(account.limit),
+        "made_at": dataset.made_at,
+    }  # fmt: skip
+
+
+def of_project(project: Project, purse: Purse | None) -> dict[str, Any]:
+    """A project, and what is left to who asks."""
+    return {
+        "name": project.name, "dataset": project.dataset, "description": project.description,
+        "people": list(project.people), "made_at": project.made_at, "left": None if purse is None else of_purse(purse),
+    }  # fmt: skip
+
+
+def of_purse(purse: Purse) -> dict[str, Any]:
+    """What is left: to the analyst, who also needs the others'."""
+    parts: dict[str, Balance | AllowanceBalance] = {"dataset": purse.account, "project": purse.project, "analyst": purse.analyst}
+    return {"left": of_amount(purse.left), **{name: of_balance(part) for name, part in parts.items()}}
+
+
+def of_balance(balance: Balance | AllowanceBalance) -> dict[str, Any]:
+    """What is spent and left of a budget."""
+    limit = balance.account.limit if isinstance(balance, Balance) else balance.limit
+    return {"limit": of_amount(limit), "spent": of_amount(balance.spent), "left": of_amount(balance.left)}
+
+
+def of_amount(amount: Amount) -> dict[str, str]:
+    """An amount as digits, in its currency."""
+    return {"amount": amount.digits, "currency": amount.currency.value}
+
+
+def of_loss(loss: PrivacyLoss) -> dict[str, str | None]:
+    """A loss, exactly."""
+    if loss.epsilon is not None:
+        return {"epsilon": str(loss.epsilon), "rho": None}
+    return {"epsilon": None, "rho": str(loss.rho)}
+
+
+def of_asked(asked: Asked) -> dict[str, Any]:
+    """Where a question stands."""
+    return {
+        "id": asked.id, "project": asked.project, "dataset": asked.dataset, "version": asked.version,
+        "person": asked.person, "question": dict(asked.question), "purpose": asked.purpose,
+        "loss": of_loss(asked.loss), "asked_at": asked.asked_at, "state": asked.state.value,
+        "refusal": asked.refusal, "published": asked.published,
+    }  # fmt: skip
+
+
+def of_planned(planned: Planned) -> dict[str, Any]:
+    """What a question would cost, and how well it would be answered."""
+    return {
+        "id": planned.id, "purpose": str(planned.question), "loss": of_loss(planned.loss), "price": planned.price,
+        "turns": [_of_turn(plan) for plan in planned.plans], "notes": list(planned.notes),
+        "left": None if planned.purse is None else of_purse(planned.purse), "affordable": planned.is_affordable,
+        "asked": None if planned.asked is None else of_asked(planned.asked),
+        "published": [of_asked(each) for each in planned.published],
+    }  # fmt: skip
+
+
+def of_model(model: Kept) -> dict[str, Any]:
+    """A model, without all that it is made of."""
+    return {"digest": model.digest, "name": model.name, "person": model.person, "made_at": model.made_at}
+
+
+def of_statement(statement: Statement) -> dict[str, Any]:
+    """All charges of an account."""
+    return {
+        "dataset": statement.account.dataset, "cap": of_amount(statement.account.limit),
+        "spent": of_amount(statement.spent), "left": of_amount(statement.left),
+        "grants": [
+            {
+                "request": line.request, "purpose": line.purpose, "loss": of_loss(line.loss),
+                "price": of_amount(line.price), "when": line.when,
+                "project": None if line.member is None else line.member.project,
+                "analyst": None if line.member is None else line.member.analyst,
+            }
+            for line in statement.grants
+        ],
+        "allowances": [
+            {"project": each.project, "analyst": each.analyst, **of_balance(each)} for each in statement.allowances
+        ],
+    }  # fmt: skip
+
+
+def _of_turn(plan: Plan) -> dict[str, Any]:
+    return {
+        "query": type(plan.query).__name__, "loss": of_loss(plan.loss), "made_by": plan.made_by,
+        "error": _finite(float(plan.error)),
+    }  # fmt: skip
+
+
+def _finite(number: float) -> float | None:
+    return number if abs(number) < float("inf") else None

@@ -1,0 +1,166 @@
+"""The queue of questions, as workers and the public clock see it. What is done twice is done once.
+
+`queued -> paid -> counted -> answered`, or `queued -> refused`. A worker that was killed leaves its question in a state
+from which any other goes on: the ledger charges a request once and has one answer for it, and a release is stored once.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, or_, select, update
+
+from ..curves.question_json import question_from_json
+from ..ledger import Member
+from ..privacy import PrivacyLoss
+from .archive import Archive
+from .questions import State, loss_from
+from .tables import QUESTIONS, RELEASES
+
+STALE = 600
+"""Seconds after which a claim counts no more, though nobody has seen its worker end."""
+WAITS = (0, 2, 10, 60, 600)
+"""Seconds before a question that was paid is tried again where counting failed: a disk is full, an engine is away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A question that a worker has claimed.
+
+    Attributes:
+        id: The request under which the ledger has it.
+        member: Who pays.
+        dataset, version: What is asked.
+        question: What is asked of it.
+        loss: What it may lose.
+        state: Queued, or paid.
+    """
+
+    id: str
+    member: Member
+    dataset: str
+    version: int
+    question: Any
+    loss: PrivacyLoss
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """An answer in all its forms, made where it was counted.
+
+    Attributes:
+        curve: JSON, as published.
+        svg: The picture.
+        csv: The numbers.
+        facts: What the card says.
+    """
+
+    curve: str
+    svg: str
+    csv: str
+    facts: Mapping[str, Any]
+
+
+class Queue:
+    """Hands out questions, and moves them on. No visitor comes here."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+
+    def claim(self, worker: str) -> Job | None:
+        """The next question for a worker: first those that wait to be paid, then those that wait to be counted."""
+        now = int(time.time())
+        if self._archive.read(lambda connection: _next(connection, now)) is None:
+            return None
+
+        def work(connection: Connection) -> Row[Any] | None:
+            row = _next(connection, now)
+            if row is not None:
+                mine = QUESTIONS.c.number == row.number
+                connection.execute(update(QUESTIONS).where(mine).values(worker=worker, claimed=now))
+            return row
+
+        row = self._archive.write(work)
+        return None if row is None else _job(row)
+
+    def paid(self, id: str) -> None:
+        """It was charged."""
+        self._move(id, (State.QUEUED,), state=State.PAID.value)
+
+    def refused(self, id: str, words: str) -> None:
+        """It was not charged, for this reason."""
+        self._move(id, (State.QUEUED,), state=State.REFUSED.value, refusal=words, worker=None)
+
+    def failed(self, id: str) -> None:
+        """It could not be counted now; it is tried again later."""
+
+        def work(connection: Connection) -> None:
+            mine = QUESTIONS.c.id == id
+            tries = connection.execute(select(QUESTIONS.c.tries).where(mine)).scalar_one()
+            until = int(time.time()) + WAITS[min(tries + 1, len(WAITS) - 1)]
+            # A claim from the future: nobody's, and nobody takes it before.
+            connection.execute(
+                update(QUESTIONS).where(mine).values(tries=tries + 1, worker="later", claimed=until - STALE)
+            )
+
+        self._archive.write(work)
+
+    def counted(self, id: str, answer: Rendered) -> None:
+        """Its answer is here: it is shown when the public clock strikes. The first one stays."""
+
+        def work(connection: Connection) -> None:
+            if connection.execute(select(RELEASES.c.id).where(RELEASES.c.id == id)).first() is None:
+                facts = {"curve": answer.curve, "svg": answer.svg, "csv": answer.csv, "facts": json.dumps(answer.facts)}
+                connection.execute(insert(RELEASES), {"id": id, **facts})
+            mine = (QUESTIONS.c.id == id, QUESTIONS.c.state == State.PAID.value)
+            connection.execute(update(QUESTIONS).where(*mine).values(state=State.COUNTED.value, worker=None))
+
+        self._archive.write(work)
+
+    def strike(self) -> int:
+        """The public clock strikes: what was done since is shown. How many questions moved."""
+        moved = QUESTIONS.c.shown != QUESTIONS.c.state
+        if self._archive.read(lambda one: one.execute(select(QUESTIONS.c.id).where(moved)).first()) is None:
+            return 0
+        counted = QUESTIONS.c.state == State.COUNTED.value
+        answered = {"state": State.ANSWERED.value, "shown": State.ANSWERED.value}
+
+        def work(connection: Connection) -> int:
+            done = connection.execute(update(QUESTIONS).where(counted).values(**answered)).rowcount
+            return done + connection.execute(update(QUESTIONS).where(moved).values(shown=QUESTIONS.c.state)).rowcount
+
+        return self._archive.write(work)
+
+    def free(self, worker: str | None = None) -> None:
+        """Give back what a worker that has ended had claimed; None: what all had."""
+        mine = QUESTIONS.c.worker.is_not(None) if worker is None else QUESTIONS.c.worker == worker
+        self._archive.write(
+            lambda connection: connection.execute(update(QUESTIONS).where(mine).values(worker=None)).rowcount
+        )
+
+    def _move(self, id: str, before: tuple[State, ...], **facts: object) -> None:
+        mine = (QUESTIONS.c.id == id, QUESTIONS.c.state.in_([state.value for state in before]))
+        self._archive.write(
+            lambda connection: connection.execute(update(QUESTIONS).where(*mine).values(**facts)).rowcount
+        )
+
+
+def _next(connection: Connection, now: int) -> Row[Any] | None:
+    free = or_(QUESTIONS.c.worker.is_(None), QUESTIONS.c.claimed < now - STALE)
+    for state in (State.QUEUED, State.PAID):
+        query = select(QUESTIONS).where(QUESTIONS.c.state == state.value, free).order_by(QUESTIONS.c.number)
+        row = connection.execute(query.limit(1).with_for_update(skip_locked=True)).first()
+        if row is not None:
+            return row
+    return None
+
+
+def _job(row: Row[Any]) -> Job:
+    question, loss = question_from_json(json.loads(row.question)), loss_from(row.epsilon, row.rho)
+    member = Member(row.project, row.person)
+    return Job(row.id, member, row.dataset, row.version, question, loss, State(row.state))

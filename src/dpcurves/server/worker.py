@@ -1,0 +1,59 @@
+"""A worker as a process: told by its standard input that there is something to do, and that the server has ended."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from traceback import extract_tb
+
+from ..arguments import Named
+from ..serving.launch import leave_no_image
+from .counting import Counting
+
+PATIENCE = 1.0
+"""Seconds between looks, where nobody says that there is something to do."""
+
+
+def main() -> None:
+    """Work until standard input ends. Its first line is the URL of the store: nobody else reads it there."""
+    leave_no_image()
+    url, _, name = _first_line().rpartition(" ")
+    counting = Counting(url, name)
+    while True:
+        while _stepped(counting):
+            pass
+        if not _called():
+            return
+
+
+def _stepped(counting: Counting) -> bool:
+    """One question more; of unforeseen errors only type and place are told."""
+    try:
+        return counting.step()
+    except Named as error:
+        print(f"dpcurves worker: {error}", file=sys.stderr, flush=True)
+    except Exception as error:
+        last = extract_tb(error.__traceback__)[-1]
+        print(f"dpcurves worker: {type(error).__name__} in {last.name}", file=sys.stderr, flush=True)
+    return False
+
+
+def _called() -> bool:
+    """Wait until there may be something to do; whether the server is still there."""
+    ready, _, _ = select.select([sys.stdin.fileno()], [], [], PATIENCE)
+    if not ready:
+        return True
+    return bool(os.read(sys.stdin.fileno(), 4096))
+
+
+def _first_line() -> str:
+    """Read to the end of the line and no further: what follows is waited for."""
+    line = b""
+    while (byte := os.read(sys.stdin.fileno(), 1)) not in (b"", b"\n"):
+        line += byte
+    return line.decode()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""A question ends answered once, or refused before it was charged, wherever its worker is killed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scene import HISTOGRAM, LOSS, Scene, made
+from sqlalchemy import update
+
+from dpcurves.ledger import Together
+from dpcurves.privacy import PrivacyLoss
+from dpcurves.server.counting import Counting
+from dpcurves.server.questions import State
+from dpcurves.server.queue import Queue
+from dpcurves.server.tables import QUESTIONS
+from dpcurves.serving.errors import ProtocolAborted
+from dpcurves.session import Session
+
+
+class Killed(BaseException):
+    """The process is gone: nothing that it would do afterwards is done."""
+
+
+def killed_before(thing: Any, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object, **__: object) -> None:
+        raise Killed
+
+    monkeypatch.setattr(thing, method, gone)
+
+
+def killed_after(thing: Any, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    real: Callable[..., object] = getattr(thing, method)
+
+    def gone(*given: object, **named: object) -> None:
+        real(*given, **named)
+        raise Killed
+
+    monkeypatch.setattr(thing, method, gone)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return made(tmp_path)
+
+
+def state_of(scene: Scene, id: str) -> State:
+    return scene.gate.questions.get(scene.ann, id).state
+
+
+MOMENTS = [
+    (killed_before, Session, "charge_for"), (killed_after, Session, "charge_for"), (killed_before, Queue, "paid"),
+    (killed_after, Queue, "paid"), (killed_after, Session, "answered"), (killed_before, Queue, "counted"),
+    (killed_after, Queue, "counted"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kill", "thing", "method"), MOMENTS, ids=range(len(MOMENTS)))
+def test_a_worker_that_is_killed_anywhere_costs_nothing_and_changes_no_answer(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, kill: Callable[..., None], thing: Any, method: str
+) -> None:
+    asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
+    ledger, queue = scene.gate.archive.ledger, Queue(scene.gate.archive)
+    with monkeypatch.context() as patched:
+        kill(thing, method, patched)
+        with pytest.raises(Killed):
+            Counting(scene.url, "first").step()
+    grant = ledger.granted("flights", asked.id)
+    stored = None if grant is None else ledger.stored(grant, 0, 0)
+    assert not Counting(scene.url, "other").step()  # it is claimed, or done
+    queue.free("first")
+    Counting(scene.url, "second").step()
+    queue.strike()
+    assert state_of(scene, asked.id) is State.ANSWERED
+    assert ledger.balance("flights").spent.digits == "0.25"
+    grant = ledger.granted("flights", asked.id)
+    assert grant is not None
+    assert stored in (None, ledger.stored(grant, 0, 0))
+    assert len(scene.gate.releases.all(scene.ann, "delays")) == 1
+
+
+def test_answers_appear_when_the_clock_strikes_and_not_before(scene: Scene) -> None:
+    asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
+    queue = Queue(scene.gate.archive)
+    assert Counting(scene.url, "one").step()
+    assert state_of(scene, asked.id) is State.QUEUED
+    with pytest.raises(ProtocolAborted):
+        scene.gate.releases.get(scene.ann, asked.id)
+    assert queue.strike()
+    assert state_of(scene, asked.id) is State.ANSWERED
+    assert scene.gate.releases.get(scene.ann, asked.id).curve().to_json() == (
+        scene.gate.releases.get(scene.bob, asked.id).json
+    )
+    assert queue.strike() == 0
+
+
+def test_what_is_not_affordable_is_refused_and_not_charged(scene: Scene) -> None:
+    dear = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, PrivacyLoss.pure("1.5"))
+    assert Counting(scene.url, "one").step()
+    Queue(scene.gate.archive).strike()
+    refused = scene.gate.questions.get(scene.ann, dear.id)
+    assert refused.state is State.REFUSED
+    assert "1 of 1 is left to analyst 'ann'" in str(refused.refusal)
+    assert scene.gate.archive.ledger.balance("flights").spent.billionths == 0
+    scene.gate.projects.allow(scene.stu, "delays", PrivacyLoss.pure(2), "ann", Together.MAY_EXCEED)
+    assert scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, PrivacyLoss.pure("1.5")).state is State.QUEUED
+    assert Counting(scene.url, "one").step()
+    Queue(scene.gate.archive).strike()
+    assert state_of(scene, dear.id) is State.ANSWERED
+
+
+def test_a_question_that_was_changed_in_the_queue_is_refused_before_it_is_charged(scene: Scene) -> None:
+    asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
+    scene.gate.archive.write(
+        lambda connection: connection.execute(update(QUESTIONS).values(epsilon="9/10", rho="81/200")).rowcount
+    )
+    assert Counting(scene.url, "one").step()
+    Queue(scene.gate.archive).strike()
+    assert state_of(scene, asked.id) is State.REFUSED
+    assert scene.gate.archive.ledger.balance("flights").spent.billionths == 0
+
+
+def test_records_that_went_away_after_the_charge_are_waited_for(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
+
+    def away(*_: object) -> None:
+        raise OSError("a value of a record")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Session, "answered", away)
+        with pytest.raises(OSError, match="a value"):
+            Counting(scene.url, "one").step()
+    Queue(scene.gate.archive).strike()
+    assert state_of(scene, asked.id) is State.PAID
+    assert not Counting(scene.url, "two").step()  # not at once
+    Queue(scene.gate.archive).free()
+    assert Counting(scene.url, "two").step()
+    Queue(scene.gate.archive).strike()
+    assert state_of(scene, asked.id) is State.ANSWERED
+    assert scene.gate.archive.ledger.balance("flights").spent.digits == "0.25"
+
+
+def test_where_the_records_lie_is_told_to_nobody(scene: Scene) -> None:
+    (scene.folder / "flights.parquet").unlink()
+    asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
+    Counting(scene.url, "one").step()
+    Queue(scene.gate.archive).strike()
+    refused = scene.gate.questions.get(scene.ann, asked.id)
+    assert refused.state is State.REFUSED
+    assert refused.refusal == "the records can not be read now"
