@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpcurves.arguments import Refused
-from dpcurves.cli.app import QUESTIONS
+from dpcurves.cli.one_table import QUESTIONS
 from dpcurves.cli.option_groups import parameters_of
 from dpcurves.cli.question_forms import forms_of
 from dpcurves.cli.table_options import Scored

@@ -10,9 +10,10 @@ from scene import Scene, made
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from dpcurves.cli.app import QUESTIONS
+from dpcurves.cli.one_table import QUESTIONS
 from dpcurves.cli.question_forms import forms_of
 from dpcurves.data.models import Link, Power, Ranged, Scorecard, Term
+from dpcurves.server.front import Front
 from dpcurves.server.pages.entrance import COOKIE
 from dpcurves.server.pages.rendering import STATIC, static
 from dpcurves.server.pages.site import PAGES, routes
@@ -61,7 +62,7 @@ class Pages:
 
     def __init__(self, folder: Path) -> None:
         self.scene = made(folder)
-        self.app = Starlette(routes=routes(House(self.scene.gate, forms_of(QUESTIONS))))
+        self.app = Starlette(routes=routes(House(Front(self.scene.gate), forms_of(QUESTIONS))))
 
     def browser(self, name: str) -> Browser:
         return Browser(self.scene, self.app, name)

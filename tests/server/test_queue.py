@@ -12,6 +12,7 @@ from sqlalchemy import update
 
 from dpcurves.ledger import Together
 from dpcurves.privacy import PrivacyLoss
+from dpcurves.server import Gate
 from dpcurves.server.counting import Counting
 from dpcurves.server.questions import State
 from dpcurves.server.queue import Queue
@@ -150,3 +151,11 @@ def test_where_the_records_lie_is_told_to_nobody(scene: Scene) -> None:
     refused = scene.gate.questions.get(scene.ann, asked.id)
     assert refused.state is State.REFUSED
     assert refused.refusal == "the records can not be read now"
+
+
+def test_workers_are_told_that_there_is_something_to_do(scene: Scene) -> None:
+    called: list[int] = []
+    gate = Gate(scene.url, lambda: called.append(1))
+    for _ in range(2):
+        gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
+    assert called == [1]

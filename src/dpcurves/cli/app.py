@@ -11,41 +11,28 @@ import typer
 from .allowances import ALLOWANCE_COMMANDS
 from .ask_pairs import ASK_PAIRS
 from .ask_servers import SAID, asks_of
-from .bounds import BOUNDS_COMMANDS
-from .columns import COLUMN_COMMANDS
 from .commands import Commands, OneCommand
 from .comparisons import COMPARE_COMMANDS
-from .contingencies import CONTINGENCY_COMMANDS
 from .engines import ENGINE_COMMANDS
 from .ledgers import LEDGER_COMMANDS
 from .local_plans import LOCAL_PLANS
 from .local_serving import SERVING_COMMANDS
 from .local_tasks import LOCAL_COMMANDS
+from .one_table import QUESTIONS
 from .option_groups import NOTHING, Command, with_options
 from .pair import PAIR_COMMANDS
 from .pairs import PAIR_PLANS
-from .planes import PLANE_COMMANDS
 from .plans import STANDING, plans_of
-from .residuals import RESIDUAL_COMMANDS
-from .scores import SCORE_COMMANDS
 from .servers import SERVER_COMMANDS
 from .serving import SERVE_COMMANDS, SERVER_STORE_COMMANDS
-from .stream import STREAM_COMMANDS, STREAM_PLANS
-from .studies import STUDY_COMMANDS
-from .summaries import SUMMARY_COMMANDS
-from .survivals import SURVIVAL_COMMANDS
+from .stream import STREAM_PLANS
 from .tasks import TASK_COMMANDS
 from .terminal import say_plainly
-from .verifications import VERIFY_COMMANDS
 
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 EXIT_STATUS = "Exit status: 0 done; 2 wrong usage; 3 budget exceeded; 4 unusable data or ledger; 5 not delivered."
 
 
-QUESTIONS: Mapping[str, Command] = MappingProxyType({
-    **COLUMN_COMMANDS, **SUMMARY_COMMANDS, **CONTINGENCY_COMMANDS, **SURVIVAL_COMMANDS, **BOUNDS_COMMANDS,
-    **SCORE_COMMANDS, **RESIDUAL_COMMANDS, **PLANE_COMMANDS, **VERIFY_COMMANDS, **STUDY_COMMANDS, **STREAM_COMMANDS,
-})  # fmt: skip
 PLANS: Mapping[str, Command] = MappingProxyType({**plans_of(QUESTIONS), **STREAM_PLANS, **LOCAL_PLANS, **PAIR_PLANS})
 
 

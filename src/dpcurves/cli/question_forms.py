@@ -34,7 +34,7 @@ class _Heard:
 def forms_of(questions: Mapping[str, Command]) -> dict[str, Form]:
     """A form for each question that one table can be asked, by the word that asks it.
 
-    >>> from dpcurves.cli.app import QUESTIONS
+    >>> from dpcurves.cli.one_table import QUESTIONS
     >>> form = forms_of(QUESTIONS)["histogram"]
     >>> print(form.question({"column": ["age"], "grid": ["0:90:9"]}, {}))
     histogram of age

@@ -142,6 +142,8 @@ def serve(keeping: Keeping, door: Door) -> None:
     from ..serving.certificate import Pair
     from ..serving.door import Limits
     from ..serving.launch import Address
+    from .one_table import QUESTIONS
+    from .question_forms import forms_of
 
     require_lasting(keeping.store)
     address, (certificate, key) = Address.parse(door.listen), certificate_and_key(door.tls)
@@ -151,6 +153,7 @@ def serve(keeping: Keeping, door: Door) -> None:
     server = VerificationServer(
         keeping.store, certificate, key, whole("workers", door.workers), _seconds("every", door.every),
         Limits(whole("connections", door.connections), whole("deadline", door.deadline)), whole("rate", door.rate),
+        forms_of(QUESTIONS),
     )  # fmt: skip
     console = terminal()
     server.serve(address, lambda: say(console, f"the verification server listens at https://{door.listen}"))

@@ -14,7 +14,6 @@ from . import plain
 from .audit import MOST_AT_ONCE, line_of
 from .gate import Gate
 from .messages import HeadMessage, ModelMessage, QuestionMessage, require_plain
-from .questions import State
 from .releases import Answer
 from .shield import OF_PICTURES
 from .visitors import Visitor
@@ -49,13 +48,6 @@ def gate_of(request: Request) -> Gate:
 
 Who = Annotated[Visitor, Depends(who_asks)]
 Open = Annotated[Gate, Depends(gate_of)]
-
-
-class Way:
-    """How a request came, and how its answer goes."""
-
-    def __init__(self, request: Request, response: Response) -> None:
-        self.request, self.response = request, response
 
 
 class Route(NamedTuple):
@@ -125,12 +117,10 @@ def plan(project: str, message: QuestionMessage, who: Who, gate: Open) -> dict[s
     return plain.of_planned(gate.questions.plan(who, project, message.stored(), message.loss()))
 
 
-def ask(project: str, message: QuestionMessage, way: Annotated[Way, Depends()], who: Who, gate: Open) -> dict[str, Any]:
+def ask(project: str, message: QuestionMessage, response: Response, who: Who, gate: Open) -> dict[str, Any]:
     """Ask. The question is charged once, whoever of the project asks it; its place says where it stands."""
     asked = gate.questions.ask(who, project, message.stored(), message.loss())
-    if asked.state in (State.QUEUED, State.PAID):
-        way.request.app.state.call()
-    way.response.headers["Location"] = f"{PREFIX}/questions/{asked.id}"
+    response.headers["Location"] = f"{PREFIX}/questions/{asked.id}"
     return plain.of_asked(asked)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from traceback import extract_tb
 
@@ -23,19 +23,18 @@ from .shield import Shield
 UNFORESEEN = "server: something went wrong here; what was asked was not done"
 
 
-def create_app(front: Front, call: Callable[[], object], pages: Sequence[BaseRoute] = ()) -> Shield:
+def create_app(front: Front, pages: Sequence[BaseRoute] = ()) -> Shield:
     """The app of one server.
 
     Args:
         front: Who may come.
-        call: What is told when there is something to do for workers.
         pages: Routes of people, beside those of programs.
     """
     app = FastAPI(
         title="dpcurves verification server", version="1", openapi_url=f"{PREFIX}/openapi.json", docs_url=None,
         redoc_url=None,
     )  # fmt: skip
-    app.state.front, app.state.call = front, call
+    app.state.front = front
     app.include_router(router_of())
     app.router.routes.extend(pages)
     app.add_exception_handler(Named, _refused)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .archive import Archive
 from .audit import Audit
 from .datasets import Datasets
@@ -20,6 +22,7 @@ class Gate:
 
     Args:
         url: The store: ``sqlite:///server.db``, or ``postgresql+psycopg://...``. Ledger and queue lie in it.
+        call: What is told when there is something to do for workers.
 
     Attributes:
         people: Accounts and roles.
@@ -33,12 +36,12 @@ class Gate:
         audit: Who did what.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, call: Callable[[], object] = int) -> None:
         self.archive = Archive(url)
         passwords = Passwords()
         self.people = People(self.archive, passwords)
         self.sessions, self.tokens = Sessions(self.archive, passwords), Tokens(self.archive)
         self.datasets, self.projects = Datasets(self.archive), Projects(self.archive)
-        self.questions = Questions(self.archive, self.datasets, self.projects)
+        self.questions = Questions(self.archive, self.datasets, self.projects, call)
         self.releases, self.models, self.audit = Releases(self.archive), Models(self.archive), Audit(self.archive)
         self.synthetic = SyntheticTables(self.archive)

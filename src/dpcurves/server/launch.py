@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from ssl import SSLContext
 
@@ -13,8 +13,11 @@ from ..serving.door import USUAL, Door, Limits
 from ..serving.entrance import proving
 from ..serving.launch import Address, serve
 from .app import create_app
+from .forms import Form
 from .front import PER_MINUTE, Front
 from .gate import Gate
+from .pages.site import routes
+from .pages.visits import House
 from .patience import Rate
 from .workers import Workers
 
@@ -31,6 +34,7 @@ class VerificationServer:
         every: Seconds between two strikes of the public clock, at which answers appear.
         limits: What strangers may take up.
         per_minute: How often one person may ask.
+        forms: The questions that pages offer, by the word that asks each.
 
     Raises:
         ValueError: there is no worker, or no time between strikes.
@@ -43,6 +47,7 @@ class VerificationServer:
     every: float = 2.0
     limits: Limits = USUAL
     per_minute: int = PER_MINUTE
+    forms: Mapping[str, Form] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.workers < 1 or not self.every > 0 or self.per_minute < 1:
@@ -56,10 +61,10 @@ class VerificationServer:
         """
         context = self._proving()
         workers = Workers(self.store, self.workers, self.every)
-        front = Front(Gate(self.store), people=Rate(self.per_minute))
+        front = Front(Gate(self.store, workers.call), people=Rate(self.per_minute))
         workers.start()
         try:
-            serve(create_app(front, workers.call), address, Door(self.limits), context, ready)
+            serve(create_app(front, routes(House(front, self.forms))), address, Door(self.limits), context, ready)
         finally:
             workers.stop()
 

@@ -46,7 +46,11 @@ def of_project(project: Project, purse: Purse | None) -> dict[str, Any]:
 
 def of_purse(purse: Purse) -> dict[str, Any]:
     """What is left: to the analyst, who also needs the others'."""
-    parts: dict[str, Balance | AllowanceBalance] = {"dataset": purse.account, "project": purse.project, "analyst": purse.analyst}
+    parts: dict[str, Balance | AllowanceBalance] = {
+        "dataset": purse.account,
+        "project": purse.project,
+        "analyst": purse.analyst,
+    }
     return {"left": of_amount(purse.left), **{name: of_balance(part) for name, part in parts.items()}}
 
 

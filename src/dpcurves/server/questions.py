@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from hashlib import sha256
@@ -122,8 +122,10 @@ class Planned:
 class Questions:
     """Plans questions, takes them into the queue, and says where they stand."""
 
-    def __init__(self, archive: Archive, datasets: Datasets, projects: Projects) -> None:
-        self._archive, self._datasets, self._projects = archive, datasets, projects
+    def __init__(
+        self, archive: Archive, datasets: Datasets, projects: Projects, call: Callable[[], object] = int
+    ) -> None:
+        self._archive, self._datasets, self._projects, self._call = archive, datasets, projects, call
 
     def plan(self, who: Visitor, project: str, stored: Mapping[str, Any], loss: PrivacyLoss) -> Planned:
         """What a question would cost a project, and how well it would be answered. Touches no records.
@@ -180,6 +182,7 @@ class Questions:
         words = f"{planned.id[:16]}: {planned.question}"[:LONGEST_NAME]
         if planned.asked is None or planned.asked.state is State.REFUSED:
             self._archive.enter(Event(who.name, "asked", words, planned.dataset.name), work)
+            self._call()
         return self.get(who, planned.id)
 
     def get(self, who: Visitor, id: str) -> Asked:

@@ -15,10 +15,7 @@ from starlette.routing import Route as Routed
 from ...arguments import Named
 from ...serving.errors import ProtocolAborted
 from ...serving.replies import body_of
-from ..gate import Gate
-from ..sessions import SignedIn
 from . import answers, asking, entrance, keeping, places
-from .entrance import COOKIE
 from .rendering import STATIC, static
 from .visits import House, Visit, to
 
@@ -113,7 +110,7 @@ def _answered(house: House, page: Page, request: Request, form: Mapping[str, lis
         Visit, house, request.url.path, request.path_params, parse_qs(request.url.query, max_num_fields=MOST_FIELDS),
         form, address=request.client.host if request.client else "", host=f"{request.url.scheme}://{request.url.netloc}",
     )  # fmt: skip
-    coming = visit(signed=_session(house.gate, request))
+    coming = visit(signed=house.front.session(request))
     try:
         if coming.signed is None and not page.is_open:
             return to("sign-in")
@@ -122,11 +119,6 @@ def _answered(house: House, page: Page, request: Request, form: Mapping[str, lis
         return page.work(coming)
     except Named as error:
         return coming.page("refused.html", getattr(error, "status", 400), words=str(error))
-
-
-def _session(gate: Gate, request: Request) -> SignedIn | None:
-    cookie = request.cookies.get(COOKIE)
-    return None if cookie is None else gate.sessions.find(cookie)
 
 
 async def _file(request: Request) -> Response:

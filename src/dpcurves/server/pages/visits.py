@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from ...serving.errors import ProtocolAborted
 from ..forms import Form, Given
+from ..front import Front
 from ..gate import Gate
 from ..sessions import SignedIn
 from ..visitors import Right, Visitor, may
@@ -32,9 +33,9 @@ CSRF = "csrf"
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """What all pages have: the services, the forms of questions, and the name of another authority, if one signs in."""
+    """What all pages have: who may come, the forms of questions, and the name of another authority, if one signs in."""
 
-    gate: Gate
+    front: Front
     forms: Mapping[str, Form]
     authority: str = ""
 
@@ -75,7 +76,7 @@ class Visit:
     @property
     def gate(self) -> Gate:
         """The services."""
-        return self.house.gate
+        return self.house.front.gate
 
     @property
     def who(self) -> Visitor:
