@@ -59,7 +59,9 @@ def test_what_does_not_go_together_is_refused(run: Run, parquet: Path, tmp_path:
     asked = ("local", "task", "--column", "delay", "--grid=-100:300:16", "--people", 2000, "--epsilon", 4)
     assert run(*asked, "--curve", "roc", "--out", task).exit_code == 2
     assert run(*asked, "--curve", "cdf", "--label", "late", "--out", task).exit_code == 2
-    assert run(*asked, "--coins", "mine", "--out", task).exit_code == 2
+    for wrong in (("--coins", "mine"), ("--rounding", "up"), ("--rounding", "chance")):
+        assert run(*asked, *wrong, "--out", task).exit_code == 2
+    assert run(*asked, "--rounding", "chance", "--curve", "histogram", "--out", task).exit_code == 0
     assert run(*asked, "--out", tmp_path / "no" / "task.json").exit_code != 0
     assert run(*asked, "--curve", "histogram", "--out", task).exit_code == 0
     sent = ("local", "randomize", parquet, "--task", task, "--out", out)

@@ -51,6 +51,10 @@ class Wanted(Pair):
         str | None, Option(help="The positive label (1, if it is not said); other labels are missing.", metavar="LABEL")
     ] = None
     neg_label: Annotated[str | None, Option(help="The negative label, where it is not clear.", metavar="LABEL")] = None
+    rounding: Annotated[
+        str,
+        Option(help="Of a histogram: simple (unless said), or chance: keeps numbers on average.", metavar="WORD"),
+    ] = "simple"
     coins: Annotated[
         str,
         Option(
@@ -92,15 +96,18 @@ class Wanted(Pair):
         Raises:
             Misuse: there is no such curve, or the kernel is not read from it.
         """
-        from ..local import Coins, Read, Task
+        from ..local import Coins, Read, Rounding, Task
 
         question, area = self.question(column, cells), self.kernel == "auc"
         if not area:
             required(self.kernel, question)
-        if self.coins not in tuple(Coins):
-            raise Misuse("coins", f"one of {', '.join(Coins)} is needed, got {self.coins!r}")
-        aim = Read.AREA if area else None
-        return Task(question, loss, whole("people", self.people), aim=aim, coins=Coins(self.coins))
+        for option, words in (("coins", Coins), ("rounding", Rounding)):
+            if getattr(self, option) not in tuple(words):
+                raise Misuse(option, f"one of {', '.join(words)} is needed, got {getattr(self, option)!r}")
+        return Task(
+            question, loss, whole("people", self.people), aim=Read.AREA if area else None, coins=Coins(self.coins),
+            rounding=Rounding(self.rounding),
+        )  # fmt: skip
 
     def _of_two_columns(self, column: Column, grid: Grid) -> Histogram2DQuestion:
         from ..curves import Histogram2DQuestion

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
+from math import hypot, inf, sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -11,7 +11,8 @@ import numpy as np
 from ..arguments import Refused
 from ..arrays import FloatArray
 from ..data import Outside
-from ..postprocess.inference.reported_pairs import Reported
+from ..postprocess.inference.reported_pairs import LEAST_PEOPLE, Reported
+from ..postprocess.inference.simulation_seed import numbered_generator
 from ..postprocess.shape.simplex import on_simplex
 from ..postprocess.summaries.kernels import Kernel, quadratic
 from .histogram import Histogram
@@ -19,6 +20,8 @@ from .pair_mean import UStatistic, ends_about
 from .question import require_independent
 from .simulated_counts import SimulatedCounts
 
+ROUNDED = "values were rounded by chance to middles of cells: a cell also has some of what lies beside it"
+"""What a histogram says of itself that is told the middles of its cells, and no values between its edges."""
 MOST_CELLS = 2**12
 MOST_APART = 4.0
 """Where the number of people who have a value is nearer to 0, in its standard deviations, no mean is known."""
@@ -57,9 +60,23 @@ def _reported(curve: Histogram, kernel: Kernel, told: Reported) -> UStatistic:
             return -inf, inf
         # Estimated shares that are made likely have lost a part of a large cell, and others are too uneven by noise.
         off = max(each.deviation_of_mean(kernel.mean, population) for each in (told, likely))
+        if ROUNDED in curve.notes and not population:
+            off = hypot(off, _deviation_by_rounding(kernel.mean, likely.counts[:-1]))
         return value - quantile * off, value + quantile * off
 
     return _within(curve, kernel, likely.counts[:-1], value, ends)
+
+
+def _deviation_by_rounding(kernel: FloatArray, counts: FloatArray) -> float:
+    """At most the standard deviation of the mean over pairs by the coins that rounded values (Hoeffding 1948).
+
+    A coin moves a value by one cell, and has a standard deviation of at most one half of what that does. (Values that
+    are drawn with their coins are a sample of rounded ones: of the population the variance has them in it.)
+    """
+    people = max(float(counts.sum()), LEAST_PEOPLE)
+    alone = float(np.abs(np.diff(kernel @ counts / people)).max(initial=0.0)) / 2
+    both = float(np.abs(np.diff(np.diff(kernel, axis=0), axis=1)).max(initial=0.0)) / 4
+    return sqrt(4 * alone**2 / people + 2 * both**2 / (people * (people - 1)))
 
 
 def _simulated(curve: Histogram, kernel: Kernel) -> UStatistic:
@@ -68,7 +85,11 @@ def _simulated(curve: Histogram, kernel: Kernel) -> UStatistic:
     bias = float(quadratic(kernel, counts.drawn(population=False)).mean()) - about
 
     def ends(level: float, population: bool) -> tuple[float, float]:
-        return ends_about(found, quadratic(kernel, counts.drawn(population)) - about, level, population)
+        moved = quadratic(kernel, counts.drawn(population)) - about
+        if ROUNDED in curve.notes and not population:
+            coins = _deviation_by_rounding(kernel.mean, counts.likely)
+            moved += coins * numbered_generator(10).standard_normal(len(moved))
+        return ends_about(found, moved, level, population)
 
     return _within(curve, kernel, counts.likely, found - bias, ends)
 

@@ -19,6 +19,7 @@ from ..postprocess.summaries.kernels import (
     Kernel,
     Midpoint,
     OnCells,
+    at_middles,
     half_square,
     mean_difference,
     on_cells,
@@ -29,7 +30,7 @@ from ..release import PrivacyStatement
 from .cdf import CDF
 from .histogram import Histogram
 from .pair_mean import UNSEEN, UStatistic, ends_about
-from .quantised import mean_of_cells
+from .quantised import ROUNDED, mean_of_cells
 from .question import require_independent
 from .two_samples import require_same_grid, sample_of
 
@@ -67,7 +68,8 @@ def u_statistic(curve: CDF | Histogram, kernel: Function | Midpoint | OnCells) -
     A function is replaced by its mean over each pair of cells (Bell et al. 2019, equation 15), `Midpoint` by the middle
     of its range there (equation 14), and `OnCells` is a table of its own. Kernels that a distribution function tells,
     as differences and squares, are far more exact from a `CDF`; those that see single cells, as collisions, from a
-    `Histogram`, which of people who trust nobody is Algorithm 1 of that paper: see `mean_of_cells`.
+    `Histogram`, which of people who trust nobody is Algorithm 1 of that paper: see `mean_of_cells`. Where their devices
+    rounded by chance, the kernel is that of middles, interpolated: see `AtMiddles`.
 
     Errors as of `gini_mean_difference`; and the kernel is no function, not symmetric, or not finite on the grid.
 
@@ -83,7 +85,7 @@ def u_statistic(curve: CDF | Histogram, kernel: Function | Midpoint | OnCells) -
     True
     """
     if isinstance(curve, Histogram):
-        return mean_of_cells(curve, on_cells(kernel))
+        return mean_of_cells(curve, (at_middles if ROUNDED in curve.notes else on_cells)(kernel))
     return _read(curve, on_cells(kernel))
 
 
@@ -119,6 +121,8 @@ def collision_probability(curve: CDF | Histogram) -> UStatistic:
     `gini_mean_difference`.
     """
     if isinstance(curve, Histogram):
+        if ROUNDED in curve.notes:
+            raise Refused("curve", "values were rounded by chance, and how many lie in one cell is not known")
         return mean_of_cells(curve, lambda edges: same_cell(np.ones(len(edges) - 1, dtype=np.int64)))
     cells = _Cells.of(curve)
     return cells.mean(same_cell(cells.parts), 0.0, 1.0)

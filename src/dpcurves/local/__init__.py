@@ -7,6 +7,7 @@ from .collection import Collection, aggregate
 from .grid_choice import grid_for
 from .kept import Kept
 from .roads import Road, area_roads
+from .rounding import Rounding
 from .second_round import SecondRound, publish, read_task
 from .task import Task
 
@@ -17,6 +18,7 @@ __all__ = [
     "Kept",
     "Read",
     "Road",
+    "Rounding",
     "SecondRound",
     "Task",
     "aggregate",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 
 from ..arguments import Refused, chosen, make_whole, require_kind
 from ..arrays import IntArray
+from ..curves.quantised import ROUNDED
 from ..curves.question_json import question_from_json, question_to_json
 from ..data import Axis, Categories
 from ..ledger import Allotment, QuestionBudget
@@ -30,6 +31,7 @@ from ..trust.shared_records import places_of
 from .kept import Kept
 from .public_coins import PublicCoins
 from .report_file import NAME, Form, Octets, Records
+from .rounding import ByChance, Rounding
 from .slots import slot_of
 
 VERSION = 1
@@ -52,11 +54,13 @@ class Task:
             of people are chosen for it. The curve can be read all the same, less exactly. None: the whole curve.
         coins: `Coins.PUBLIC`: a report is one bit, of a Hadamard response whose level and index follow from the task
             and the person's name. `Coins.OWN`: the person draws and sends them; other randomisers may err less.
+        rounding: `Rounding.CHANCE`: the device rounds a number to the middle of a cell before or behind it, so that it
+            is kept on average: for means over pairs that are read from a histogram. See `ByChance`.
 
     Raises:
         UnsupportedQuery: the question asks several times, or for something that people can not report; or an area is
-            aimed at, and it asks for no curve.
-        ValueError: `people` is not from 1 to 2**31; or `aim` or `coins` is something else.
+            aimed at, and it asks for no curve; or numbers are rounded by chance of something else than a histogram.
+        ValueError: `people` is not from 1 to 2**31; or `aim`, `coins` or `rounding` is something else.
         TypeError: `loss` is no loss, or `people` no whole number.
 
     >>> import dpcurves as dp
@@ -70,6 +74,7 @@ class Task:
     people: int
     aim: Read | None = field(default=None, kw_only=True)
     coins: Coins = field(default=Coins.OWN, kw_only=True)
+    rounding: Rounding = field(default=Rounding.SIMPLE, kw_only=True)
 
     def __post_init__(self) -> None:
         require_kind("loss", self.loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(1),")
@@ -77,9 +82,10 @@ class Task:
         if self.aim not in (None, Read.AREA):
             raise Refused("aim", "it is an area, Read.AREA, or none")
         require_kind("coins", self.coins, Coins, "Coins.OWN or Coins.PUBLIC")
+        require_kind("rounding", self.rounding, Rounding, "Rounding.SIMPLE or Rounding.CHANCE")
         if not 1 <= self.people <= MOST_PEOPLE:
             raise Refused("people", f"from 1 to {MOST_PEOPLE} report, got {self.people}")
-        _ = self.plan
+        _ = self.plan, self._by_chance
 
     @cached_property
     def plan(self) -> Plan:
@@ -115,17 +121,22 @@ class Task:
 
     @property
     def axes(self) -> Sequence[Axis | Categories]:
-        """Where values lie."""
-        return self.plan.query.axes
+        """Where values lie, as finely as a device has to know."""
+        return self.plan.query.axes if self._by_chance is None else (self._by_chance.fine,)
+
+    @cached_property
+    def _by_chance(self) -> ByChance | None:
+        return ByChance.of(self.question, self.plan.query.axes) if self.rounding is Rounding.CHANCE else None
 
     def told(self, reply: Callable[[Step, Allotment], Release]) -> Any:
         """The curve that is asked for, from what was added up."""
         budget = QuestionBudget.told(self.hash, self.loss.of_one_release())
-        return pay_and_converse(self.question, self.plan.adjacency, self._trust, budget, reply)
+        curve = pay_and_converse(self.question, self.plan.adjacency, self._trust, budget, reply)
+        return curve if self._by_chance is None else replace(curve, privacy=curve.privacy.noted(ROUNDED))
 
     def _answers(self, slots: IntArray, source: Randomness) -> IntArray:
         """SECRET argument. What of the slots of values is reported."""
-        return slots
+        return slots if self._by_chance is None else self._by_chance.rounded(slots, source.expanded())
 
     def said(self, names: Octets, slots: IntArray, source: Randomness) -> Octets:
         """SECRET argument `slots`. The messages of these people, as they are sent."""
@@ -263,7 +274,8 @@ class Task:
             raise Refused("task", "its loss is an epsilon or a rho, written as a text")
         asked, aim = question_from_json(stored.get("question", {})), _aim_of(stored.get("aim"))
         coins = chosen("coins", stored.get("coins", Coins.OWN), Coins)
-        return cls(asked, _LOSSES[currency](amount), stored["people"], aim=aim, coins=coins)
+        rounding = chosen("rounding", stored.get("rounding", Rounding.SIMPLE), Rounding)
+        return cls(asked, _LOSSES[currency](amount), stored["people"], aim=aim, coins=coins, rounding=rounding)
 
     def to_json(self) -> str:
         """The document: its octets decide its hash."""
@@ -272,7 +284,8 @@ class Task:
         told = {"local_task": VERSION, "people": self.people, "loss": loss, "question": question_to_json(self.question)}
         aim = {} if self.aim is None else {"aim": self.aim.name.lower()}
         coins = {} if self.coins is Coins.OWN else {"coins": str(self.coins)}
-        return json.dumps({**told, **aim, **coins}, sort_keys=True)
+        rounding = {} if self.rounding is Rounding.SIMPLE else {"rounding": str(self.rounding)}
+        return json.dumps({**told, **aim, **coins, **rounding}, sort_keys=True)
 
 
 def _aim_of(word: object) -> Read | None:

@@ -141,6 +141,41 @@ class Midpoint:
         return Kernel((least + most) / 2, (most - least) / 2)
 
 
+@dataclass(frozen=True)
+class AtMiddles:
+    """A kernel of the middles of two cells, for values that were rounded there by chance.
+
+    On average over the coins, pairs of values have the kernel that is interpolated between middles: the kernel itself,
+    where it is linear in each argument, as ``(x + y) / 2`` is everywhere, and ``|x - y|`` where no middle lies between.
+    `reach` is what else it may be, at 49 points of each pair of gaps between middles; what lies before the first middle
+    or behind the last one was rounded there.
+
+    Attributes:
+        function: The kernel.
+    """
+
+    function: Function
+
+    def __call__(self, edges: FloatArray) -> Kernel:
+        """The kernel on cells between these edges."""
+        middles = (edges[1:] + edges[:-1]) / 2
+        mean = np.asarray(self.function(middles[:, None], middles[None, :]), dtype=np.float64)
+        require_kernel(mean)
+        corners = np.concatenate([edges[:1], middles, edges[-1:]])
+        around = np.pad(mean, 1, mode="edge")  # the kernel at corners, of which the first and the last are rounded
+        off = np.zeros((len(edges),) * 2)
+        for x in np.linspace(0.0, 1.0, 7):
+            across = (1 - x) * around[:-1] + x * around[1:]
+            at = (1 - x) * corners[:-1] + x * corners[1:]
+            for y in np.linspace(0.0, 1.0, 7):
+                between = (1 - y) * across[:, :-1] + y * across[:, 1:]
+                seen = self.function(at[:, None], ((1 - y) * corners[:-1] + y * corners[1:])[None, :])
+                off = np.maximum(off, np.abs(seen - between))
+        require_kernel(off)
+        rows = np.maximum(off[:-1], off[1:])  # a cell has what lies in the gaps before and behind its middle
+        return Kernel(mean, np.maximum(rows[:, :-1], rows[:, 1:]))
+
+
 @dataclass(frozen=True, eq=False)
 class OnCells:
     """A kernel of two cells, whatever the values in them are: ``table[i, j]``.
@@ -179,6 +214,18 @@ def on_cells(kernel: Function | Midpoint | OnCells) -> Callable[[FloatArray], Ke
     if not callable(kernel):
         raise WrongKind("kernel", f"a function of two arrays is needed, got {type(kernel).__name__}")
     return of_function(kernel)
+
+
+def at_middles(kernel: Function | Midpoint | OnCells) -> Callable[[FloatArray], Kernel]:
+    """What makes a kernel of edges for values that were rounded by chance: a table stays as it is.
+
+    Raises:
+        TypeError: it is no function.
+    """
+    told = on_cells(kernel)
+    if isinstance(told, OnCells):
+        return told
+    return AtMiddles(kernel.function if isinstance(kernel, Midpoint) else kernel)  # type: ignore[arg-type]
 
 
 def require_kernel(values: FloatArray) -> None:
