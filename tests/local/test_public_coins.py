@@ -49,10 +49,9 @@ def chance_of(task: Task, name: int, slot: int, bit: int) -> Fraction:
     """The exact chance of a bit: that of the message it stands for, over that of its index."""
     coins, law = PublicCoins(task.plan), task.plan.law.required(Tallied)
     (message,) = coins.written_out(named([name]), np.array([[bit]], dtype=np.uint8))
-    way = ways(task)[message[0]]
+    way = ways(task)[int(message[0])]
     (answer,) = answers_about(law, int(message[0]), np.array([slot])).tolist()
-    chance: Fraction = way.chance(answer, message[1 : 1 + way.octets].tobytes())
-    return chance * way.length
+    return way.chance(answer, message[1 : 1 + way.octets].tobytes()) * way.length
 
 
 @pytest.mark.parametrize("epsilon", ["0.01", "1", "12"])

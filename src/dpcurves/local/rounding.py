@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -11,7 +12,7 @@ import numpy as np
 from ..arguments import Refused
 from ..arrays import IntArray
 from ..curves import HistogramQuestion
-from ..data import Axis, Grid, Outside
+from ..data import Axis, Categories, Grid, Outside
 from ..data.spacing import Spacing
 from ..noise.randomness import Randomness
 from ..release import UnsupportedQuery
@@ -61,11 +62,11 @@ class ByChance:
             raise Refused("rounding", f"from 2 to {FINEST // 2} cells have middles to round to, got {grid.cells}")
 
     @classmethod
-    def of(cls, question: object, axes: object) -> ByChance:
+    def of(cls, question: object, axes: Sequence[Axis | Categories]) -> ByChance:
         """What the question asks is rounded. Raises `UnsupportedQuery` if it is not of one column of numbers."""
-        if not isinstance(question, HistogramQuestion) or question.by is not None:
+        axis = axes[-1]
+        if not isinstance(question, HistogramQuestion) or len(axes) != 1 or not isinstance(axis, Axis):
             raise UnsupportedQuery("rounding", "numbers of a histogram are rounded by chance, no others")
-        (axis,) = axes  # type: ignore[misc]
         return cls(axis)
 
     @cached_property
