@@ -14,6 +14,7 @@ from dpcurves.arguments import Refused, WrongKind
 from dpcurves.noise import Randomness
 from dpcurves.noise.exponential import decay
 from dpcurves.noise.responses import RANDOMISERS, Hadamard, KAry, Randomiser, Subset, Unary, choose_randomiser
+from dpcurves.noise.responses.bit_rows import _sums_of_bits, bits_set
 from dpcurves.noise.responses.coins import WHOLE, even, heads, rows_of_heads
 from dpcurves.noise.responses.hadamard import walsh_hadamard
 from dpcurves.noise.responses.subset import _filled
@@ -246,6 +247,17 @@ def test_words_choose_places_evenly() -> None:
         found = dict(zip(places.tolist(), many.tolist(), strict=True))
         assert {found[1 << place] for place in range(1, answers)} == {2**16 // answers}
         assert found[0] == 2**16 // answers + 2**16 % answers
+
+
+@pytest.mark.parametrize("answers", [2, 13, 64, 200])
+def test_bits_are_counted_alike_with_and_without_compiled_loops(answers: int) -> None:
+    way = Unary(answers, Fraction(1))
+    reports = way.draw(np.arange(3000) % answers, Randomness.from_seed(1))
+    wide = np.zeros((3000, way.octets + 5), dtype=np.uint8)
+    wide[:, 2 : 2 + way.octets] = reports
+    for each in (reports, wide[:, 2 : 2 + way.octets]):
+        assert way.tally(each).tolist() == _sums_of_bits(each, answers).tolist()
+        assert bits_set(each).sum() == way.tally(each).sum()
 
 
 def test_a_public_index_leaves_one_bit_and_points_are_read_without_a_table() -> None:

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import BoolArray, IntArray
+from ..compiled import loops_are_compiled
 from ..curves.notes import warn_of
 from ..ledger import Allotment
 from ..release import Release
 from ..trust.local import Tables
+from .known_names import KnownNames
 from .report_file import NAME, Octets, Records, octets_of
 from .task import Task
 
@@ -32,7 +34,7 @@ class Collection:
 
     def __init__(self, task: Task) -> None:
         self.task, self.refused, self.repeated = task, 0, 0
-        self._tables, self._seen = Tables(task.plan), Seen()
+        self._tables, self._seen = Tables(task.plan), KnownNames() if loops_are_compiled() else Seen()
 
     @property
     def reports(self) -> int:
@@ -58,12 +60,13 @@ class Collection:
             self.add(b"".join(many))
 
     def _add(self, records: Records) -> None:
-        messages = self.task.heard(records)
+        messages = np.ascontiguousarray(self.task.heard(records))
         good = self._tables.are_messages(messages)
         self.refused += records.damaged + int(len(good) - good.sum())
         fresh = self._seen.new(records.names[good])
         self.repeated += int(len(fresh) - fresh.sum())
-        self._tables.count(messages[good][fresh])
+        good[good] = fresh
+        self._tables.count(messages if good.all() else messages[good])
 
     def release(self, allotment: Allotment) -> Release:
         """Tallies of all reports. Raises `ValueError` if there is none."""

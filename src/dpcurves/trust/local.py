@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -16,7 +16,7 @@ from ..mechanisms.reported_tree import Coins, planned, ways_of
 from ..noise.randomness import Randomness
 from ..noise.responses import Randomiser
 from ..noise.responses.coins import even
-from ..noise.responses.randomiser import Reports
+from ..noise.responses.randomiser import Reports, in_words
 from ..privacy import Adjacency, PrivacyLoss, ReplaceOne
 from ..queries import CountQuery, Query, Read
 from ..release import Plan, Release, Setting, UnsupportedQuery
@@ -141,10 +141,9 @@ class Tables:
             told = zip(self._ways, self._parts(messages), strict=True)
             return np.asarray(np.all([way.are_reports(part) for way, part in told], axis=0))
         good = np.zeros(len(messages), dtype=np.bool_)
-        for number, way in enumerate(self._ways):
-            here = np.flatnonzero(messages[:, 0] == number)
-            spare = messages[here, 1 + way.octets :]
-            good[here] = way.are_reports(messages[here, 1 : 1 + way.octets]) & ~spare.any(axis=1)
+        for way, (here, rows) in zip(self._ways, self._by_level(messages), strict=True):
+            spare = np.bitwise_or.reduce(in_words(rows[:, 1 + way.octets :]).T, axis=0)
+            good[here] = way.are_reports(rows[:, 1 : 1 + way.octets]) & (spare == 0)
         return good
 
     def add(self, messages: Reports) -> None:
@@ -163,7 +162,19 @@ class Tables:
         """The reports about each level."""
         if self._about_all:
             return np.split(messages, np.cumsum([way.octets for way in self._ways])[:-1], axis=1)
-        return [messages[messages[:, 0] == number, 1 : 1 + way.octets] for number, way in enumerate(self._ways)]
+        levels = zip(self._ways, self._by_level(messages), strict=True)
+        return [rows[:, 1 : 1 + way.octets] for way, (_, rows) in levels]
+
+    def _by_level(self, messages: Reports) -> Iterator[tuple[IntArray | slice, Reports]]:
+        """Which messages are about each level, and these: copied only where there are others between them."""
+        whole = np.ascontiguousarray(messages)
+        for number in range(len(self._ways)):
+            about = whole[:, 0] == number
+            if about.all():
+                yield slice(None), whole
+            else:
+                here = np.flatnonzero(about)
+                yield here, np.take(whole, here, axis=0)
 
     def release(self, allotment: Allotment, *, seeded: bool) -> Release:
         """What was counted, as the answer to a plan of as many people as there were.

@@ -154,6 +154,16 @@ def from_octets(reports: Reports) -> IntArray:
     return np.asarray(whole.view("<i8").reshape(-1), dtype=np.int64)
 
 
+def in_words(rows: Reports) -> NDArray[np.uint64]:
+    """Rows of octets as rows of 64 bits each, filled up with zeros."""
+    octets = rows.shape[1]
+    if octets % 8 == 0 and rows.flags.c_contiguous:
+        return rows.view(np.uint64)
+    whole = np.zeros((len(rows), -(-octets // 8) * 8), dtype=np.uint8)
+    whole[:, :octets] = rows
+    return whole.view(np.uint64)
+
+
 def octets_for(numbers: int) -> int:
     """How many octets tell so many numbers apart."""
     return max(1, ((numbers - 1).bit_length() + 7) // 8)

@@ -18,7 +18,7 @@ from ...arrays import BoolArray, IntArray
 from ...compiled import compiled
 from ..exponential import decay_above
 from ..randomness import Randomness
-from .bit_rows import BitRows
+from .bit_rows import BitRows, bits_set
 from .coins import WHOLE, heads, rounded_down, rows_of_heads
 from .randomiser import Reports, Support
 
@@ -88,7 +88,7 @@ class Subset(BitRows):
         every, place, bit = np.arange(len(answers)), answers >> 3, (1 << (answers & 7)).astype(np.uint8)
         rows, done = self._begun(len(answers), randomness), 0
         rows[every, place] &= ~bit
-        lacking = self.size - own - np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
+        lacking = self.size - own - bits_set(rows)
         while done < len(answers):
             words = randomness.halfwords(min(_WORDS * (len(answers) - done) + 64, _WORDS_AT_ONCE))
             done = _filled(rows, lacking, answers, self.answers, words, done)
@@ -106,7 +106,7 @@ class Subset(BitRows):
         return rows
 
     def _may_be_set(self, received: Reports) -> BoolArray:
-        return np.asarray(np.bitwise_count(received).sum(axis=1) == self.size, dtype=np.bool_)
+        return np.asarray(bits_set(received) == self.size, dtype=np.bool_)
 
 
 @compiled
@@ -121,15 +121,18 @@ def _filled(  # noqa: PLR0917
     """
     used, uneven = 0, _HALFWORDS % many
     for row in range(done, len(rows)):
-        while lacking[row]:
+        left, own = lacking[row], answers[row]
+        while left:
             if used == len(words):
+                lacking[row] = left
                 return row
             product = np.int64(words[used]) * many
             used += 1
             place = product >> 16
             bit = np.uint8(1 << (place & 7))
             within = rows[row, place >> 3] & bit != 0
-            if product & (_HALFWORDS - 1) >= uneven and place != answers[row] and within == (lacking[row] < 0):
-                rows[row, place >> 3] ^= bit
-                lacking[row] += 1 if within else -1
+            moves = (product & (_HALFWORDS - 1) >= uneven) & (place != own) & (within == (left < 0))
+            rows[row, place >> 3] ^= bit * moves  # no branch: whether it moves can not be foreseen
+            left += moves * (2 * within - 1)
+        lacking[row] = 0
     return len(rows)

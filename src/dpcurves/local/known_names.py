@@ -1,0 +1,68 @@
+"""Names of people who were counted, in a table where each is found at once: for millions of reports."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import BoolArray
+from ..compiled import compiled
+from ..noise.randomness import Randomness
+from .report_file import NAME, Octets
+
+Numbers = NDArray[np.uint64]
+_FIRST = 2**12
+_WORD = 64
+
+
+class KnownNames:
+    """Names of 8 octets each, at places that follow from a product with a random odd number (Dietzfelbinger et al.).
+
+    Nobody knows that number, so nobody can make up names that are all at one place. What `Seen` tells, in a third of
+    the time where loops are compiled; at most three quarters of the places are taken.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._key = Randomness.system().words(1)[0] | np.uint64(1)
+        self._table = np.zeros(_FIRST + 1, dtype=np.uint64)
+
+    def new(self, names: Octets) -> BoolArray:
+        """Which names are new, here and in this table; from now on they are known."""
+        numbers = np.ascontiguousarray(names).view(f"<u{NAME}").reshape(-1).astype(np.uint64, copy=False)
+        while 4 * (self.count + len(numbers)) > 3 * (len(self._table) - 1):
+            self._grow()
+        first = np.empty(len(numbers), dtype=np.bool_)
+        _enter(numbers, self._table, self._key, self._shift, first)
+        self.count += int(np.count_nonzero(first))
+        return first
+
+    @property
+    def _shift(self) -> np.uint64:
+        """Products are cut to as many upper bits as tell places apart."""
+        return np.uint64(_WORD + 1 - (len(self._table) - 1).bit_length())
+
+    def _grow(self) -> None:
+        old, zero = self._table[:-1], self._table[-1]
+        kept = old[old != 0]
+        self._table = np.zeros(2 * len(old) + 1, dtype=np.uint64)
+        self._table[-1] = zero
+        _enter(kept, self._table, self._key, self._shift, np.empty(len(kept), dtype=np.bool_))
+
+
+@compiled
+def _enter(numbers: Numbers, table: Numbers, key: np.uint64, shift: np.uint64, first: BoolArray) -> None:
+    """Write each number where its product points, or at the next free place, and whether it was new there.
+
+    A free place holds 0. That the number 0 is known is written at the last place, to which no product points.
+    """
+    places = len(table) - 1
+    for row in range(len(numbers)):
+        number = numbers[row]
+        place = np.int64((number * key) >> shift)
+        if number == 0:
+            place = places
+        while place < places and table[place] != 0 and table[place] != number:
+            place = (place + 1) & (places - 1)
+        first[row] = table[place] == 0
+        table[place] = number if number != 0 else np.uint64(1)
