@@ -22,6 +22,7 @@ BY_HAND = {
     "privacy.conversion.rho_for": "for who was promised an epsilon and a delta",
     "noise.memory.FleetingMemory": "for who calls a lazy mechanism without a ledger",
     "noise.selection.probabilities": "the law of `choose`, by which its users are tested exactly",
+    "trust.local.contribute": "what one device says, as a function of a plan alone",
     "crypto.comparison.values": "shares of single keys, by which engines are compared",
 }
 """Names of the package that only tests, papers and callers of its rooms use, and why they stand here."""

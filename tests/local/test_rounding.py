@@ -100,7 +100,7 @@ def test_sums_are_unbiased_on_few_cells_where_simple_rounding_is_off() -> None:
 
 
 def test_means_are_told_with_what_coins_and_gaps_between_middles_leave_open() -> None:
-    """Of 100 intervals at 90% as many hold as say so, or more: at least 78, 4 standard deviations below."""
+    """At least 78 of 100 intervals at 90% hold, 4 standard deviations below what they say: they may hold oftener."""
     values, held = np.random.default_rng(1).beta(3, 3, 1000), np.zeros(2)
     exact = float(np.abs(np.subtract.outer(values, values)).sum() / (1000 * 999))
     for seed in range(100):

@@ -56,7 +56,7 @@ def _enter(numbers: Numbers, table: Numbers, key: np.uint64, shift: np.uint64, f
 
     A free place holds 0. That the number 0 is known is written at the last place, to which no product points.
     """
-    places = len(table) - 1
+    places = np.int64(len(table) - 1)
     for row in range(len(numbers)):
         number = numbers[row]
         place = np.int64((number * key) >> shift)
