@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -74,3 +75,31 @@ def test_files_that_came_later_are_noticed(sail: Any, tmp_path: Path) -> None:
     pq.write_table(pa.table({"age": np.arange(50.0)}), tmp_path / "b.parquet")
     with pytest.raises(ValueError, match="the files of the data frame have changed"):
         records.counts((AGE,))
+
+
+def test_what_later_turns_ask_again_is_kept_until_the_session_closes(
+    sail: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[str] = []
+    frame = sail.createDataFrame(pa.table({"age": np.arange(100.0), "u": np.arange(100) // 2}))
+    for name in ("persist", "unpersist"):
+        monkeypatch.setattr(type(frame), name, _noted(kept, name, getattr(type(frame), name)))
+    question = dp.CdfQuestion("age", Grid(0, 100, cells=1024))
+    bounded: list[dict[str, Any]] = [{}, {"unit": "u", "rows_per_unit": 1}]
+    for more in bounded:
+        with dp.Session(dp.spark(frame), budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE, **more) as session:
+            assert len(session.plan(question, dp.PrivacyLoss.pure(1))) == 2
+            session.ask(question, dp.PrivacyLoss.pure(1))
+            assert kept == ["persist"]
+        assert kept == ["persist", "unpersist"]
+        kept.clear()
+
+
+def _noted(kept: list[str], name: str, action: Callable[..., Any]) -> Callable[..., Any]:
+    """Do as `action`, and note its name."""
+
+    def noted(*arguments: Any) -> Any:
+        kept.append(name)
+        return action(*arguments)
+
+    return noted

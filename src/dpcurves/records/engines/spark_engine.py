@@ -22,6 +22,7 @@ from .duckdb_units import pads
 from .engine import BoundAxis, grid_of, size_of
 from .pieces import Pieces
 from .slot_text import thresholds_of
+from .spark_kept import KeptRows
 from .spark_proof import SparkProver, amounts_of, fetched, mapped
 
 FAILED = "Spark did not answer (what it says is not shown: it may quote a record); are its session and workers up?"
@@ -45,6 +46,7 @@ class SparkEngine(SparkProver):
         self._proven: set[Grid] = set()
         self.moment: int | None = _moment_of(frame)
         self._require_unit()
+        self._kept = KeptRows(self._read, self._session, costly=unit != EACH_RECORD)
 
     def __repr__(self) -> str:
         return "SparkEngine(hidden)"
@@ -129,7 +131,8 @@ class SparkEngine(SparkProver):
         return int(found["n"][0]) + int(found["a"][0] > found["b"][0])
 
     def close(self) -> None:
-        """Nothing: the session is its owner's."""
+        """Let Spark forget what it keeps; the session is its owner's."""
+        hidden(self._kept.drop, FAILED)
 
     def _counted(
         self, bound: Sequence[BoundAxis], axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None = None
@@ -142,7 +145,9 @@ class SparkEngine(SparkProver):
 
     def _rows(self, bound: Sequence[BoundAxis]) -> Any:
         """The used rows, columns by their places."""
-        places = sorted({each.place for each in bound})
+        return self._kept.rows(sorted({each.place for each in bound}))
+
+    def _read(self, places: Sequence[int]) -> Any:
         if self._unit == EACH_RECORD:
             return self._frame.selectExpr(*(f"{self._name(place)} AS c{place}" for place in places))
         return self._used(places)
