@@ -9,7 +9,9 @@ from typing import NamedTuple
 import covered_areas
 import covered_distributions
 import covered_groups
+import covered_orders
 import covered_pairs
+import covered_reported_pairs
 import covered_reports
 import covered_scores
 import covered_summaries
@@ -76,6 +78,9 @@ def _families() -> Iterator[tuple[str, Family]]:
     yield "groups of two servers", Family(covered_groups.covered_of_two_servers, frozenset(), 16, 1, 2, replaced)
     yield "areas", Family(covered_areas.covered, both(*AREAS), 6, 1, 2, third)
     yield "pairs of people", Family(covered_pairs.covered, covered_pairs.CAUTIOUS, 2, 2)
+    yield "orders", Family(covered_orders.covered, covered_orders.CAUTIOUS, 2, 2)
+    kinds, cases = covered_reported_pairs.CAUTIOUS, covered_reported_pairs.CASES
+    yield "reported pairs", Family(covered_reported_pairs.covered, kinds, 4, 2, cases=cases)
     yield "reports", Family(covered_reports.covered, covered_reports.CAUTIOUS, 4, 2, cases=covered_reports.CASES)
     yield "scores", Family(covered_scores.covered, frozenset(), 2, 2)
     yield "numbers of scores", Family(covered_scores.covered_numbers, READ, 6, 1, 2, third)
