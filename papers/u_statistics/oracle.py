@@ -10,6 +10,8 @@ import numpy as np
 from reproduction.measured import Findings, Measured
 from scipy.optimize import brentq
 
+import dpcurves as dp
+from dpcurves.noise import Randomness
 from dpcurves.noise.responses import Hadamard
 
 LEVEL = 5
@@ -45,8 +47,14 @@ def _oracle() -> Findings:
 
 
 def _message() -> Findings:
-    """Bits that a person sends: the index and one more, or one where the index is a public coin."""
-    return {"theorem4-bit": Measured(1.0 + LEVELS, corrected=1.0)}
+    """Bits that a person says: the index and one more, or one where coins are public, of as many kinds of messages."""
+    question, loss = dp.CdfQuestion("x", dp.Grid(0, 1, cells=2**LEVELS)), dp.PrivacyLoss.pure(1)
+    task = dp.local.Task(question, loss, people=10**6, coins=dp.local.Coins.PUBLIC)
+    source, people = Randomness.from_seed(1), 1000
+    names = np.frombuffer(source.octets(8 * people), dtype=np.uint8).reshape(people, 8)
+    said = task.said(names, np.arange(people) * 65, source)
+    kinds = float(np.log2(len(np.unique(said, axis=0))))
+    return {"theorem4-bit": Measured(1.0 + LEVELS, corrected=kinds, package=kinds)}
 
 
 def _composition() -> Findings:
