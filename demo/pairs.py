@@ -94,7 +94,7 @@ def by_people(ratings: dict[str, Any], seed: bytes) -> Release:
         writer = aggregator if person == parties.AGGREGATOR else devices[person].writer
         return writer.card(task, person)
 
-    collector = parties.Collector(aggregator, mailbox, card)
+    collector = parties.Collector(aggregator.sealing, mailbox.get, card)
 
     def met(meeting: parties.Meeting) -> Any:
         for turn in (0, 1) if meeting.number % 50 == 0 else (0, 1, 0, 1):

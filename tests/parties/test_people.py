@@ -76,7 +76,7 @@ class Town:
         (folder / "mail").mkdir(exist_ok=True)
         self.mailbox = FolderMailbox(folder / "mail")
         self.aggregator = Writer.of(b"aggregator")
-        self.collector = Collector(self.aggregator, self.mailbox, self.card)
+        self.collector = Collector(self.aggregator.sealing, self.mailbox.get, self.card)
 
     def device(self, number: int) -> Device:
         return Device.of(self.folder / f"{number}.device", TASK, 2, Randomness.from_seed(100 + number))

@@ -115,13 +115,18 @@ class Writer:
         Raises:
             ProtocolAborted: it was written by somebody else, or for another place or reader, or a bit has changed.
         """
-        sealed, signature = letter[:-SIGNATURE_SIZE], letter[-SIGNATURE_SIZE:]
-        try:
-            Ed25519PublicKey.from_public_bytes(writer.signing).verify(signature, place.octets + sealed)
-            body: bytes = SUITE.decrypt(sealed, self.sealing, place.octets)
-        except (InvalidSignature, InvalidTag, ValueError):
-            raise ProtocolAborted("letter", "it was written by somebody else, or for another place") from None
-        return body
+        return opened_by(self.sealing, letter, place, writer)
+
+
+def opened_by(sealing: X25519PrivateKey, letter: bytes, place: Place, writer: Card) -> bytes:
+    """What is in a letter to whoever has this key. Raises as `Writer.opened`."""
+    sealed, signature = letter[:-SIGNATURE_SIZE], letter[-SIGNATURE_SIZE:]
+    try:
+        Ed25519PublicKey.from_public_bytes(writer.signing).verify(signature, place.octets + sealed)
+        body: bytes = SUITE.decrypt(sealed, sealing, place.octets)
+    except (InvalidSignature, InvalidTag, ValueError):
+        raise ProtocolAborted("letter", "it was written by somebody else, or for another place") from None
+    return body
 
 
 def _require_key_of_its_own(card: Card) -> None:

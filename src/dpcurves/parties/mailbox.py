@@ -27,6 +27,10 @@ class Mailbox(Protocol):
         """The letter of a place; None: there is none yet."""
         ...
 
+    def holds(self, place: Place) -> bool:
+        """Whether the letter of a place is known to lie there: then it need not be left again."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class FolderMailbox:
@@ -63,6 +67,10 @@ class FolderMailbox:
             return self._file(place).read_bytes()
         except FileNotFoundError:
             return None
+
+    def holds(self, place: Place) -> bool:
+        """Whether there is a letter in a place."""
+        return self._file(place).exists()
 
     def _file(self, place: Place) -> Path:
         return self.folder / f"{sha256(place.octets).hexdigest()}.letter"

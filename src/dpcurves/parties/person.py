@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from numpy.typing import NDArray
 
 from ..arguments import ProtocolAborted
 from .device import Device
-from .letters import AGGREGATOR, Card, Place, Writer
+from .letters import AGGREGATOR, Card, Place, opened_by
 from .mailbox import Mailbox
 from .meetings import Meeting
 from .promise import Agreed
 
-_SHARE = 100
+SHARE = 100
 """The step of a share, after all others."""
 
 
@@ -61,7 +62,7 @@ class Person:
             for step, message in enumerate(said):
                 self._leave(meeting, step, message, partner)
             if share is not None:
-                self._leave(meeting, _SHARE, share, AGGREGATOR)
+                self._leave(meeting, SHARE, share, AGGREGATOR)
                 return True
             step = len(self.device.heard(meeting))
             place = Place(meeting.name, step, partner, self.number)
@@ -72,7 +73,7 @@ class Person:
 
     def _leave(self, meeting: Meeting, step: int, message: bytes, reader: int) -> None:
         place = Place(meeting.name, step, self.number, reader)
-        if self.mailbox.get(place) is None:
+        if not self.mailbox.holds(place):
             self.mailbox.put(place, self.device.writer.letter(message, place, self.cards(reader)))
 
 
@@ -81,13 +82,13 @@ class Collector:
     """SECRET: the aggregator, who alone opens outputs.
 
     Attributes:
-        writer: Its keys.
-        mailbox: Where letters lie.
+        sealing: Opens what is sealed to it.
+        letters: The letter of a place, if there is one.
         cards: The card of each person.
     """
 
-    writer: Writer
-    mailbox: Mailbox
+    sealing: X25519PrivateKey
+    letters: Callable[[Place], bytes | None]
     cards: Callable[[int], Card]
 
     def output(self, meeting: Meeting, wires: int) -> NDArray[np.bool_] | None:
@@ -98,12 +99,12 @@ class Collector:
         return shares[0] ^ shares[1]
 
     def _share(self, meeting: Meeting, person: int, wires: int) -> NDArray[np.bool_] | None:
-        place = Place(meeting.name, _SHARE, person, AGGREGATOR)
-        letter = self.mailbox.get(place)
+        place = Place(meeting.name, SHARE, person, AGGREGATOR)
+        letter = self.letters(place)
         if letter is None:
             return None
         try:
-            body = self.writer.opened(letter, place, self.cards(person))
+            body = opened_by(self.sealing, letter, place, self.cards(person))
         except ProtocolAborted:
             return None
         if len(body) != -(-wires // 8):

@@ -133,6 +133,10 @@ class Agreement:
         """How many values a person brings."""
         return len(self.promise.kernel.columns)
 
+    def meetings_of(self, person: int) -> tuple[Meeting, ...]:
+        """Those of one person."""
+        return tuple(meeting for meeting in self.meetings if person in meeting.people)
+
     def job(self, meeting: Meeting) -> Job:
         """The kernel of both people's values, with noise from coins of both."""
         return answers_of_pairs(meeting.name, self.promise.kernel, self.promise.response, 1)

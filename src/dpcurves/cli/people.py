@@ -1,0 +1,111 @@
+"""People in pairs on the command line: their server, and each person's device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from .literals import whole
+from .refusal import Misuse
+from .standard_streams import tell
+from .terminal import say, terminal
+from .waiting import waiting
+
+if TYPE_CHECKING:
+    from ..arrays import IntArray
+    from ..parties import PairTask
+    from ..parties.attendance import Attendance, Attended
+    from ..serving.door import Limits
+    from .tasks import Bearer
+
+PAUSE = 0.2
+"""Seconds between two looks into the mailbox, at first; each is one and a half times as long, up to some seconds."""
+LONGEST_PAUSE = 5.0
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Of people in pairs: how the others are reached."""
+
+    relay: Annotated[
+        str | None,
+        Option(help="Of people in pairs: where their server is reached; left out: where the task says.", metavar="URL"),
+    ] = None
+    wait: Annotated[
+        str, Option(help="Of people in pairs: how long to wait for partners; then it is called again.",
+                    metavar="SECONDS")
+    ] = "0"  # fmt: skip
+
+
+def take_part(task: PairTask, values: IntArray, bearer: Bearer, meeting: Meeting) -> None:
+    """Say in each of a person's pairs what can be said by now, and wait for partners as long as was asked for."""
+    from ..noise import Randomness
+    from ..parties.attendance import Attendance
+    from ..parties.post import Post
+    from ..serving.certificate import host_of
+    from ..serving.ticket import Role, Ticket
+
+    if len(values) != 1:
+        raise Misuse("data", f"one row is needed, that of the ticket's bearer, got {len(values)}")
+    if meeting.relay is not None:
+        host_of(meeting.relay)
+    patience, ticket = whole("wait", meeting.wait, least=0), Path(bearer.ticket)
+    post = Post.to(task, Ticket.read(ticket, Role.OWNER), meeting.relay or "", bearer.seconds)
+    try:
+        device = ticket.with_name(f"{ticket.name}.device")
+        attendance = Attendance.of(post, Randomness.system(), device, tell)
+        with waiting("waiting for partners"):
+            reached = _attended(attendance, values[0].tolist(), patience)
+    finally:
+        post.close()
+    _say(task, attendance, reached)
+
+
+def _attended(attendance: Attendance, values: Sequence[int], patience: int) -> Attended:
+    """How far a person is after so many seconds, or once all is said."""
+    from time import monotonic, sleep
+
+    end, pause = monotonic() + patience, PAUSE
+    while True:
+        reached = attendance.attend(values)
+        if reached.over or monotonic() + pause > end:
+            return reached
+        sleep(pause)
+        pause = min(1.5 * pause, LONGEST_PAUSE)
+
+
+def _say(task: PairTask, attendance: Attendance, reached: Attended) -> None:
+    spent = attendance.device.spent(task.loss.epsilon / task.pairing.each) if task.loss.epsilon else 0
+    said = f"spent so far: epsilon {float(spent):g} of {float(task.loss.epsilon or 0):g}"
+    if not reached.drawn:
+        say(terminal(), "entered; pairs are not drawn yet: call it again once the task is closed", said)
+        return
+    counts = f"pairs: {reached.done} done, {reached.waiting} waiting for the partner, {reached.broken} dropped"
+    say(terminal(), counts, *(["call it again later"] if reached.waiting else []), said)
+
+
+def serve(tasks: Sequence[PairTask], folder: str, store: str, listen: str | None, limits: Limits) -> None:
+    """Run the server of people in pairs until it is stopped."""
+    from ..parties.relay_server import RelayServer
+    from ..serving.identity import Identity
+    from ..serving.launch import Address
+
+    place = listen or tasks[0].servers[0].url.removeprefix("https://").rstrip("/")
+    server, console = RelayServer(tasks, Identity.read(Path(folder)), store, limits), terminal()
+    names = ", ".join(task.name for task in tasks)
+    server.serve(Address.parse(place), lambda: say(console, f"server of {names} listens at {place}"))
+
+
+def close(task: PairTask, bearer: Bearer) -> None:
+    """Show the seed that lies beside the coordinator's ticket."""
+    from ..parties import read_seed
+    from ..parties.post import show_seed
+    from ..serving.ticket import Role, Ticket
+
+    ticket = Ticket.read(bearer.ticket, Role.COORDINATOR)
+    entered = show_seed(task, ticket, read_seed(Path(bearer.ticket), task), bearer.seconds)
+    say(terminal(), f"closed: {entered} of {task.people} people have entered, and pairs are drawn")

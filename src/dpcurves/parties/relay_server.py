@@ -1,0 +1,123 @@
+"""The server of people in pairs as others see it, and as a process. Errors are one line; only troubles are logged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+
+from ..ledger import Ledger
+from ..serving.door import USUAL, Door, Limits
+from ..serving.entrance import proving
+from ..serving.errors import ProtocolAborted
+from ..serving.identity import Identity
+from ..serving.launch import Address, serve
+from ..serving.replies import body_of, refused, told
+from ..serving.ticket import Role, hash_of
+from .relay import LARGEST_QUESTION, OF_PERSON, Relay
+from .relay_store import RelayStore
+from .task import PairTask
+
+
+def create_app(relays: Mapping[str, Relay]) -> FastAPI:
+    """The app of one server, with a relay for each task: paths are those of two servers, and ``people/...``."""
+    app, front = FastAPI(title="dpcurves aggregator", openapi_url=None, docs_url=None, redoc_url=None), _Front(relays)
+    app.get("/tasks/{task}")(front.standing)
+    handlers: Mapping[str, Callable[..., Coroutine[Any, Any, Response]]] = {
+        "close": front.close, "answers": front.answers, "people/{what}": front.people,
+    }  # fmt: skip
+    for path, handler in handlers.items():
+        app.post(f"/tasks/{{task}}/{path}")(handler)
+    app.exception_handler(ProtocolAborted)(refused)
+    return app
+
+
+class _Front:
+    """Lets those in who may ask something, each to the relay of the task."""
+
+    def __init__(self, relays: Mapping[str, Relay]) -> None:
+        self._relays = relays
+
+    async def standing(self, task: str) -> Response:
+        """Anybody: where the task stands."""
+        return await told(self._relay(task).standing)
+
+    async def close(self, task: str, request: Request) -> Response:
+        """The coordinator shows the seed."""
+        relay = self._relay(task)
+        _bearer(relay, request, Role.COORDINATOR)
+        message = await body_of(request, LARGEST_QUESTION)
+        return await told(lambda: relay.close(message))
+
+    async def answers(self, task: str, request: Request) -> Response:
+        """An analyst asks."""
+        relay = self._relay(task)
+        _bearer(relay, request, Role.ANALYST)
+        message = await body_of(request, LARGEST_QUESTION)
+        return await told(lambda: relay.answer(message))
+
+    async def people(self, task: str, what: str, request: Request) -> Response:
+        """A person enters, or leaves a letter, or takes one."""
+        relay = self._relay(task)
+        person = _bearer(relay, request, Role.OWNER)
+        if what not in OF_PERSON:
+            raise ProtocolAborted("letter", "a person asks what this server does not know", 404)
+        work, most = OF_PERSON[what]
+        message = await body_of(request, most(relay))
+        return await told(lambda: work(relay, person, message))
+
+    def _relay(self, task: str) -> Relay:
+        if task not in self._relays:
+            raise ProtocolAborted("task", "this server has another task, not this one", 404)
+        return self._relays[task]
+
+
+def _bearer(relay: Relay, request: Request, role: Role) -> int:
+    """The number of who holds a ticket of this role."""
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    number = relay.task.bearers.get((role, hash_of(token)))
+    if kind != "Bearer" or number is None:
+        raise ProtocolAborted("ticket", f"that of {role.bearer} of this task is needed", 403)
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class RelayServer:
+    """The server of tasks of people in pairs, before it runs.
+
+    Attributes:
+        tasks: What it works on.
+        identity: Who it is.
+        store: The URL of its database.
+        limits: What strangers may take up.
+    """
+
+    tasks: Sequence[PairTask]
+    identity: Identity
+    store: str
+    limits: Limits = USUAL
+
+    def relays(self) -> dict[str, Relay]:
+        """A relay for each task.
+
+        Raises:
+            ValueError: a task names another server, or the database can not be opened.
+        """
+        for task in self.tasks:
+            if task.servers[0] != self.identity.public:
+                raise ProtocolAborted("identity", f"task {task.name!r} names another server")
+        self.identity.require_valid()
+        Ledger.open(self.store)  # makes the file, where there is none
+        store = RelayStore(self.store)
+        return {task.hash: Relay(task, self.identity.sealing, store) for task in self.tasks}
+
+    def serve(self, address: Address, ready: Callable[[], object]) -> None:
+        """Until it is told to stop. `ready` is called once it listens.
+
+        Raises:
+            ValueError: as `relays`; or the address can not be had.
+        """
+        relays, context = self.relays(), proving(self.identity.certificate, self.identity.proof, ())
+        serve(create_app(relays), address, Door(self.limits), context, ready)

@@ -1,0 +1,145 @@
+"""What a relay keeps of tasks of people in pairs: cards, sealed letters, and the seed once it was shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import sqlalchemy as sql
+from sqlalchemy import Column, Connection, Table, func, insert, select
+
+from ..arguments import Refused
+from ..ledger.database import Database
+from ..ledger.location import place_of
+from ..serving.errors import ProtocolAborted, Trouble
+
+Result = TypeVar("Result")
+Work = Callable[[Connection], Result]
+METADATA = sql.MetaData()
+SEEDS = Table(
+    "dpcurves_pair_seeds",
+    METADATA,
+    Column("task", sql.Text, primary_key=True),
+    Column("seed", sql.LargeBinary, nullable=False),
+)
+CARDS = Table(
+    "dpcurves_pair_cards",
+    METADATA,
+    Column("task", sql.Text, primary_key=True),
+    Column("person", sql.BigInteger, primary_key=True, autoincrement=False),
+    Column("card", sql.LargeBinary, nullable=False),
+)
+LETTERS = Table(
+    "dpcurves_pair_letters",
+    METADATA,
+    Column("task", sql.Text, primary_key=True),
+    Column("meeting", sql.BigInteger, primary_key=True, autoincrement=False),
+    Column("writer", sql.BigInteger, primary_key=True, autoincrement=False),
+    Column("step", sql.Integer, primary_key=True, autoincrement=False),
+    Column("letter", sql.LargeBinary, nullable=False),
+)
+Slot = tuple[int, int, int]
+"""A meeting, who writes, and which of its letters it is."""
+
+
+class RelayStore:
+    """Cards and letters of all tasks, in the database at a URL: what was acknowledged is on its disk."""
+
+    def __init__(self, url: str) -> None:
+        self._database: Database = place_of(url).database()
+        self._write(METADATA.create_all)
+
+    def seed(self, task: str) -> bytes | None:
+        """The seed of pairs; None: it was not shown yet."""
+        return self._read(lambda connection: connection.execute(_seed(task)).scalar_one_or_none())
+
+    def show(self, task: str, seed: bytes) -> None:
+        """Keep the seed. From now on there are no new cards."""
+
+        def work(connection: Connection) -> None:
+            if connection.execute(_seed(task)).scalar_one_or_none() is None:
+                connection.execute(insert(SEEDS), {"task": task, "seed": seed})
+
+        self._write(work)
+
+    def card(self, task: str, person: int) -> bytes | None:
+        """The card of a person; None: there is none."""
+        return self._read(lambda connection: connection.execute(_card(task, person)).scalar_one_or_none())
+
+    def register(self, task: str, person: int, card: bytes) -> None:
+        """Keep the one card of a person.
+
+        Raises:
+            ProtocolAborted: there is another one, or the seed was shown.
+        """
+
+        def work(connection: Connection) -> None:
+            kept = connection.execute(_card(task, person)).scalar_one_or_none()
+            if kept == card:
+                return
+            if kept is not None:
+                raise ProtocolAborted("card", "another device has entered with this ticket, which is good for one", 409)
+            if connection.execute(_seed(task)).scalar_one_or_none() is not None:
+                raise ProtocolAborted("task", "it is closed: pairs are drawn, and nobody else enters", 409)
+            connection.execute(insert(CARDS), {"task": task, "person": person, "card": card})
+
+        self._write(work)
+
+    def put(self, task: str, slot: Slot, letter: bytes) -> None:
+        """Keep a letter; the second one of its place is forgotten."""
+
+        def work(connection: Connection) -> None:
+            if connection.execute(_letter(task, slot)).first() is None:
+                meeting, writer, step = slot
+                kept = {"task": task, "meeting": meeting, "writer": writer, "step": step, "letter": letter}
+                connection.execute(insert(LETTERS), kept)
+
+        self._write(work)
+
+    def get(self, task: str, slot: Slot) -> bytes | None:
+        """The letter of a place; None: there is none yet."""
+        return self._read(lambda connection: connection.execute(_letter(task, slot)).scalar_one_or_none())
+
+    def all_of(self, task: str, step: int) -> dict[tuple[int, int], bytes]:
+        """All letters of one step, by meeting and writer."""
+
+        def work(connection: Connection) -> dict[tuple[int, int], bytes]:
+            columns = LETTERS.c.meeting, LETTERS.c.writer, LETTERS.c.letter
+            rows = connection.execute(select(*columns).where(LETTERS.c.task == task, LETTERS.c.step == step))
+            return {(row.meeting, row.writer): row.letter for row in rows}
+
+        return self._read(work)
+
+    def entered(self, task: str) -> int:
+        """How many people have a card."""
+        found = select(func.count()).select_from(CARDS).where(CARDS.c.task == task)
+        return self._read(lambda connection: int(connection.execute(found).scalar_one()))
+
+    def _read(self, work: Work[Result]) -> Result:
+        return _told(self._database.read, work)
+
+    def _write(self, work: Work[Result]) -> Result:
+        return _told(self._database.write, work)
+
+
+def _told(way: Callable[[Work[Result]], Result], work: Work[Result]) -> Result:
+    try:
+        return way(work)
+    except ProtocolAborted:
+        raise
+    except Refused as error:
+        raise Trouble.of_database("relay", error) from None
+
+
+def _seed(task: str) -> sql.Select[tuple[bytes]]:
+    return select(SEEDS.c.seed).where(SEEDS.c.task == task)
+
+
+def _card(task: str, person: int) -> sql.Select[tuple[bytes]]:
+    return select(CARDS.c.card).where(CARDS.c.task == task, CARDS.c.person == person)
+
+
+def _letter(task: str, slot: Slot) -> sql.Select[tuple[bytes]]:
+    meeting, writer, step = slot
+    where = LETTERS.c.task == task, LETTERS.c.meeting == meeting, LETTERS.c.writer == writer, LETTERS.c.step == step
+    return select(LETTERS.c.letter).where(*where)

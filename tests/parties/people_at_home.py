@@ -1,0 +1,115 @@
+"""A server of people in pairs as a real process over TLS, and people with tickets and devices of their own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import socket
+import time
+from collections.abc import Sequence
+from fractions import Fraction
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any
+
+import dpcurves as dp
+from dpcurves.mechanisms.pairs import Noise
+from dpcurves.noise import Randomness
+from dpcurves.parties import PairTask, Trust
+from dpcurves.parties.attendance import Attendance, Attended
+from dpcurves.parties.post import Post, show_seed
+from dpcurves.parties.relay_server import RelayServer
+from dpcurves.queries import Permutations, commitment
+from dpcurves.serving.identity import Identity
+from dpcurves.serving.launch import Address
+from dpcurves.serving.new_task import found
+from dpcurves.serving.ticket import Role, Ticket
+
+SEED = bytes(range(32))
+LONG = 120
+"""Seconds after which a test that waits has failed."""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def run(folder: str, port: int) -> None:
+    """The server of a folder, in a process of its own, for all tasks that lie there."""
+    place = Path(folder)
+    tasks, identity = [PairTask.read(file) for file in place.glob("*.json")], Identity.read(place / "server")
+    server = RelayServer(tasks, identity, f"sqlite:///{place / 'relay.db'}")
+    server.serve(Address("127.0.0.1", port), (place / "ready").touch)
+
+
+class Country:
+    """A folder with a server, and villages of people with a task each. What it prints goes to a file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.port = folder, free_port()
+        self.identity = Identity.found(folder / "server", f"https://127.0.0.1:{self.port}")
+        self.running: SpawnProcess | None = None
+        self.villages: list[Village] = []
+
+    def village(self, name: str, people: int, each: int = 1, epsilon: Fraction = Fraction(64)) -> Village:
+        self.villages.append(Village(self, name, people, each, epsilon))
+        return self.villages[-1]
+
+    def start(self) -> None:
+        (self.folder / "ready").unlink(missing_ok=True)
+        self.running = multiprocessing.get_context("spawn").Process(target=run, args=(str(self.folder), self.port))
+        self.running.start()
+        end = time.monotonic() + LONG
+        while not (self.folder / "ready").exists():
+            assert self.running.is_alive(), "the server has ended"
+            assert time.monotonic() < end, "the server does not listen"
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        for post in [post for village in self.villages for post in village.opened]:
+            post.close()
+        if self.running is not None:
+            self.running.kill()
+            self.running.join(LONG)
+            self.running = None
+
+    def stored(self) -> bytes:
+        return b"".join(file.read_bytes() for file in self.folder.glob("relay.db*"))
+
+
+class Village:
+    """A task of a country for so many people, their tickets and devices."""
+
+    def __init__(self, country: Country, name: str, people: int, each: int, epsilon: Fraction) -> None:
+        self.folder, self.opened = country.folder / name, list[Post]()
+        self.folder.mkdir()
+        draft = PairTask(
+            name, "kendall", (("rooms", 3), ("cleanliness", 3)), Permutations(each), dp.PrivacyLoss.pure(epsilon),
+            Trust.PEOPLE, Noise.EACH, commitment(SEED), (country.identity.public,), {},
+        )  # fmt: skip
+        numbers = {Role.OWNER: people, Role.ANALYST: 1, Role.COORDINATOR: 1}
+        self.task = found(draft, numbers, country.folder / f"{name}.json", self.folder / "tickets")
+
+    def ticket(self, name: str, role: Role = Role.OWNER) -> Ticket:
+        return Ticket.read(self.folder / "tickets" / name, role)
+
+    def post(self, person: int) -> Post:
+        self.opened.append(Post.to(self.task, self.ticket(f"owner-{person + 1}")))
+        return self.opened[-1]
+
+    def attendance(self, person: int, heed: Any = None, device: str = "") -> Attendance:
+        path = self.folder / "tickets" / f"owner-{person + 1}.device{device}"
+        randomness = Randomness.from_seed(100 + person)
+        return Attendance.of(self.post(person), randomness, path, heed or (lambda line: None))
+
+    def attend(self, person: int, values: Sequence[Any], heed: Any = None) -> Attended:
+        attendance = self.attendance(person, heed)
+        try:
+            return attendance.attend(values)
+        finally:
+            attendance.post.close()
+
+    def close(self, seed: bytes = SEED, ticket: Ticket | None = None) -> int:
+        return show_seed(self.task, ticket or self.ticket("coordinator-1", Role.COORDINATOR), seed)

@@ -1,0 +1,172 @@
+"""People in pairs over HTTPS: a server that carries letters it can not open, and opens noisy answers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from people_at_home import SEED, Country, Village
+
+from dpcurves.arguments import ProtocolAborted
+from dpcurves.noise import Randomness
+from dpcurves.parties import AGGREGATOR, Device, Place
+from dpcurves.parties.attendance import Attendance
+from dpcurves.parties.letters import OVERHEAD
+from dpcurves.parties.people_analyst import ask_people
+from dpcurves.serving.ticket import Role
+
+pytest.importorskip("rbcl")
+PEOPLE = 7
+RATED = [(person % 5, (person * 3) % 5) for person in range(PEOPLE)]
+
+
+@pytest.fixture(scope="module")
+def country(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Country]:
+    """One server with four tasks: `town` has entered and is closed, of the others nobody has."""
+    made = Country(tmp_path_factory.mktemp("country"))
+    for name, people, each in (("whole", PEOPLE, 2), ("gaps", PEOPLE, 2), ("town", 3, 1), ("asleep", 2, 1)):
+        made.village(name, people, each)
+    made.start()
+    for person in range(3):
+        made.villages[2].attend(person, (1, 2))
+    made.villages[2].close()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def town(country: Country) -> Village:
+    return country.villages[2]
+
+
+def enter(village: Village, people: Any = range(PEOPLE)) -> None:
+    for person in people:
+        assert not village.attend(person, RATED[person]).drawn
+
+
+def rounds(village: Village, people: Any = range(PEOPLE), many: int = 3) -> list[Any]:
+    return [[village.attend(person, RATED[person]) for person in people] for _ in range(many)][-1]
+
+
+def test_people_who_are_never_online_together_are_read_by_an_analyst(country: Country) -> None:
+    """Epsilon is 32 a pair: each answer is the kernel's value but for a chance of 2**-15, all but for 2e-4."""
+    village = country.villages[0]
+    enter(village)
+    analyst = village.ticket("analyst-1", Role.ANALYST)
+    with pytest.raises(ProtocolAborted, match="^task: it is not closed yet"):
+        ask_people(village.task, analyst)
+    assert village.close() == PEOPLE
+    with pytest.raises(ProtocolAborted, match="^pairs: none has come yet: ask again later$"):
+        ask_people(village.task, analyst)
+    country.stop()
+    country.start()
+    reached = rounds(village)
+    assert all(each.over and not each.broken for each in reached)
+    assert sum(each.done for each in reached) == 2 * 6
+    found = ask_people(village.task, analyst)
+    pairs = village.task.shown(SEED).meetings
+    one, other = ({name: [RATED[meeting.people[place]][column] for meeting in pairs] for column, name in
+                  enumerate(village.task.kernel.columns)} for place in (0, 1))  # fmt: skip
+    assert found.value == pytest.approx(village.task.kernel.evaluated(one, other).mean(), abs=1e-4)
+    assert found.privacy.units == PEOPLE
+    low, high = found.interval(0.9, population=True)
+    assert low < found.value < high
+
+
+def test_who_does_not_come_drops_its_pairs_alone_and_is_paid_by_nobody(country: Country) -> None:
+    village = country.villages[1]
+    enter(village, range(PEOPLE - 1))
+    village.close()
+    with pytest.raises(ProtocolAborted, match="^task: it is closed: pairs are drawn, and nobody else enters$"):
+        village.attend(PEOPLE - 1, RATED[-1])
+    reached = rounds(village, range(PEOPLE - 1))
+    meetings = village.task.shown(SEED).meetings
+    broken = [meeting for meeting in meetings if PEOPLE - 1 in meeting.people]
+    assert broken
+    assert sum(each.broken for each in reached) == len(broken)
+    found = ask_people(village.task, village.ticket("analyst-1", Role.ANALYST))
+    assert found.notes == (f"{len(meetings) - len(broken)} pairs of about 6 came",)
+    partner = broken[0].partner(PEOPLE - 1)
+    attendance = village.attendance(partner)
+    assert attendance.device.entered == sum(partner in each.people for each in meetings if each not in broken)
+
+
+def test_the_server_stores_sealed_letters_of_the_same_sizes_whatever_is_rated(country: Country) -> None:
+    village, stored, sizes = country.villages[0], country.stored(), set()
+    for person in range(PEOPLE):
+        device = village.attendance(person).device
+        for meeting in village.task.shown(SEED).meetings_of(person):
+            heard = device.heard(meeting)
+            assert not [message for message in heard if message in stored]
+            sizes.add((meeting.people.index(person), *map(len, heard)))
+    assert len(sizes) == 2
+
+
+def meeting_of(village: Village) -> Any:
+    (meeting,) = village.task.shown(SEED).meetings
+    return meeting
+
+
+def test_tickets_let_nobody_in_for_another_person_role_or_task(country: Country, tmp_path: Path) -> None:
+    town = country.villages[2]
+    (meeting,) = town.task.shown(SEED).meetings
+    first, second = meeting.people
+    outsider = ({0, 1, 2} - {first, second}).pop()
+    place = Place(meeting.name, 0, first, second)
+    for person, refused in ((second, "put"), (outsider, "put"), (first, "get"), (outsider, "get")):
+        post = town.post(person)
+        assert post.agreement is not None
+        with pytest.raises(ProtocolAborted, match="^letter: (its place is another person's|it is written to some)"):
+            post.put(place, bytes(OVERHEAD + 1)) if refused == "put" else post.get(place)
+        post.close()
+    post = town.post(second)
+    assert post.agreement is not None
+    with pytest.raises(ProtocolAborted, match="^letter: it is written to somebody else$"):
+        post.get(Place(meeting.name, 100, first, AGGREGATOR))
+    post.ticket = town.ticket("analyst-1", Role.ANALYST)
+    with pytest.raises(ProtocolAborted, match="^ticket: that of an owner of this task is needed$"):
+        post.get(place)
+    post.close()
+    with pytest.raises(ProtocolAborted, match="^ticket: that of a coordinator of this task is needed$"):
+        town.close(ticket=town.ticket("owner-1"))
+    post = town.post(0)
+    post.ticket = country.villages[0].ticket("owner-1")
+    with pytest.raises(ProtocolAborted, match="^ticket: it is of another task$"):
+        Attendance.of(post, Randomness.system(), tmp_path / "device", print)
+
+
+def test_another_device_with_the_same_ticket_does_not_enter(town: Village) -> None:
+    town.folder.joinpath("tickets", "owner-1.device2").unlink(missing_ok=True)
+    path = town.folder / "tickets" / "owner-1.device2"
+    Device.of(path, town.task.promise.task, 1, Randomness.from_seed(7))
+    with pytest.raises(ProtocolAborted, match="^card: another device has entered with this ticket"):
+        town.attendance(0, device="2")
+
+
+def test_letters_are_bounded_and_have_their_places(town: Village) -> None:
+    meeting = meeting_of(town)
+    writer, reader = meeting.people
+    post = town.post(writer)
+    assert post.agreement is not None
+    relay_bound = 2**20
+    with pytest.raises(ProtocolAborted, match="^message: at most [0-9]+ bytes are taken$"):
+        post.put(Place(meeting.name, 0, writer, reader), bytes(relay_bound))
+    with pytest.raises(ProtocolAborted, match="^letter: it has at most 177 bytes$|^letter: it has at most"):
+        post.put(Place(meeting.name, 100, writer, AGGREGATOR), bytes(1000))
+    for step in (2, 99, 101):
+        with pytest.raises(ProtocolAborted, match="^letter: there is no such place$"):
+            post.put(Place(meeting.name, step, writer, reader), bytes(OVERHEAD + 1))
+    post.close()
+
+
+def test_another_seed_closes_nothing(country: Country) -> None:
+    village = country.villages[3]
+    for seed in (SEED[::-1], SEED[:-1], b""):
+        with pytest.raises(ProtocolAborted, match="^seed: it is not the one that was promised$"):
+            village.close(seed)
+    assert village.post(0).agreement is None
+    village.close()
+    assert village.close() == 0
+    assert village.post(0).agreement is not None
