@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from people_at_home import SEED, Country, Village
+from people_crashes import Killed
 
 from dpcurves.arguments import ProtocolAborted
 from dpcurves.noise import Randomness
@@ -19,14 +21,21 @@ from dpcurves.serving.ticket import Role
 
 pytest.importorskip("rbcl")
 PEOPLE = 7
+VILLAGES = ("whole", PEOPLE, 2), ("gaps", PEOPLE, 2), ("town", 3, 1), ("asleep", 2, 1), ("killed", 8, 1)
 RATED = [(person % 5, (person * 3) % 5) for person in range(PEOPLE)]
 
 
 @pytest.fixture(scope="module")
 def country(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Country]:
-    """One server with four tasks: `town` has entered and is closed, of the others nobody has."""
+    """One server with all tasks: `town` has entered and is closed, of the others nobody has."""
     made = Country(tmp_path_factory.mktemp("country"))
-    for name, people, each in (("whole", PEOPLE, 2), ("gaps", PEOPLE, 2), ("town", 3, 1), ("asleep", 2, 1)):
+    for name, people, each in (
+        ("whole", PEOPLE, 2),
+        ("gaps", PEOPLE, 2),
+        ("town", 3, 1),
+        ("asleep", 2, 1),
+        ("killed", 36, 1),
+    ):
         made.village(name, people, each)
     made.start()
     for person in range(3):
@@ -170,3 +179,12 @@ def test_another_seed_closes_nothing(country: Country) -> None:
     village.close()
     assert village.close() == 0
     assert village.post(0).agreement is not None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_who_is_killed_after_a_letter_ends_with_the_shares_of_a_run_that_nothing_stopped(country: Country) -> None:
+    """The first person's second visit, with three letters; `make crash` goes to every request and every write."""
+    killed = Killed(country, country.villages[4])
+    killed.enter()
+    assert list(killed.kills("letter", "after", 2)) == [0, 1, 2]
