@@ -147,8 +147,9 @@ def test_the_finest_rounding_that_is_chosen_answers_about_64_steps_whatever_the_
     """So it loses what Laplace noise on 64 steps loses: rounding looks at coins of its own, here at all of them."""
     response = response_for(least, most, Fraction(3))
     assert isinstance(response, Rounded)
-    assert (response.fine, response.within) == (FINEST, Lattice(Fraction(3), 64))
-    nothing = [coin.parts for coin in response.within.noise.thrown]
+    within = Lattice(Fraction(3), 64)
+    assert (response.fine, response.within) == (FINEST, within)
+    nothing = [coin.parts for coin in within.noise.thrown]
     for value in (least, least + 1, (least + most) // 3, most - 1, most):
         low, part = response._split(value)
         assert 0 <= low <= low + (part > 0) <= 64

@@ -114,7 +114,9 @@ def test_two_people_answer_by_letters_with_coins_of_their_devices(tmp_path: Path
         while not all([person.attend(meeting, both[person.number]) for person in people]):
             pass
         response = agreed.promise.response
-        bits = Collector(aggregator, FolderMailbox(folder), cards.__getitem__).output(meeting, response.width)
+        bits = Collector(aggregator.sealing, FolderMailbox(folder).get, cards.__getitem__).output(
+            meeting, response.width
+        )
         assert bits is not None
         wanted = np.sign(both[0][0] - both[1][0]) * np.sign(both[0][1] - both[1][1])
         assert response_to(response, [bit[None] for bit in bits]).tolist() == [wanted]

@@ -14,7 +14,8 @@ from .ask_file import quietly
 from .output import Input, Output
 from .pair_tasks import require_extra
 from .standard_streams import tell
-from .tasks import Bearer, Document
+from .task_parties import Bearer
+from .tasks import Document
 from .terminal import say
 from .waiting import waiting
 
@@ -62,7 +63,7 @@ def pairs(document: Document, bearer: Bearer, told: Told) -> None:
     if output.json is None:
         say(
             screen,
-            f"{task.kernel_name}: {found.value:.4g}",
+            f"{task.kernel_name}: {found.value:.4g}, from {found.pairs} pairs",
             *(_line(name, level, *both) for name, both in ends.items()),
         )
     say(screen, f"mechanism: {found.privacy.mechanism}; {found.privacy.loss}", *ASSUMED[task.trust])
@@ -72,11 +73,14 @@ def pairs(document: Document, bearer: Bearer, told: Told) -> None:
 
 
 def _asked(task: PairTask, bearer: Bearer) -> UStatistic:
+    from ..parties import Trust
+    from ..parties.people_analyst import ask_people
     from ..serving.ticket import Role, Ticket
     from ..two_servers.pair_analyst import ask_pairs
 
+    ask = ask_people if task.trust is Trust.PEOPLE else ask_pairs
     with quietly():
-        return ask_pairs(task, Ticket.read(bearer.ticket, Role.ANALYST), patience=bearer.seconds)
+        return ask(task, Ticket.read(bearer.ticket, Role.ANALYST), patience=bearer.seconds)
 
 
 def _line(name: str, level: float, low: float, high: float) -> str:
@@ -88,8 +92,8 @@ def _document(task: PairTask, found: UStatistic, level: float, ends: dict[str, A
 
     return json.dumps(
         {
-            "kind": KIND, "kernel": task.kernel_name, "task": task.hash, "value": found.value, "level": level,
-            **{name: list(both) for name, both in ends.items()}, "privacy": asdict(found.privacy),
+            "kind": KIND, "kernel": task.kernel_name, "task": task.hash, "value": found.value, "pairs": found.pairs,
+            "level": level, **{name: list(both) for name, both in ends.items()}, "privacy": asdict(found.privacy),
             "assumed": list(ASSUMED[task.trust]), "notes": list(found.notes),
         },
         allow_nan=False,

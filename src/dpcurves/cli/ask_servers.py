@@ -16,7 +16,8 @@ from .output import Input, Output
 from .refusal import Misuse
 from .standard_streams import tell
 from .table_options import Cells
-from .tasks import Bearer, Document, require_extra
+from .task_parties import Bearer
+from .tasks import Document, require_extra
 from .terminal import say
 from .waiting import waiting
 

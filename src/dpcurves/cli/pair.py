@@ -7,9 +7,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from .pair_tasks import require_extra
+from .people import Meeting, take_part
 from .servers import Before
 from .source_options import Source
-from .tasks import Bearer, Document
+from .task_parties import Bearer
+from .tasks import Document, require_unsaid
 from .terminal import say, terminal
 from .waiting import filling
 
@@ -18,16 +20,28 @@ if TYPE_CHECKING:
     from .option_groups import Command
 
 
-def pair(source: Source, document: Document, bearer: Bearer, before: Before) -> None:
-    """Take part in a task of pairs with the values of a file: a share of each goes to either server, and you may go.
+def pair(source: Source, document: Document, bearer: Bearer, meeting: Meeting, before: Before) -> None:
+    """Take part in a task of pairs with the values of a file.
+
+    Of two servers, a share of each value goes to either, and you may go. Of people in pairs, the file has one row, of
+    whole numbers (what is beyond the declared bits counts as the nearest): you enter before the task is closed, and
+    call it again until all partners have written; letters go through the task's server, which can not open them.
 
     Done again with the same file and ticket, nothing counts twice: begin again if it was stopped. Another file is
-    refused, or takes the place of the first with --earlier replace.
+    refused, or takes the place of the first with --earlier replace, of shares alone.
 
     Example: dpcurves pair mine.csv --task task.json --ticket tickets/owner-1
     """
     require_extra()
-    _send_shares(document.of_pairs(), source, bearer, before)
+    from ..parties import Trust
+
+    task = document.of_pairs()
+    if task.trust is Trust.TWO_SERVERS:
+        require_unsaid("it belongs to people in pairs; the task is of two servers: leave it out", meeting, Meeting())
+        _send_shares(task, source, bearer, before)
+        return
+    require_unsaid("it belongs to shares; what people in pairs have said stays said: leave it out", before, Before())
+    take_part(task, source, bearer, meeting)
 
 
 def _send_shares(task: PairTask, source: Source, bearer: Bearer, before: Before) -> None:

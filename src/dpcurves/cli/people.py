@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from .literals import whole
-from .refusal import Misuse
+from .source_options import Source
 from .standard_streams import tell
 from .terminal import say, terminal
 from .waiting import waiting
 
 if TYPE_CHECKING:
-    from ..arrays import IntArray
     from ..parties import PairTask
     from ..parties.attendance import Attendance, Attended
-    from ..serving.door import Limits
-    from .tasks import Bearer
+    from ..parties.relay_server import RelayServer
+    from .task_parties import Bearer
 
 PAUSE = 0.2
 """Seconds between two looks into the mailbox, at first; each is one and a half times as long, up to some seconds."""
@@ -29,7 +28,7 @@ LONGEST_PAUSE = 5.0
 
 @dataclass(frozen=True)
 class Meeting:
-    """Of people in pairs: how the others are reached."""
+    """How the others of people in pairs are reached."""
 
     relay: Annotated[
         str | None,
@@ -41,16 +40,16 @@ class Meeting:
     ] = "0"  # fmt: skip
 
 
-def take_part(task: PairTask, values: IntArray, bearer: Bearer, meeting: Meeting) -> None:
+def take_part(task: PairTask, source: Source, bearer: Bearer, meeting: Meeting) -> None:
     """Say in each of a person's pairs what can be said by now, and wait for partners as long as was asked for."""
     from ..noise import Randomness
     from ..parties.attendance import Attendance
     from ..parties.post import Post
     from ..serving.certificate import host_of
     from ..serving.ticket import Role, Ticket
+    from ..two_servers.owner import read_values
 
-    if len(values) != 1:
-        raise Misuse("data", f"one row is needed, that of the ticket's bearer, got {len(values)}")
+    (values,) = read_values(task, source.records(), source.delimiter).tolist()
     if meeting.relay is not None:
         host_of(meeting.relay)
     patience, ticket = whole("wait", meeting.wait, least=0), Path(bearer.ticket)
@@ -59,7 +58,7 @@ def take_part(task: PairTask, values: IntArray, bearer: Bearer, meeting: Meeting
         device = ticket.with_name(f"{ticket.name}.device")
         attendance = Attendance.of(post, Randomness.system(), device, tell)
         with waiting("waiting for partners"):
-            reached = _attended(attendance, values[0].tolist(), patience)
+            reached = _attended(attendance, values, patience)
     finally:
         post.close()
     _say(task, attendance, reached)
@@ -88,15 +87,12 @@ def _say(task: PairTask, attendance: Attendance, reached: Attended) -> None:
     say(terminal(), counts, *(["call it again later"] if reached.waiting else []), said)
 
 
-def serve(tasks: Sequence[PairTask], folder: str, store: str, listen: str | None, limits: Limits) -> None:
+def serve(server: RelayServer, listen: str | None) -> None:
     """Run the server of people in pairs until it is stopped."""
-    from ..parties.relay_server import RelayServer
-    from ..serving.identity import Identity
     from ..serving.launch import Address
 
-    place = listen or tasks[0].servers[0].url.removeprefix("https://").rstrip("/")
-    server, console = RelayServer(tasks, Identity.read(Path(folder)), store, limits), terminal()
-    names = ", ".join(task.name for task in tasks)
+    place = listen or server.tasks[0].servers[0].url.removeprefix("https://").rstrip("/")
+    names, console = ", ".join(task.name for task in server.tasks), terminal()
     server.serve(Address.parse(place), lambda: say(console, f"server of {names} listens at {place}"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -11,14 +12,17 @@ from typer import Option
 
 from .accounts import require_lasting
 from .literals import chosen, whole
+from .people import serve as serve_people
 from .refusal import Misuse
 from .source_options import Source
-from .tasks import Bearer, Document, require_extra
+from .task_parties import Bearer
+from .tasks import Document, require_extra
 from .terminal import say, terminal
 from .waiting import filling
 
 if TYPE_CHECKING:
     from ..data import Axis, Categories
+    from ..serving.door import Limits
     from ..two_servers import Task
     from ..two_servers.batch import Earlier
     from .option_groups import Command
@@ -95,7 +99,7 @@ class Before:
 
 
 def aggregator(running: Running) -> None:
-    """Run one of the two servers of a task.
+    """Run one of the two servers of a task, or the one server of people in pairs, which is party 0.
 
     It runs until it is stopped. It prints one line when it listens, and one for each error; never a share.
 
@@ -109,16 +113,31 @@ def aggregator(running: Running) -> None:
     from ..two_servers.launch import Aggregator
 
     require_lasting(running.store)
+    limits = Limits(whole("connections", running.connections), whole("deadline", running.deadline))
+    people = [Document(file) for file in running.task.split(",")]
+    if any(each.is_of_people for each in people):
+        _serve_people(people, running, limits)
+        return
     tasks, party = [read_task(file) for file in running.task.split(",")], running.number()
     server = Aggregator(
         party, tasks, Identity.read(Path(running.identity)), running.store, running.peer,
         whole("patience", running.patience),
-        Limits(whole("connections", running.connections), whole("deadline", running.deadline)),
+        limits,
     )  # fmt: skip
     listen = running.listen or tasks[0].servers[party].url.removeprefix("https://").rstrip("/")
     console = terminal()
     names = ", ".join(task.name for task in tasks)
     server.serve(Address.parse(listen), lambda: say(console, f"party {party} of {names} listens at {listen}"))
+
+
+def _serve_people(documents: Sequence[Document], running: Running, limits: Limits) -> None:
+    from ..parties.relay_server import RelayServer
+    from ..serving.identity import Identity
+
+    if running.number() or not all(each.is_of_people for each in documents):
+        raise Misuse("party", "the one server of people in pairs is party 0, and works for no other tasks beside")
+    tasks = [each.of_pairs() for each in documents]
+    serve_people(RelayServer(tasks, Identity.read(Path(running.identity)), running.store, limits), running.listen)
 
 
 def contribute(source: Source, document: Document, bearer: Bearer, renamed: Renamed, before: Before) -> None:

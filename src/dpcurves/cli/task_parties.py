@@ -71,3 +71,16 @@ class Parties:
         if self.reports_per_owner is None:
             raise Misuse("reports-per-owner", "say how many reports one owner may send at most; there is no default")
         return whole("reports-per-owner", self.reports_per_owner)
+
+
+@dataclass(frozen=True)
+class Bearer:
+    """Who asks, and for how long it waits."""
+
+    ticket: Annotated[str, Option(help="The ticket, from the folder that was made with the task.", metavar="FILE")]
+    patience: Annotated[str, Option(help="How long to wait for an answer.", metavar="SECONDS")] = "60"
+
+    @property
+    def seconds(self) -> float:
+        """How long to wait."""
+        return float(whole("patience", self.patience))

@@ -12,11 +12,12 @@ from typer import Argument, Option
 from .literals import category, whole
 from .option_groups import values_of
 from .pair_tasks import OfPairs, create_of_pairs
+from .people import close as close_people
 from .promise_options import Price
 from .refusal import Misuse
 from .split_options import Split
 from .table_options import Cells, TaskDocument
-from .task_parties import Parties
+from .task_parties import Bearer, Parties
 from .terminal import say, terminal
 from .waiting import waiting
 
@@ -116,6 +117,13 @@ class Document(TaskDocument):
         return Task.read(self.task)
 
     @property
+    def is_of_people(self) -> bool:
+        """Whether people in pairs are asked, of whom each has a device."""
+        from ..parties import Trust
+
+        return self.is_of_pairs and self.of_pairs().trust is Trust.PEOPLE
+
+    @property
     def is_of_pairs(self) -> bool:
         """Whether it asks pairs of people."""
         from ..parties import PairTask
@@ -128,19 +136,6 @@ class Document(TaskDocument):
         from ..parties import PairTask
 
         return PairTask.read(self.task)
-
-
-@dataclass(frozen=True)
-class Bearer:
-    """Who asks, and for how long it waits."""
-
-    ticket: Annotated[str, Option(help="The ticket, from the folder that was made with the task.", metavar="FILE")]
-    patience: Annotated[str, Option(help="How long to wait for an answer.", metavar="SECONDS")] = "60"
-
-    @property
-    def seconds(self) -> float:
-        """How long to wait."""
-        return float(whole("patience", self.patience))
 
 
 def identity(place: Place) -> None:
@@ -224,11 +219,14 @@ def close(document: Document, bearer: Bearer) -> None:
     """End the collection: both servers agree on the reports that count.
 
     No more are taken; those that reached one server only are dropped. Questions are answered from now on. Of a task of
-    pairs, the servers are shown the seed that lies beside the coordinator's ticket.
+    pairs, servers are shown the seed that lies beside the coordinator's ticket: who meets whom follows from it.
 
     Example: dpcurves task close --task task.json --ticket tickets/coordinator-1
     """
     require_extra()
+    if document.is_of_people:
+        close_people(document.of_pairs(), bearer)
+        return
     from ..parties import PairTask, read_seed
     from ..serving.ticket import Role, Ticket
     from ..two_servers.analyst import close as close_task

@@ -27,6 +27,7 @@ class UStatistic:
         notes: What is remarked on the curves that it was read from.
         least: Below it no such statistic lies.
         most: Above it no such statistic lies.
+        pairs: How many pairs came, where pairs of people were drawn.
     """
 
     value: float
@@ -36,6 +37,7 @@ class UStatistic:
     notes: tuple[str, ...] = ()
     least: float = -inf
     most: float = inf
+    pairs: int | None = None
 
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
         """Two numbers that have the statistic of these records' values between them with about the chance `level`.

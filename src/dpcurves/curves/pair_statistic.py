@@ -32,7 +32,7 @@ def pair_statistic(release: Release) -> UStatistic:
         return pair_interval(known, values, level, population=population)
 
     least, most = (float(known.step * end) for end in (known.least, known.most))
-    return UStatistic(pair_mean(known, values), 0.0, ends, privacy, tuple(notes), least, most)
+    return UStatistic(pair_mean(known, values), 0.0, ends, privacy, tuple(notes), least, most, known.pairs)
 
 
 def area_of(found: UStatistic, people: int, positives: int) -> UStatistic:

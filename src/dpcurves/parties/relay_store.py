@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import sqlalchemy as sql
 from sqlalchemy import Column, Connection, Table, func, insert, select
@@ -51,20 +51,20 @@ class RelayStore:
 
     def seed(self, task: str) -> bytes | None:
         """The seed of pairs; None: it was not shown yet."""
-        return self._read(lambda connection: connection.execute(_seed(task)).scalar_one_or_none())
+        return self._read(lambda connection: _one(connection, _seed(task)))
 
     def show(self, task: str, seed: bytes) -> None:
         """Keep the seed. From now on there are no new cards."""
 
         def work(connection: Connection) -> None:
-            if connection.execute(_seed(task)).scalar_one_or_none() is None:
+            if _one(connection, _seed(task)) is None:
                 connection.execute(insert(SEEDS), {"task": task, "seed": seed})
 
         self._write(work)
 
     def card(self, task: str, person: int) -> bytes | None:
         """The card of a person; None: there is none."""
-        return self._read(lambda connection: connection.execute(_card(task, person)).scalar_one_or_none())
+        return self._read(lambda connection: _one(connection, _card(task, person)))
 
     def register(self, task: str, person: int, card: bytes) -> None:
         """Keep the one card of a person.
@@ -74,12 +74,12 @@ class RelayStore:
         """
 
         def work(connection: Connection) -> None:
-            kept = connection.execute(_card(task, person)).scalar_one_or_none()
+            kept = _one(connection, _card(task, person))
             if kept == card:
                 return
             if kept is not None:
                 raise ProtocolAborted("card", "another device has entered with this ticket, which is good for one", 409)
-            if connection.execute(_seed(task)).scalar_one_or_none() is not None:
+            if _one(connection, _seed(task)) is not None:
                 raise ProtocolAborted("task", "it is closed: pairs are drawn, and nobody else enters", 409)
             connection.execute(insert(CARDS), {"task": task, "person": person, "card": card})
 
@@ -98,7 +98,7 @@ class RelayStore:
 
     def get(self, task: str, slot: Slot) -> bytes | None:
         """The letter of a place; None: there is none yet."""
-        return self._read(lambda connection: connection.execute(_letter(task, slot)).scalar_one_or_none())
+        return self._read(lambda connection: _one(connection, _letter(task, slot)))
 
     def all_of(self, task: str, step: int) -> dict[tuple[int, int], bytes]:
         """All letters of one step, by meeting and writer."""
@@ -131,15 +131,21 @@ def _told(way: Callable[[Work[Result]], Result], work: Work[Result]) -> Result:
         raise Trouble.of_database("relay", error) from None
 
 
-def _seed(task: str) -> sql.Select[tuple[bytes]]:
+def _one(connection: Connection, wanted: sql.Select[Any]) -> bytes | None:
+    row = connection.execute(wanted).first()
+    found: bytes | None = None if row is None else row[0]
+    return found
+
+
+def _seed(task: str) -> sql.Select[Any]:
     return select(SEEDS.c.seed).where(SEEDS.c.task == task)
 
 
-def _card(task: str, person: int) -> sql.Select[tuple[bytes]]:
+def _card(task: str, person: int) -> sql.Select[Any]:
     return select(CARDS.c.card).where(CARDS.c.task == task, CARDS.c.person == person)
 
 
-def _letter(task: str, slot: Slot) -> sql.Select[tuple[bytes]]:
+def _letter(task: str, slot: Slot) -> sql.Select[Any]:
     meeting, writer, step = slot
     where = LETTERS.c.task == task, LETTERS.c.meeting == meeting, LETTERS.c.writer == writer, LETTERS.c.step == step
     return select(LETTERS.c.letter).where(*where)
