@@ -64,10 +64,11 @@ pictures: $(READY)
 	$(BIN)/python papers/gallery.py
 
 # Kills a stream at every statement, commit and write of its first steps; with STORE=, a URL, on that server. And
-# devices of people in pairs, at every request and write.
+# devices of people in pairs, at every request and write; and two servers, at every message of a session.
 crash: $(READY)
 	$(BIN)/python tests/feed/crashes.py $(STORE)
 	$(BIN)/python tests/parties/people_crashes.py
+	$(BIN)/python tests/two_servers/pair_crashes.py
 
 bench: $(READY)
 	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python "$$file"; done

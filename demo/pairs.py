@@ -1,20 +1,20 @@
 """Kendall's tau of 2,000 people's ratings, which nobody sees: people in pairs by letters, and two servers with shares.
 
-Run by ``make demo-pairs``. Certificates, devices and letters are new each time, and lie in ``demo/out/pairs``. The
-ratings are made up, so that the exact tau can stand beside both.
+Run by ``make demo-pairs``. Certificates, devices, letters and stores are new each time, and lie in ``demo/out/pairs``.
+The ratings are made up, so that the exact tau can stand beside both.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import secrets
 import shutil
 import socket
-import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import contextmanager
 from fractions import Fraction
-from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -25,14 +25,19 @@ from rich.table import Table
 
 import dpcurves as dp
 from dpcurves import parties
-from dpcurves.crypto.two_party import evaluate, garble
+from dpcurves.curves.pair_mean import UStatistic
 from dpcurves.ledger import QuestionBudget
 from dpcurves.noise import Randomness
-from dpcurves.pairs import KENDALL, Noise, Unsigned, pair_statistic
+from dpcurves.pairs import KENDALL, Noise, Permutations, Unsigned, pair_statistic
 from dpcurves.queries import commitment
-from dpcurves.release import Plan, Release
-from dpcurves.serving.identity import CERTIFICATE, PROOF, Identity
-from dpcurves.trust.pair_release import noise_of, of_answers, of_sum
+from dpcurves.release import Plan
+from dpcurves.serving.identity import Identity
+from dpcurves.serving.new_task import found
+from dpcurves.serving.ticket import Role, Ticket
+from dpcurves.trust.pair_release import of_answers
+from dpcurves.two_servers.analyst import close
+from dpcurves.two_servers.owner import Contribution, bearer_of
+from dpcurves.two_servers.pair_analyst import ask_pairs
 
 OUT = Path(__file__).parent / "out" / "pairs"
 HOST = "127.0.0.1"
@@ -53,10 +58,10 @@ def main() -> None:
     table.add_row("nobody: the exact one", f"{KERNEL.evaluated(one, other).mean():.3f}", "", "", "")
     for name, work in (("people in pairs", by_people), ("two servers", by_servers)):
         started = perf_counter()
-        found = pair_statistic(work(ratings, seed))
-        ends = [found.interval(0.95, population=population) for population in (False, True)]
+        told = work(ratings, seed)
+        ends = [told.interval(0.95, population=population) for population in (False, True)]
         shown = [f"{low:.3f} to {high:.3f}" for low, high in ends]
-        table.add_row(name, f"{found.value:.3f}", *shown, f"{perf_counter() - started:.0f}")
+        table.add_row(name, f"{told.value:.3f}", *shown, f"{perf_counter() - started:.0f}")
     console.print(table)
 
 
@@ -67,19 +72,17 @@ def made_up() -> dict[str, Any]:
     return {"rooms": stars[:, 0], "cleanliness": stars[:, 1]}
 
 
-def planned(noise: Noise, seed: bytes) -> tuple[Plan, Any, Any]:
-    """The plan, its pairs, and what pays for it here, where nothing is anybody's."""
+def planned(seed: bytes) -> tuple[Plan, Any, Any]:
+    """The plan of people in pairs, its pairs, and what pays for it here, where nothing is anybody's."""
     loss = dp.PrivacyLoss.pure(EPSILON)
-    each = 1 if noise is Noise.EACH else 2
-    plan = dp.pairs.plan(KERNEL, people=PEOPLE, pairs_per_person=each, loss=loss, noise=noise, seed=seed)
-    pairing = plan.query.pairing  # type: ignore[union-attr]
-    pairs = parties.promised_pairs(pairing, PEOPLE, seed, commitment(seed))
+    plan = dp.pairs.plan(KERNEL, people=PEOPLE, pairs_per_person=1, loss=loss, seed=seed)
+    pairs = parties.promised_pairs(plan.query.pairing, PEOPLE, seed, commitment(seed))  # type: ignore[union-attr]
     return plan, pairs, QuestionBudget.told("demo", loss).pay(plan.query, Fraction(1))
 
 
-def by_people(ratings: dict[str, Any], seed: bytes) -> Release:
+def by_people(ratings: dict[str, Any], seed: bytes) -> UStatistic:
     """Each pair by letters: one writes, is offline, and reads the answer later. One in fifty never comes back."""
-    plan, pairs, allotment = planned(Noise.EACH, seed)
+    plan, pairs, allotment = planned(seed)
     agreed = parties.Promise.of(KERNEL, plan).shown(seed)
     response = agreed.promise.response
     (OUT / "letters").mkdir()
@@ -108,71 +111,63 @@ def by_people(ratings: dict[str, Any], seed: bytes) -> Release:
         told = list(town.map(met, agreed.meetings))
     came = [number for number, answer in enumerate(told) if answer is not None]
     answers = [told[number] for number in came]
-    return of_answers(plan, pairs[came], np.array(answers), allotment, seeded=False)
+    return pair_statistic(of_answers(plan, pairs[came], np.array(answers), allotment, seeded=False))
 
 
-@dataclass(frozen=True)
-class Duty:
-    """SECRET: what one server has, and whom it talks to."""
-
-    number: int
-    shares: dict[str, Any]
-    seed: bytes
-
-
-def by_servers(ratings: dict[str, Any], seed: bytes) -> Release:
-    """People share their ratings out and go; two processes talk over TLS, and tell one noisy sum."""
-    plan, pairs, allotment = planned(Noise.ON_SUM, seed)
-    shares = parties.shares_of(ratings, dict(plan.query.kernel.columns), SYSTEM)  # type: ignore[union-attr]
-    for number in (0, 1):
-        Identity.found(OUT / f"server {number}", f"https://{HOST}:{8701 + number}")
-    spawning = multiprocessing.get_context("spawn")
-    pipes = [spawning.Pipe() for _ in (0, 1)]
-    running = [
-        spawning.Process(target=serve, args=(Duty(number, shares[number], seed), pipes[number][1])) for number in (0, 1)
-    ]
-    for each in running:
-        each.start()
-    pipes[1][0].send(pipes[0][0].recv())
-    noisy = {pipe.recv() for pipe, _ in pipes}
-    for each in running:
-        each.join()
-    (told,) = noisy
-    return of_sum(plan, pairs, told, allotment, seeded=False)
+def by_servers(ratings: dict[str, Any], seed: bytes) -> UStatistic:
+    """People share their ratings out to two servers and go; these close, and tell one noisy answer."""
+    task, tickets = shared_task(seed), OUT / "tickets"
+    with running(OUT / "task.json"):
+        with ThreadPoolExecutor(8) as town:
+            list(town.map(lambda number: share_out(task, ratings, number), range(PEOPLE)))
+        close(task, Ticket.read(tickets / "coordinator-1", Role.COORDINATOR), seed=seed)
+        return ask_pairs(task, Ticket.read(tickets / "analyst-1", Role.ANALYST))
 
 
-def serve(duty: Duty, pipe: Pipe) -> None:
-    """One server: it has shares, its certificate and its file of settlements."""
-    plan, pairs, _ = planned(Noise.ON_SUM, duty.seed)
-    job = parties.sum_of_pairs(commitment(duty.seed).encode(), KERNEL, noise_of(plan), len(pairs))
-    coins = [None] * len(job.ending.owners) if job.ending else []
-    values, act = parties.given_to_sum(KERNEL, duty.shares, pairs), (garble, evaluate)[duty.number]
-    own = parties.Settlements(OUT / f"server {duty.number}" / "settlements")
-    connection = parties.Connection.over(opened(duty.number, pipe), context(duty.number), HOST)
-    talk = parties.settled(job.digest, lambda: act(job, values, SYSTEM, coins), own, SYSTEM)
-    pipe.send(parties.number_of(parties.conducted(talk, connection)))
-    connection.close()
+def shared_task(seed: bytes) -> parties.PairTask:
+    """Two servers with fresh keys, and a task with a ticket for each person."""
+    with socket.socket() as one, socket.socket() as other:
+        for probe in (one, other):
+            probe.bind((HOST, 0))
+        urls = [f"https://{HOST}:{probe.getsockname()[1]}" for probe in (one, other)]
+    servers = tuple(Identity.found(OUT / f"server-{party}", url).public for party, url in enumerate(urls))
+    columns = tuple(KERNEL.form.columns)
+    draft = parties.PairTask(
+        "ratings", "kendall", columns, Permutations(2), dp.PrivacyLoss.pure(EPSILON), parties.Trust.TWO_SERVERS,
+        Noise.ON_SUM, commitment(seed), servers, {},
+    )  # fmt: skip
+    return found(draft, {Role.OWNER: PEOPLE, Role.ANALYST: 1, Role.COORDINATOR: 1}, OUT / "task.json", OUT / "tickets")
 
 
-def opened(number: int, pipe: Pipe) -> socket.socket:
-    """The connection of both, before anything is proved."""
-    if number:
-        return socket.create_connection((HOST, pipe.recv()))
-    with socket.create_server((HOST, 0)) as listening:
-        pipe.send(listening.getsockname()[1])
-        return listening.accept()[0]
+def share_out(task: parties.PairTask, ratings: dict[str, Any], number: int) -> None:
+    """One person's shares, one for each server."""
+    ticket = OUT / "tickets" / f"owner-{number + 1}"
+    values = np.array([[ratings[name][number] for name in KERNEL.columns]])
+    Contribution.of(task, values, ticket).send(bearer_of(task, ticket), lambda gone: None)
 
 
-def context(number: int) -> ssl.SSLContext:
-    """What a server proves, and whom alone it believes."""
-    made = ssl.SSLContext((ssl.PROTOCOL_TLS_SERVER, ssl.PROTOCOL_TLS_CLIENT)[number])
-    made.minimum_version = ssl.TLSVersion.TLSv1_3
-    own, other = (Identity.read(OUT / f"server {each}") for each in (number, 1 - number))
-    made.load_cert_chain(own.folder / CERTIFICATE, own.folder / PROOF)
-    made.load_verify_locations(cadata=other.public.certificate)
-    made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    made.verify_mode = ssl.CERT_REQUIRED
-    return made
+@contextmanager
+def running(document: Path) -> Iterator[None]:
+    """Two processes, as `dpcurves aggregator` starts them; stopped whatever happens."""
+    started = [aggregator(party, document) for party in (0, 1)]
+    try:
+        for process in started:
+            if not (process.stdout and process.stdout.readline()):
+                raise SystemExit("a server did not come up")
+        yield
+    finally:
+        for process in started:
+            process.terminate()
+        for process in started:
+            process.wait(30)
+
+
+def aggregator(party: int, document: Path) -> subprocess.Popen[str]:
+    own = OUT / f"server-{party}"
+    options = {"party": party, "task": document, "identity": own, "store": f"sqlite:///{own / 'shares.db'}"}
+    arguments = [text for name, value in options.items() for text in (f"--{name}", str(value))]
+    command = [sys.executable, "-m", "dpcurves.cli", "aggregator", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 if __name__ == "__main__":
