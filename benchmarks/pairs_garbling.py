@@ -2,7 +2,7 @@
 
 `python benchmarks/pairs_garbling.py` takes some two minutes; with --quick, a tenth of the pairs. Seconds of the
 processor are those of both parties together, imports and compiling left out; bytes are those of one pair, both ways,
-without what TLS adds. Two programs that do the same are named at the end where they are found: none of them is needed.
+without what TLS adds. `pairs_peers.py` runs other programs that do the same.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import resource
-import shutil
 import socket
 import ssl
 import sys
@@ -203,8 +202,6 @@ def main() -> None:
     print()
     comparisons(size)
     sums(10 * size)
-    peers = [name for name in ("yao-party.x", "emp-sh2pc") if shutil.which(name)]
-    print(f"\npeers found here: {', '.join(peers) or 'none'}")
 
 
 if __name__ == "__main__":
