@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .records.engines import spark as spark
     from .rehearsal import rehearse as rehearse
     from .release import UnsupportedQuery as UnsupportedQuery
+    from .remote import Remote as Remote
     from .session import Session as Session
     from .shortcuts import *  # noqa: F403
     from .study import Study as Study
@@ -55,6 +56,7 @@ _ROOMS = {
     "records.engines": ("postgres", "spark"),
     "release": ("UnsupportedQuery",),
     "rehearsal": ("rehearse",),
+    "remote": ("Remote",),
     "session": ("Session",),
     "study": ("Study",),
     "trust": ("Local",),

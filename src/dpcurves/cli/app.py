@@ -23,6 +23,7 @@ from .option_groups import NOTHING, Command, with_options
 from .pair import PAIR_COMMANDS
 from .pairs import PAIR_PLANS
 from .plans import STANDING, plans_of
+from .remotes import REMOTE_COMMANDS, Gated, Planned, through
 from .servers import SERVER_COMMANDS
 from .serving import SERVE_COMMANDS, SERVER_STORE_COMMANDS
 from .stream import STREAM_PLANS
@@ -44,11 +45,15 @@ def build() -> typer.Typer:
     ledger.add_typer(
         _group(ALLOWANCE_COMMANDS), name="allowance", help="What projects and analysts may spend of a budget."
     )
+    remote = _group(REMOTE_COMMANDS)
+    remote.add_typer(_group(through(Gated)), name="ask", help="Questions that the server charges and answers.")
+    remote.add_typer(_group(through(Planned)), name="plan", help="What a question would cost there, and its errors.")
     groups = {
         "plan": (_group(PLANS, standing=STANDING), "The errors a question would have; opens no data."),
         "ledger": (ledger, "Privacy budgets, and what was spent of them."),
         "task": (_group(TASK_COMMANDS), "Tasks for two servers, neither of them trusted alone."),
         "server": (_group(SERVER_STORE_COMMANDS), "What a verification server knows: people, datasets, projects."),
+        "remote": (remote, "A verification server: what it has, questions, models, releases."),
         "engine": (_group(ENGINE_COMMANDS), "Databases that count where records lie."),
         "local": (_group({**LOCAL_COMMANDS, **SERVING_COMMANDS}), "The local model: people who trust nobody."),
         "ask": (_group({**asks_of(QUESTIONS), **ASK_PAIRS}, said=SAID),

@@ -13,6 +13,10 @@ from ..serving.errors import ProtocolAborted
 
 DEEPEST = 32
 MOST_PARTS = 200_000
+EXAMPLES = [
+    {"ask": "histogram", "column": "delay", "grid": "-60:600:66"},
+    {"ask": "cdf", "column": "delay", "grid": "-60:600:660"},
+]
 Number = str | int | float | None
 
 
@@ -35,7 +39,9 @@ class Loss(BaseModel):
 class QuestionMessage(Loss):
     """A question and its price."""
 
-    question: dict[str, Any] = Field(description="The question, as in files of studies: `ask`, and its fields.")
+    question: dict[str, Any] = Field(
+        description="The question, as in files of studies: `ask`, and its fields.", examples=EXAMPLES
+    )
 
     def stored(self) -> Mapping[str, Any]:
         """The question as plain objects.

@@ -47,21 +47,21 @@ class Channel:
         """To a server of which a task says the certificate: no other authority is believed."""
         return cls(place, trusting(certificate), patience)
 
-    def get(self, path: str) -> bytes:
+    def get(self, path: str, token: str = "") -> bytes:
         """What the server says at `path`.
 
         Raises:
             ProtocolAborted: it can not be reached, or is another one, or refuses: in its own words.
         """
-        return self._told("GET", path, b"", {})
+        return self._told("GET", path, b"", _borne(token))
 
-    def post(self, path: str, body: bytes, token: str = "") -> bytes:
+    def post(self, path: str, body: bytes, token: str = "", kind: str = "") -> bytes:
         """What the server says to `body`. All that is sent may be sent twice.
 
         Raises:
             ProtocolAborted: as `get`.
         """
-        return self._told("POST", path, body, {"Authorization": f"Bearer {token}"} if token else {})
+        return self._told("POST", path, body, {**_borne(token), **({"Content-Type": kind} if kind else {})})
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -72,7 +72,7 @@ class Channel:
     def _told(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> bytes:
         with self._lock:
             status, message = self._sent(method, path, body, headers)
-        if status != 200:
+        if not 200 <= status < 300:
             raise ProtocolAborted.heard(self._refusal(message), status)
         return message
 
@@ -124,6 +124,10 @@ class Channel:
         except (ValueError, KeyError, TypeError):
             line = None
         return line if isinstance(line, str) else f"{self.who}: {self.place} refused without a word"
+
+
+def _borne(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 def trusting(certificate: str) -> ssl.SSLContext:

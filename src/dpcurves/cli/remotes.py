@@ -1,0 +1,240 @@
+"""Questions to a verification server from the command line: the same options, and the same answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from .ask_file import Terms
+from .delivery import deliver, delivering
+from .one_table import QUESTIONS
+from .option_groups import Command, groups_of
+from .output import Output
+from .promise_options import Price
+from .refusal import Misuse
+from .standard_streams import tell
+from .terminal import say, terminal
+from .views import View
+from .waiting import waiting
+
+if TYPE_CHECKING:
+    from ..curves import Question
+    from ..remote import Remote
+
+ENDINGS = ("json", "svg", "csv", "html")
+
+
+@dataclass(frozen=True)
+class Server:
+    """Which server, and by what it is known."""
+
+    url: Annotated[str, Argument(metavar="https://HOST:PORT", help="Where the server is.")]
+    ca: Annotated[
+        str | None,
+        Option(help="The server's certificate; left out: the authorities that this machine believes.", metavar="FILE"),
+    ] = None
+
+
+@dataclass(frozen=True)
+class OneProject:
+    """Who asks."""
+
+    project: Annotated[
+        str | None, Option(help="The project that asks; left out: that of the token.", metavar="NAME")
+    ] = None
+
+    def remote(self) -> Remote:
+        """The server that was logged in to.
+
+        Raises:
+            Misuse: there was none.
+        """
+        from ..remote import Remote
+
+        try:
+            kept = json.loads(_place().read_text(encoding="utf-8"))
+            url, token, ca = str(kept["url"]), str(kept["token"]), kept["ca"]
+        except (OSError, ValueError, KeyError, TypeError):
+            raise Misuse("server", "log in first: dpcurves remote login https://HOST:PORT") from None
+        return Remote(url, token, project=self.project, ca=ca)
+
+
+@dataclass(frozen=True)
+class Gated:
+    """A price, and who pays it."""
+
+    price: Price
+    asking: OneProject
+
+    def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
+        """Ask, write what `output` names, and say what is left."""
+        output.require_writable()
+        with self.asking.remote() as remote:
+            with waiting("the server counts"):
+                curve = remote.ask(question, self.price.loss())
+            with delivering() as part:
+                written = deliver(part, question, curve, view, output)
+                with part():
+                    say(
+                        output.terminal(),
+                        f"mechanism: {curve.privacy.mechanism}",
+                        *(f"written: {name}" for name in written),
+                    )
+                for note in curve.notes:
+                    tell(note)
+            say(output.terminal(), f"left: {remote.left}")
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A price, and whom nobody charges."""
+
+    price: Price
+    asking: OneProject
+
+    def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
+        """Show what it would cost, and how good its answer would be."""
+        with self.asking.remote() as remote:
+            plans, left = remote.plan(question, self.price.loss()), remote.left
+        say(terminal(), f"{question}: {self.price.loss()}; left: {left}")
+        for turn, plan in enumerate(plans, 1):
+            say(terminal(), f"turn {turn}: {plan.loss}, {plan.made_by}, standard error {plan.error:.4g}")
+        for note in plans.notes:
+            say(terminal(), f"note: {note}")
+
+
+@dataclass(frozen=True)
+class OneRelease:
+    """A release, and where it goes."""
+
+    release: Annotated[str, Argument(metavar="ID", help="Its id, as `dpcurves remote releases` prints it.")]
+    out: Annotated[str, Option(help="The new file: its ending says json, svg, csv or html.", metavar="FILE")]
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A model."""
+
+    model: Annotated[str, Argument(metavar="FILE", help="JSON, as to_json of a scorecard or of trees writes it.")]
+
+
+def login(server: Server) -> None:
+    """Remember a server and a token, which is read from standard input, in a file of yours alone.
+
+    Example: dpcurves remote login https://127.0.0.1:8443 --ca cert.pem
+    """
+    from ..remote import Remote
+
+    token, ca = _token(), None if server.ca is None else str(Path(server.ca).resolve())
+    Remote(server.url, token, ca=ca).close()
+    place = _place()
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.unlink(missing_ok=True)
+        with os.fdopen(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+            json.dump({"url": server.url, "token": token, "ca": ca}, file)
+    except OSError as error:
+        raise Misuse("server", f"{str(place)!r} cannot be written ({error.strerror})") from None
+    say(terminal(), f"logged in to {server.url}; the token lies in {place}")
+
+
+def datasets(asking: OneProject) -> None:
+    """What the server has.
+
+    Example: dpcurves remote datasets
+    """
+    with asking.remote() as remote:
+        for each in remote.datasets:
+            columns = ", ".join(str(column["column"]) for column in each["columns"])
+            cap = each["cap"]
+            say(terminal(), f"{each['name']}, version {each['version']}: {cap['currency']} {cap['amount']}; {columns}")
+
+
+def releases(asking: OneProject) -> None:
+    """What was answered to the project.
+
+    Example: dpcurves remote releases
+    """
+    with asking.remote() as remote:
+        for each in remote.releases:
+            loss = each["loss"]
+            price = f"epsilon {loss['epsilon']}" if loss["epsilon"] is not None else f"rho {loss['rho']}"
+            say(terminal(), f"{each['id']}  {each['purpose']} ({price}, {each['asked_at']})")
+
+
+def model(file: ModelFile, asking: OneProject) -> None:
+    """Hand in a model: coefficients or thresholds as JSON, and no code.
+
+    Example: dpcurves remote model late.json
+    """
+    from ..data.models import predictor_from_json
+
+    try:
+        found = predictor_from_json(Path(file.model).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise Misuse("model", f"{file.model!r} cannot be read ({getattr(error, 'strerror', 'no text')})") from None
+    with asking.remote() as remote:
+        say(terminal(), f"kept: {found.name}, {remote.hand_in(found)}")
+
+
+def export(release: OneRelease, asking: OneProject) -> None:
+    """Write a release to a file: JSON with all that was released, a picture, a table, or a card.
+
+    Example: dpcurves remote export ID --out delays.svg
+    """
+    path = Path(release.out)
+    if path.suffix[1:] not in ENDINGS or path.exists():
+        raise Misuse("out", f"a new file that ends in one of .{', .'.join(ENDINGS)} is needed, got {release.out!r}")
+    with asking.remote() as remote:
+        told = remote.export(release.release, path.suffix[1:])
+    try:
+        path.write_bytes(told)
+    except OSError as error:
+        raise Misuse("out", f"{release.out!r} cannot be written ({error.strerror})") from None
+    say(terminal(), f"written: {path}")
+
+
+def through(terms: type[Gated | Planned]) -> dict[str, Command]:
+    """A command for each question that one table can be asked, on these terms in the place of a file's."""
+    return {
+        name: _on(command, terms) for name, command in QUESTIONS.items() if groups_of(command).get("terms") is Terms
+    }
+
+
+def _on(command: Command, kind: type[Gated | Planned]) -> Command:
+    plans = kind is Planned
+    asked = {name: group for name, group in groups_of(command).items() if group is not Terms}
+    asked = {name: group for name, group in asked.items() if not (plans and group is Output)}
+
+    def on(terms: Any, **groups: Any) -> None:
+        command(**groups, terms=terms, **({"output": Output()} if plans else {}))
+
+    on.__name__, on.__doc__ = command.__name__, (command.__doc__ or "").partition("\n\n    Example:")[0]
+    on.__annotations__ = {**asked, "terms": kind}
+    return on
+
+
+def _token() -> str:
+    if sys.stdin.isatty():
+        from getpass import getpass
+
+        return getpass("token: ").strip()
+    return sys.stdin.readline().strip()
+
+
+def _place() -> Path:
+    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    return Path(base) / "dpcurves" / "remote.json"
+
+
+REMOTE_COMMANDS: Mapping[str, Command] = MappingProxyType(
+    {"login": login, "datasets": datasets, "model": model, "releases": releases, "export": export}
+)

@@ -1,0 +1,201 @@
+"""Questions to a verification server, from a program: the same questions, and the same curves, as a session has."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import time
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from os import PathLike
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from .arguments import ProtocolAborted, Refused, require_kind
+from .curves.kinds import curve_from_json
+from .curves.question_json import question_to_json
+from .data.predictor import Predictor
+from .ledger import BudgetExceeded, Currency
+from .privacy import Adjacency, Neighbours, PrivacyLoss, Unit
+from .rehearsal import rehearse, require_askable
+from .release import Plans
+from .serving.certificate import host_of
+from .serving.channel import Channel, trusting
+
+API = "/api/1"
+PAUSE = 0.25
+"""Seconds between two looks at a question: the server's clock strikes less often."""
+OF_BUDGET = ("allowance", "budget")
+
+
+class Remote:
+    """One project of a verification server.
+
+    Args:
+        url: Where the server is: ``https://host:port``.
+        token: What its page of the project has shown once. SECRET.
+        project: Which one; None: that of the token.
+        ca: The file of the server's certificate; None: the authorities that this machine believes.
+        patience: Seconds that an answer may take, the queue included.
+
+    Formal guarantees: those of the server, which charges; nothing here opens records.
+
+    Raises:
+        ValueError: the URL is none, the server can not be reached or proves to be another, or the token has ended.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        project: str | None = None,
+        ca: str | PathLike[str] | None = None,
+        patience: float = 600.0,
+    ) -> None:
+        host_of(url)
+        named_by = "this machine's authorities" if ca is None else str(ca)
+        self._channel = Channel(url, _context(ca), named_by=named_by, renewal="it needs a new one")
+        self._token, self._patience = token, patience
+        try:
+            self._project = project if project is not None else self._only_project()
+            self._dataset = self._get("datasets", self._of_project()["dataset"])
+        except BaseException:
+            self.close()
+            raise
+
+    def __repr__(self) -> str:
+        return f"Remote({self._channel.place!r}, project={self._project!r})"
+
+    def __enter__(self) -> Remote:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._channel.close()
+
+    @property
+    def datasets(self) -> Sequence[Mapping[str, Any]]:
+        """What the server has: schemas, who is protected, and caps."""
+        found: Sequence[Mapping[str, Any]] = self._get("datasets")
+        return found
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Under which neighbours the project's dataset is released."""
+        unit = Unit(self._dataset["unit"] or "", self._dataset["rows_per_unit"])
+        return Neighbours(self._dataset["adjacency"]).among(unit, self._dataset["units"])
+
+    @property
+    def statement(self) -> Mapping[str, Any]:
+        """What is spent and left: of one's own allowance, of the project's, and of the dataset's cap."""
+        found: Mapping[str, Any] | None = self._get("projects", self._project, "statement")["left"]
+        if found is None:
+            raise Refused("allowance", f"none was set yet for you in project {self._project!r}")
+        return found
+
+    @property
+    def left(self) -> PrivacyLoss:
+        """What one may still spend."""
+        left = self.statement["left"]
+        if Currency(left["currency"]) is Currency.EPSILON:
+            return _loss(left["amount"], PrivacyLoss.pure)
+        return _loss(left["amount"], PrivacyLoss.zcdp)
+
+    @property
+    def releases(self) -> Sequence[Mapping[str, Any]]:
+        """The questions of the project that are answered, the last one first."""
+        found: Sequence[Mapping[str, Any]] = self._get("projects", self._project, "releases")
+        return found
+
+    def plan(self, question: Any, loss: PrivacyLoss) -> Plans:
+        """The conversation rehearsed here: prices, errors and refusals. Costs nothing, and asks nobody."""
+        return rehearse(question, loss, self.adjacency)
+
+    def ask(self, question: Any, loss: PrivacyLoss) -> Any:
+        """The curve. Asked again by whomever of the project, it is the same curve, for nothing.
+
+        Raises:
+            BudgetExceeded: less is left of an allowance, or of the cap; nothing was charged.
+            UnsupportedQuery, ValueError, TypeError: as of `Session.ask`.
+        """
+        loss = require_askable(question, loss).of_one_release()
+        self.plan(question, loss)
+        priced = {"epsilon": str(loss.epsilon)} if loss.epsilon is not None else {"rho": str(loss.rho)}
+        asked = self._post(
+            "projects", self._project, "questions", message={"question": question_to_json(question), **priced}
+        )
+        return self.curve(self._awaited(asked["id"]))
+
+    def curve(self, release: str) -> Any:
+        """A release of the project, or a published one, by its id."""
+        return curve_from_json(self.export(release, "json").decode())
+
+    def export(self, release: str, ending: str) -> bytes:
+        """A release as ``json``, ``svg``, ``csv`` or ``html``."""
+        return self._channel.get(_path("releases", f"{release}.{ending}"), self._token)
+
+    def hand_in(self, model: Predictor) -> str:
+        """Give the project a model; its digest."""
+        require_kind("model", model, Predictor, "a Scorecard or Trees")
+        return str(self._post("projects", self._project, "models", message={"model": model.to_object()})["digest"])
+
+    def _awaited(self, question: str) -> str:
+        """Wait for the public clock; the id."""
+        end = time.monotonic() + self._patience
+        while time.monotonic() < end:
+            found = self._get("questions", question)
+            if found["state"] == "answered":
+                return question
+            if found["state"] == "refused":
+                raise _refusal(str(found["refusal"]))
+            time.sleep(PAUSE)
+        raise ProtocolAborted(
+            "server", f"no answer came in {self._patience:g} seconds; asked again, it costs nothing", 504
+        )
+
+    def _only_project(self) -> str:
+        projects = self._get("me")["projects"]
+        if len(projects) != 1:
+            raise Refused("project", f"say which one is asked: {', '.join(projects) or 'you are in none'}")
+        return str(projects[0])
+
+    def _of_project(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self._get("projects", self._project)
+        return found
+
+    def _get(self, *parts: str) -> Any:
+        return json.loads(self._channel.get(_path(*parts), self._token))
+
+    def _post(self, *parts: str, message: Mapping[str, Any]) -> Any:
+        body = json.dumps(message).encode()
+        return json.loads(self._channel.post(_path(*parts), body, self._token, "application/json"))
+
+
+def _path(*parts: str) -> str:
+    return "/".join((API, *(quote(part, safe="") for part in parts)))
+
+
+def _refusal(words: str) -> Refused | BudgetExceeded:
+    argument, _, rule = words.partition(": ")
+    return BudgetExceeded(argument, rule) if argument in OF_BUDGET else Refused(argument, rule)
+
+
+def _loss(amount: str, made: Any) -> PrivacyLoss:
+    found: PrivacyLoss = made(amount) if float(amount) > 0 else PrivacyLoss(Fraction(0), Fraction(0))
+    return found
+
+
+def _context(ca: str | PathLike[str] | None) -> ssl.SSLContext:
+    if ca is not None:
+        try:
+            return trusting(Path(ca).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            raise Refused("ca", f"{str(ca)!r} can not be read, or is no certificate") from None
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    return context

@@ -1,0 +1,88 @@
+"""A whole server over TLS, asked by `dp.Remote`, while its workers and it itself are killed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from running import Running
+from scene import Scene, made
+
+import dpcurves as dp
+from dpcurves.serving.certificate import Pair
+
+HISTOGRAM = dp.HistogramQuestion("delay", dp.Grid(-60, 600, cells=66))
+CDF = dp.CdfQuestion("delay", dp.Grid(-60, 600, cells=66))
+LOSS = dp.PrivacyLoss.pure("0.25")
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    scene: Scene = made(tmp_path_factory.mktemp("remote"))
+    server = Running(scene)
+    server.start()
+    yield server
+    server.stop()
+
+
+def test_a_remote_asks_as_a_session_does_and_pays_once(running: Running) -> None:
+    with running.remote("ann") as ann, running.remote("bob") as bob:
+        assert ann.left == dp.PrivacyLoss.pure(1)
+        (plan,) = ann.plan(HISTOGRAM, LOSS)
+        curve = ann.ask(HISTOGRAM, LOSS)
+        assert plan.law == curve.evidence.sums
+        assert bob.ask(HISTOGRAM, LOSS).to_json() == curve.to_json()
+        assert (ann.left, bob.left) == (dp.PrivacyLoss.pure("0.75"), dp.PrivacyLoss.pure(1))
+        with pytest.raises(dp.BudgetExceeded, match=r"0\.75 of 1 is left"):
+            ann.ask(HISTOGRAM, dp.PrivacyLoss.pure("0.8"))
+        with pytest.raises(ValueError, match="declares no column 'name'"):
+            ann.ask(dp.CdfQuestion("name", dp.Grid(0, 1, cells=4)), LOSS)
+        for ending in ("json", "svg", "csv", "html"):
+            assert ann.export(ann.releases[0]["id"], ending)
+
+
+def test_killed_workers_and_a_killed_server_lose_nothing_and_charge_nothing_twice(running: Running) -> None:
+    scene = running.scene
+    asked = scene.gate.questions.ask(scene.bob, "delays", {"ask": "cdf", "column": "delay", "grid": "-60:600:66"}, LOSS)
+    assert running.kill_workers() == 1
+    running.kill()
+    running.start()
+    with running.remote("bob") as bob:
+        curve = bob.ask(CDF, LOSS)
+        assert bob.left == dp.PrivacyLoss.pure("0.75")
+        assert bob.curve(asked.id).to_json() == curve.to_json()
+    assert scene.gate.archive.ledger.verify().entries > 0
+
+
+def test_a_token_that_is_none_and_another_certificate_are_refused(running: Running) -> None:
+    place, ca = f"https://127.0.0.1:{running.port}", running.scene.folder / "cert.pem"
+    with pytest.raises(ValueError, match="a token is needed"):
+        dp.Remote(place, "no token", ca=ca)
+    other = running.scene.folder / "other.pem"
+    Pair.fresh("127.0.0.1").write(other, running.scene.folder / "other.key")
+    with pytest.raises(ValueError, match="is not the one that"):
+        dp.Remote(place, "no token", ca=other)
+
+
+def test_the_command_line_logs_in_asks_and_exports(running: Running) -> None:
+    folder, scene = running.scene.folder, running.scene
+    token = scene.gate.tokens.make(scene.ann, "delays", "shell", 1)
+
+    def run(*arguments: str, typed: str = "") -> str:
+        environment = {**os.environ, "XDG_CONFIG_HOME": str(folder / "config")}
+        command = [sys.executable, "-m", "dpcurves.cli", "remote", *arguments]
+        done = subprocess.run(command, input=typed, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run("login", f"https://127.0.0.1:{running.port}", "--ca", str(folder / "cert.pem"), typed=f"{token}\n")
+    assert (folder / "config" / "dpcurves" / "remote.json").stat().st_mode & 0o077 == 0
+    asked = ("histogram", "--column", "delay", "--grid=-60:600:66", "--epsilon", "0.25")
+    assert "standard error" in run("plan", *asked)
+    assert "left: epsilon 0.75" in run("ask", *asked)
+    release = run("releases").split()[0]
+    run("export", release, "--out", str(folder / "answer.json"))
+    assert (folder / "answer.json").read_text().startswith("{")
