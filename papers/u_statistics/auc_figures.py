@@ -27,6 +27,8 @@ ROADS = {
     "two": "dpcurves, two rounds",
 }
 COLORS = {"pruned": "C3", "zero": "C1", "one": "C0", "two": "C2"}
+LEAST = 1e-5
+"""Errors below it are drawn at it."""
 Errors = dict[str, list[float]]
 
 
@@ -77,12 +79,19 @@ def area(high: IntArray, low: IntArray, cells: int) -> float:
 
 
 def draw(found: Mapping[str, Mapping[int, Errors]], out: Path, name: str) -> None:
-    """Mean absolute errors along the logarithm of the number of cells, a panel for each setting."""
+    """Mean absolute errors along the logarithm of the number of cells, a panel for each setting.
+
+    Where all scores lie in two cells, dpcurves may have no error at all: it is drawn at `LEAST`, at the lower end.
+    """
     figure = Figure(figsize=(4.6 * len(found), 4.0), layout="constrained")
     for axes, (title, along) in zip(figure.subplots(1, len(found), squeeze=False)[0], found.items(), strict=True):
         for road, words in ROADS.items():
-            means = [float(np.abs(each[road]).mean()) for each in along.values()]
+            means = [max(float(np.abs(each[road]).mean()), LEAST) for each in along.values()]
             axes.plot(list(along), means, marker="o", markersize=4, color=COLORS[road], label=words)
         axes.set(yscale="log", xlabel="log2 of the number of cells", ylabel="mean absolute error", title=title)
+        if axes.get_ylim()[0] < LEAST:
+            axes.annotate(
+                "or less", (list(along)[-1], LEAST), (0, 6), textcoords="offset points", ha="right", fontsize=8
+            )
     figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(ROADS), fontsize=9)
     figure.savefig(out / f"{name}.png", dpi=120)
