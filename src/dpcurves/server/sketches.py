@@ -113,13 +113,23 @@ def _picture(curve: Any) -> str:
 
 def _table(trial: Tried) -> pa.Table:
     if trial.synthetic is not None:
-        table = trial.synthetic.table.select(list(trial.columns))
+        table = _as_many(trial.synthetic.table.select(list(trial.columns)), trial.dataset)
     else:
         table = dummy_table(trial.dataset.columns, rows_of(trial.dataset), trial.columns)
     unit = trial.dataset.account.unit.column
     if not unit or unit in table.column_names:
         return table
     return table.append_column(unit, pa.array(np.arange(table.num_rows)))  # each record is somebody's
+
+
+def _as_many(table: pa.Table, dataset: Dataset) -> pa.Table:
+    """The rows of a table over and over, until there are as many as units, where their number is public.
+
+    Noise is as large beside them as it will be.
+    """
+    if dataset.units is None or not table.num_rows:
+        return table
+    return table.take(pa.array(np.arange(rows_of(dataset)) % table.num_rows))
 
 
 def _columns(plans: Sequence[Plan]) -> Iterator[str]:

@@ -84,7 +84,8 @@ def plan_or_ask(visit: Visit) -> Response:
     try:
         stored, loss = _read(visit, project, form, visit.form)
         if visit.typed(DO) == "ask":
-            return to("questions", visit.gate.questions.ask(visit.who, project.name, stored, loss).id)
+            asked = visit.gate.questions.ask(visit.who, project.name, stored, loss)
+            return to("questions", asked.id)
         planned = visit.gate.questions.plan(visit.who, project.name, stored, loss)
     except ProtocolAborted:
         raise

@@ -5,11 +5,10 @@ from __future__ import annotations
 from fastapi import Response
 
 from ...serving.errors import ProtocolAborted
+from ..front import COOKIE
 from ..passwords import SHORTEST
 from ..visitors import Right, may
 from .visits import Visit, to
-
-COOKIE = "__Host-dpcurves"
 
 
 def first(visit: Visit) -> Response:

@@ -30,7 +30,7 @@ def templates() -> Environment:
         loader=PackageLoader("dpcurves.server"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    made.filters.update(on_page=on_page, values_of=values_of, day=day)
+    made.filters.update(on_page=on_page, values_of=values_of, day=day, sentence=sentence)
     made.globals["stamp"] = sha256(b"".join(map(static, STATIC))).hexdigest()[:12]
     return made
 
@@ -60,6 +60,11 @@ def values_of(column: Declared) -> str:
 def day(moment: float) -> str:
     """The day of a moment in seconds since 1970, in UTC."""
     return datetime.fromtimestamp(moment, UTC).date().isoformat()
+
+
+def sentence(words: str) -> str:
+    """Words that begin with a capital; an abbreviation stays one."""
+    return words.upper() if words == "auc" else words[:1].upper() + words[1:]
 
 
 def rendered(name: str, facts: Mapping[str, Any]) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 from urllib.parse import parse_qs
 
@@ -13,15 +13,16 @@ from starlette.routing import BaseRoute
 from starlette.routing import Route as Routed
 
 from ...arguments import Named
-from ...serving.errors import ProtocolAborted
+from ...serving.errors import ProtocolAborted, Trouble
 from ...serving.replies import body_of
+from ..forms import Given
+from ..front import address_of
 from . import answers, asking, entrance, keeping, places
 from .rendering import STATIC, static
 from .visits import House, Visit, to
 
 LARGEST_FORM = 2**20
 MOST_FIELDS = 200
-UNFORESEEN = "something went wrong here; what you sent was not done"
 KEPT = "public, max-age=31536000, immutable"
 
 
@@ -97,28 +98,31 @@ def _endpoint(house: House, page: Page) -> Callable[..., object]:
     return endpoint
 
 
-async def _typed(request: Request) -> Mapping[str, list[str]]:
-    body = await body_of(request, LARGEST_FORM)
+async def _typed(request: Request) -> Given:
+    return _read((await body_of(request, LARGEST_FORM)).decode(errors="replace"))
+
+
+def _read(text: str) -> Given:
     try:
-        return parse_qs(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        return parse_qs(text, keep_blank_values=True, max_num_fields=MOST_FIELDS)
     except ValueError:
         raise ProtocolAborted("form", "it can not be read") from None
 
 
-def _answered(house: House, page: Page, request: Request, form: Mapping[str, list[str]]) -> Response:
-    visit = partial(
-        Visit, house, request.url.path, request.path_params, parse_qs(request.url.query, max_num_fields=MOST_FIELDS),
-        form, address=request.client.host if request.client else "", host=f"{request.url.scheme}://{request.url.netloc}",
-    )  # fmt: skip
-    coming = visit(signed=house.front.session(request))
+def _answered(house: House, page: Page, request: Request, form: Given) -> Response:
+    host = f"{request.url.scheme}://{request.url.netloc}"
+    visit = Visit(house, request.url.path, request.path_params, {}, form, None, address_of(request), host)
     try:
-        if coming.signed is None and not page.is_open:
+        visit = replace(visit, signed=house.front.session(request), query=_read(request.url.query))
+        if visit.signed is None and not page.is_open:
             return to("sign-in")
         if page.method == "POST":
-            coming.require_token()
-        return page.work(coming)
+            visit.require_token()
+        return page.work(visit)
+    except Trouble:
+        raise
     except Named as error:
-        return coming.page("refused.html", getattr(error, "status", 400), words=str(error))
+        return visit.page("refused.html", getattr(error, "status", 400), words=str(error))
 
 
 async def _file(request: Request) -> Response:

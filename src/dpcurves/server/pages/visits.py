@@ -33,7 +33,13 @@ CSRF = "csrf"
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """What all pages have: who may come, the forms of questions, and the name of another authority, if one signs in."""
+    """What all pages have.
+
+    Attributes:
+        front: Who may come, and the services.
+        forms: What may be asked, by the word that asks it.
+        authority: The name of another authority by which people sign in; empty: none.
+    """
 
     front: Front
     forms: Mapping[str, Form]

@@ -1,0 +1,210 @@
+"""Pages in a real browser: every page and role, light, dark, narrow, by keyboard, without scripts; read by axe."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scene import PASSWORD, Scene, made
+
+from dpcurves.privacy import PrivacyLoss
+
+BROWSER = shutil.which("chromium") or ""
+if not BROWSER:
+    pytest.skip("chromium is not installed: no page is seen in a browser", allow_module_level=True)
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no page is seen in a browser")
+axe = pytest.importorskip("axe_playwright_python.base", reason="axe is not installed: no page is seen in a browser")
+
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+SHOTS = os.environ.get("DPCURVES_SCREENSHOTS", "")
+"""A folder for pictures of all pages that are seen; empty: none are taken."""
+RUN_AXE = "() => axe.run().then(found => found.violations.map(each => each.id + ' ' + each.nodes[0].html))"
+WIDTH, NARROW = 1200, 360
+SECONDS = 60_000
+PAGES = {
+    "ann": (
+        "/datasets", "/datasets/flights", "/projects/delays", "/projects/delays/ask", "/projects/delays/ask/roc",
+        "/projects/delays/ask/verify", "/account",
+    ),
+    "stu": ("/desk/flights", "/projects/delays"),
+    "aud": ("/audit", "/desk/flights"),
+    "oda": ("/people",),
+}  # fmt: skip
+
+
+class Served:
+    """The scene behind a server of its own, and a browser."""
+
+    def __init__(self, scene: Scene, url: str, browser: Any) -> None:
+        self.scene, self.url, self.browser = scene, url, browser
+        self.release = ""
+
+    @contextmanager
+    def page(self, name: str | None, **settings: Any) -> Iterator[Any]:
+        """A page of somebody who has signed in by a cookie; all that goes wrong in it is kept in `wrong`."""
+        context = self.browser.new_context(ignore_https_errors=True, base_url=self.url, **settings)
+        context.set_default_timeout(SECONDS)
+        if name is not None:
+            cookie = self.scene.gate.sessions.begin(name).cookie
+            context.add_cookies([{"name": "__Host-dpcurves", "value": cookie, "url": self.url, "secure": True}])
+        page = context.new_page()
+        page.wrong = []
+        page.on("pageerror", lambda error: page.wrong.append(str(error)))
+        page.on("console", lambda told: page.wrong.append(told.text) if told.type == "error" else None)
+        page.on("request", lambda asked: page.wrong.append(asked.url) if not asked.url.startswith(self.url) else None)
+        yield page
+        assert page.wrong == []
+        context.close()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("browser")
+    scene, port = made(folder), free_port()
+    command = ["serve", "--store", scene.url, "--listen", f"127.0.0.1:{port}", "--tls", "cert.pem,key.pem", "--every", "1"]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "dpcurves.cli", *command, "--workers", "1"], cwd=folder, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert server.stdout is not None
+        assert any("listens at" in line for line in server.stdout)
+        with sync_api.sync_playwright() as play:
+            browser = play.chromium.launch(executable_path=BROWSER, args=list(FLAGS))
+            yield Served(scene, f"https://127.0.0.1:{port}", browser)
+            browser.close()
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def looked_at(page: Any, name: str) -> None:
+    """Read by axe, as wide as the window, and kept as a picture where that is asked for."""
+    page.evaluate(Path(axe.AXE_FILE_PATH).read_text(encoding="utf-8"))
+    assert page.evaluate(RUN_AXE) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+    if SHOTS:
+        page.screenshot(path=Path(SHOTS) / f"{name}.png", full_page=True)
+
+
+def pictures(page: Any) -> list[int]:
+    """The widths of all pictures, once they are there; 0: one could not be drawn."""
+    script = "() => Promise.all([...document.images].map(i => (i.loading = 'eager', i.decode().then(() => i.naturalWidth))))"
+    return [int(width) for width in page.evaluate(script)]
+
+
+def test_an_analyst_signs_in_plans_as_they_type_asks_and_sees_the_answer(served: Served) -> None:
+    with served.page(None, viewport={"width": WIDTH, "height": 850}) as page:
+        page.goto("/")
+        looked_at(page, "sign-in")
+        page.fill("#name", "ann")
+        page.fill("#password", PASSWORD)
+        page.click("button.main")
+        page.wait_for_url("**/datasets")
+        page.goto("/projects/delays/ask/histogram")
+        page.fill("#f-column", "delay")
+        page.fill("#f-grid", "-60:600:66")
+        page.fill("#f-amount", "0.25")
+        page.wait_for_selector("#plan img")
+        assert "histogram of delay: epsilon 0.25" in page.inner_text("#plan")
+        assert all(pictures(page))
+        looked_at(page, "plan")
+        page.fill("#f-amount", "0.5")
+        page.wait_for_selector("#plan >> text=epsilon 0.5")
+        page.click("button[value=ask]")
+        looked_at(page, "waiting")
+        page.wait_for_url("**/releases/*")
+        assert all(pictures(page))
+        looked_at(page, "release")
+        served.release = page.url.removeprefix(served.url)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [WIDTH, NARROW])
+def test_every_page_of_every_role_is_read_by_axe_and_fits_its_window(served: Served, scheme: Any, width: int) -> None:
+    for name, paths in PAGES.items():
+        with served.page(name, color_scheme=scheme, viewport={"width": width, "height": 850}) as page:
+            for path in (*paths, *([served.release] if name == "ann" and served.release else [])):
+                assert page.goto(path).status == 200
+                looked_at(page, f"{name}{path[:30].replace('/', '-')}-{scheme}-{width}")
+
+
+def test_without_scripts_a_question_is_planned_asked_and_answered(served: Served) -> None:
+    with served.page("bob", java_script_enabled=False, viewport={"width": WIDTH, "height": 850}) as page:
+        page.goto("/projects/delays/ask/cdf")
+        page.fill("#f-column", "delay")
+        page.fill("#f-grid", "-60:600:66")
+        page.fill("#f-amount", "0.25")
+        page.click("button[value=plan]")
+        assert "distribution function of delay: epsilon 0.25" in page.inner_text("#plan")
+        page.click("button[value=ask]")
+        page.wait_for_url("**/releases/*")
+        assert page.inner_text("h2 >> text=What was found") == "What was found"
+
+
+def test_by_keyboard_alone_one_signs_in_and_opens_a_dataset(served: Served) -> None:
+    with served.page(None, viewport={"width": WIDTH, "height": 850}) as page:
+        page.goto("/sign-in")
+        page.keyboard.type("ann")
+        page.keyboard.press("Tab")
+        page.keyboard.type(PASSWORD)
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/datasets")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "flights"
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/datasets/flights")
+
+
+def test_on_paper_the_menu_and_the_buttons_are_left_out(served: Served) -> None:
+    with served.page("ann", viewport={"width": WIDTH, "height": 850}) as page:
+        page.emulate_media(media="print")
+        page.goto("/projects/delays")
+        assert page.is_hidden(".head nav")
+        assert page.is_hidden("form")
+        assert page.is_visible("h1")
+
+
+def test_the_first_page_is_small(served: Served) -> None:
+    """At most 100 KB with all that it asks for, and so is the one with most on it."""
+    for name, path in ((None, "/sign-in"), ("ann", "/projects/delays/ask/roc")):
+        with served.page(name) as page:
+            sizes: list[int] = []
+            page.on("response", lambda answer: sizes.append(len(answer.body())))  # noqa: B023
+            page.goto(path, wait_until="networkidle")
+            assert sum(sizes) < 100_000
+
+
+def test_a_steward_gives_a_share_and_publishes(served: Served) -> None:
+    with served.page("stu", viewport={"width": WIDTH, "height": 850}) as page:
+        page.goto("/desk/flights")
+        page.fill("#new-name", "fares")
+        page.click("text=Make it")
+        page.wait_for_url("**/desk/flights?said=made")
+        assert served.scene.gate.projects.get(served.scene.stu, "fares").dataset == "flights"
+        page.goto(served.release)
+        page.click("main >> button >> text=Publish")
+        page.wait_for_url("**?said=published")
+        looked_at(page, "published")
+    (published,) = served.scene.gate.releases.published(served.scene.bob, "flights")
+    assert published.loss == PrivacyLoss.pure("0.5")
