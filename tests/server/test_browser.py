@@ -20,12 +20,14 @@ from dpcurves.privacy import PrivacyLoss
 BROWSER = shutil.which("chromium") or ""
 if not BROWSER:
     pytest.skip("chromium is not installed: no page is seen in a browser", allow_module_level=True)
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no page is seen in a browser")
+sync_api = pytest.importorskip(
+    "playwright.sync_api", reason="playwright is not installed: no page is seen in a browser"
+)
 axe = pytest.importorskip("axe_playwright_python.base", reason="axe is not installed: no page is seen in a browser")
 
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update",
 )  # fmt: skip
 SHOTS = os.environ.get("DPCURVES_SCREENSHOTS", "")
 """A folder for pictures of all pages that are seen; empty: none are taken."""
@@ -72,9 +74,22 @@ class Served:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("browser")
     scene, port = made(folder), free_port()
-    command = ["serve", "--store", scene.url, "--listen", f"127.0.0.1:{port}", "--tls", "cert.pem,key.pem", "--every", "1"]
+    command = [
+        "serve",
+        "--store",
+        scene.url,
+        "--listen",
+        f"127.0.0.1:{port}",
+        "--tls",
+        "cert.pem,key.pem",
+        "--every",
+        "1",
+    ]
     server = subprocess.Popen(
-        [sys.executable, "-m", "dpcurves.cli", *command, "--workers", "1"], cwd=folder, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "dpcurves.cli", *command, "--workers", "1"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         assert server.stdout is not None
@@ -85,7 +100,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             browser.close()
     finally:
         server.terminate()
-        server.wait(30)
+        server.communicate(timeout=30)
 
 
 def free_port() -> int:
@@ -105,7 +120,9 @@ def looked_at(page: Any, name: str) -> None:
 
 def pictures(page: Any) -> list[int]:
     """The widths of all pictures, once they are there; 0: one could not be drawn."""
-    script = "() => Promise.all([...document.images].map(i => (i.loading = 'eager', i.decode().then(() => i.naturalWidth))))"
+    script = (
+        "() => Promise.all([...document.images].map(i => (i.loading = 'eager', i.decode().then(() => i.naturalWidth))))"
+    )
     return [int(width) for width in page.evaluate(script)]
 
 
@@ -135,8 +152,7 @@ def test_an_analyst_signs_in_plans_as_they_type_asks_and_sees_the_answer(served:
         served.release = page.url.removeprefix(served.url)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [WIDTH, NARROW])
+@pytest.mark.parametrize(("scheme", "width"), [("light", WIDTH), ("dark", NARROW)])
 def test_every_page_of_every_role_is_read_by_axe_and_fits_its_window(served: Served, scheme: Any, width: int) -> None:
     for name, paths in PAGES.items():
         with served.page(name, color_scheme=scheme, viewport={"width": width, "height": 850}) as page:

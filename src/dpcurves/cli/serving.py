@@ -108,6 +108,15 @@ class OneProject:
 
 
 @dataclass(frozen=True)
+class SyntheticTable:
+    """A table that everybody who sees the dataset may have, and how private it is."""
+
+    file: Annotated[str, Argument(metavar="FILE", help="A CSV or Parquet file with all columns of the schema.")]
+    dataset: Annotated[str, Option(help="The dataset that it stands beside.", metavar="NAME")]
+    statement: Annotated[str, Option(help="How it was made, and how private it is: stands on pages.", metavar="TEXT")]
+
+
+@dataclass(frozen=True)
 class Share:
     """Whose allowance."""
 
@@ -200,6 +209,20 @@ def dataset(source: Source, dataset: OneDataset, protected: Protected, keeping: 
     say(terminal(), f"registered: {made.name}, version {made.version}, {len(made.columns)} columns")
 
 
+def synthetic(table: SyntheticTable, keeping: Keeping) -> None:
+    """Put a synthetic table beside the present version of a dataset: analysts may have it, and compare with it.
+
+    Example: dpcurves server synthetic synthetic.csv --dataset flights --statement "epsilon 1, by a marginal model"
+    --store sqlite:///server.db
+    """
+    gate = keeping.gate()
+    from ..server import MACHINE
+
+    dataset = gate.datasets.get(MACHINE, table.dataset)
+    gate.synthetic.put(MACHINE, dataset, Path(table.file), table.statement)
+    say(terminal(), f"beside {dataset.name}, version {dataset.version}: {table.file}")
+
+
 def project(project: OneProject, keeping: Keeping) -> None:
     """Make a project of a dataset, or admit people to one that is there.
 
@@ -286,5 +309,5 @@ def _columns(schema: str) -> tuple[Declared, ...]:
 
 SERVE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"serve": serve})
 SERVER_STORE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
-    {"person": person, "dataset": dataset, "project": project, "allowance": allowance}
+    {"person": person, "dataset": dataset, "synthetic": synthetic, "project": project, "allowance": allowance}
 )

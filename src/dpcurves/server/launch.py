@@ -16,7 +16,7 @@ from .app import create_app
 from .forms import Form
 from .front import PER_MINUTE, Front
 from .gate import Gate
-from .pages.site import routes
+from .pages.site import prepare, routes
 from .pages.visits import House
 from .patience import Rate
 from .workers import Workers
@@ -60,6 +60,7 @@ class VerificationServer:
             ValueError: the certificate is none, or has expired; or the store or the address can not be had.
         """
         context = self._proving()
+        prepare()
         workers = Workers(self.store, self.workers, self.every)
         front = Front(Gate(self.store, workers.call), people=Rate(self.per_minute))
         workers.start()

@@ -13,12 +13,13 @@ from starlette.routing import BaseRoute
 from starlette.routing import Route as Routed
 
 from ...arguments import Named
+from ...display import headless_axes, svg_text
 from ...serving.errors import ProtocolAborted, Trouble
 from ...serving.replies import body_of
 from ..forms import Given
 from ..front import address_of
 from . import answers, asking, entrance, keeping, places
-from .rendering import STATIC, static
+from .rendering import STATIC, static, templates
 from .visits import House, Visit, to
 
 LARGEST_FORM = 2**20
@@ -88,6 +89,13 @@ def routes(house: House) -> list[BaseRoute]:
     for page in PAGES:
         made.append(Routed(page.path, _endpoint(house, page), methods=[page.method]))
     return made
+
+
+def prepare() -> None:
+    """Read all templates, and what draws pictures, before anybody waits for them."""
+    for name in templates().list_templates():
+        templates().get_template(name)
+    svg_text(headless_axes())
 
 
 def _endpoint(house: House, page: Page) -> Callable[..., object]:
