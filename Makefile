@@ -9,7 +9,7 @@ WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between two workers.
 PYTEST  := $(BIN)/pytest -n 2 --dist loadfile
 
-.PHONY: demo demo-federated demo-local demo-pairs demo-stream demo-warehouse test lint types contracts docs unit package pictures bench bench-accuracy crash papers format constraints clean
+.PHONY: demo demo-federated demo-local demo-pairs demo-server demo-stream demo-warehouse test lint types contracts docs unit package pictures bench bench-accuracy crash papers format constraints clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
@@ -25,6 +25,9 @@ demo-local: $(READY)
 
 demo-pairs: $(READY)
 	$(BIN)/python demo/pairs.py
+
+demo-server: $(READY)
+	$(BIN)/python demo/server.py
 
 demo-warehouse: $(READY)
 	$(BIN)/python demo/warehouse.py

@@ -76,12 +76,12 @@ def work(console: Console, url: str) -> None:
     tests = {"label": "late", "score": f"@{right.name}", "amount": PRICE}
     ann.asked("calibration", **tests)
     ann.asked("histogram", column="arr_delay", grid="-100:300:80", amount=PRICE)
-    console.print(f"ann has nothing left, and is told so: {ann.refused('cdf', column='arr_delay', grid='-100:300:80')}")
+    console.print(f"ann asks for more: {ann.refused('cdf', column='arr_delay', grid='-100:300:80')}")
     again = bob.asked("histogram", column="arr_delay", grid="-100:300:80", amount=PRICE)
     console.print(f"bob asks what ann asked: one answer, and one price; {left(bob)}")
     stefan.post(again, f"{again}/publish")
     head = verified(ada)
-    console.print(f"ada verified the chain; its head is to be kept elsewhere: {head[:16]}...")
+    console.print(f"ada verified the chain; its head is to be kept elsewhere: {head[:24]}...")
     (OUT / "audit.jsonl").write_text(ada.get("/audit.jsonl"), encoding="utf-8")
     seen = {
         ann: ["/datasets", "/datasets/flights", "/projects/delays", *found.values()], stefan: ["/desk/flights", again],
@@ -245,7 +245,7 @@ def verified(ada: Person) -> str:
     _, text = ada.post("/audit", "/audit")
     if "Every seal was computed again and fits." not in text:
         raise RuntimeError("the chain was changed")
-    return re.findall(r"<dt>Head</dt><dd><code>(\w+)", text)[0]
+    return re.findall(r"<dt>Head</dt><dd><code>([^<]+)", text)[0]
 
 
 def pictures(console: Console, url: str, seen: dict[Person, list[str]]) -> None:
@@ -269,7 +269,9 @@ def pictures(console: Console, url: str, seen: dict[Person, list[str]]) -> None:
                 )
                 page = context.new_page()
                 for path in paths:
-                    page.goto(url + path)
+                    answer = page.goto(url + path)
+                    if answer is None or not answer.ok:
+                        raise RuntimeError(f"{path} was not shown")
                     page.evaluate("() => Promise.all([...document.images].map(i => (i.loading = 'eager', i.decode())))")
                     page.screenshot(path=OUT / f"{who.name}{path[:24].replace('/', '-')}-{scheme}.png", full_page=True)
                 context.close()

@@ -222,5 +222,7 @@ def test_a_steward_gives_a_share_and_publishes(served: Served) -> None:
         page.click("main >> button >> text=Publish")
         page.wait_for_url("**?said=published")
         looked_at(page, "published")
+        page.goto("/datasets/flights")
+        assert page.inner_text("#published-h ~ div >> tbody th") == "histogram of delay"
     (published,) = served.scene.gate.releases.published(served.scene.bob, "flights")
     assert published.loss == PrivacyLoss.pure("0.5")

@@ -16,8 +16,7 @@ from dpcurves.curves.question_json import question_from_json
 from dpcurves.data import Categories
 from dpcurves.data.models import Level, Link, Power, Ranged, Scorecard, Term
 from dpcurves.ledger import Member
-from dpcurves.server.front import Front
-from dpcurves.server.pages.entrance import COOKIE
+from dpcurves.server.front import COOKIE, Front
 from dpcurves.server.pages.rendering import STATIC, static
 from dpcurves.server.pages.site import PAGES, routes
 from dpcurves.server.pages.visits import House
