@@ -133,7 +133,7 @@ def test_a_distribution_function_is_read_through_few_files() -> None:
     ("noun", "edited"),
     [
         ("precision_?recall", {"curves/__init__.py", "curves/scores.py", "cli/score_views.py"}),
-        ("survival_?(question|view|commands)", {"curves/__init__.py", "table_shortcuts.py", "cli/app.py"}),
+        ("survival_?(question|view|commands)", {"curves/__init__.py", "table_shortcuts.py", "cli/one_table.py"}),
     ],
 )
 def test_a_curve_edits_three_files_besides_its_own(noun: str, edited: set[str]) -> None:

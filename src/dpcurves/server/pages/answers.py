@@ -107,7 +107,7 @@ def _python(asked: Asked, host: str) -> str:
         import dpcurves as dp
         from dpcurves.curves.question_json import question_from_json
 
-        remote = dp.Remote({host!r}, token="...")
+        remote = dp.Remote({host!r}, token="...")  # of your project; ca="cert.pem" if no authority signed it
         question = question_from_json({dict(asked.question)!r})
         curve = remote.ask(question, dp.{price})  # asked before: costs nothing more
         """
