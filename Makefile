@@ -67,9 +67,11 @@ pictures: $(READY)
 	$(BIN)/python papers/gallery.py
 
 # Kills a stream at every statement, commit and write of its first steps; with STORE=, a URL, on that server. And
-# devices of people in pairs, at every request and write; and two servers, at every message of a session.
+# a verification server and its workers KILLS= times, at times that are drawn; devices of people in pairs, at every
+# request and write; and two servers, at every message of a session.
 crash: $(READY)
 	$(BIN)/python tests/feed/crashes.py $(STORE)
+	$(BIN)/python tests/server/crashes.py $(or $(KILLS),1000)
 	$(BIN)/python tests/parties/people_crashes.py
 	$(BIN)/python tests/two_servers/pair_crashes.py
 

@@ -48,25 +48,25 @@ class Scene:
         return self.visitor("stu")
 
 
-def written(folder: Path) -> Path:
-    """A table of flights."""
+def written(folder: Path, times: int = 1) -> Path:
+    """A table of flights; so many times over."""
     draws = np.random.default_rng(7)
     delay = draws.gamma(1.5, 20, ROWS) - 20
     path = folder / "flights.parquet"
-    pq.write_table(pa.table({"delay": delay, "late": (delay > 15).astype(int)}), path)
+    table = pa.table({"delay": delay, "late": (delay > 15).astype(int)})
+    pq.write_table(pa.concat_tables([table] * times), path)
     return path
 
 
-def made(folder: Path, url: str | None = None, cap: str = "3") -> Scene:
+def made(folder: Path, url: str | None = None, cap: str = "3", times: int = 1) -> Scene:
     """The scene, in an empty folder. All have one password; ann and bob are in the project delays, eve in none."""
     url = url or f"sqlite:///{folder / 'server.db'}"
     gate = Gate(url)
     for name in ("ann", "bob", "eve", "stu", "oda", "aud"):
         gate.people.add(MACHINE, name, PASSWORD)
     account = Account("flights", Neighbours.REPLACE_ONE, EACH_RECORD, PrivacyLoss.pure(cap))
-    gate.datasets.add(
-        MACHINE, account, Source(str(written(folder))), COLUMNS, name="flights", relation=Relation.FIRST, units=ROWS
-    )
+    source, units = Source(str(written(folder, times))), ROWS * times
+    gate.datasets.add(MACHINE, account, source, COLUMNS, name="flights", relation=Relation.FIRST, units=units)
     gate.people.give_role(MACHINE, "stu", Role.STEWARD, "flights")
     gate.people.give_role(MACHINE, "oda", Role.OPERATOR)
     gate.people.give_role(MACHINE, "aud", Role.AUDITOR)

@@ -159,3 +159,23 @@ def test_workers_are_told_that_there_is_something_to_do(scene: Scene) -> None:
     for _ in range(2):
         gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
     assert called == [1]
+
+
+def test_all_of_it_is_kept_in_postgresql_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new_database: Callable[[], str]
+) -> None:
+    monkeypatch.setenv("DPCURVES_LEDGER_KEY", "5a" * 32)
+    scene = made(tmp_path, new_database())
+    asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
+    with monkeypatch.context() as patched:
+        killed_before(Queue, "counted", patched)
+        with pytest.raises(Killed):
+            Counting(scene.url, "first").step()
+    queue = Queue(scene.gate.archive)
+    queue.free("first")
+    assert Counting(scene.url, "second").step()
+    queue.strike()
+    scene.gate.releases.publish(scene.stu, asked.id)
+    assert [each.id for each in scene.gate.questions.plan(scene.bob, "delays", HISTOGRAM, LOSS).published] == [asked.id]
+    assert scene.gate.archive.ledger.balance("flights").spent.digits == "0.25"
+    assert scene.gate.audit.verify(scene.visitor("aud")).entries > 0

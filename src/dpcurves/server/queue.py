@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, or_, select, update
+from sqlalchemy import Connection, Row, Select, insert, or_, select, update
 
 from ..curves.question_json import question_from_json
 from ..ledger import Member
@@ -75,11 +75,11 @@ class Queue:
     def claim(self, worker: str) -> Job | None:
         """The next question for a worker: first those that wait to be paid, then those that wait to be counted."""
         now = int(time.time())
-        if self._archive.read(lambda connection: _next(connection, now)) is None:
+        if self._archive.read(lambda connection: _next(connection, now, _looked)) is None:
             return None
 
         def work(connection: Connection) -> Row[Any] | None:
-            row = _next(connection, now)
+            row = _next(connection, now, _held)
             if row is not None:
                 mine = QUESTIONS.c.number == row.number
                 connection.execute(update(QUESTIONS).where(mine).values(worker=worker, claimed=now))
@@ -150,14 +150,24 @@ class Queue:
         )
 
 
-def _next(connection: Connection, now: int) -> Row[Any] | None:
+def _next(connection: Connection, now: int, way: Callable[[Select[Any]], Select[Any]]) -> Row[Any] | None:
     free = or_(QUESTIONS.c.worker.is_(None), QUESTIONS.c.claimed < now - STALE)
     for state in (State.QUEUED, State.PAID):
         query = select(QUESTIONS).where(QUESTIONS.c.state == state.value, free).order_by(QUESTIONS.c.number)
-        row = connection.execute(query.limit(1).with_for_update(skip_locked=True)).first()
+        row = connection.execute(way(query.limit(1))).first()
         if row is not None:
             return row
     return None
+
+
+def _looked(query: Select[Any]) -> Select[Any]:
+    """A look: it holds nothing, and waits for nobody."""
+    return query
+
+
+def _held(query: Select[Any]) -> Select[Any]:
+    """The row is this transaction's; who comes at the same time has the next one. (SQLite has one writer anyway.)"""
+    return query.with_for_update(skip_locked=True)
 
 
 def _job(row: Row[Any]) -> Job:
