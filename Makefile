@@ -71,7 +71,7 @@ pictures: $(READY)
 # request and write; and two servers, at every message of a session.
 crash: $(READY)
 	$(BIN)/python tests/feed/crashes.py $(STORE)
-	$(BIN)/python tests/server/crashes.py $(or $(KILLS),1000)
+	$(BIN)/python tests/server/server_crashes.py $(or $(KILLS),1000)
 	$(BIN)/python tests/parties/people_crashes.py
 	$(BIN)/python tests/two_servers/pair_crashes.py
 

@@ -2,7 +2,7 @@
 
 Each round asks a question, kills the workers or the whole server a random while later, lets what is left go on, and
 waits for the answer. In the end: each question was answered once, what was spent is the sum of what was asked, every
-release says what its ledger has, and the chain holds. ``python tests/server/crashes.py [KILLS] [STORE]``.
+release says what its ledger has, and the chain holds. ``python tests/server/server_crashes.py [KILLS] [STORE]``.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Rounds:
 
 def main() -> None:
     """Play the rounds, and say what was found."""
-    kills, store = int((sys.argv[1:2] or ["1000"])[0]), (sys.argv[2:3] or [None])[0]
+    kills, store = int((sys.argv[1:2] or ["1000"])[0]), sys.argv[2] if len(sys.argv) > 2 else None
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         rounds = Rounds(Path(folder), store, seed=16)
