@@ -158,6 +158,8 @@ def test_public_coins_are_said_in_public() -> None:
     assert {level.randomiser for level in task.plan.law.required(Tallied).levels} == {"hadamard"}
     with pytest.raises(ValueError, match=r"\Acoins: one of own, public is needed, got 'mine'\Z"):
         Task.from_json(task.to_json().replace('"public"', '"mine"'))
+    with pytest.raises(ValueError, match=r"\Acoin: there is no such field; there are "):
+        Task.from_json(task.to_json().replace('"coins"', '"coin"'))
     with pytest.raises(TypeError, match="coins"):
         Task(task.question, task.loss, 10, coins="public")  # type: ignore[arg-type]
     rho = Task(task.question, dp.PrivacyLoss.zcdp("0.5"), 10_000, coins=Coins.PUBLIC)

@@ -103,6 +103,8 @@ def test_a_second_round_is_the_same_for_everybody_who_reads_it(tmp_path: Path) -
         {"first": "both"},
         {"before": "me"},
         {"task": 3},
+        {"task": stored["task"] | {"coins": "public"}},
+        {"epsilon": 3},
         {KEY: 7},
     ):
         with pytest.raises(ValueError, match=r"\A[^\n]+\Z"):

@@ -12,7 +12,7 @@ from re import fullmatch
 
 import numpy as np
 
-from ..arguments import Refused, chosen, require_kind
+from ..arguments import Refused, chosen, require_kind, require_known
 from ..arrays import IntArray
 from ..curves import CDF, CdfQuestion, UStatistic
 from ..curves.area_of_bits import PARTS, Bits, First, area_of_bits, chances_of_one
@@ -128,6 +128,9 @@ class SecondRound(Task):
             CDF.from_json(curve)
         except (KeyError, TypeError, RecursionError, json.JSONDecodeError):
             raise Refused("task", "this is no second round of the local model") from None
+        require_known(stored, (KEY, "task", "before", "curve", "first", "chances"))
+        if asked != Task(asked.question, asked.loss, asked.people):
+            raise Refused("task", "a second round has no aim, and no coins or rounding of its own")
         if version != VERSION or not all(isinstance(chance, int) for chance in chances):
             raise Refused("task", f"it is of another version than {VERSION}, or damaged")
         return cls(asked.question, asked.loss, asked.people, before, curve, first, chances)

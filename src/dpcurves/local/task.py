@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import Refused, chosen, make_whole, require_kind
+from ..arguments import Refused, chosen, make_whole, require_kind, require_known
 from ..arrays import IntArray
 from ..curves.quantised import ROUNDED
 from ..curves.question_json import question_from_json, question_to_json
@@ -267,6 +267,7 @@ class Task:
             raise Refused("task", "this is no task of the local model") from None
         if version != VERSION:
             raise Refused("task", f"it is of another version than {VERSION}")
+        require_known(stored, _FIELDS)
         if not isinstance(loss, Mapping) or len(loss) != 1 or not isinstance(stored.get("people"), int):
             raise Refused("task", "it says no loss, or no number of people")
         ((currency, amount),) = loss.items()
@@ -294,4 +295,5 @@ def _aim_of(word: object) -> Read | None:
     return None if word is None else Read.AREA
 
 
+_FIELDS = "local_task", "people", "loss", "question", "aim", "coins", "rounding"
 _LOSSES = {"epsilon": PrivacyLoss.pure, "rho": PrivacyLoss.zcdp}
