@@ -66,7 +66,7 @@ def test_tables_of_one_population_are_told_apart_as_seldom_as_is_said(kind: str,
     for seed in range(releases):
         draw = np.random.default_rng([seed, 5])
         one, other = (law.columns(law.drawn(many, draw)) for many in (800, 1200))
-        question = dp.RocQuestion("y", "s", law.grid)
+        question: Any = dp.RocQuestion("y", "s", law.grid)
         if kind != "roc":
             question = (dp.CdfQuestion if kind == "cdf" else dp.HistogramQuestion)("s", dp.Grid(0, 1, cells=16))
         private = answer(question, one, LOSS, both(800)[seed % 2], seed)
