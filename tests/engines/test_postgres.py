@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -195,15 +196,22 @@ def test_cells_are_the_same_by_formula(postgres_url: str, monkeypatch: pytest.Mo
     assert [each for each in checked_postgres(postgres_url).findings if not each.fits] == []
 
 
-def test_a_password_stands_in_no_repr_statement_or_ledger(admin: Any, postgres_url: str, role: str) -> None:
+def test_a_password_stands_in_no_repr_statement_log_or_ledger(
+    admin: Any, postgres_url: str, role: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
     admin.execute(f"GRANT SELECT ON visits TO {role}")
     table = dp.postgres(as_role(postgres_url, role), table="visits")
-    session = dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE)
+    ledger = f"sqlite:///{tmp_path}/budget.db"
+    session = dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE, ledger=ledger, dataset="visits")
     curve = session.ask(dp.CdfQuestion("age", AGE.grid), dp.PrivacyLoss.pure(1))
     assert curve.privacy.trust == "one curator, who counts in PostgreSQL"
     shown = [repr(each) for each in (table, session, session._records, session.statement, curve, session.plan)]
-    assert not [text for text in (*shown, curve.to_json()) if PASSWORD in text]
+    assert not [text for text in (*shown, curve.to_json(), caplog.text) if PASSWORD in text]
     session.close()
+    kept = [file.read_bytes() for file in tmp_path.iterdir()]
+    assert kept
+    assert not [held for held in kept if PASSWORD.encode() in held]
 
 
 def test_the_key_that_ranks_rows_is_not_that_of_the_data_set(admin: Any, postgres_url: str) -> None:
