@@ -11,11 +11,13 @@ import dpcurves.two_servers.launch
 import dpcurves.two_servers.owner
 from dpcurves.crypto import engine_of_task
 from dpcurves.trust.shared_records import CheckedEncoding, Encoding
+from dpcurves.two_servers.pair_session import warm
 
 dpcurves.two_servers.app.create_app({})
 dpcurves.cli.app.build()
 
 __all__ = ["dpcurves"]
 
+warm()
 for kind in (Encoding, CheckedEncoding):
     kind(1000, engine_of_task(b"task of the tests")).warm()

@@ -99,6 +99,10 @@ class Collection(ABC, Generic[Of]):
             ProtocolAborted: it can not be asked, or the other server does not answer. Nothing was told.
         """
 
+    def warm(self) -> None:
+        """Let what is compiled be compiled, so that the first answer does not wait for it."""
+        self.encoding.warm()
+
     def close(self, message: bytes) -> bytes:
         """Close the task for the coordinator. Done again, it ends the same way.
 

@@ -85,7 +85,7 @@ class Aggregator:
         """
         services = self.services()
         for service in services.values():
-            service.encoding.warm()
+            service.warm()
         others = [task.servers[1 - self.party].certificate for task in self.tasks]
         context = proving(self.identity.certificate, self.identity.proof, others)
         serve(create_app(services), address, Door(self.limits), context, ready, talks_of(services))

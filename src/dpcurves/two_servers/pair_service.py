@@ -25,7 +25,7 @@ from .collection import CLOSES, LARGEST_QUESTION, Collection, OfPeer
 from .encodings import encoding_of
 from .messages import Asked, require_set
 from .pair_encoding import PairEncoding
-from .pair_session import PairSession, PairsOf
+from .pair_session import PairSession, PairsOf, warm
 from .pair_store import PairStore
 from .tables import Standing
 
@@ -153,6 +153,10 @@ class PairService(Collection[PairTask]):
     def askable(self) -> PairQuestions:
         """One answer."""
         return PairQuestions(self.task)
+
+    def warm(self) -> None:
+        """Let the loops over gates be compiled, so that the first answer does not wait for them."""
+        warm()
 
     def close(self, message: bytes) -> bytes:
         """Close the task, and then tell both servers what pairs are drawn from. Done again, it ends the same way.

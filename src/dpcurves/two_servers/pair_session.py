@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import IntArray
-from ..crypto.two_party import Job, Talk, evaluate, garble
+from ..crypto.circuits import traced
+from ..crypto.two_party import Job, Owner, Talk, evaluate, garble, together
 from ..ledger import Allotment
 from ..mechanisms.pairs import Noise, response_of
 from ..noise.randomness import Randomness
@@ -33,6 +34,15 @@ from ..trust.pair_release import noise_of, of_answers, of_sum
 from .tables import Standing
 
 Bits = NDArray[np.bool_]
+WARM = 256
+"""Instances that the fast loops are taken for."""
+
+
+def warm() -> None:
+    """Let what is compiled be compiled, so that the first answer does not wait for it."""
+    job = Job(b"warm", traced(lambda x, y: x < y, 1, 1), (Owner.SHARED, Owner.SHARED), WARM)
+    zeros = [np.zeros(WARM, np.uint64)] * 2
+    together(garble(job, zeros, Randomness.system()), evaluate(job, zeros, Randomness.system()))
 
 
 @dataclass(frozen=True)
