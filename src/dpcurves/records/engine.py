@@ -14,7 +14,6 @@ SETTINGS = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "disabled_optimizers": "statistics_propagation",
-    "enable_progress_bar": False,
     "perfect_ht_threshold": 18,
     "preserve_insertion_order": False,
     "python_enable_replacements": False,
@@ -31,7 +30,13 @@ class Engine:
         self.connection = duckdb.connect(":memory:", config={"temp_directory": folder})
         for name, value in SETTINGS.items():
             self.connection.execute(f"SET {name} = {value!r}")
+        self._silence()
         self.close = weakref.finalize(self, _close, self.connection, folder)
+
+    def _silence(self) -> None:
+        """Show no progress. A notebook without widgets shows none, and there DuckDB refuses to be told so."""
+        if self.connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(True,)]:
+            self.connection.execute("SET enable_progress_bar = false")
 
     def __repr__(self) -> str:
         return "Engine(hidden)"
