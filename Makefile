@@ -9,7 +9,7 @@ WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between two workers.
 PYTEST  := $(BIN)/pytest -n 2 --dist loadfile
 
-.PHONY: demo demo-federated demo-local demo-pairs demo-server demo-stream demo-warehouse test lint types contracts docs unit package pictures bench bench-accuracy crash papers format constraints clean
+.PHONY: demo demo-federated demo-local demo-pairs demo-server demo-stream demo-warehouse test lint types contracts docs examples unit package pictures bench bench-accuracy crash papers format constraints clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
@@ -33,7 +33,7 @@ demo-warehouse: $(READY)
 	$(BIN)/python demo/warehouse.py
 
 # Quick checks first; the test run prints its verdict last.
-test: lint types contracts docs unit
+test: lint types contracts examples docs unit
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -44,6 +44,10 @@ types: $(READY)
 
 contracts: $(READY)
 	$(BIN)/lint-imports
+
+# Runs each example as a notebook in a fresh process, and holds its picture against the kept one.
+examples: $(READY)
+	$(BIN)/python docs/examples.py
 
 # Not --quiet: what is not said is not counted either, and no warning would be an error.
 docs: $(READY)

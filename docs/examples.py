@@ -1,0 +1,171 @@
+"""Runs every example in a fresh process, holds its picture against the kept one, and writes a notebook.
+
+`python docs/examples.py [NAME ...] [--keep]`. All is written to `build/examples`. Noise comes from seeds here, so that
+pictures are the same each time, and each of them says so. A picture that is unlike the one in `examples/pictures`
+fails, and both are laid side by side; `--keep` makes today's pictures those that are kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from base64 import b64decode
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbformat
+import numpy as np
+from nbclient import NotebookClient
+from PIL import Image
+from rich.console import Console
+from rich.progress import track
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES, KEPT, OUT = ROOT / "examples", ROOT / "examples" / "pictures", ROOT / "build" / "examples"
+THUMBNAIL = 400, 300
+TOLERANCE = 12.0
+"""Root mean squared difference of two thumbnails, of 255: which rows of a unit are used moves one by about 3."""
+SECONDS = 600
+SEEDED = """
+import itertools
+import dpcurves
+_seeds = itertools.count()
+dpcurves.Randomness.system = staticmethod(lambda: dpcurves.Randomness.from_seed(next(_seeds)))
+"""
+PNG = "image/png"
+COLOURS = re.compile("\x1b\\[[0-9;]*m")
+
+
+@dataclass(frozen=True)
+class Example:
+    """One file of `examples`: a title, what is learnt, and cells of code."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
+
+    @cached_property
+    def cells(self) -> Any:
+        return jupytext.read(self.path)
+
+    @property
+    def title(self) -> str:
+        return str(self._first[0]).removeprefix("# ")
+
+    @property
+    def learnt(self) -> str:
+        return " ".join(self._first[1:])
+
+    @property
+    def lines(self) -> int:
+        """How many lines of code there are."""
+        code = "\n".join(cell.source for cell in self.cells.cells if cell.cell_type == "code")
+        return sum(bool(line.strip()) for line in code.splitlines())
+
+    @property
+    def _first(self) -> list[str]:
+        return list(self.cells.cells[0].source.splitlines())
+
+    def run(self) -> Any:
+        """The notebook with its outputs, from a fresh process."""
+        book = nbformat.from_dict(self.cells)
+        book.cells.insert(0, nbformat.v4.new_code_cell(SEEDED))
+        NotebookClient(
+            book, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": str(OUT)}}
+        ).execute()
+        del book.cells[0]
+        return book
+
+
+def found(names: list[str]) -> list[Example]:
+    """All examples, or those with these names."""
+    every = [Example(path) for path in sorted(EXAMPLES.glob("*.py"))]
+    return [example for example in every if not names or example.name in names]
+
+
+def pictures(book: Any) -> Iterator[Image.Image]:
+    """What the cells drew, in order."""
+    for cell in book.cells:
+        for output in cell.get("outputs", ()):
+            if PNG in output.get("data", {}):
+                yield Image.open(BytesIO(b64decode(output["data"][PNG]))).convert("RGB")
+
+
+def thumbnail(picture: Image.Image) -> Image.Image:
+    """A small picture on white, of one size."""
+    small, page = picture.copy(), Image.new("RGB", THUMBNAIL, "white")
+    small.thumbnail(THUMBNAIL, Image.Resampling.LANCZOS)
+    page.paste(small, ((THUMBNAIL[0] - small.width) // 2, (THUMBNAIL[1] - small.height) // 2))
+    return page.quantize(48, dither=Image.Dither.NONE)
+
+
+def difference(one: Image.Image, other: Image.Image) -> float:
+    """Root mean squared difference of two pictures of one size, of 255."""
+    first, second = (np.asarray(each.convert("RGB"), float) for each in (one, other))
+    return float(np.sqrt(((first - second) ** 2).mean()))
+
+
+def checked(example: Example, keep: bool) -> str:
+    """What is wrong with an example; nothing, if nothing is. Its notebook and pictures are written."""
+    try:
+        book = example.run()
+    except Exception as error:  # whatever the example raised
+        return f"{example.name}: {COLOURS.sub('', str(error))}"
+    nbformat.write(book, OUT / f"{example.name}.ipynb")
+    drawn = list(pictures(book))
+    if not drawn:
+        return f"{example.name}: it draws nothing"
+    drawn[0].save(OUT / f"{example.name}.png")
+    small, kept = thumbnail(drawn[0]), KEPT / f"{example.name}.png"
+    small.save(OUT / f"{example.name}.small.png", optimize=True)
+    if keep:
+        small.save(kept, optimize=True)
+    return unlike(example, small, kept)
+
+
+def unlike(example: Example, small: Image.Image, kept: Path) -> str:
+    """How a picture differs from the one that is kept, if it does; then both are laid side by side."""
+    if not kept.exists():
+        return f"{example.name}: no picture is kept: look at build/examples/{example.name}.png, then --keep"
+    before = Image.open(kept)
+    apart = difference(small, before)
+    if apart <= TOLERANCE:
+        return ""
+    both = Image.new("RGB", (2 * THUMBNAIL[0], THUMBNAIL[1]), "white")
+    both.paste(before.convert("RGB"), (0, 0))
+    both.paste(small.convert("RGB"), (THUMBNAIL[0], 0))
+    both.save(OUT / f"{example.name}.unlike.png")
+    return (
+        f"{example.name}: unlike the kept picture by {apart:.0f} of 255: see build/examples/{example.name}.unlike.png"
+    )
+
+
+def main() -> int:
+    """Run them, two at a time; how many are wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("names", nargs="*", help="examples by name; all, if there is none")
+    parser.add_argument("--keep", action="store_true", help="keep today's pictures")
+    given = parser.parse_args()
+    console, examples = Console(), found(given.names)
+    for folder in (OUT, KEPT):
+        folder.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(2) as pool:
+        running = pool.map(lambda example: checked(example, given.keep), examples)
+        wrong = [said for said in track(running, "examples", len(examples), console=console) if said]
+    for said in wrong:
+        console.print(said, markup=False, highlight=False, soft_wrap=True)
+    console.print(f"{len(examples) - len(wrong)} of {len(examples)} examples hold")
+    return len(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(), 1))

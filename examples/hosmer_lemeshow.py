@@ -1,0 +1,23 @@
+# %% [markdown]
+# # The Hosmer-Lemeshow test
+# Is a model calibrated? The p-value is simulated with the noise: a chi-square law would call every model wrong.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+
+import dpcurves as dp
+
+rng = np.random.default_rng(11)
+chance = rng.beta(2, 3, size=10_000)
+came = (rng.random(10_000) < chance).astype(int)
+
+# %%
+right = dp.hosmer_lemeshow(came, chance, epsilon=1, adjacency=dp.REPLACE_ONE)
+wrong = dp.hosmer_lemeshow(came, chance**1.4, epsilon=1, adjacency=dp.REPLACE_ONE)
+print(f"the model that is right: p = {right.p_value:.3f}; one that is too low: p = {wrong.p_value:.3f}")
+
+# %%
+figure, axes = plt.subplots(1, 2, figsize=(12, 5), layout="constrained")
+for ax, test in zip(axes, (right, wrong), strict=True):
+    test.plot(ax=ax)

@@ -1,0 +1,25 @@
+# %% [markdown]
+# # Many curves of one release
+# `scores` counts both classes once. ROC, precision and recall, gain and net benefit are read from that for nothing.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+
+import dpcurves as dp
+
+rng = np.random.default_rng(9)
+score = rng.beta(1, 4, size=20_000)
+ill = (rng.random(20_000) < score).astype(int)
+
+# %%
+read = dp.scores(ill, score, epsilon=1, adjacency=dp.REPLACE_ONE)
+figure, axes = plt.subplots(1, 3, figsize=(15, 4.6), layout="constrained")
+for ax, curve in zip(axes, (read.precision_recall(), read.cumulative_gain(), read.decision_curve()), strict=True):
+    curve.plot(ax=ax)
+
+# %%
+for name in ("auc", "average-precision", "brier", "ks"):
+    low, high = read.interval(name, 0.95, population=True)
+    print(f"{name}: {read.value(name):.3f}, {low:.3f} to {high:.3f} for the population")
+print(read.confusion(0.3).rates)
