@@ -150,6 +150,9 @@ def mean(
 ) -> Summary:
     """Count, sum and mean of `values`, with a quarter less noise than `summary`, which releases the variance too.
 
+    Nothing but the bounds is known of the variance here, so the interval for the population is wide: it takes the
+    largest one that they allow. For a mean of the population `summary` is the better question.
+
     Arguments and guarantees as for `summary`. The ledger is in memory and does not add up with other calls.
 
     >>> import dpcurves as dp
