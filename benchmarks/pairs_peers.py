@@ -1,4 +1,4 @@
-"""The same noisy comparisons by other programs of two parties, in one run with these: times and their ratio.
+"""Runs noisy comparisons by other programs of two parties beside these: times and their ratio.
 
 `python benchmarks/pairs_peers.py` runs what `DPCURVES_PAIR_PEERS` names, as in
 ``emp-sh2pc=/path/to/one,yao-party=...``; none is needed, and none comes with this package. Each is a program that is

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCTESTS = ROOT / "docs" / "doctests.py"
 BLOCK = re.compile(r"^```python[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^(`{3,}).*?^\1", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)[^)]*\)")
@@ -100,6 +99,7 @@ def test_no_page_names_a_download_host() -> None:
     assert [name(page) for page in pages() if fetched.search(page.read_text(encoding="utf-8"))] == []
 
 
+HOOKS = "doctests.py", "examples.py", "example_pages.py"
 RECIPE = re.compile(r"^\t.*\$\(BIN\)/mkdocs (build .*)$", re.MULTILINE)
 SOUND = {"docs/index.md": "[here](index.md#sound)\n\n# Sound\n\n::: sound\n", "src/sound.py": '"""One line."""\n'}
 DEFECTS = {
@@ -115,7 +115,7 @@ def built(folder: Path, files: dict[str, str]) -> subprocess.CompletedProcess[st
     settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[0]
     named = {
         "mkdocs.yml": f"{settings}\nnav:\n  - index.md\n",
-        "docs/doctests.py": DOCTESTS.read_text(encoding="utf-8"),
+        **{f"docs/{name}": (ROOT / "docs" / name).read_text(encoding="utf-8") for name in HOOKS},
     }
     for place, text in (named | SOUND | files).items():
         (folder / place).parent.mkdir(parents=True, exist_ok=True)

@@ -61,7 +61,7 @@ def test_tables_that_differ_are_told_apart_and_drawn_together(kind: str) -> None
 @pytest.mark.parametrize(("kind", "data"), [("cdf", "continuous"), ("histogram", "heaped"), ("roc", "zero-inflated")])
 @pytest.mark.filterwarnings("ignore::dpcurves.CurveWarning")
 def test_tables_of_one_population_are_told_apart_as_seldom_as_is_said(kind: str, data: str) -> None:
-    """Of 12 pairs at most as many seem to differ at 5%, and at 50%, as chance brings once in 30,000 runs (4 sigma)."""
+    """At most as many of 12 pairs seem to differ at 5%, and at 50%, as chance brings once in 30,000 runs (4 sigma)."""
     law, releases, found = people(data), 12, []
     for seed in range(releases):
         draw = np.random.default_rng([seed, 5])
