@@ -70,7 +70,7 @@ def test_a_worker_that_is_killed_anywhere_costs_nothing_and_changes_no_answer(
             Counting(scene.url, "first").step()
     grant = ledger.granted("flights", asked.id)
     stored = None if grant is None else ledger.stored(grant, 0, 0)
-    assert not Counting(scene.url, "other").step()  # it is claimed, or done
+    assert queue.claim("other") is None  # it is claimed, or done
     queue.free("first")
     Counting(scene.url, "second").step()
     queue.strike()
@@ -95,6 +95,20 @@ def test_answers_appear_when_the_clock_strikes_and_not_before(scene: Scene) -> N
         scene.gate.releases.get(scene.bob, asked.id).json
     )
     assert queue.strike() == 0
+
+
+def test_pictures_are_drawn_when_nothing_waits_and_are_those_that_who_looks_before_is_shown(scene: Scene) -> None:
+    asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
+    counting, queue = Counting(scene.url, "one"), Queue(scene.gate.archive)
+    assert counting.step()
+    queue.strike()
+    before = scene.gate.releases.get(scene.ann, asked.id)
+    assert (before.kept_svg, queue.undrawn()) == ("", [asked.id])
+    assert counting.step()
+    after = scene.gate.releases.get(scene.ann, asked.id)
+    assert after.kept_svg.startswith("<svg")
+    assert (before.svg[:40], before.csv) == (after.svg[:40], after.kept_csv)
+    assert not counting.step()
 
 
 def test_what_is_not_affordable_is_refused_and_not_charged(scene: Scene) -> None:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from zlib import crc32
 
-from .. import display
 from ..arguments import Named, Refused
 from ..curves import CurveWarning
-from ..curves.result import Covered
+from ..curves.kinds import curve_from_json
 from ..ledger.receipt import receipt_of
 from ..session import Session
 from .archive import Archive
 from .datasets import Dataset, Datasets
+from .drawing import csv_of, svg_of
 from .questions import State, request_id
-from .queue import Job, Queue, Rendered
+from .queue import Job, Queue
 from .visitors import MACHINE
 
-LEVEL = 0.95
 UNREADABLE = "the records can not be read now"
 
 
@@ -32,13 +31,25 @@ class Counting:
         self._archive, self._worker = Archive(url), worker
         self._datasets, self._queue = Datasets(self._archive), Queue(self._archive)
         self._sessions: dict[tuple[str, int], Session] = {}
+        self._left: set[str] = set()
 
     def step(self) -> bool:
-        """Work on the next question, if there is one; whether there was."""
+        """Work on the next question; where there is none, draw what is not drawn yet. Whether there was anything."""
         job = self._queue.claim(self._worker)
         if job is not None:
             self._work(job)
-        return job is not None
+        return job is not None or self._drawn()
+
+    def _drawn(self) -> bool:
+        """Draw one answer, if one is not drawn yet. One that fails is left to whoever looks at it."""
+        waiting = [each for each in self._queue.undrawn() if each not in self._left]
+        if not waiting:
+            return False
+        chosen = waiting[crc32(self._worker.encode()) % len(waiting)]  # workers begin at different ones
+        self._left.add(chosen)
+        curve = curve_from_json(self._queue.curve(chosen))
+        self._queue.drawn(chosen, svg_of(curve), csv_of(curve))
+        return True
 
     def _work(self, job: Job) -> None:
         try:
@@ -54,12 +65,11 @@ class Counting:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CurveWarning)  # notes stand on the curve
                 curve = session.answered(job.question, grant)
-                answer = rendered(curve)
         except Exception:
             self._forget(dataset)
             self._queue.failed(job.id)
             raise
-        self._queue.counted(job.id, answer)
+        self._queue.counted(job.id, curve.to_json(), curve.card_facts())
 
     def _not_charged(self, job: Job, error: Named) -> None:
         """Say why, unless it was charged before, or may have been: then it is tried again."""
@@ -93,16 +103,3 @@ def _require_same(job: Job, dataset: Dataset) -> None:
     """
     if request_id(job.member, dataset, job.question, job.loss) != job.id:
         raise Refused("question", "it is not what was asked under this request; ask again")
-
-
-def rendered(curve: Any) -> Rendered:
-    """A curve in all forms in which it is shown."""
-    axes = curve.plot(ax=display.headless_axes(getattr(curve, "SIZE", display.LANDSCAPE)))
-    return Rendered(curve.to_json(), display.svg_text(axes), _csv(curve), curve.card_facts())
-
-
-def _csv(curve: Any) -> str:
-    import narwhals as nw
-
-    frame = curve.to_frame(level=LEVEL) if isinstance(curve, Covered) else curve.to_frame()
-    return str(nw.from_native(frame).write_csv())

@@ -23,6 +23,7 @@ from .tables import QUESTIONS, RELEASES
 
 STALE = 600
 """Seconds after which a claim counts no more, though nobody has seen its worker end."""
+MOST_DRAWN = 50
 WAITS = (0, 2, 10, 60, 600)
 """Seconds before a question that was paid is tried again where counting failed: a disk is full, an engine is away."""
 
@@ -47,23 +48,6 @@ class Job:
     question: Any
     loss: PrivacyLoss
     state: State
-
-
-@dataclass(frozen=True, slots=True)
-class Rendered:
-    """An answer in all its forms, made where it was counted.
-
-    Attributes:
-        curve: JSON, as published.
-        svg: The picture.
-        csv: The numbers.
-        facts: What the card says.
-    """
-
-    curve: str
-    svg: str
-    csv: str
-    facts: Mapping[str, Any]
 
 
 class Queue:
@@ -110,17 +94,34 @@ class Queue:
 
         self._archive.write(work)
 
-    def counted(self, id: str, answer: Rendered) -> None:
+    def counted(self, id: str, curve: str, facts: Mapping[str, Any]) -> None:
         """Its answer is here: it is shown when the public clock strikes. The first one stays."""
 
         def work(connection: Connection) -> None:
             if connection.execute(select(RELEASES.c.id).where(RELEASES.c.id == id)).first() is None:
-                facts = {"curve": answer.curve, "svg": answer.svg, "csv": answer.csv, "facts": json.dumps(answer.facts)}
-                connection.execute(insert(RELEASES), {"id": id, **facts})
+                told = {"id": id, "curve": curve, "facts": json.dumps(facts), "svg": "", "csv": ""}
+                connection.execute(insert(RELEASES), told)
             mine = (QUESTIONS.c.id == id, QUESTIONS.c.state == State.PAID.value)
             connection.execute(update(QUESTIONS).where(*mine).values(state=State.COUNTED.value, worker=None))
 
         self._archive.write(work)
+
+    def undrawn(self) -> list[str]:
+        """Answers that have no picture yet."""
+        query = select(RELEASES.c.id).where(RELEASES.c.svg == "").order_by(RELEASES.c.id).limit(MOST_DRAWN)
+        return self._archive.read(lambda connection: [str(each) for each in connection.execute(query).scalars()])
+
+    def curve(self, id: str) -> str:
+        """An answer, as it was counted."""
+        query = select(RELEASES.c.curve).where(RELEASES.c.id == id)
+        return self._archive.read(lambda connection: str(connection.execute(query).scalar_one()))
+
+    def drawn(self, id: str, svg: str, csv: str) -> None:
+        """Its picture and its table are here."""
+        mine = (RELEASES.c.id == id, RELEASES.c.svg == "")
+        self._archive.write(
+            lambda connection: connection.execute(update(RELEASES).where(*mine).values(svg=svg, csv=csv)).rowcount
+        )
 
     def strike(self) -> int:
         """The public clock strikes: what was done since is shown. How many questions moved."""

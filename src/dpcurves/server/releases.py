@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row, select, update
 from ..curves.kinds import curve_from_json
 from ..ledger import Event
 from .archive import Archive
+from .drawing import csv_of, svg_of
 from .projects import project_of
 from .questions import Asked, State, asked_of
 from .store import now
@@ -28,8 +29,7 @@ class Answer:
     Attributes:
         asked: The question.
         json: The curve, in the published format.
-        svg: Its picture.
-        csv: Its numbers, with ends of intervals where it has them.
+        kept_svg, kept_csv: Its picture and its table; empty: a worker has not made them yet.
         facts: What its card says: ``title``, ``line``, ``summary`` (pairs), ``notes``, ``privacy`` (pairs).
         published_at: When it was published; None: it is the project's.
         published_by: By whom.
@@ -37,8 +37,8 @@ class Answer:
 
     asked: Asked
     json: str
-    svg: str
-    csv: str
+    kept_svg: str
+    kept_csv: str
     facts: Mapping[str, Any]
     published_at: str | None
     published_by: str | None
@@ -47,6 +47,16 @@ class Answer:
     def id(self) -> str:
         """That of its question."""
         return self.asked.id
+
+    @property
+    def svg(self) -> str:
+        """Its picture."""
+        return self.kept_svg or svg_of(self.curve())
+
+    @property
+    def csv(self) -> str:
+        """Its numbers, with ends of intervals where it has them."""
+        return self.kept_csv or csv_of(self.curve())
 
     def curve(self) -> Any:
         """The curve itself, as whoever asks a session has it."""

@@ -124,7 +124,7 @@ RELEASES = Table(
     METADATA,
     Column("id", Text, primary_key=True),  # that of the question
     Column("curve", Text, nullable=False),  # JSON, as published
-    Column("svg", Text, nullable=False),
+    Column("svg", Text, nullable=False),  # empty, as csv is: not drawn yet
     Column("csv", Text, nullable=False),
     Column("facts", Text, nullable=False),  # JSON: what its card says
     Column("published_at", Text),
