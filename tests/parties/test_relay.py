@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,14 @@ from dpcurves.parties import AGGREGATOR, Device, Place
 from dpcurves.parties.attendance import Attendance
 from dpcurves.parties.letters import OVERHEAD
 from dpcurves.parties.people_analyst import ask_people
+from dpcurves.parties.relay_store import RelayStore
 from dpcurves.serving.ticket import Role
 
 pytest.importorskip("rbcl")
 PEOPLE = 7
-VILLAGES = ("whole", PEOPLE, 2), ("gaps", PEOPLE, 2), ("town", 3, 1), ("asleep", 2, 1), ("killed", 8, 1)
+VILLAGES = (
+    ("whole", PEOPLE, 2), ("gaps", PEOPLE, 2), ("town", 3, 1), ("asleep", 2, 1), ("killed", 8, 1), ("tampered", 12, 1),
+)  # fmt: skip
 RATED = [(person % 5, (person * 3) % 5) for person in range(PEOPLE)]
 
 
@@ -29,13 +33,7 @@ RATED = [(person % 5, (person * 3) % 5) for person in range(PEOPLE)]
 def country(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Country]:
     """One server with all tasks: `town` has entered and is closed, of the others nobody has."""
     made = Country(tmp_path_factory.mktemp("country"))
-    for name, people, each in (
-        ("whole", PEOPLE, 2),
-        ("gaps", PEOPLE, 2),
-        ("town", 3, 1),
-        ("asleep", 2, 1),
-        ("killed", 36, 1),
-    ):
+    for name, people, each in VILLAGES:
         made.village(name, people, each)
     made.start()
     for person in range(3):
@@ -188,3 +186,37 @@ def test_who_is_killed_after_a_letter_ends_with_the_shares_of_a_run_that_nothing
     killed = Killed(country, country.villages[4])
     killed.enter()
     assert list(killed.kills("letter", "after", 2)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("change", ["flipped", "cut", "replayed", "reordered", "foreign"])
+def test_a_server_that_changes_letters_drops_a_pair_and_is_told_nothing(country: Country, change: str) -> None:
+    village = country.villages[5]
+    store, task = RelayStore(f"sqlite:///{country.folder / 'relay.db'}"), village.task.hash
+    if village.post(0).agreement is None:
+        for person in range(village.task.people):
+            village.attend(person, (1, 2))
+        village.close()
+    meetings = village.task.shown(SEED).meetings
+    number = ["flipped", "cut", "replayed", "reordered", "foreign"].index(change)
+    meeting, other = meetings[number], meetings[-1]
+    one, partner = meeting.people
+    assert village.attend(one, (1, 2)).waiting == 1
+    assert village.attend(partner, (3, 4)).waiting == 1
+    village.attend(other.people[0], (1, 2))
+    slot = meeting.number, partner, 0
+    letter, own = store.get(task, slot), store.get(task, (meeting.number, one, 0))
+    stranger = store.get(task, (other.number, other.people[0], 0))
+    assert None not in (letter, own, stranger)
+    letter, own, stranger = (each or b"" for each in (letter, own, stranger))
+    changed = {
+        "flipped": letter[:50] + bytes([letter[50] ^ 1]) + letter[51:], "cut": letter[:-1], "replayed": own,
+        "reordered": letter[32:] + letter[:32], "foreign": stranger,
+    }[change]  # fmt: skip
+    with sqlite3.connect(country.folder / "relay.db") as base:
+        where = "task = ? AND meeting = ? AND writer = ? AND step = ?"
+        base.execute(f"UPDATE dpcurves_pair_letters SET letter = ? WHERE {where}", (changed, task, *slot))
+    base.close()
+    heard: list[str] = []
+    assert village.attend(one, (1, 2), heard.append).broken == 1
+    assert heard == [f"pair {meeting.number} is dropped: letter: it was written by somebody else, or for another place"]
+    assert store.get(task, (meeting.number, one, 1)) is None
