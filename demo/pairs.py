@@ -6,18 +6,19 @@ The ratings are made up, so that the exact tau can stand beside both.
 
 from __future__ import annotations
 
+import json
 import secrets
 import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from fractions import Fraction
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -25,16 +26,16 @@ from rich.table import Table
 
 import dpcurves as dp
 from dpcurves import parties
-from dpcurves.curves.pair_mean import UStatistic
-from dpcurves.ledger import QuestionBudget
 from dpcurves.noise import Randomness
-from dpcurves.pairs import KENDALL, Noise, Permutations, Unsigned, pair_statistic
+from dpcurves.pairs import KENDALL, Noise, Permutations, Unsigned
+from dpcurves.parties.attendance import Attendance
+from dpcurves.parties.post import Post
+from dpcurves.parties.seed_file import write_seed
 from dpcurves.queries import commitment
-from dpcurves.release import Plan
+from dpcurves.serving.channel import Channel
 from dpcurves.serving.identity import Identity
 from dpcurves.serving.new_task import found
 from dpcurves.serving.ticket import Role, Ticket
-from dpcurves.trust.pair_release import of_answers
 from dpcurves.two_servers.analyst import close
 from dpcurves.two_servers.owner import Contribution, bearer_of
 from dpcurves.two_servers.pair_analyst import ask_pairs
@@ -43,7 +44,20 @@ OUT = Path(__file__).parent / "out" / "pairs"
 HOST = "127.0.0.1"
 PEOPLE, EPSILON = 2000, Fraction(2)
 KERNEL = KENDALL.on(rooms=Unsigned(3), cleanliness=Unsigned(3))
+COLUMNS = tuple(KERNEL.form.columns)
+ROLES = {Role.OWNER: PEOPLE, Role.ANALYST: 1, Role.COORDINATOR: 1}
 SYSTEM = Randomness.system()
+BY_COMMAND, AT_ONCE, LOST = (0, 1), 8, 50
+STEPS = 5
+"""A pair has four: in each round of visits everybody takes one at least."""
+
+
+class Told(NamedTuple):
+    """What was read: the mean, its intervals for these people and for the population, and from how many pairs."""
+
+    value: float
+    ends: Sequence[Sequence[float]]
+    pairs: int
 
 
 def main() -> None:
@@ -53,15 +67,14 @@ def main() -> None:
     OUT.mkdir(parents=True)
     console.print(f"promised before anybody rates: {commitment(seed)[:16]}...", highlight=False)
     ratings = made_up()
-    table = Table("who", "tau", "interval for these people (95%)", "for the population", "seconds")
+    table = Table("who", "tau", "interval for these people (95%)", "for the population", "pairs", "seconds")
     one, other = ({name: values[order] for name, values in ratings.items()} for order in np.triu_indices(PEOPLE, 1))
-    table.add_row("nobody: the exact one", f"{KERNEL.evaluated(one, other).mean():.3f}", "", "", "")
+    table.add_row("nobody: the exact one", f"{KERNEL.evaluated(one, other).mean():.3f}", "", "", "", "")
     for name, work in (("people in pairs", by_people), ("two servers", by_servers)):
         started = perf_counter()
         told = work(ratings, seed)
-        ends = [told.interval(0.95, population=population) for population in (False, True)]
-        shown = [f"{low:.3f} to {high:.3f}" for low, high in ends]
-        table.add_row(name, f"{told.value:.3f}", *shown, f"{perf_counter() - started:.0f}")
+        shown = [f"{low:.3f} to {high:.3f}" for low, high in told.ends]
+        table.add_row(name, f"{told.value:.3f}", *shown, str(told.pairs), f"{perf_counter() - started:.0f}")
     console.print(table)
 
 
@@ -72,71 +85,115 @@ def made_up() -> dict[str, Any]:
     return {"rooms": stars[:, 0], "cleanliness": stars[:, 1]}
 
 
-def planned(seed: bytes) -> tuple[Plan, Any, Any]:
-    """The plan of people in pairs, its pairs, and what pays for it here, where nothing is anybody's."""
-    loss = dp.PrivacyLoss.pure(EPSILON)
-    plan = dp.pairs.plan(KERNEL, people=PEOPLE, pairs_per_person=1, loss=loss, seed=seed)
-    pairs = parties.promised_pairs(plan.query.pairing, PEOPLE, seed, commitment(seed))  # type: ignore[union-attr]
-    return plan, pairs, QuestionBudget.told("demo", loss).pay(plan.query, Fraction(1))
+def by_people(ratings: dict[str, Any], seed: bytes) -> Told:
+    """Each pair by letters: one writes, is offline, and reads the answer later. One in fifty never comes back.
+
+    The first two people, the coordinator and the analyst use the command line; the others do in one process what
+    `dpcurves pair` does, for each call of it takes a second to start.
+    """
+    task, folder = people_task(seed), OUT / "people"
+    town, ticket = people_of(ratings), "--ticket"
+    with running(folder / "task.json", folder / "a0"):
+        for person in BY_COMMAND:
+            command("pair", f"{person}.csv", ticket, f"tickets/owner-{person + 1}")
+        visits(task, {person: town[person] for person in range(len(BY_COMMAND), PEOPLE)})
+        command("task", "close", ticket, "tickets/coordinator-1")
+        waiting = [started("pair", f"{person}.csv", ticket, f"tickets/owner-{person + 1}", "--wait", "60")
+                   for person in BY_COMMAND]  # fmt: skip
+        left = {person: town[person] for person in range(len(BY_COMMAND), PEOPLE) if person % LOST}
+        visits(task, {person: town[person] for person in range(len(BY_COMMAND), PEOPLE) if not person % LOST})
+        for _ in range(STEPS):
+            left = visits(task, left)
+        for each in waiting:
+            each.wait()
+        visits(task, left)
+        command("ask", "pairs", ticket, "tickets/analyst-1", "--json", "out.json")
+    told = json.loads((folder / "out.json").read_text())
+    return Told(told["value"], [told["for_these_records"], told["for_the_population"]], told["pairs"])
 
 
-def by_people(ratings: dict[str, Any], seed: bytes) -> UStatistic:
-    """Each pair by letters: one writes, is offline, and reads the answer later. One in fifty never comes back."""
-    plan, pairs, allotment = planned(seed)
-    agreed = parties.Promise.of(KERNEL, plan).shown(seed)
-    response = agreed.promise.response
-    (OUT / "letters").mkdir()
-    (OUT / "devices").mkdir()
-    task, mailbox = agreed.task, parties.FolderMailbox(OUT / "letters")
-    with ThreadPoolExecutor(16) as town:
-        paths = [OUT / "devices" / str(each) for each in range(PEOPLE)]
-        devices = list(town.map(lambda path: parties.Device.of(path, task, agreed.most, SYSTEM), paths))
-    aggregator = parties.Writer.of(secrets.token_bytes(32))
-
-    def card(person: int) -> parties.Card:
-        writer = aggregator if person == parties.AGGREGATOR else devices[person].writer
-        return writer.card(task, person)
-
-    collector = parties.Collector(aggregator.sealing, mailbox.get, card)
-
-    def met(meeting: parties.Meeting) -> Any:
-        for turn in (0, 1) if meeting.number % 50 == 0 else (0, 1, 0, 1):
-            number = meeting.people[turn]
-            values = [int(ratings[name][number]) for name in KERNEL.columns]
-            parties.Person(number, agreed, devices[number], mailbox, card).attend(meeting, values)
-        bits = collector.output(meeting, response.width)
-        return None if bits is None else parties.response_to(response, [bit[None] for bit in bits])[0]
-
-    with ThreadPoolExecutor(16) as town:  # devices wait for their disks
-        told = list(town.map(met, agreed.meetings))
-    came = [number for number, answer in enumerate(told) if answer is not None]
-    answers = [told[number] for number in came]
-    return pair_statistic(of_answers(plan, pairs[came], np.array(answers), allotment, seeded=False))
+def people_task(seed: bytes) -> parties.PairTask:
+    """One server with fresh keys, a task with a ticket for each person, and a file of each of the first two."""
+    folder = OUT / "people"
+    (folder / "tickets").mkdir(parents=True)
+    server = Identity.found(folder / "a0", free_urls(1)[0]).public
+    draft = parties.PairTask(
+        "ratings", "kendall", COLUMNS, Permutations(1), dp.PrivacyLoss.pure(EPSILON), parties.Trust.PEOPLE,
+        Noise.EACH, commitment(seed), (server,), {},
+    )  # fmt: skip
+    write_seed(folder / "tickets" / "coordinator-1", seed)
+    return found(draft, ROLES, folder / "task.json", folder / "tickets")
 
 
-def by_servers(ratings: dict[str, Any], seed: bytes) -> UStatistic:
+def people_of(ratings: dict[str, Any]) -> list[list[int]]:
+    """What each person has, and files of those who call the command."""
+    rows = np.stack([ratings[name] for name in KERNEL.columns], axis=1).tolist()
+    for person in BY_COMMAND:
+        text = "\n".join([",".join(KERNEL.columns), ",".join(map(str, rows[person])), ""])
+        (OUT / "people" / f"{person}.csv").write_text(text)
+    return rows
+
+
+def visits(task: parties.PairTask, town: dict[int, list[int]]) -> dict[int, list[int]]:
+    """Everybody says what can be said by now, some at a time; who has something left to say."""
+    people, (server,) = list(town), task.servers
+
+    def visit(start: int) -> list[int]:
+        channel, left = Channel.to(server.url, server.certificate), []
+        for person in people[start::AT_ONCE]:
+            ticket = OUT / "people" / "tickets" / f"owner-{person + 1}"
+            post = Post(task, Ticket.read(ticket, Role.OWNER), channel)
+            device = ticket.with_name(f"{ticket.name}.device")
+            reached = Attendance.of(post, SYSTEM, device, lambda line: None).attend(town[person])
+            left += [] if reached.over else [person]
+        channel.close()
+        return left
+
+    with ThreadPoolExecutor(AT_ONCE) as threads:  # devices wait for their disks
+        return {person: town[person] for part in threads.map(visit, range(AT_ONCE)) for person in part}
+
+
+def command(*words: str) -> None:
+    """Call `dpcurves` in the folder of people in pairs."""
+    if started(*words).wait():
+        raise SystemExit(f"dpcurves {words[0]} did not work")
+
+
+def started(*words: str) -> subprocess.Popen[bytes]:
+    line = [sys.executable, "-m", "dpcurves.cli", *words, "--task", "task.json"]
+    return subprocess.Popen(line, cwd=OUT / "people", stdout=subprocess.DEVNULL)
+
+
+def by_servers(ratings: dict[str, Any], seed: bytes) -> Told:
     """People share their ratings out to two servers and go; these close, and tell one noisy answer."""
     task, tickets = shared_task(seed), OUT / "tickets"
-    with running(OUT / "task.json"):
+    with running(OUT / "task.json", *(OUT / f"server-{party}" for party in (0, 1))):
         with ThreadPoolExecutor(8) as town:
             list(town.map(lambda number: share_out(task, ratings, number), range(PEOPLE)))
         close(task, Ticket.read(tickets / "coordinator-1", Role.COORDINATOR), seed=seed)
-        return ask_pairs(task, Ticket.read(tickets / "analyst-1", Role.ANALYST))
+        found = ask_pairs(task, Ticket.read(tickets / "analyst-1", Role.ANALYST))
+    ends = [found.interval(0.95, population=population) for population in (False, True)]
+    return Told(found.value, ends, found.pairs or 0)
 
 
 def shared_task(seed: bytes) -> parties.PairTask:
     """Two servers with fresh keys, and a task with a ticket for each person."""
-    with socket.socket() as one, socket.socket() as other:
-        for probe in (one, other):
-            probe.bind((HOST, 0))
-        urls = [f"https://{HOST}:{probe.getsockname()[1]}" for probe in (one, other)]
+    urls = free_urls(2)
     servers = tuple(Identity.found(OUT / f"server-{party}", url).public for party, url in enumerate(urls))
-    columns = tuple(KERNEL.form.columns)
     draft = parties.PairTask(
-        "ratings", "kendall", columns, Permutations(2), dp.PrivacyLoss.pure(EPSILON), parties.Trust.TWO_SERVERS,
+        "ratings", "kendall", COLUMNS, Permutations(2), dp.PrivacyLoss.pure(EPSILON), parties.Trust.TWO_SERVERS,
         Noise.ON_SUM, commitment(seed), servers, {},
     )  # fmt: skip
-    return found(draft, {Role.OWNER: PEOPLE, Role.ANALYST: 1, Role.COORDINATOR: 1}, OUT / "task.json", OUT / "tickets")
+    return found(draft, ROLES, OUT / "task.json", OUT / "tickets")
+
+
+def free_urls(number: int) -> list[str]:
+    """Where nobody listens."""
+    with ExitStack() as held:
+        probes = [held.enter_context(socket.socket()) for _ in range(number)]
+        for probe in probes:
+            probe.bind((HOST, 0))
+        return [f"https://{HOST}:{probe.getsockname()[1]}" for probe in probes]
 
 
 def share_out(task: parties.PairTask, ratings: dict[str, Any], number: int) -> None:
@@ -147,23 +204,22 @@ def share_out(task: parties.PairTask, ratings: dict[str, Any], number: int) -> N
 
 
 @contextmanager
-def running(document: Path) -> Iterator[None]:
-    """Two processes, as `dpcurves aggregator` starts them; stopped whatever happens."""
-    started = [aggregator(party, document) for party in (0, 1)]
+def running(document: Path, *identities: Path) -> Iterator[None]:
+    """Processes, as `dpcurves aggregator` starts them; stopped whatever happens."""
+    servers = [aggregator(party, document, own) for party, own in enumerate(identities)]
     try:
-        for process in started:
+        for process in servers:
             if not (process.stdout and process.stdout.readline()):
                 raise SystemExit("a server did not come up")
         yield
     finally:
-        for process in started:
+        for process in servers:
             process.terminate()
-        for process in started:
+        for process in servers:
             process.wait(30)
 
 
-def aggregator(party: int, document: Path) -> subprocess.Popen[str]:
-    own = OUT / f"server-{party}"
+def aggregator(party: int, document: Path, own: Path) -> subprocess.Popen[str]:
     options = {"party": party, "task": document, "identity": own, "store": f"sqlite:///{own / 'shares.db'}"}
     arguments = [text for name, value in options.items() for text in (f"--{name}", str(value))]
     command = [sys.executable, "-m", "dpcurves.cli", "aggregator", *arguments]

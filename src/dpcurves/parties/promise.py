@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from typing import Protocol
 
@@ -93,7 +94,7 @@ class Promise:
         Raises:
             ProtocolAborted: it is not the seed that was promised.
         """
-        return Agreement(self, seed)
+        return _shown(self, seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,3 +151,8 @@ class Agreement:
         there = 0 <= meeting.number < len(self.meetings) and self.meetings[meeting.number] == meeting
         if not there or person not in meeting.people:
             raise ProtocolAborted("meeting", "it is none that was agreed on")
+
+
+@lru_cache(maxsize=4)  # a pure function of what is public
+def _shown(promise: Promise, seed: bytes) -> Agreement:
+    return Agreement(promise, seed)
