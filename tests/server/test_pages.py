@@ -169,6 +169,12 @@ def test_a_token_is_shown_once_and_can_be_taken_back(house: Pages) -> None:
     assert house.scene.gate.tokens.find(secret) is None
 
 
+def test_a_form_that_no_database_takes_is_refused(house: Pages) -> None:
+    stu = house.browser("stu")
+    assert stu.post("/desk/flights/people", do="admit", project="delays", person="a\x00b")[0] == 400
+    assert stu.post("/desk/flights/people", **{f"field{place}": "x" for place in range(300)})[0] == 400
+
+
 def test_a_steward_divides_the_budget_at_the_desk(house: Pages) -> None:
     stu = house.browser("stu")
     assert stu.post("/desk/flights/projects", name="fares", description="<i>")[0] == 303

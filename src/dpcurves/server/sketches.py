@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from threading import Lock
+from threading import BoundedSemaphore, Lock
 from typing import Any, NamedTuple
 from warnings import catch_warnings
 
@@ -21,6 +21,7 @@ from ..display import LANDSCAPE, headless_axes, svg_text
 from ..noise.randomness import Randomness
 from ..privacy import PrivacyLoss
 from ..release import Plan
+from ..serving.errors import ProtocolAborted
 from ..session import Session
 from ..table_shortcuts import compare
 from .datasets import Dataset
@@ -31,6 +32,9 @@ from .synthetic import Synthetic, rows_of
 
 SEED = 1
 DUMMY, SYNTHETIC = "the dummy table", "the synthetic table"
+AT_ONCE, PATIENCE = 2, 10.0
+"""Sketches at a time, and seconds that another one waits: pages come first."""
+_TRYING = BoundedSemaphore(AT_ONCE)
 _DRAWING = Lock()
 """Settings of the drawing library are those of the process: one picture at a time."""
 
@@ -59,9 +63,22 @@ def tried(planned: Planned, synthetic: Synthetic | None) -> Tried:
     return Tried(planned.question, planned.loss, planned.dataset, columns, synthetic)
 
 
-@lru_cache(maxsize=64)
 def sketch(trial: Tried) -> str:
-    """The picture of an answer from a public table, with noise of its size. It is drawn from a seed, and says so."""
+    """The picture of an answer from a public table, with noise of its size. It is drawn from a seed, and says so.
+
+    Raises:
+        ProtocolAborted: too many are being drawn.
+    """
+    if not _TRYING.acquire(timeout=PATIENCE):
+        raise ProtocolAborted("sketch", "too many are being drawn now; look again later", 503)
+    try:
+        return _sketched(trial)
+    finally:
+        _TRYING.release()
+
+
+@lru_cache(maxsize=64)
+def _sketched(trial: Tried) -> str:
     account = trial.dataset.account
     unit = account.unit
     with (

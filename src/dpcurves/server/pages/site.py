@@ -24,6 +24,7 @@ from .visits import House, Visit, to
 
 LARGEST_FORM = 2**20
 MOST_FIELDS = 200
+NUL = "\x00"
 KEPT = "public, max-age=31536000, immutable"
 
 
@@ -100,28 +101,27 @@ def prepare() -> None:
 
 def _endpoint(house: House, page: Page) -> Callable[..., object]:
     async def endpoint(request: Request) -> Response:
-        form = await _typed(request) if page.method == "POST" else {}
-        return await run_in_threadpool(_answered, house, page, request, form)
+        sent = await body_of(request, LARGEST_FORM) if page.method == "POST" else b""
+        return await run_in_threadpool(_answered, house, page, request, sent.decode(errors="replace"))
 
     return endpoint
 
 
-async def _typed(request: Request) -> Given:
-    return _read((await body_of(request, LARGEST_FORM)).decode(errors="replace"))
-
-
 def _read(text: str) -> Given:
     try:
-        return parse_qs(text, keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        found = parse_qs(text, keep_blank_values=True, max_num_fields=MOST_FIELDS)
     except ValueError:
-        raise ProtocolAborted("form", "it can not be read") from None
+        found = {"": [NUL]}
+    if any(NUL in each for name, texts in found.items() for each in (name, *texts)):  # no database takes it
+        raise ProtocolAborted("form", "it can not be read")
+    return found
 
 
-def _answered(house: House, page: Page, request: Request, form: Given) -> Response:
+def _answered(house: House, page: Page, request: Request, sent: str) -> Response:
     host = f"{request.url.scheme}://{request.url.netloc}"
-    visit = Visit(house, request.url.path, request.path_params, {}, form, None, address_of(request), host)
+    visit = Visit(house, request.url.path, request.path_params, {}, {}, None, address_of(request), host)
     try:
-        visit = replace(visit, signed=house.front.session(request), query=_read(request.url.query))
+        visit = replace(visit, signed=house.front.session(request), query=_read(request.url.query), form=_read(sent))
         if visit.signed is None and not page.is_open:
             return to("sign-in")
         if page.method == "POST":
