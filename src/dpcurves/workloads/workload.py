@@ -176,12 +176,10 @@ class Table(Workload[EstimatedTable]):
 
     Attributes:
         axes: The sides of the table.
-        seen: Places with fewer records than so many scales of the noise of their count need not be told apart.
         estimator: How the cells are estimated; None: as the trust model chooses.
     """
 
     axes: Axes
-    seen: int = 0
     estimator: TableEstimator | None = None
 
 

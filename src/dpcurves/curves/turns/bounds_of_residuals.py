@@ -14,6 +14,8 @@ ENOUGH_RECORDS = 60
 """Records times epsilon from which on a bound is hardly ever missed."""
 HIDDEN = 6
 """Three times the scale of each noise of a bound, times epsilon: so many records are spared."""
+MOST_SPARED = 8
+"""No more are spared than this part of all, where their number is public: else few records would lose half of them."""
 
 
 def coverage_of_each(both: Fraction) -> Fraction:
@@ -45,7 +47,7 @@ def bound_part(setting: Setting) -> Fraction:
 
 
 def records_to_spare(setting: Setting, part: Fraction) -> int:
-    """How many records the noise of a bound may hide that gets this part of the budget: half of them at most.
+    """How many records the noise of a bound may hide that gets this part of the budget: an eighth of them at most.
 
     >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
     >>> records_to_spare(Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, 500)), Fraction(3, 25))
@@ -53,5 +55,5 @@ def records_to_spare(setting: Setting, part: Fraction) -> int:
     """
     loss, records = setting.loss * part, setting.adjacency.total
     epsilon = float(loss.epsilon) if loss.epsilon is not None else sqrt(2 * float(loss.rho))
-    most = records // 2 if records is not None else LARGEST_LEAST
+    most = records // MOST_SPARED if records is not None else LARGEST_LEAST
     return int(min(HIDDEN * setting.adjacency.unit.records / epsilon, most)) if epsilon > 0 else most
