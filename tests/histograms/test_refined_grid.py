@@ -25,7 +25,7 @@ SIDE = 32
 def estimated(
     table: Counts, epsilon: str, estimator: TableEstimator, *, seed: int = 1, outside: Outside = Outside.CLAMPED
 ) -> EstimatedTable:
-    """By replace-one: the number of records is public."""
+    """Answer under replace-one: the number of records is public."""
     sides = [cells - 2 * (outside is Outside.APART) for cells in table.shape]
     axes = tuple(Axis(f"x{number}", Grid(0, 1, cells=cells, outside=outside)) for number, cells in enumerate(sides))
     setting = Setting(PrivacyLoss.pure(epsilon), ReplaceOne(EACH_RECORD, int(table.sum())))
