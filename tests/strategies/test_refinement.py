@@ -26,6 +26,7 @@ from dpcurves.strategies.refinement import (
     last_refinement,
     parts,
     refinement,
+    thirds_seen,
 )
 
 Layout = Callable[[int], Dyadic]
@@ -163,11 +164,21 @@ def test_the_last_look_also_splits_what_holds_much_however_well_that_is_known() 
 @given(sampled_from(Family))
 def test_parts_are_all_of_the_loss_and_a_look_is_short_where_cells_are_known_to_hold_much(family: Family) -> None:
     alone = Noise(family, Fraction(4))
-    found = {total: parts(100, total, alone) for total in (None, 0, 100, 10**9)}
+    found = {total: parts(100, total, alone) for total in (None, 0, 50, 1000, 10**9)}
     assert {sum(shares) for shares in found.values()} == {1}
-    assert found[None] == found[0] == found[100]
-    assert (found[10**9][0] < found[100][0]) is (family is Family.LAPLACE)  # with Gaussian noise it always is
+    assert found[0] == found[50]
+    assert found[None] == found[1000]
+    assert found[50][0] == Fraction(3, 20)
+    assert (found[1000][0] < found[50][0]) is (family is Family.GAUSSIAN)  # but for few records it always is
     assert found[10**9][0] == Fraction(1, 10)
+
+
+def test_of_few_records_for_the_noise_the_first_look_is_coarse() -> None:
+    alone = Noise(Family.GAUSSIAN, Fraction(100))  # 50 and 300 deviations of 10 records
+    assert [thirds_seen(total, alone) for total in (None, 0, 499, 500, 2999, 3000)] == [3, 1, 1, 2, 2, 3]
+    layout = Dyadic.plain(4096)
+    assert [len(first_look(layout, thirds)[-1]) for thirds in (1, 2, 3)] == [16, 256, 4096]
+    assert [len(first_look(layout, thirds)) for thirds in (1, 2, 3)] == [1, 2, 3]
 
 
 def test_full_cells_need_no_look() -> None:

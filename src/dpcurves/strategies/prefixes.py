@@ -24,6 +24,7 @@ from .refinement import (
     last_refinement,
     parts,
     refinement,
+    thirds_seen,
 )
 
 FEWEST = 100
@@ -73,8 +74,9 @@ def refining(axis: Axis, setting: Setting) -> Strategy[Counted]:
     add up to what was granted (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
     """
     layout, alone = layout_of(axis.slots), _noise_alone(setting)
-    look, glance, rest = parts(axis.slots, setting.adjacency.total, alone)
-    releases = [(yield Step(PartitionQuery((axis,), first_look(layout)), look))]
+    total = setting.adjacency.total
+    look, glance, rest = parts(axis.slots, total, alone)
+    releases = [(yield Step(PartitionQuery((axis,), first_look(layout, thirds_seen(total, alone))), look))]
     looks = Looks.of(releases)
     last = _worth_counting(looks, (glance + rest) / look, last_refinement)
     if is_widespread(last, looks.splits, alone):

@@ -1,11 +1,12 @@
 """Where to look next: public partitions, from what was released before. Nothing here is secret, nothing is drawn.
 
 A conversation of three looks, at 15, 10 and 75 % of the loss, or 10, 10 and 80 (`parts`). The first has a fixed
-partition (`first_look`). The others split intervals whose halves are not known well enough (`refinement`). If the
-second look would need many intervals, data are rough nearly everywhere; if the first finds no unevenness, there is
-nothing to look for: in both cases (`is_glance` says no) all that is left is spent at once. If cells hold many records
-each (`is_dense`), no look is needed: a tree over all cells does better. Under zero-concentrated privacy the first look
-takes 10 %; if it shows that the last one would count much of the grid (`is_widespread`), all cells are counted instead.
+partition (`first_look`), which is coarse where records are known to be few for the noise. The others split intervals
+whose halves are not known well enough (`refinement`). If the second look would need many intervals, data are rough
+nearly everywhere; if the first finds no unevenness, there is nothing to look for: in both cases (`is_glance` says no)
+all that is left is spent at once. If cells hold many records each (`is_dense`), no look is needed: a tree over all
+cells does better. Under zero-concentrated privacy the first look takes 10 %, unless it is coarse; if it shows that the
+last one would count much of the grid (`is_widespread`), all cells are counted instead.
 
 The last look does more (`last_refinement`): it also splits what holds many records, for inside an interval a band is as
 wide as all that it holds. Whole years on a fine grid have one full cell among empty ones, which an estimate knows after
@@ -13,7 +14,8 @@ the first look; a band knows only what the last one counts. So a band is only as
 the looks before it cost makes it wider, what they save in intervals narrower.
 
 The constants here and in `empirical_bayes` were chosen on normal, peaked and Poisson data and on seven real histograms,
-over grids of 1,024 to 32,768 cells and epsilon from 0.1 to 2, all alike: none of them knows a data set.
+over grids of 1,024 to 32,768 cells and epsilon from 0.1 to 2, all alike: none of them knows a data set. `FAINT` was
+chosen on one half of the shapes and histograms of `benchmarks/regimes.py`, and judged by the other one.
 """
 
 from __future__ import annotations
@@ -37,6 +39,9 @@ Tilings = tuple[Starts, ...]
 LOOK, SHORT_LOOK, SECOND_LOOK = Fraction(3, 20), Fraction(1, 10), Fraction(1, 10)
 """Parts of the loss: for the first look, the same if cells are known to hold many records or noise is Gaussian, and
 for the second one."""
+FAINT = {Family.LAPLACE: (150.0, 150.0), Family.GAUSSIAN: (50.0, 300.0)}
+"""Records, in units of the deviation of a count in a single tiling, from which on a first look has a second tiling, and
+from which on a third one: of fewer records narrow intervals show nothing, and what is spent on them is lost."""
 
 GLANCE = 96  # intervals of a second look at most
 ANYHOW = {Family.LAPLACE: 200, Family.GAUSSIAN: 320}
@@ -73,14 +78,26 @@ DENSE = 5.5  # records in a cell, in units of the noise of a split in a look of 
 FULL = 1.0  # records in a cell, in the same units, from which on a short look shows them
 
 
-def first_look(layout: Dyadic) -> Tilings:
-    """What is counted first: cells, and two tilings that are a third and two thirds as deep.
+def first_look(layout: Dyadic, thirds: int = 3) -> Tilings:
+    """What is counted first: tilings that are a third as deep as cells, two thirds, and all the way, or less of these.
 
-    >>> first_look(Dyadic.plain(8))
-    (range(0, 8, 4), range(0, 8, 2), range(0, 8))
+    >>> first_look(Dyadic.plain(8)), first_look(Dyadic.plain(8), thirds=1)
+    ((range(0, 8, 4), range(0, 8, 2), range(0, 8)), (range(0, 8, 4),))
     """
-    depths = sorted({max(min(layout.depth, 1), round(layout.depth * third / 3)) for third in (1, 2, 3)})
+    depths = sorted({max(min(layout.depth, 1), round(layout.depth * third / 3)) for third in range(1, thirds + 1)})
     return tuple(_starts(layout, layout.at_depth(depth)) for depth in depths)
+
+
+def thirds_seen(total: float | None, alone: Noise) -> int:
+    """How many thirds of the way down to the cells a first look goes: see `FAINT`.
+
+    Args:
+        total: The public number of records; None where it is private.
+        alone: See `is_dense`.
+    """
+    if total is None:
+        return 3
+    return 1 + sum(total >= faint * sqrt(alone.variance) for faint in FAINT[alone.family])
 
 
 def is_dense(cells: int, total: float, alone: Noise) -> bool:
@@ -116,7 +133,8 @@ def parts(cells: int, total: float | None, alone: Noise) -> tuple[Fraction, Frac
     >>> parts(100, 1000, Noise(Family.LAPLACE, Fraction(2)))
     (Fraction(3, 20), Fraction(1, 10), Fraction(3, 4))
     """
-    look = SHORT_LOOK if is_full(cells, total, alone) or alone.family is Family.GAUSSIAN else LOOK
+    short = alone.family is Family.GAUSSIAN and thirds_seen(total, alone) > 1
+    look = SHORT_LOOK if short or is_full(cells, total, alone) else LOOK
     return look, SECOND_LOOK, 1 - look - SECOND_LOOK
 
 
