@@ -179,13 +179,19 @@ def measured(setup: Setup, run: Run, rows: Mapping[str, Row] | None = None) -> F
     for draw in range(run.effort.draws):
         sample = _sample(setup, run, draw)
         for release in range(run.effort.releases):
-            ask = Ask(sample, setup.loss, setup.neighbours, 1000 * draw + release)
+            ask = Ask(sample, setup.loss, setup.neighbours, _seed(setup, run, draw, release))
             for name, row in (rows or _rows(setup.regime, ask)).items():
                 found.setdefault(name, []).append(_errors(setup.regime, row(ask), sample))
     if BOUND in setup.regime.over:
         bound = factorisation_bound(sample.grid.cells, sample.records, setup.loss)
         found[BOUND] = [(bound,) * len(METRICS)] * len(found[OURS])
     return Found(setup, {name: np.array(errors) for name, errors in found.items()})
+
+
+def _seed(setup: Setup, run: Run, draw: int, release: int) -> int:
+    """What noise is drawn from: no two tasks have the same noise, else all ratios would err together."""
+    key = [run.seed, draw, release, setup.records, *setup.task.encode(), *setup.setting.encode()]
+    return int(np.random.default_rng(key).integers(2**31))
 
 
 def _sample(setup: Setup, run: Run, draw: int) -> Sample:

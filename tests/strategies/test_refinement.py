@@ -22,6 +22,7 @@ from dpcurves.strategies.refinement import (
     Tilings,
     first_look,
     is_dense,
+    is_exact,
     is_glance,
     last_refinement,
     parts,
@@ -168,8 +169,8 @@ def test_parts_are_all_of_the_loss_and_a_look_is_short_where_cells_are_known_to_
     assert {sum(shares) for shares in found.values()} == {1}
     assert found[0] == found[50]
     assert found[None] == found[1000]
-    assert found[50][0] == Fraction(3, 20)
-    assert (found[1000][0] < found[50][0]) is (family is Family.GAUSSIAN)  # but for few records it always is
+    assert found[50][0] == Fraction(1, 4)
+    assert found[1000][0] == (Fraction(3, 20) if family is Family.LAPLACE else Fraction(1, 10))
     assert found[10**9][0] == Fraction(1, 10)
 
 
@@ -179,6 +180,17 @@ def test_of_few_records_for_the_noise_the_first_look_is_coarse() -> None:
     layout = Dyadic.plain(4096)
     assert [len(first_look(layout, thirds)[-1]) for thirds in (1, 2, 3)] == [16, 256, 4096]
     assert [len(first_look(layout, thirds)) for thirds in (1, 2, 3)] == [1, 2, 3]
+
+
+def test_next_to_no_noise_needs_no_look_either_where_single_counts_add_up_to_less() -> None:
+    """The mean of all prefixes has half the variance of all cells, a sixth of it if the number of records is public."""
+    for epsilon, exact in (("0.1", False), ("6", False), ("8", True), ("16", True)):
+        alone = Noise(Family.LAPLACE, 1 / Fraction(epsilon))
+        assert is_exact(4096, None, alone) is exact
+        nested = Noise(Family.LAPLACE, 3 * alone.parameter).variance * 3 * 16 / 2
+        assert (4096 / 2 * alone.variance < nested) is exact
+    assert not is_exact(4096, 1000, Noise(Family.LAPLACE, Fraction(1, 4)))
+    assert is_exact(4096, 1000, Noise(Family.LAPLACE, Fraction(1, 8)))
 
 
 def test_full_cells_need_no_look() -> None:

@@ -18,6 +18,7 @@ from .refinement import (
     all_depths,
     first_look,
     is_dense,
+    is_exact,
     is_full,
     is_glance,
     is_widespread,
@@ -50,21 +51,21 @@ def is_worth_looking(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
     """Whether three turns are asked for. A function of public facts alone.
 
     Not with a hint that records are spread or have atoms. Else with the hint that they are peaked, or if there are many
-    cells, and few records for them as far as that is public.
+    cells, few records for them as far as that is public, and enough noise for a look to be worth its price.
     """
     if setting.loss.rho == 0 or axis.slots > MOST_LAID_OUT:
         return False
     if hint is not None:
         return hint is Hint.PEAKED
-    total = setting.adjacency.total
-    return axis.slots >= FEWEST and (total is None or not is_dense(axis.slots, total, _noise_alone(setting)))
+    known = axis.slots, setting.adjacency.total, _noise_alone(setting)
+    return axis.slots >= FEWEST and not is_dense(*known) and not is_exact(*known)
 
 
 def refining(axis: Axis, setting: Setting) -> Strategy[Counted]:
     """Ask for a fixed partition, then for intervals that were not clear, and once more.
 
-    Two turns do if nearly nothing was clear, if records seem to lie evenly, or if the last turn has much to count;
-    under zero-concentrated privacy the second one then counts all cells.
+    Two turns do if records are known to be few, if nearly nothing was clear, if records seem to lie evenly, or if the
+    last turn has much to count; under zero-concentrated privacy the second one then counts all cells.
 
     Formal guarantees: each turn is priced as `PartitionQuery`, or as `CountQuery` of all cells, whatever was answered
     before: its intervals are functions of earlier answers and of public facts. The parts of the loss are public before
@@ -76,13 +77,14 @@ def refining(axis: Axis, setting: Setting) -> Strategy[Counted]:
     layout, alone = layout_of(axis.slots), _noise_alone(setting)
     total = setting.adjacency.total
     look, glance, rest = parts(axis.slots, total, alone)
-    releases = [(yield Step(PartitionQuery((axis,), first_look(layout, thirds_seen(total, alone))), look))]
+    thirds = thirds_seen(total, alone)
+    releases = [(yield Step(PartitionQuery((axis,), first_look(layout, thirds)), look))]
     looks = Looks.of(releases)
     last = _worth_counting(looks, (glance + rest) / look, last_refinement)
     if is_widespread(last, looks.splits, alone):
         return _all_read((*releases, (yield Step(_all_cells(axis, setting), glance + rest))))
     tilings = _worth_counting(looks, glance / look, refinement)
-    if is_glance(tilings, last, looks.splits, looks.noise.family):
+    if thirds > 1 and is_glance(tilings, last, looks.splits, looks.noise.family):
         releases.append((yield Step(PartitionQuery((axis,), tilings, look=1), glance)))
         last = _worth_counting(Looks.of(releases), rest / look, last_refinement)
     else:

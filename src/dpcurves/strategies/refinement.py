@@ -1,12 +1,13 @@
 """Where to look next: public partitions, from what was released before. Nothing here is secret, nothing is drawn.
 
 A conversation of three looks, at 15, 10 and 75 % of the loss, or 10, 10 and 80 (`parts`). The first has a fixed
-partition (`first_look`), which is coarse where records are known to be few for the noise. The others split intervals
-whose halves are not known well enough (`refinement`). If the second look would need many intervals, data are rough
-nearly everywhere; if the first finds no unevenness, there is nothing to look for: in both cases (`is_glance` says no)
-all that is left is spent at once. If cells hold many records each (`is_dense`), no look is needed: a tree over all
-cells does better. Under zero-concentrated privacy the first look takes 10 %, unless it is coarse; if it shows that the
-last one would count much of the grid (`is_widespread`), all cells are counted instead.
+partition (`first_look`). Where records are known to be few for the noise it is coarse, has 25 %, and is followed by the
+last one. The others split intervals whose halves are not known well enough (`refinement`). If the second look would
+need many intervals, data are rough nearly everywhere; if the first finds no unevenness, there is nothing to look for:
+in both cases (`is_glance` says no) all that is left is spent at once. If cells hold many records each (`is_dense`), or
+there is next to no noise (`is_exact`), no look is needed: one turn over all cells does better. Under zero-concentrated
+privacy the first look takes 10 %, unless it is coarse; if it shows that the last one would count much of the grid
+(`is_widespread`), all cells are counted instead.
 
 The last look does more (`last_refinement`): it also splits what holds many records, for inside an interval a band is as
 wide as all that it holds. Whole years on a fine grid have one full cell among empty ones, which an estimate knows after
@@ -14,12 +15,14 @@ the first look; a band knows only what the last one counts. So a band is only as
 the looks before it cost makes it wider, what they save in intervals narrower.
 
 The constants here and in `empirical_bayes` were chosen on normal, peaked and Poisson data and on seven real histograms,
-over grids of 1,024 to 32,768 cells and epsilon from 0.1 to 2, all alike: none of them knows a data set. `FAINT` was
-chosen on one half of the shapes and histograms of `benchmarks/regimes.py`, and judged by the other one.
+over grids of 1,024 to 32,768 cells and epsilon from 0.1 to 2, all alike: none of them knows a data set. `FAINT`,
+`COARSE_LOOK` and `CAUTIOUS` were chosen on one half of the shapes and histograms of `benchmarks/regimes.py`, and judged
+by the other one.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from math import floor, inf, sqrt
 
@@ -39,6 +42,9 @@ Tilings = tuple[Starts, ...]
 LOOK, SHORT_LOOK, SECOND_LOOK = Fraction(3, 20), Fraction(1, 10), Fraction(1, 10)
 """Parts of the loss: for the first look, the same if cells are known to hold many records or noise is Gaussian, and
 for the second one."""
+COARSE_LOOK = Fraction(1, 4)
+"""The part for a first look of a single tiling, of which nothing is left for a second one: all other loss is the last
+one's."""
 FAINT = {Family.LAPLACE: (150.0, 150.0), Family.GAUSSIAN: (50.0, 300.0)}
 """Records, in units of the deviation of a count in a single tiling, from which on a first look has a second tiling, and
 from which on a third one: of fewer records narrow intervals show nothing, and what is spent on them is lost."""
@@ -54,7 +60,7 @@ LARGEST = {Family.LAPLACE: (96, 1200), Family.GAUSSIAN: (16, 130, 1000)}
 """Intervals that are counted in 1, 2, ... tilings, at most; a look at more has one more tiling."""
 TOLERANCE = (4.0, 4.0, 1.0, 1.0)
 """Variance that a split may keep, in units of the noise of a split in a look of 1, 2, ... tilings."""
-CAUTIOUS = (5.0, 4.0, 1.0, 1.0)
+CAUTIOUS = (8.0, 6.0, 1.0, 1.0)
 """`TOLERANCE` where there are few records for the noise: a prefix then has little that is known beside much noise."""
 UNHURRIED = (8.0, 5.0, 1.0, 1.0)
 """`TOLERANCE` where records seem to lie evenly: what is not split is then straight."""
@@ -75,6 +81,7 @@ OVERVIEWS = (1.0, 1.3, 1.6, 2.0)
 MOST_TILINGS = 5
 _LARGE = Fraction(10**6)  # a parameter of noise, so large that its being discrete does not matter
 DENSE = 5.5  # records in a cell, in units of the noise of a split in a look of three tilings
+NEARLY_EXACT = 0.25  # variance of a count of which four in five are exact
 FULL = 1.0  # records in a cell, in the same units, from which on a short look shows them
 
 
@@ -100,15 +107,15 @@ def thirds_seen(total: float | None, alone: Noise) -> int:
     return 1 + sum(total >= faint * sqrt(alone.variance) for faint in FAINT[alone.family])
 
 
-def is_dense(cells: int, total: float, alone: Noise) -> bool:
+def is_dense(cells: int, total: float | None, alone: Noise) -> bool:
     """Whether cells have so many records on average that there is nothing to look for: all of them are worth a count.
 
     Args:
         cells: How many there are.
-        total: The public number of records.
+        total: The public number of records; None where it is private.
         alone: The noise of a count, if the whole loss were spent on a single tiling.
     """
-    return total / cells > DENSE * _split_variance(alone, 3)
+    return total is not None and total / cells > DENSE * _split_variance(alone, 3)
 
 
 def is_full(cells: int, total: float | None, alone: Noise) -> bool:
@@ -122,6 +129,21 @@ def is_full(cells: int, total: float | None, alone: Noise) -> bool:
     return total is not None and total / cells > FULL * _split_variance(alone, 3)
 
 
+def is_exact(cells: int, total: float | None, alone: Noise) -> bool:
+    """Whether there is so little noise that counts of single cells, most of them exact, add up to less than a tree's.
+
+    Args:
+        cells: How many there are.
+        total: The public number of records; None where it is private.
+        alone: See `is_dense`. Its variance is that of whole numbers, which falls faster than the square of a scale.
+    """
+    if alone.variance > NEARLY_EXACT:
+        return False
+    flat, nested = (range(cells),), first_look(Dyadic.plain(cells))
+    one, other = (_variance_of_prefixes(tilings, cells, alone, total is not None) for tilings in (flat, nested))
+    return one < other
+
+
 def parts(cells: int, total: float | None, alone: Noise) -> tuple[Fraction, Fraction, Fraction]:
     """What the three looks may lose, as parts of the whole loss: public before anything is asked.
 
@@ -133,8 +155,8 @@ def parts(cells: int, total: float | None, alone: Noise) -> tuple[Fraction, Frac
     >>> parts(100, 1000, Noise(Family.LAPLACE, Fraction(2)))
     (Fraction(3, 20), Fraction(1, 10), Fraction(3, 4))
     """
-    short = alone.family is Family.GAUSSIAN and thirds_seen(total, alone) > 1
-    look = SHORT_LOOK if short or is_full(cells, total, alone) else LOOK
+    short = alone.family is Family.GAUSSIAN or is_full(cells, total, alone)
+    look = COARSE_LOOK if thirds_seen(total, alone) == 1 else SHORT_LOOK if short else LOOK
     return look, SECOND_LOOK, 1 - look - SECOND_LOOK
 
 
@@ -261,6 +283,13 @@ def _prefix_variance(layout: Layout, tilings: Tilings) -> float:
     noise, missing = (Noise(Family.GAUSSIAN, parts * _LARGE) for parts in (len(tilings), 1))
     law = IntervalSums(1, layout.cells, tuple(Level(starts, noise) for starts in tilings), missing)
     return float(f"{law.of_intervals.mean_prefix_variance(True):.9g}")  # the last digits differ between machines
+
+
+def _variance_of_prefixes(tilings: Tilings, cells: int, alone: Noise, pinned: bool) -> float:
+    """The mean variance of a prefix of cells by tilings that share the loss."""
+    noise = replace(alone, parameter=len(tilings) * alone.parameter)
+    law = IntervalSums(1, cells, tuple(Level(starts, noise) for starts in tilings), missing=alone)
+    return law.mean_prefix_variance(pinned)
 
 
 def _held(layout: Layout, leaves: NDArray[np.int64]) -> FloatArray:
