@@ -279,7 +279,7 @@ def test_a_disk_that_is_full_after_the_charge_is_told_with_the_request(
 ) -> None:
     url = f"sqlite:///{tmp_path}/budget.db"
     opened = session({"x": X}, ledger=url)
-    question, connect = dp.CdfQuestion("x", dp.Grid(0, 1, cells=2**14)), sqlite._connect
+    question, connect = dp.CdfQuestion("x", dp.Grid(0, 1, cells=2**14), hint=dp.Hint.ATOMS), sqlite._connect
 
     def connect_to_a_full_disk(uri: str) -> sqlite3.Connection:
         connection = connect(uri)
