@@ -36,7 +36,6 @@ def test_a_plan_names_price_error_and_mechanism_of_every_turn(run: Run, kind: st
         "binned-residuals": 4,
         "residuals": 4,
         "summary": 3,
-        "table": 2,
     }.get(kind, 1)
     assert result.stdout.count("one curator: ") == turns
 

@@ -28,7 +28,7 @@ from dpcurves.serving.errors import ProtocolAborted
 PRICE = Fraction(1, 1000)
 LONGEST = 600.0
 SERVER_EACH = 10
-"""Of so many kills one is of the whole server: to start it again takes seconds."""
+"""One of so many kills is of the whole server: to start it again takes seconds."""
 
 
 class Rounds:
