@@ -34,7 +34,7 @@ def test_a_plan_names_price_error_and_mechanism_of_every_turn(run: Run, kind: st
         "calibration": 3,
         "hosmer-lemeshow": 3,
         "binned-residuals": 4,
-        "residuals": 4,
+        "residuals": 5,
         "summary": 3,
     }.get(kind, 1)
     assert result.stdout.count("one curator: ") == turns
