@@ -11,6 +11,7 @@ from dataclasses import is_dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from .curves.kinds import curve_from_json
 from .curves.notes import CurveWarning
 from .curves.question import paid_by
 from .laws import CountLaw
@@ -92,9 +93,9 @@ def check_result(result: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CurveWarning)
         text = result.to_json()
-        read = getattr(type(result), "from_json", None)
-        if read is not None and not isinstance(result, Mapping):
-            _require(read(text).to_json() == text, "what is read from its JSON writes the same")
+        read = curve_from_json(text)
+        _require(type(read) is type(result), "what is read from its JSON is of its class")
+        _require(read.to_json() == text, "what is read from its JSON writes the same")
         _require(len(result.to_frame()) > 0, "its data frame has rows")
         _require("<" in result._repr_html_(), "it has a card")
 

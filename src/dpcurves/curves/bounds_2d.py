@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -75,6 +75,11 @@ class PlaneBounds(Released):
 
     def _question(self) -> dict[str, object]:
         return {"columns": [each.label for each in self._both]}
+
+    @classmethod
+    def wrote(cls, stored: Mapping[str, Any]) -> bool:
+        """Whether it says which columns have bounds."""
+        return "columns" in stored["evidence"]["question"]
 
     @classmethod
     def _opened(cls, opened: Opened) -> PlaneBounds:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 from .. import display
 from ..arguments import Refused
@@ -39,6 +39,9 @@ class ByCategory(Joined, Mapping[Key, Curve]):
     Formal guarantees: a record lies in one category at most, and each curve was read from its own cells of one
     table, so all curves together lose what that table cost.
     """
+
+    MEMBERS: ClassVar[str] = ""
+    """The kind of all curves; of any, if none is named."""
 
     def __init__(self, columns: str | Sequence[str], curves: Mapping[Key, Curve]) -> None:
         self.columns = (columns,) if isinstance(columns, str) else tuple(columns)
@@ -117,6 +120,12 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         """
         with damage_refused():
             return cls._read(display.opened(text, cls.KIND), kind)
+
+    @classmethod
+    def wrote(cls, stored: Mapping[str, Any]) -> bool:
+        """Whether it says of which column the categories are, and curves are of the kind that is needed."""
+        kinds = {each["kind"] for each in stored["curves"].values()}
+        return "by" in stored["evidence"]["question"] and kinds <= ({cls.MEMBERS} if cls.MEMBERS else kinds)
 
     @classmethod
     def _opened(cls, opened: Opened) -> Self:

@@ -7,7 +7,8 @@ from importlib import import_module
 from typing import Any
 
 from ..arguments import Refused
-from .result import Released, kind_called
+from .damage import damage_refused
+from .result import Released, kind_of
 
 
 def curve_from_json(text: str) -> Released:
@@ -29,5 +30,6 @@ def curve_from_json(text: str) -> Released:
     kind = stored.get("kind") if isinstance(stored, dict) else None
     if not isinstance(kind, str):
         raise Refused("curve.kind", "it is not said of which kind it is")
-    found: type[Released] = kind_called(kind)
+    with damage_refused():
+        found: type[Released] = kind_of(stored)
     return found.from_json(text)

@@ -172,6 +172,11 @@ class QuantileQuantile(Joined):
         return {"p": self.p}
 
     @classmethod
+    def wrote(cls, stored: Mapping[str, Any]) -> bool:
+        """Whether it says which quantiles are compared."""
+        return "p" in stored["evidence"]["question"]
+
+    @classmethod
     def _opened(cls, opened: Opened) -> QuantileQuantile:
         return cls(np.array(opened.evidence["question"]["p"], dtype=np.float64), **cls.read_members(opened))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from inspect import isabstract
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from .. import display
@@ -84,6 +85,11 @@ class Released(Result, ABC):
         """
         with damage_refused():
             return cls._opened(display.opened(text, cls.KIND))
+
+    @classmethod
+    def wrote(cls, stored: Mapping[str, Any]) -> bool:
+        """Whether a document of this kind, as plain objects, is of this class: several results are made of others."""
+        return True
 
     def evidence_json(self) -> dict[str, Any]:
         """The question and what was released for it, as plain objects."""
@@ -221,20 +227,22 @@ class Joined(Covered):
     def read_members(cls, opened: Opened, kind: type[Any] | None = None) -> dict[str, Any]:
         """The results in it: of this kind, or of the one that the first says that it is."""
         stored: Mapping[str, Any] = opened.arrays["curves"]
-        read = kind or kind_called(next(iter(stored.values()))["kind"])
+        read = kind or kind_of(next(iter(stored.values())))
         return {name: read.from_json(json.dumps(each)) for name, each in stored.items()}
 
 
-def kind_called(name: str) -> type[Any]:
-    """The result whose form in the published schema has this name.
+def kind_of(stored: Mapping[str, Any]) -> type[Any]:
+    """The result that wrote a document: the most special one, where several would read it.
 
     Raises:
         ValueError: there is none.
     """
-    found = [each for each in _kinds(Released) if getattr(each, "KIND", None) == name]
+    name = stored["kind"]
+    kinds = [each for each in _kinds(Released) if getattr(each, "KIND", None) == name and not isabstract(each)]
+    found = [each for each in kinds if each.wrote(stored)]
     if not found:
-        raise Refused("curve.kind", f"no result is of the kind {name[:40]!r}")
-    return found[0]
+        raise Refused("curve.kind", f"no result is of the kind {str(name)[:40]!r}")
+    return sorted(found, key=lambda each: len(each.__mro__))[-1]
 
 
 def _kinds(base: type[Any]) -> Iterator[type[Any]]:

@@ -262,6 +262,8 @@ class ScoresByCategory(ByCategory[Scores]):
     Formal guarantees: as for `ByCategory`: all together lose what one table cost, and their noises are independent.
     """
 
+    MEMBERS: ClassVar[str] = "scores"
+
     def difference(
         self,
         reading: Reading | str,

@@ -209,6 +209,8 @@ class Summary(Covered):
 class SummaryByCategory(ByCategory[Summary]):
     """A summary for each category, in the order that was declared; drawn as one dot for each, one above the other."""
 
+    MEMBERS: ClassVar[str] = "summary"
+
     def plot(
         self,
         ax: Axes | None = None,
