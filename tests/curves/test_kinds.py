@@ -37,7 +37,7 @@ def test_a_result_is_read_as_one_of_its_own_class() -> None:
     for result in results:
         read = curve_from_json(result.to_json())  # type: ignore[attr-defined]
         assert type(read) is type(result)
-        assert read.to_json() == result.to_json()  # type: ignore[attr-defined]
+        assert read.to_json() == result.to_json()
 
 
 @pytest.mark.filterwarnings("ignore::dpcurves.CurveWarning")
