@@ -12,21 +12,22 @@ from pathlib import Path
 import pytest
 from sqlalchemy import NullPool, create_engine
 
-from dpcurves.ledger import Account, Allowance, Ledger, Member, verification
+from dpcurves.ledger import Account, Allowance, Event, Ledger, Member, verification
 from dpcurves.ledger.schema import METADATA
 from dpcurves.ledger.verification import Head
 from dpcurves.privacy import PrivacyLoss
 
 KEY = bytes(range(32))
 COLUMNS = [(table.name, column.name) for table in METADATA.sorted_tables for column in table.columns]
-ENTRIES = 19
-TABLES = tuple(f"dpcurves_{kind}" for kind in ("accounts", "grants", "answers", "notes", "allowances", "payments"))
+ENTRIES = 20
+KINDS = "accounts", "grants", "answers", "notes", "allowances", "payments", "events"
+TABLES = tuple(f"dpcurves_{kind}" for kind in KINDS)
 
 
 @pytest.fixture
 def path(tmp_path: Path, flights: Account, patients: Account) -> Path:
     """A ledger of two accounts, four grants and answers, rows 1 to 10, notes, rows 11 to 13, ticks, rows 14 and 15,
-    two allowances, rows 16 and 17, and a grant and its payment, rows 18 and 19.
+    two allowances, rows 16 and 17, a grant and its payment, rows 18 and 19, and what somebody did, row 20.
     """
     path = tmp_path / "budget.db"
     ledger = Ledger.open(f"sqlite:///{path}", KEY)
@@ -47,6 +48,7 @@ def path(tmp_path: Path, flights: Account, patients: Account) -> Path:
         ledger.allow(Allowance("patients", "delays", PrivacyLoss.zcdp("0.3"), analyst))
     paid = PrivacyLoss.zcdp("0.01")
     ledger.charge_for(Member("delays", "ann"), "patients", paid, purpose="a CDF 4", binding="4" * 64, units=7)
+    ledger.record(Event("ann", "asked", "a CDF 4", "patients"), lambda _: None)
     return path
 
 
