@@ -61,7 +61,8 @@ class House:
         self.scene, gate = scene, scene.gate
         account = Account("trains", Neighbours.ADD_REMOVE, EACH_RECORD, PrivacyLoss.pure(1))
         gate.people.add(MACHINE, "sue", PASSWORD)
-        gate.datasets.add(MACHINE, account, Source("none"), COLUMNS, name="trains", relation=Relation.FIRST, units=None)
+        source = Source(str(scene.folder / "flights.parquet"))
+        gate.datasets.add(MACHINE, account, source, COLUMNS, name="trains", relation=Relation.FIRST, units=None)
         gate.people.give_role(MACHINE, "sue", Role.STEWARD, "trains")
         self.front = Front(gate, strangers=Rate(10_000), people=Rate(10_000))
         self.app = create_app(self.front)

@@ -201,9 +201,10 @@ def dataset(source: Source, dataset: OneDataset, protected: Protected, keeping: 
     relation = chosen("relation", dataset.relation, {each.name.lower().replace("_", "-"): each for each in Relation})
     data = str(Path(source.data).resolve()) if source.is_file else source.data
     place = Place(data, source.table or "", source.delimiter)
-    account = _account(gate, relation, dataset.name, protected)
+    account, columns = _account(gate, relation, dataset.name, protected), _columns(dataset.schema)
+    place.require(account.unit, columns)  # before the units are counted
     made = gate.datasets.add(
-        MACHINE, account, place, _columns(dataset.schema), name=dataset.name, relation=relation,
+        MACHINE, account, place, columns, name=dataset.name, relation=relation,
         units=_units(account, place, protected.units), description=dataset.description,
     )  # fmt: skip
     say(terminal(), f"registered: {made.name}, version {made.version}, {len(made.columns)} columns")

@@ -13,9 +13,10 @@ from sqlalchemy import Connection, Row, insert, select
 from ..curves.declared_columns import Declared, columns_from_json, columns_to_json
 from ..ledger import Account, Balance, Event, Statement
 from ..ledger.stored_text import require_name
-from ..privacy import Adjacency
+from ..privacy import Adjacency, Unit
 from ..serving.errors import ProtocolAborted
 from .archive import Archive
+from .fitting import require_fits
 from .store import now
 from .tables import DATASETS
 from .visitors import Right, Subject, Visitor, require, unknown
@@ -83,6 +84,14 @@ class Source:
             return spark(self.table, spark=connected(self.data))
         return postgres(self.data, table=self.table)
 
+    def require(self, unit: Unit, columns: Sequence[Declared]) -> None:
+        """Refuse records that lack a declared column, or the unit's. Looks at no row, and says nothing that they have.
+
+        Raises:
+            ValueError: they do, or can not be opened.
+        """
+        require_fits(self.records(), self.delimiter, unit, columns)
+
 
 class Datasets:
     """All datasets of a server, and what they have spent."""
@@ -116,10 +125,12 @@ class Datasets:
 
         Raises:
             ProtocolAborted: they may not, or the relation is not that of this version.
-            ValueError: the account was opened under other facts.
+            ValueError: the account was opened under other facts, or the records lack a column that is declared, or the
+                unit's; what they have instead is not said.
         """
         require(who, Right.KEEP_DATASETS)
         require_name("dataset", name)
+        source.require(account.unit, columns)
         self._archive.ledger.create(account)
         stored = json.dumps({"data": source.data, "table": source.table, "delimiter": source.delimiter})
         facts = {
