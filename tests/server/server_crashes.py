@@ -64,7 +64,7 @@ class Rounds:
         assert len(ledger.statement("flights").grants) == questions
         for name, told in self.seen.items():
             assert self.scene.gate.releases.get(self.scene.ann, name).json == told
-            grant = ledger.granted("flights", name)
+            grant = ledger.granted("flights", self.scene.gate.questions.get(self.scene.ann, name).request)
             assert grant is not None
             assert ledger.stored(grant, 0, 0) is not None
         assert ledger.verify().entries > 0

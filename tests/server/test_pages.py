@@ -20,7 +20,7 @@ from dpcurves.server.front import COOKIE, Front
 from dpcurves.server.pages.rendering import STATIC, static
 from dpcurves.server.pages.site import PAGES, routes
 from dpcurves.server.pages.visits import House
-from dpcurves.server.questions import request_id
+from dpcurves.server.questions import question_id, request_id
 
 NAMES = ("ann", "eve", "stu", "oda", "aud", "a stranger")
 SEES: dict[str, dict[str, int]] = {  # 200 where nothing else is said
@@ -155,7 +155,8 @@ def test_a_model_is_kept_in_the_queue_as_it_was_handed_in(house: Pages) -> None:
     asked = house.scene.gate.questions.get(house.scene.ann, place.removeprefix("/questions/"))
     question = question_from_json(asked.question)
     assert question.score.digest == card.digest
-    assert request_id(Member("delays", "ann"), dataset, question, asked.loss) == asked.id
+    request = request_id(Member("delays", "ann"), dataset, question, asked.loss)
+    assert question_id(request, question) == asked.id
 
 
 def test_a_token_is_shown_once_and_can_be_taken_back(house: Pages) -> None:

@@ -6,14 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from scene import HISTOGRAM, LOSS, Scene, made
+from scene import HISTOGRAM, LOSS, ROWS, Scene, made
 from sqlalchemy import update
 
-from dpcurves.ledger import Together
-from dpcurves.privacy import PrivacyLoss
+from dpcurves.curves.question_json import question_from_json
+from dpcurves.ledger import Member, Together
+from dpcurves.privacy import Neighbours, PrivacyLoss
 from dpcurves.server import Gate
-from dpcurves.server.counting import Counting
+from dpcurves.server.counting import UNREADABLE, Counting
 from dpcurves.server.questions import State
 from dpcurves.server.queue import Queue
 from dpcurves.server.tables import QUESTIONS
@@ -68,7 +71,7 @@ def test_a_worker_that_is_killed_anywhere_costs_nothing_and_changes_no_answer(
         kill(thing, method, patched)
         with pytest.raises(Killed):
             Counting(scene.url, "first").step()
-    grant = ledger.granted("flights", asked.id)
+    grant = ledger.granted("flights", asked.request)
     stored = None if grant is None else ledger.stored(grant, 0, 0)
     assert queue.claim("other") is None  # it is claimed, or done
     queue.free("first")
@@ -76,7 +79,7 @@ def test_a_worker_that_is_killed_anywhere_costs_nothing_and_changes_no_answer(
     queue.strike()
     assert state_of(scene, asked.id) is State.ANSWERED
     assert ledger.balance("flights").spent.digits == "0.25"
-    grant = ledger.granted("flights", asked.id)
+    grant = ledger.granted("flights", asked.request)
     assert grant is not None
     assert stored in (None, ledger.stored(grant, 0, 0))
     assert len(scene.gate.releases.all(scene.ann, "delays")) == 1
@@ -165,6 +168,57 @@ def test_where_the_records_lie_is_told_to_nobody(scene: Scene) -> None:
     refused = scene.gate.questions.get(scene.ann, asked.id)
     assert refused.state is State.REFUSED
     assert refused.refusal == "the records can not be read now"
+
+
+def test_nothing_that_the_records_have_is_told_to_who_asks_them(scene: Scene) -> None:
+    """Another file stands where the registered one did: its first line is a record, or names what nobody declared."""
+    for line in ("42.5,Jane Doe", "illness,late", "delay,delay"):
+        (scene.folder / "flights.parquet").unlink()
+        pq.write_table(pa.table([[1.0], [2.0]], names=line.split(",")), scene.folder / "flights.parquet")
+        asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
+        Counting(scene.url, "one").step()
+        Queue(scene.gate.archive).strike()
+        assert scene.gate.questions.get(scene.ann, asked.id).refusal == UNREADABLE
+    assert scene.gate.archive.ledger.balance("flights").spent.billionths == 0
+
+
+def test_who_has_no_allowance_is_told_so(scene: Scene) -> None:
+    scene.gate.projects.admit(scene.stu, "delays", "eve")
+    asked = scene.gate.questions.ask(scene.visitor("eve"), "delays", HISTOGRAM, LOSS)
+    Counting(scene.url, "one").step()
+    Queue(scene.gate.archive).strike()
+    assert "'eve' has no allowance" in str(scene.gate.questions.get(scene.ann, asked.id).refusal)
+
+
+AT: dict[str, Any] = {"ask": "cdf", "column": "delay", "grid": "-60:600:660"}
+SEARCHED: dict[str, Any] = {"ask": "quantiles", "column": "delay", "grid": "-60:600:660", "search": 0.95}
+
+
+@pytest.mark.parametrize(("asked", "places"), [(AT, ([0], [200])), (SEARCHED, ([0.1], [0.9]))], ids=["at", "search"])
+def test_questions_that_one_payment_answers_have_each_its_own_answer(
+    scene: Scene, asked: dict[str, Any], places: tuple[list[Any], list[Any]]
+) -> None:
+    first, second = ({**asked, "at": at} for at in places)
+    one = scene.gate.questions.ask(scene.ann, "delays", first, LOSS)
+    Counting(scene.url, "one").step()
+    Queue(scene.gate.archive).strike()
+    planned = scene.gate.questions.plan(scene.bob, "delays", second, LOSS)
+    assert (planned.asked, planned.is_paid, planned.is_affordable) == (None, True, True)
+    other = scene.gate.questions.ask(scene.bob, "delays", second, LOSS)
+    assert (other.id != one.id, other.state) == (True, State.QUEUED)
+    Counting(scene.url, "two").step()
+    Queue(scene.gate.archive).strike()
+    curves = [scene.gate.releases.get(scene.ann, each.id).curve() for each in (one, other)]
+    assert curves[0].to_json() != curves[1].to_json()
+    assert scene.gate.questions.get(scene.ann, other.id).question["at"] != one.question["at"]
+    session = Session(
+        str(scene.folder / "flights.parquet"), budget=PrivacyLoss.pure(3), adjacency=Neighbours.REPLACE_ONE,
+        ledger=scene.gate.archive.ledger, dataset="flights", units=ROWS,
+    )  # fmt: skip
+    question = question_from_json(second)
+    grant = session.charge_for(Member("delays", "ann"), question, LOSS, "version 1")
+    assert session.answered(question, grant).to_json() == curves[1].to_json()
+    assert scene.gate.archive.ledger.balance("flights").spent.digits == "0.25"
 
 
 def test_workers_are_told_that_there_is_something_to_do(scene: Scene) -> None:

@@ -24,6 +24,10 @@ class Together(Enum):
     MAY_EXCEED = "may exceed"
 
 
+class NoAllowance(Refused):
+    """The charge was refused: the project or the analyst has no allowance."""
+
+
 @dataclass(frozen=True, slots=True)
 class Allowance:
     """The most that a project may spend of a dataset, or an analyst within the project.

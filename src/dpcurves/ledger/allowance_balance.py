@@ -14,7 +14,7 @@ from sqlalchemy import RowMapping, Select, select, update
 
 from ..arguments import Refused
 from .account import BudgetExceeded
-from .allowance import WHOLE_PROJECT, Allowance, Together
+from .allowance import WHOLE_PROJECT, Allowance, NoAllowance, Together
 from .amount import Amount, Currency
 from .balance import Balance, require_balance
 from .chain import Chain
@@ -105,9 +105,9 @@ def require_allowances(
     found = _last(chain, select(ALLOWANCES).where(*wanted, ALLOWANCES.c.analyst.in_([WHOLE_PROJECT, analyst])))
     whole, own = found.get((dataset, project, WHOLE_PROJECT)), found.get((dataset, project, analyst))
     if whole is None:
-        raise Refused("project", f"{project!r} has no allowance in {dataset!r}")
+        raise NoAllowance("project", f"{project!r} has no allowance in {dataset!r}")
     if own is None:
-        raise Refused("analyst", f"{analyst!r} has no allowance in project {project!r} of {dataset!r}")
+        raise NoAllowance("analyst", f"{analyst!r} has no allowance in project {project!r} of {dataset!r}")
     return whole, own
 
 

@@ -8,16 +8,27 @@ from zlib import crc32
 from ..arguments import Named, Refused
 from ..curves import CurveWarning
 from ..curves.kinds import curve_from_json
+from ..ledger import BudgetExceeded
+from ..ledger.allowance import NoAllowance
 from ..ledger.receipt import receipt_of
+from ..release import UnsupportedQuery
 from ..session import Session
 from .archive import Archive
 from .datasets import Dataset, Datasets
 from .drawing import csv_of, svg_of
-from .questions import State, request_id
+from .questions import State, question_id, request_id
 from .queue import Job, Queue
 from .visitors import MACHINE
 
 UNREADABLE = "the records can not be read now"
+
+
+class Changed(Refused):
+    """A row of the queue that is not what was asked."""
+
+
+PUBLIC = (BudgetExceeded, NoAllowance, UnsupportedQuery, Changed)
+"""Errors that were made from public facts alone. All others may speak of what records have, and nobody hears them."""
 
 
 class Counting:
@@ -72,11 +83,11 @@ class Counting:
         self._queue.counted(job.id, curve.to_json(), curve.card_facts())
 
     def _not_charged(self, job: Job, error: Named) -> None:
-        """Say why, unless it was charged before, or may have been: then it is tried again."""
+        """Say why, where public facts tell, unless it was charged, or may have been: then it is tried again."""
         if job.state is State.PAID or receipt_of(error) is not None:
             self._queue.failed(job.id)
             raise error
-        self._queue.refused(job.id, UNREADABLE if error.argument in ("data", "table", "ledger") else str(error))
+        self._queue.refused(job.id, str(error) if isinstance(error, PUBLIC) else UNREADABLE)
 
     def _session(self, dataset: Dataset) -> Session:
         key = (dataset.name, dataset.version)
@@ -101,5 +112,6 @@ def _require_same(job: Job, dataset: Dataset) -> None:
     Raises:
         ValueError: it does.
     """
-    if request_id(job.member, dataset, job.question, job.loss) != job.id:
-        raise Refused("question", "it is not what was asked under this request; ask again")
+    request = request_id(job.member, dataset, job.question, job.loss)
+    if (request, question_id(request, job.question)) != (job.request, job.id):
+        raise Changed("question", "it is not what was asked under this request; ask again")

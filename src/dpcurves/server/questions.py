@@ -29,6 +29,7 @@ from .tables import QUESTIONS, RELEASES
 from .visitors import Right, Subject, Visitor, require, unknown
 
 MOST_LISTED = 500
+PAID = "the project has paid this for what is looked at: nothing more is charged"
 
 
 class State(Enum):
@@ -46,7 +47,8 @@ class Asked:
     """A question that was asked.
 
     Attributes:
-        id: The request under which the ledger has it; of its release too.
+        id: That of the question, and of its release.
+        request: Under which the ledger has it.
         project: Whose it is.
         dataset: What it asks.
         version: Which records.
@@ -61,6 +63,7 @@ class Asked:
     """
 
     id: str
+    request: str
     project: str
     dataset: str
     version: int
@@ -90,9 +93,11 @@ class Planned:
         loss: The price.
         plans: Turn by turn: query, price, mechanism and error.
         notes: What has to be known before it is paid.
-        id: Under which request it would be charged.
+        id: What the question would be called.
+        request: Under which it would be charged.
         purse: What is left to the analyst, the project and the dataset; None: no allowance was set yet.
         asked: The same question for the same loss, if the project has asked it: its answer costs nothing more.
+        is_paid: Whether the project has paid this loss for what the question looks at: then it costs nothing more.
         published: Releases that answer the question already, whoever paid for them: they cost nothing.
     """
 
@@ -103,8 +108,10 @@ class Planned:
     plans: Plans
     notes: tuple[str, ...]
     id: str
+    request: str
     purse: Purse | None
     asked: Asked | None
+    is_paid: bool
     published: tuple[Asked, ...]
 
     @property
@@ -116,7 +123,11 @@ class Planned:
     def is_affordable(self) -> bool:
         """Whether what is left pays for it now; what was asked before is paid."""
         price = self.dataset.account.currency.price(self.loss)
-        return self.asked is not None or (self.purse is not None and price.billionths <= self.purse.left.billionths)
+        return (
+            self.asked is not None
+            or self.is_paid
+            or (self.purse is not None and price.billionths <= self.purse.left.billionths)
+        )
 
 
 class Questions:
@@ -148,10 +159,12 @@ class Questions:
         Currency.require_countable(loss, loss)
         plans = rehearse(question, loss, dataset.adjacency)
         _require_declared(plans, dataset)
-        name = request_id(Member(found.name, who.name), dataset, question, loss)
-        purse = self._projects.purse(who, project)
+        request = request_id(Member(found.name, who.name), dataset, question, loss)
+        name, purse = question_id(request, question), self._projects.purse(who, project)
         asked, published = self._archive.read(lambda one: _earlier(one, name, same_as(dataset, question)))
-        return Planned(found, dataset, question, loss, plans, plans.notes, name, purse, asked, published)
+        is_paid = self._archive.read(lambda one: _is_paid(one, request))
+        notes = (*plans.notes, *((PAID,) if is_paid else ()))
+        return Planned(found, dataset, question, loss, plans, notes, name, request, purse, asked, is_paid, published)
 
     def ask(self, who: Visitor, project: str, stored: Mapping[str, Any], loss: PrivacyLoss) -> Asked:
         """Put a question into the queue; if the project has asked it for this loss, it is that one, for nothing.
@@ -163,11 +176,11 @@ class Questions:
         """
         planned = self.plan(who, project, stored, loss)
         facts = {
-            "id": planned.id, "project": project, "dataset": planned.dataset.name, "version": planned.dataset.version,
-            "person": who.name, "question": _json(planned.question), "purpose": str(planned.question),
-            "same": same_as(planned.dataset, planned.question), "epsilon": _text(planned.loss.epsilon),
-            "rho": str(planned.loss.rho), "asked_at": now(), "state": State.QUEUED.value,
-            "shown": State.QUEUED.value, "tries": 0,
+            "id": planned.id, "request": planned.request, "project": project, "dataset": planned.dataset.name,
+            "version": planned.dataset.version, "person": who.name, "question": _json(planned.question),
+            "purpose": str(planned.question), "same": same_as(planned.dataset, planned.question),
+            "epsilon": _text(planned.loss.epsilon), "rho": str(planned.loss.rho), "asked_at": now(),
+            "state": State.QUEUED.value, "shown": State.QUEUED.value, "tries": 0,
         }  # fmt: skip
 
         def work(connection: Connection) -> None:
@@ -226,9 +239,14 @@ _WITH_RELEASES = select(QUESTIONS, RELEASES.c.published_at).outerjoin(RELEASES, 
 
 
 def request_id(member: Member, dataset: Dataset, question: Any, loss: PrivacyLoss) -> str:
-    """Under which request a project asks a version of a dataset: the same question for the same loss has the same."""
+    """Under which request a project asks a version of a dataset: what looks at the same for the same loss has one."""
     version = f"version {dataset.version}"
     return request_of(member, question, loss, dataset.adjacency, dataset.account.dataset, about=version)
+
+
+def question_id(request: str, question: Any) -> str:
+    """What a question is called: one request may pay for several that look at the same thing in other places."""
+    return sha256(json.dumps([request, _json(question)]).encode()).hexdigest()
 
 
 def same_as(dataset: Dataset, question: Any) -> str:
@@ -239,7 +257,7 @@ def same_as(dataset: Dataset, question: Any) -> str:
 def asked_of(row: Row[Any]) -> Asked:
     """The question that a row stands for."""
     return Asked(
-        row.id, row.project, row.dataset, row.version, row.person, json.loads(row.question), row.purpose,
+        row.id, row.request, row.project, row.dataset, row.version, row.person, json.loads(row.question), row.purpose,
         loss_from(row.epsilon, row.rho), row.asked_at, State(row.shown),
         row.refusal if row.shown == State.REFUSED.value else None, row.published_at is not None,
     )  # fmt: skip
@@ -267,6 +285,12 @@ def _earlier(connection: Connection, id: str, same: str) -> tuple[Asked | None, 
     mine = (QUESTIONS.c.same == same, RELEASES.c.published_at.is_not(None))
     rows = connection.execute(_WITH_RELEASES.where(*mine).order_by(QUESTIONS.c.number).limit(MOST_LISTED)).all()
     return _find(connection, id), tuple(map(asked_of, rows))
+
+
+def _is_paid(connection: Connection, request: str) -> bool:
+    """Whether something was charged under a request, as far as the public clock has shown."""
+    paid = QUESTIONS.c.shown.in_([State.PAID.value, State.ANSWERED.value])
+    return connection.execute(select(QUESTIONS.c.id).where(QUESTIONS.c.request == request, paid)).first() is not None
 
 
 def _require_declared(plans: Sequence[Plan], dataset: Dataset) -> None:

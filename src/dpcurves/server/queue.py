@@ -33,7 +33,8 @@ class Job:
     """A question that a worker has claimed.
 
     Attributes:
-        id: The request under which the ledger has it.
+        id: That of the question, and of its release.
+        request: Under which the ledger has it.
         member: Who pays.
         dataset, version: What is asked.
         question: What is asked of it.
@@ -42,6 +43,7 @@ class Job:
     """
 
     id: str
+    request: str
     member: Member
     dataset: str
     version: int
@@ -174,4 +176,4 @@ def _held(query: Select[Any]) -> Select[Any]:
 def _job(row: Row[Any]) -> Job:
     question, loss = question_from_json(json.loads(row.question)), loss_from(row.epsilon, row.rho)
     member = Member(row.project, row.person)
-    return Job(row.id, member, row.dataset, row.version, question, loss, State(row.state))
+    return Job(row.id, row.request, member, row.dataset, row.version, question, loss, State(row.state))

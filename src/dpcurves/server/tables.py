@@ -97,7 +97,8 @@ QUESTIONS = Table(
     "dpcurves_questions",
     METADATA,
     Column("number", sql.Integer, primary_key=True, autoincrement=True),
-    Column("id", Text, nullable=False, unique=True),  # the request under which the ledger has it
+    Column("id", Text, nullable=False, unique=True),  # of the question; of its release too
+    Column("request", Text, nullable=False),  # under which the ledger has it: it may pay for several questions
     Column("project", Text, nullable=False),
     Column("dataset", Text, nullable=False),
     Column("version", BigInteger, nullable=False),
