@@ -11,9 +11,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select
 
-from ..arguments import Refused
+from ..arguments import Refused, shown
+from ..curves.declared_columns import Declared
 from ..curves.question_json import question_from_json, question_to_json
 from ..data import Categories
+from ..data.axis import Category
 from ..data.predictor import Predictor
 from ..ledger import Currency, Event, Member, Purse
 from ..ledger.stored_text import LONGEST_NAME
@@ -294,17 +296,32 @@ def _is_paid(connection: Connection, request: str) -> bool:
 
 
 def _require_declared(plans: Sequence[Plan], dataset: Dataset) -> None:
-    """Refuse a question of a column that the public schema does not have, before it is charged.
+    """Refuse a question of a column or a category that the public schema does not have, before it is charged.
 
     Raises:
-        ValueError: names the column, and what it is declared as.
+        ValueError: names it.
     """
-    declared = {str(each.column): isinstance(each, Categories) for each in dataset.columns}
+    declared = {str(each.column): each for each in dataset.columns}
     for plan in plans:
         for axis in plan.query.axes:
             for column in _columns_of(axis):
                 if column not in declared:
                     raise Refused("column", f"{dataset.name!r} declares no column {column!r}"[:LONGEST_NAME], column)
+            if isinstance(axis, Categories):
+                _require_categories(axis, declared[axis.column])
+
+
+def _require_categories(asked: Categories, declared: Declared) -> None:
+    """Refuse a category that is not declared; of a column of numbers, what is no number in its range."""
+    for name, each in zip(asked.named, asked.values, strict=True):
+        if not _is_declared(each, declared):
+            raise Refused(name, f"{asked.column!r} declares no category {shown(each)}"[:LONGEST_NAME], asked.column)
+
+
+def _is_declared(given: Category, declared: Declared) -> bool:
+    if isinstance(declared, Categories):
+        return given in declared.values or str(given) in map(str, declared.values)
+    return not isinstance(given, str) and declared.lower <= given <= declared.upper
 
 
 def _columns_of(axis: Any) -> list[str]:
