@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+from sys import getrefcount
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scene import HISTOGRAM, LOSS, PASSWORD, Scene, made
 
 from dpcurves.curves.question_json import question_from_json, question_to_json
+from dpcurves.data.models import Link, Power, Ranged, Scorecard, Term, predictor_from_json
+from dpcurves.data.predictor import Predictor
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.server import MACHINE, Role
 from dpcurves.server.questions import State
+from dpcurves.server.sketches import sketch, tried
+from dpcurves.server.synthetic import Synthetic
 from dpcurves.serving.errors import ProtocolAborted
 
 
@@ -37,6 +46,54 @@ def test_a_plan_says_what_is_left_and_charges_nothing(scene: Scene) -> None:
 def test_a_column_that_is_not_declared_is_refused_before_it_is_paid(scene: Scene) -> None:
     with pytest.raises(ValueError, match="declares no column 'name'"):
         scene.gate.questions.plan(scene.ann, "delays", {**HISTOGRAM, "column": "name"}, LOSS)
+
+
+def by(*categories: object) -> dict[str, object]:
+    return {**HISTOGRAM, "by": {"column": "late", "categories": list(categories)}}
+
+
+def test_a_category_that_is_not_declared_is_refused_before_it_is_paid(scene: Scene) -> None:
+    for categories in (("=1+1", 0), (0, 2)):
+        with pytest.raises(ValueError, match="^categories: 'late' declares no category"):
+            scene.gate.questions.plan(scene.ann, "delays", by(*categories), LOSS)
+    table = {"ask": "contingency", "rows": {"column": "delay", "categories": [0, 1000]}, "columns": by(0, 1)["by"]}
+    with pytest.raises(ValueError, match="'delay' declares no category 1000"):
+        scene.gate.questions.plan(scene.ann, "delays", table, LOSS)
+    for same in ((0, 1), (False, True), ("0", "1"), (1,)):
+        assert scene.gate.questions.plan(scene.ann, "delays", by(*same), LOSS).plans
+
+
+def test_a_project_has_one_model_of_a_name_and_reads_no_other(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    def card(name: str, factor: float) -> str:
+        term = Term(factor, (Power("delay"),))
+        return Scorecard(name, 0.0, (Ranged("delay", -60, 600),), (term,), Link.LOGIT).to_json()
+
+    first = scene.gate.models.add(scene.ann, "delays", card("one", 0.1))
+    scene.gate.models.add(scene.ann, "delays", card("two", 0.1))
+    with pytest.raises(ProtocolAborted, match="another one of this name"):
+        scene.gate.models.add(scene.bob, "delays", card("one", 0.2))
+    assert scene.gate.models.add(scene.bob, "delays", card("one", 0.1)) == first
+    read: list[str] = []
+
+    def noted(text: str) -> Predictor:
+        read.append(text)
+        return predictor_from_json(text)
+
+    monkeypatch.setattr("dpcurves.server.models.predictor_from_json", noted)
+    named = scene.gate.models.named(scene.ann, "delays")
+    assert (set(named.names), named.get("there is none")) == ({"one", "two"}, None)
+    assert named["one"].digest == first.digest
+    assert read == [first.text]
+
+
+def test_a_sketch_that_is_kept_holds_no_table(scene: Scene) -> None:
+    drain = BytesIO()
+    pq.write_table(pa.table({"delay": [1.0, 50.0], "late": [0, 1]}), drain)
+    planned, packed = scene.gate.questions.plan(scene.ann, "delays", HISTOGRAM, LOSS), drain.getvalue()
+    before = getrefcount(packed)
+    drawn = [sketch(tried(planned, Synthetic("made up", packed))) for _ in range(2)]
+    assert drawn[0] is drawn[1]
+    assert getrefcount(packed) == before
 
 
 def test_nobody_is_operator_and_steward_in_one_account(scene: Scene) -> None:

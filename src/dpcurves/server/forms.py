@@ -112,6 +112,7 @@ def _bounded(field: Field, text: str) -> str:
 
 
 def _model(field: Field, name: str, models: Mapping[str, Predictor]) -> Predictor:
-    if not field.of_models or name not in models:
+    found = models.get(name) if field.of_models else None
+    if found is None:
         raise Refused(field.name, "there is no model of this name in the project")
-    return models[name]
+    return found

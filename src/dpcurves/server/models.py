@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select
+from sqlalchemy import Connection, Row, Select, func, insert, select
 
 from ..data.models import predictor_from_json
 from ..data.predictor import Predictor
@@ -52,6 +52,33 @@ class Kept:
         return self.predictor.to_object()
 
 
+@dataclass(frozen=True, slots=True)
+class ByName(Mapping[str, Predictor]):
+    """The models of a project by their names. One is read when it is looked up, and no other.
+
+    Attributes:
+        archive: Where they lie.
+        project: Whose they are.
+        names: What they are called, in the order in which they were handed in.
+    """
+
+    archive: Archive
+    project: str
+    names: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> Predictor:
+        row = self.archive.read(lambda connection: connection.execute(_named(self.project, name)).first())
+        if row is None:
+            raise KeyError(name)
+        return _kept(row).predictor
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
 class Models:
     """Keeps the models of projects."""
 
@@ -62,7 +89,7 @@ class Models:
         """Keep a model, unless it is there already.
 
         Raises:
-            ProtocolAborted: they are not in the project, or it has too many models.
+            ProtocolAborted: they are not in the project, or it has too many models, or another one of this name.
             ValueError: it is no model; one line names what is wrong.
         """
         found = self._archive.read(lambda connection: project_of(connection, project))
@@ -77,6 +104,8 @@ class Models:
             kept = _find(connection, project, model.digest)
             if kept is not None:
                 return kept
+            if connection.execute(_named(project, model.name)).first() is not None:
+                raise ProtocolAborted("model", "the project has another one of this name: give this one its own", 409)
             count = select(func.count()).select_from(MODELS).where(MODELS.c.project == project)
             if connection.execute(count).scalar_one() >= MOST_KEPT:
                 raise ProtocolAborted("models", f"at most {MOST_KEPT} of a project are kept", 409)
@@ -98,6 +127,17 @@ class Models:
             raise unknown("model")
         return found
 
+    def named(self, who: Visitor, project: str) -> ByName:
+        """The models of a project by their names, each read when it is looked up.
+
+        Raises:
+            ProtocolAborted: there is no such project, or it is not theirs to see.
+        """
+        self._require(who, project)
+        names = select(MODELS.c.name).where(MODELS.c.project == project).order_by(MODELS.c.made_at, MODELS.c.digest)
+        found = self._archive.read(lambda connection: connection.execute(names).scalars().all())
+        return ByName(self._archive, project, tuple(dict.fromkeys(map(str, found))))
+
     def all(self, who: Visitor, project: str) -> tuple[Kept, ...]:
         """The models of a project, in the order in which they were handed in.
 
@@ -111,6 +151,12 @@ class Models:
     def _require(self, who: Visitor, project: str) -> None:
         found = self._archive.read(lambda connection: project_of(connection, project))
         require(who, Right.SEE_QUESTIONS, found.subject)
+
+
+def _named(project: str, name: str) -> Select[Any]:
+    """The model of a name; of several, which development versions took in, the last one."""
+    mine = select(MODELS).filter_by(project=project, name=name)
+    return mine.order_by(MODELS.c.made_at.desc(), MODELS.c.digest.desc()).limit(1)
 
 
 def _find(connection: Connection, project: str, digest: str) -> Kept | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Hashable, Iterator, Sequence
+from hashlib import sha256
 from threading import BoundedSemaphore, Lock
 from typing import Any, NamedTuple
 from warnings import catch_warnings
@@ -27,6 +27,7 @@ from ..table_shortcuts import compare
 from .datasets import Dataset
 from .dummy import dummy_table
 from .questions import Planned
+from .recent import Recent
 from .releases import Answer
 from .synthetic import Synthetic, rows_of
 
@@ -34,6 +35,7 @@ SEED = 1
 DUMMY, SYNTHETIC = "the dummy table", "the synthetic table"
 AT_ONCE, PATIENCE = 2, 10.0
 """Sketches at a time, and seconds that another one waits: pages come first."""
+MOST_KEPT = 64
 _TRYING = BoundedSemaphore(AT_ONCE)
 _DRAWING = Lock()
 """Settings of the drawing library are those of the process: one picture at a time."""
@@ -57,6 +59,10 @@ class Beside(NamedTuple):
     svg: str
 
 
+_SKETCHES = Recent[str](MOST_KEPT)
+_BESIDE = Recent[Beside](MOST_KEPT)
+
+
 def tried(planned: Planned, synthetic: Synthetic | None) -> Tried:
     """A question with the table that it is tried on: the synthetic one, or else the dummy table."""
     columns = tuple(dict.fromkeys(_columns(planned.plans)))
@@ -72,12 +78,17 @@ def sketch(trial: Tried) -> str:
     if not _TRYING.acquire(timeout=PATIENCE):
         raise ProtocolAborted("sketch", "too many are being drawn now; look again later", 503)
     try:
-        return _sketched(trial)
+        return _SKETCHES.get(_key(trial), lambda: _sketched(trial))
     finally:
         _TRYING.release()
 
 
-@lru_cache(maxsize=64)
+def _key(trial: Tried) -> Hashable:
+    """What tells a sketch from others: of a synthetic table its digest, and not the table."""
+    known = None if trial.synthetic is None else trial.synthetic.digest
+    return (*trial[:-1], known)
+
+
 def _sketched(trial: Tried) -> str:
     account = trial.dataset.account
     unit = account.unit
@@ -97,7 +108,6 @@ def is_compared(release: Answer) -> bool:
     return isinstance(curve_from_json(release.json), tuple(MEASURES))
 
 
-@lru_cache(maxsize=64)
 def beside(curve: str, question: str, synthetic: Synthetic) -> Beside:
     """A released curve beside the same curve of a synthetic table, counted openly.
 
@@ -106,6 +116,11 @@ def beside(curve: str, question: str, synthetic: Synthetic) -> Beside:
         question: What it answers, as JSON.
         synthetic: The table.
     """
+    key = sha256("\n".join((synthetic.digest, question, curve)).encode()).digest()
+    return _BESIDE.get(key, lambda: _compared(curve, question, synthetic))
+
+
+def _compared(curve: str, question: str, synthetic: Synthetic) -> Beside:
     found = compare(curve_from_json(curve), question_from_json(json.loads(question)), synthetic.table)
     with _DRAWING:
         axes = found.plot(ax=headless_axes(found.private.SIZE), names=("confidential", "synthetic"))

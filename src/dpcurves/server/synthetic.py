@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -20,6 +19,7 @@ from ..serving.errors import ProtocolAborted
 from .archive import Archive
 from .datasets import Dataset
 from .dummy import MOST_ROWS, USUAL_ROWS, dummy_table
+from .recent import Recent
 from .store import now
 from .tables import SYNTHETIC
 from .visitors import Right, Visitor, require
@@ -28,6 +28,7 @@ LARGEST = 2**26
 """Octets of a table, packed."""
 SHOWN_ROWS = 1000
 """Rows of the dummy table that are sent."""
+_READ = Recent[Any](most=2)
 NO_TABLE = "a CSV or Parquet file is needed that can be read whole"
 
 
@@ -38,20 +39,20 @@ class Synthetic:
     Attributes:
         statement: How private it is, as whoever made it says.
         packed: The table, as Parquet.
+        digest: What tells it from all others.
     """
 
     statement: str
-    packed: bytes
+    packed: bytes = field(repr=False, compare=False)
+    digest: str = field(init=False)
 
-    @property
-    def digest(self) -> str:
-        """What tells it from all others."""
-        return sha256(self.packed).hexdigest()
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "digest", sha256(self.packed).hexdigest())
 
     @property
     def table(self) -> Any:
         """The table."""
-        return _read(self.packed)
+        return _READ.get(self.digest, lambda: parquet.read_table(BytesIO(self.packed)))
 
     def csv(self) -> bytes:
         """The table as a CSV file."""
@@ -82,6 +83,16 @@ class SyntheticTables:
 
         event = Event(who.name, "put a synthetic table beside", f"{dataset.name} {dataset.version}", dataset.name)
         self._archive.enter(event, work)
+
+    def is_there(self, who: Visitor, dataset: str, version: int) -> bool:
+        """Whether a version has a table; it is not read.
+
+        Raises:
+            ProtocolAborted: they may not see datasets.
+        """
+        require(who, Right.SEE_DATASETS)
+        query = select(SYNTHETIC.c.made_at).filter_by(dataset=dataset, version=version)
+        return self._archive.read(lambda connection: connection.execute(query).first()) is not None
 
     def find(self, who: Visitor, dataset: str, version: int) -> Synthetic | None:
         """The table of a version, if there is one.
@@ -124,8 +135,3 @@ def _as_csv(table: Any) -> bytes:
     drain = BytesIO()
     csv.write_csv(table, drain)
     return drain.getvalue()
-
-
-@lru_cache(maxsize=4)
-def _read(packed: bytes) -> Any:
-    return parquet.read_table(BytesIO(packed))

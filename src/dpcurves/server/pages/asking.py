@@ -10,7 +10,6 @@ from urllib.parse import quote, urlencode
 from fastapi import Response
 
 from ...curves.question_json import question_to_json
-from ...data.predictor import Predictor
 from ...display.plan_lines import PlanLine, plan_lines
 from ...ledger import Amount
 from ...privacy import PrivacyLoss
@@ -128,14 +127,9 @@ def _asked_for(visit: Visit) -> tuple[Project, Form]:
 
 def _read(visit: Visit, project: Project, form: Form, given: Given) -> tuple[Mapping[str, Any], PrivacyLoss]:
     """The question that was typed, and its price."""
-    stored = question_to_json(form.question(given, _models(visit, project)))
+    stored = question_to_json(form.question(given, visit.gate.models.named(visit.who, project.name)))
     currency = visit.gate.datasets.get(visit.who, project.dataset).account.currency
     return stored, price_of(AMOUNT, currency, "".join(given.get(AMOUNT, ())).strip())
-
-
-def _models(visit: Visit, project: Project) -> dict[str, Predictor]:
-    """The models of a project by their names; of several with one name, the last one."""
-    return {each.name: each.predictor for each in visit.gate.models.all(visit.who, project.name)}
 
 
 def _is_complete(form: Form, given: Given) -> bool:
@@ -166,12 +160,12 @@ def _plan_facts(
         "plan": None if planned is None else _shown(visit, planned, form),
         "left": None if purse is None else purse.left,
         "columns": [str(each.column) for each in dataset.columns], "currency": dataset.account.currency.value,
-        "models": visit.gate.models.all(visit.who, project.name),
+        "models": visit.gate.models.named(visit.who, project.name).names,
     }  # fmt: skip
 
 
 def _shown(visit: Visit, planned: Planned, form: Form) -> PlanShown:
-    synthetic = visit.gate.synthetic.find(visit.who, planned.dataset.name, planned.dataset.version)
+    has_table = visit.gate.synthetic.is_there(visit.who, planned.dataset.name, planned.dataset.version)
     earlier = () if planned.asked is None or planned.asked.state is State.REFUSED else (planned.asked,)
     free = {each.id: each for each in (*planned.published, *earlier)}
     own = {name: texts for name, texts in visit.form.items() if name not in OWN and any(texts)}
@@ -180,7 +174,7 @@ def _shown(visit: Visit, planned: Planned, form: Form) -> PlanShown:
         f"{planned.question}: {planned.loss}", tuple(plan_lines(planned.plans, planned.dataset.units)), planned.notes,
         planned.dataset.account.currency.price(planned.loss), tuple(free.values()),
         _too_much(planned), f"/projects/{place}?{urlencode(own, doseq=True)}",
-        DUMMY if synthetic is None else SYNTHETIC,
+        SYNTHETIC if has_table else DUMMY,
     )  # fmt: skip
 
 
