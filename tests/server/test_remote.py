@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
+from http.client import HTTPSConnection
 
 import pytest
 from running import Running
@@ -86,3 +88,19 @@ def test_the_command_line_logs_in_asks_and_exports(running: Running) -> None:
     release = run("releases").split()[0]
     run("export", release, "--out", str(folder / "answer.json"))
     assert (folder / "answer.json").read_text().startswith("{")
+
+
+def test_a_forged_header_gives_nobody_another_address(running: Running) -> None:
+    """Wrong passwords are counted by address: five are free, whatever a visitor says of the own address."""
+    trusted = ssl.create_default_context(cafile=str(running.scene.folder / "cert.pem"))
+    house, statuses = f"127.0.0.1:{running.port}", []
+    for number in range(6):
+        line = HTTPSConnection(house, context=trusted, timeout=60)
+        headers = {
+            "Origin": f"https://{house}", "Content-Type": "application/x-www-form-urlencoded",
+            "X-Forwarded-For": f"192.0.2.{number}", "X-Forwarded-Proto": "http", "Forwarded": f"for=192.0.2.{number}",
+        }  # fmt: skip
+        line.request("POST", "/sign-in", "name=eve&password=guess", headers)
+        statuses.append(line.getresponse().status)
+        line.close()
+    assert statuses == [403, 403, 403, 403, 403, 429]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from ipaddress import IPv6Address, IPv6Network, ip_address
 from secrets import compare_digest
 
 from fastapi import Request
@@ -18,6 +19,8 @@ CSRF_HEADER = "x-csrf-token"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 PER_MINUTE = 1200
 STRANGERS_PER_MINUTE = 120
+NETWORK_BITS = 64
+"""Bits of a network of version 6, all addresses of which one visitor may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,4 +85,10 @@ def token_of(request: Request) -> str | None:
 def address_of(request: Request) -> str:
     """Where a request comes from: of addresses of version 6 the network, which one visitor may have all of."""
     host = request.client.host if request.client else ""
-    return ":".join(host.split(":")[:4]) if ":" in host else host
+    try:
+        found = ip_address(host.partition("%")[0])
+    except ValueError:  # a name, or nothing
+        return host
+    if not isinstance(found, IPv6Address):
+        return str(found)
+    return str(found.ipv4_mapped or IPv6Network((int(found), NETWORK_BITS), strict=False))

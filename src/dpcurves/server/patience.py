@@ -23,31 +23,31 @@ class Patience:
     _wrong: OrderedDict[Hashable, tuple[int, float]] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
-    def require(self, who: Hashable) -> None:
-        """Refuse who has to wait.
+    def count(self, who: Hashable) -> None:
+        """One tries, and is held to be wrong until `forget` says otherwise: tries at the same time count, too.
 
         Raises:
-            ProtocolAborted: says for how long.
+            ProtocolAborted: they have to wait. Says for how long.
         """
         with self._lock:
             tries, until = self._wrong.get(who, (0, 0.0))
-        left = until - time.monotonic()
-        if tries >= FREE_TRIES and left > 0:
-            raise ProtocolAborted("sign-in", f"too many wrong tries; try again in {left:.0f} seconds", 429)
-
-    def failed(self, who: Hashable) -> None:
-        """One was wrong."""
-        with self._lock:
-            tries = self._wrong.pop(who, (0, 0.0))[0] + 1
-            wait = min(2.0 ** max(tries - FREE_TRIES, 0), LONGEST_WAIT)
-            self._wrong[who] = (tries, time.monotonic() + wait)
-            while len(self._wrong) > MOST_KEPT:
-                self._wrong.popitem(last=False)
+            left = until - time.monotonic()
+            if tries < FREE_TRIES or left <= 0:
+                self._enter(who, tries + 1)
+                return
+        raise ProtocolAborted("sign-in", f"too many wrong tries; try again in {left:.0f} seconds", 429)
 
     def forget(self, who: Hashable) -> None:
         """One was right."""
         with self._lock:
             self._wrong.pop(who, None)
+
+    def _enter(self, who: Hashable, tries: int) -> None:
+        wait = min(2.0 ** min(max(tries - FREE_TRIES, 0), 60), LONGEST_WAIT)
+        self._wrong.pop(who, None)
+        self._wrong[who] = (tries, time.monotonic() + wait)
+        while len(self._wrong) > MOST_KEPT:
+            self._wrong.popitem(last=False)
 
 
 @dataclass

@@ -77,12 +77,11 @@ class Sessions:
             ProtocolAborted: name and password do not belong together; all wrong ones have these words and this time.
         """
         key = (name[:200], address)
-        self._patience.require(key)
+        self._patience.count(key)
         hashed = self._archive.read(lambda connection: _hash_of(connection, name))
         fits = self._passwords.fits(hashed, password)
         visitor = self._archive.read(lambda connection: visitor_of(connection, name)) if fits else None
         if visitor is None:
-            self._patience.failed(key)
             raise ProtocolAborted("sign-in", WRONG, 403)
         self._patience.forget(key)
         return self._begun(visitor)

@@ -56,6 +56,7 @@ def serve(  # noqa: PLR0917
     config = uvicorn.Config(
         app, host=address.host, port=address.port, ws="none", lifespan="off", log_level="critical", access_log=False,
         timeout_keep_alive=IDLE, server_header=False, date_header=False, timeout_graceful_shutdown=2,
+        proxy_headers=False,  # what a visitor says of the own address is believed from nobody
     )  # fmt: skip
     config.load()
     leave_no_image()
