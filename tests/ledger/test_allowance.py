@@ -20,8 +20,10 @@ KEY = bytes(range(32))
 ANN, BOB, EVE = Member("delays", "ann"), Member("delays", "bob"), Member("noise", "eve")
 
 
-def allow(ledger: Ledger, most: str, project: str, analyst: str | None = None, **said: Together) -> None:
-    ledger.allow(Allowance("flights", project, PrivacyLoss.pure(most), analyst), **said)
+def allow(
+    ledger: Ledger, most: str, project: str, analyst: str | None = None, together: Together = Together.WITHIN
+) -> None:
+    ledger.allow(Allowance("flights", project, PrivacyLoss.pure(most), analyst), together)
 
 
 def charge(ledger: Ledger, member: Member, loss: str, question: int = 0) -> Grant:

@@ -247,3 +247,36 @@ def test_all_of_it_is_kept_in_postgresql_as_well(
     assert [each.id for each in scene.gate.questions.plan(scene.bob, "delays", HISTOGRAM, LOSS).published] == [asked.id]
     assert scene.gate.archive.ledger.balance("flights").spent.digits == "0.25"
     assert scene.gate.audit.verify(scene.visitor("aud")).entries > 0
+
+
+@pytest.mark.parametrize("gone", ["dismissed", "locked"])
+def test_a_question_of_somebody_who_has_gone_is_refused_before_it_is_charged(scene: Scene, gone: str) -> None:
+    asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
+    if gone == "locked":
+        scene.gate.people.lock(scene.visitor("oda"), "ann")
+    else:
+        scene.gate.projects.dismiss(scene.stu, "delays", "ann")
+    assert Counting(scene.url, "here").step()
+    Queue(scene.gate.archive).strike()
+    found = scene.gate.questions.get(scene.bob, asked.id)
+    assert (found.state, found.refusal) == (
+        State.REFUSED, "person: whoever asked is no analyst of the project any more; ask it again",
+    )  # fmt: skip
+    assert scene.gate.datasets.balance(scene.stu, "flights").spent.billionths == 0
+    assert scene.gate.questions.ask(scene.bob, "delays", HISTOGRAM, LOSS).state is State.QUEUED
+
+
+def test_what_was_charged_is_answered_though_whoever_asked_has_gone(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
+    with monkeypatch.context() as patch:
+        killed_after(Session, "charge_for", patch)
+        with pytest.raises(Killed):
+            Counting(scene.url, "here").step()
+    scene.gate.projects.dismiss(scene.stu, "delays", "ann")
+    queue = Queue(scene.gate.archive)
+    queue.free()
+    assert Counting(scene.url, "there").step()
+    queue.strike()
+    assert scene.gate.questions.get(scene.bob, asked.id).state is State.ANSWERED

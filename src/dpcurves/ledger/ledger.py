@@ -147,7 +147,7 @@ class Ledger:
         """
         return self._charge(dataset, loss, (purpose, request, binding, units), None)
 
-    def allow(self, allowance: Allowance, together: Together = Together.WITHIN) -> None:
+    def allow(self, allowance: Allowance, together: Together = Together.WITHIN, event: Event | None = None) -> None:
         """Set what a project may spend of a dataset's cap, or an analyst within the project, from now on.
 
         Nothing of the cap is kept back for it: allowances that may exceed the cap together are used by who comes first,
@@ -156,6 +156,7 @@ class Ledger:
         Arguments:
             allowance: It takes the place of the one before. What was spent of that stays spent.
             together: Whether it is allowed that those beside each other add up to more than what they are parts of.
+            event: What is entered beside it, in the same transaction; None: nothing.
 
         Raises:
             ValueError: as of `Allowance`; or it is more than what it is a part of, less than what was spent of it or
@@ -168,6 +169,8 @@ class Ledger:
             if before is not None:
                 require_paid(chain, before)
             set_allowance(chain, allowance, together)
+            if event is not None:
+                enter_event(chain, event)
 
         self._write(work)
 

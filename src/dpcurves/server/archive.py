@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection
-
 from ..ledger import Event, Ledger
 from .store import Result, Store, Work, told
 
@@ -22,11 +20,3 @@ class Archive(Store):
     def enter(self, event: Event, work: Work[Result]) -> Result:
         """Do all of `work` and enter who did it, or neither."""
         return told(lambda both: self.ledger.record(event, both), work)
-
-    def note(self, event: Event) -> None:
-        """Enter an event that changes nothing."""
-
-        def nothing(connection: Connection) -> None:
-            return None
-
-        self.enter(event, nothing)

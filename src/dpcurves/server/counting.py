@@ -16,6 +16,7 @@ from ..session import Session
 from .archive import Archive
 from .datasets import Dataset, Datasets
 from .drawing import csv_of, svg_of
+from .projects import HasGone, Projects
 from .questions import State, question_id, request_id
 from .queue import Job, Queue
 from .visitors import MACHINE
@@ -27,7 +28,7 @@ class Changed(Refused):
     """A row of the queue that is not what was asked."""
 
 
-PUBLIC = (BudgetExceeded, NoAllowance, UnsupportedQuery, Changed)
+PUBLIC = (BudgetExceeded, NoAllowance, UnsupportedQuery, Changed, HasGone)
 """Errors that were made from public facts alone. All others may speak of what records have, and nobody hears them."""
 
 
@@ -41,6 +42,7 @@ class Counting:
     def __init__(self, url: str, worker: str) -> None:
         self._archive, self._worker = Archive(url), worker
         self._datasets, self._queue = Datasets(self._archive), Queue(self._archive)
+        self._projects = Projects(self._archive)
         self._sessions: dict[tuple[str, int], Session] = {}
         self._left: set[str] = set()
 
@@ -66,6 +68,7 @@ class Counting:
         try:
             dataset = self._datasets.get(MACHINE, job.dataset, job.version)
             _require_same(job, dataset)
+            self._projects.require_asking(dataset.account.dataset, job.request, job.member)
             session = self._session(dataset)
             grant = session.charge_for(job.member, job.question, job.loss, f"version {job.version}")
         except Named as error:

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, func, insert, select
 
 from ..ledger import Allowance, Event, Member, Purse, Together
 from ..ledger.stored_text import require_name
 from ..privacy import PrivacyLoss
 from ..serving.errors import ProtocolAborted
 from .archive import Archive
+from .people import visitor_of
 from .store import now
-from .tables import DATASETS, MEMBERS, PEOPLE, PROJECTS
+from .tables import DATASETS, MEMBERS, PEOPLE, PROJECTS, QUESTIONS
 from .visitors import Right, Subject, Visitor, may, require, unknown
+
+MOST_OPEN = 500
+"""Questions of one project that wait to be charged or counted."""
+
+
+class HasGone(ProtocolAborted):
+    """Whoever asked is no analyst of the project any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +136,9 @@ class Projects:
         of = self._required(who, project, Right.SET_BUDGETS)
         if analyst is not None and analyst not in of.people:
             raise unknown("analyst")
-        self._archive.ledger.allow(Allowance(self._account(of), project, most, analyst), together)
         whom = project if analyst is None else f"{analyst}: {project}"
-        self._archive.note(Event(who.name, f"set allowance to {most}", whom[:200], of.dataset))
+        event = Event(who.name, f"set allowance to {most}", whom[:200], of.dataset)
+        self._archive.ledger.allow(Allowance(self._account(of), project, most, analyst), together, event)
 
     def purse(self, who: Visitor, project: str, analyst: str | None = None) -> Purse | None:
         """What is left to an analyst of a project, or to oneself; None: no allowance was set yet.
@@ -146,6 +154,29 @@ class Projects:
             if getattr(error, "argument", "") in ("project", "analyst"):
                 return None
             raise
+
+    def require_share(self, who: Visitor, project: str) -> None:
+        """Refuse to take in a question where nothing could pay for it, or where too many wait already.
+
+        Raises:
+            ProtocolAborted: the project or the analyst has no share, or the project has too many open questions.
+        """
+        if self.purse(who, project) is None:
+            raise ProtocolAborted("share", "you have none yet; the steward of the dataset sets it", 409)
+        if self._archive.read(lambda connection: _open_questions(connection, project)) >= MOST_OPEN:
+            raise ProtocolAborted("questions", f"at most {MOST_OPEN} of a project wait; ask again later", 409)
+
+    def require_asking(self, account: str, request: str, member: Member) -> None:
+        """Refuse to charge a question of somebody who was dismissed or locked out since; one that was charged goes on.
+
+        Raises:
+            HasGone: whoever asked is no analyst of the project any more.
+        """
+        if self._archive.ledger.granted(account, request) is not None:
+            return
+        asks = self._archive.read(lambda connection: visitor_of(connection, member.analyst))
+        if asks is None or member.project not in asks.projects:
+            raise HasGone("person", "whoever asked is no analyst of the project any more; ask it again")
 
     def _account(self, project: Project) -> str:
         newest = DATASETS.c.version.desc()
@@ -169,6 +200,11 @@ def project_of(connection: Connection, name: str) -> Project:
         raise unknown("project")
     people = connection.execute(select(MEMBERS.c.person).where(MEMBERS.c.project == name)).scalars()
     return Project(name, row.dataset, tuple(sorted(people)), row.description, row.made_at)
+
+
+def _open_questions(connection: Connection, project: str) -> int:
+    waiting = (QUESTIONS.c.project == project, QUESTIONS.c.state.in_(("queued", "paid")))
+    return int(connection.execute(select(func.count()).select_from(QUESTIONS).where(*waiting)).scalar_one())
 
 
 def _shown(who: Visitor, project: Project) -> Project:

@@ -196,6 +196,7 @@ class Questions:
 
         words = f"{planned.id[:16]}: {planned.question}"[:LONGEST_NAME]
         if planned.asked is None or planned.asked.state is State.REFUSED:
+            self._projects.require_share(who, project)
             self._archive.enter(Event(who.name, "asked", words, planned.dataset.name), work)
             self._call()
         return self.get(who, planned.id)
