@@ -122,8 +122,22 @@ def test_a_published_release_is_seen_by_all_who_see_data(house: House, tmp_path:
         assert other.ask(who, "GET", place).status == 200
     for who in ("eve", "oda"):
         assert other.ask(who, "GET", place).status == 404
+    for who, named in (("sue", (None, None)), ("aud", ("delays", None)), ("stu", ("delays", "ann"))):
+        (listed,) = other.ask(who, "GET", other.path("/datasets/{dataset}/releases")).json
+        alone = other.ask(who, "GET", other.path("/questions/{id}")).json
+        assert {(each["project"], each["person"]) for each in (listed, alone)} == {named}
+    assert '"ann"' not in other.ask("sue", "GET", place).body.decode()
     planned = other.ask("ann", "POST", other.path("/projects/{project}/plan"), {**ASKED, "epsilon": 1})
     assert [each["id"] for each in planned.json["published"]] == [other.answer]
+
+
+def test_an_auditor_sees_what_was_asked_and_handed_in_and_not_by_whom(house: House) -> None:
+    for path in ("/datasets/{dataset}/questions", "/projects/{project}/questions", "/projects/{project}/models"):
+        told = {
+            who: [each["person"] for each in house.ask(who, "GET", house.path(path)).json] for who in ("stu", "aud")
+        }
+        assert set(told["stu"]) == {"ann"}
+        assert set(told["aud"]) == {None}
 
 
 @pytest.mark.parametrize("ending", ["json", "svg", "csv", "html"])

@@ -83,12 +83,12 @@ def dataset_(dataset: str, who: Who, gate: Open) -> dict[str, Any]:
 
 def published(dataset: str, who: Who, gate: Open) -> list[dict[str, Any]]:
     """What was published of a dataset."""
-    return [plain.of_asked(each) for each in gate.releases.published(who, dataset)]
+    return [plain.of_asked(who, each) for each in gate.releases.published(who, dataset)]
 
 
 def queue(dataset: str, who: Who, gate: Open) -> list[dict[str, Any]]:
     """All questions of a dataset: its steward's, and an auditor's."""
-    return [plain.of_asked(each) for each in gate.questions.queue(who, dataset)]
+    return [plain.of_asked(who, each) for each in gate.questions.queue(who, dataset)]
 
 
 def statement(dataset: str, who: Who, gate: Open) -> dict[str, Any]:
@@ -114,29 +114,29 @@ def purse(project: str, who: Who, gate: Open) -> dict[str, Any]:
 
 def plan(project: str, message: QuestionMessage, who: Who, gate: Open) -> dict[str, Any]:
     """What a question would cost, and how well it would be answered. Nothing is charged, and no record is read."""
-    return plain.of_planned(gate.questions.plan(who, project, message.stored(), message.loss()))
+    return plain.of_planned(who, gate.questions.plan(who, project, message.stored(), message.loss()))
 
 
 def ask(project: str, message: QuestionMessage, response: Response, who: Who, gate: Open) -> dict[str, Any]:
     """Ask. The question is charged once, whoever of the project asks it; its place says where it stands."""
     asked = gate.questions.ask(who, project, message.stored(), message.loss())
     response.headers["Location"] = f"{PREFIX}/questions/{asked.id}"
-    return plain.of_asked(asked)
+    return plain.of_asked(who, asked)
 
 
 def questions(project: str, who: Who, gate: Open) -> list[dict[str, Any]]:
     """The questions of a project, the last one first."""
-    return [plain.of_asked(each) for each in gate.questions.all(who, project)]
+    return [plain.of_asked(who, each) for each in gate.questions.all(who, project)]
 
 
 def question(id: str, who: Who, gate: Open) -> dict[str, Any]:
     """Where a question stood when the public clock struck last."""
-    return plain.of_asked(gate.questions.get(who, id))
+    return plain.of_asked(who, gate.questions.get(who, id))
 
 
 def releases(project: str, who: Who, gate: Open) -> list[dict[str, Any]]:
     """The questions of a project that are answered."""
-    return [plain.of_asked(each) for each in gate.releases.all(who, project)]
+    return [plain.of_asked(who, each) for each in gate.releases.all(who, project)]
 
 
 def release(name: str, who: Who, gate: Open) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, func, insert, select
@@ -15,9 +15,10 @@ from ..ledger.stored_text import LONGEST_NAME
 from ..serving.errors import ProtocolAborted
 from .archive import Archive
 from .projects import project_of
+from .seen import person_seen_by
 from .store import now
 from .tables import MODELS
-from .visitors import Right, Visitor, require, unknown
+from .visitors import Right, Subject, Visitor, require, unknown
 
 MOST_KEPT = 1000
 """Models of one project."""
@@ -30,7 +31,7 @@ class Kept:
     Attributes:
         digest: The SHA-256 of all that it is made of.
         name: What it is called.
-        person: Who handed it in.
+        person: Who handed it in; empty where the visitor may not see it.
         made_at: When.
         text: All of it, as JSON.
     """
@@ -121,11 +122,11 @@ class Models:
         Raises:
             ProtocolAborted: there is none, or it is not theirs to see.
         """
-        self._require(who, project)
+        of = self._required(who, project)
         found = self._archive.read(lambda connection: _find(connection, project, digest))
         if found is None:
             raise unknown("model")
-        return found
+        return _seen(who, found, of)
 
     def named(self, who: Visitor, project: str) -> ByName:
         """The models of a project by their names, each read when it is looked up.
@@ -133,7 +134,7 @@ class Models:
         Raises:
             ProtocolAborted: there is no such project, or it is not theirs to see.
         """
-        self._require(who, project)
+        self._required(who, project)
         names = select(MODELS.c.name).where(MODELS.c.project == project).order_by(MODELS.c.made_at, MODELS.c.digest)
         found = self._archive.read(lambda connection: connection.execute(names).scalars().all())
         return ByName(self._archive, project, tuple(dict.fromkeys(map(str, found))))
@@ -144,13 +145,15 @@ class Models:
         Raises:
             ProtocolAborted: there is no such project, or it is not theirs to see.
         """
-        self._require(who, project)
+        of = self._required(who, project)
         query = select(MODELS).where(MODELS.c.project == project).order_by(MODELS.c.made_at, MODELS.c.digest)
-        return self._archive.read(lambda connection: tuple(map(_kept, connection.execute(query).all())))
+        rows = self._archive.read(lambda connection: connection.execute(query).all())
+        return tuple(_seen(who, _kept(row), of) for row in rows)
 
-    def _require(self, who: Visitor, project: str) -> None:
+    def _required(self, who: Visitor, project: str) -> Subject:
         found = self._archive.read(lambda connection: project_of(connection, project))
         require(who, Right.SEE_QUESTIONS, found.subject)
+        return found.subject
 
 
 def _named(project: str, name: str) -> Select[Any]:
@@ -162,6 +165,10 @@ def _named(project: str, name: str) -> Select[Any]:
 def _find(connection: Connection, project: str, digest: str) -> Kept | None:
     row = connection.execute(select(MODELS).filter_by(project=project, digest=digest)).first()
     return None if row is None else _kept(row)
+
+
+def _seen(who: Visitor, model: Kept, of: Subject) -> Kept:
+    return replace(model, person=person_seen_by(who, model.person, of))
 
 
 def _kept(row: Row[Any]) -> Kept:

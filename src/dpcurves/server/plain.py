@@ -13,6 +13,7 @@ from .datasets import Dataset
 from .models import Kept
 from .projects import Project
 from .questions import Asked, Planned
+from .seen import as_seen_by
 from .visitors import Visitor
 
 
@@ -72,30 +73,31 @@ def of_loss(loss: PrivacyLoss) -> dict[str, str | None]:
     return {"epsilon": None, "rho": str(loss.rho)}
 
 
-def of_asked(asked: Asked) -> dict[str, Any]:
-    """Where a question stands."""
+def of_asked(who: Visitor, asked: Asked) -> dict[str, Any]:
+    """Where a question stands, with names that its visitor may see; where there is none: nothing."""
+    asked = as_seen_by(who, asked)
     return {
-        "id": asked.id, "project": asked.project, "dataset": asked.dataset, "version": asked.version,
-        "person": asked.person, "question": dict(asked.question), "purpose": asked.purpose,
+        "id": asked.id, "project": asked.project or None, "dataset": asked.dataset, "version": asked.version,
+        "person": asked.person or None, "question": dict(asked.question), "purpose": asked.purpose,
         "loss": of_loss(asked.loss), "asked_at": asked.asked_at, "state": asked.state.value,
         "refusal": asked.refusal, "published": asked.published,
     }  # fmt: skip
 
 
-def of_planned(planned: Planned) -> dict[str, Any]:
+def of_planned(who: Visitor, planned: Planned) -> dict[str, Any]:
     """What a question would cost, and how well it would be answered."""
     return {
         "id": planned.id, "purpose": str(planned.question), "loss": of_loss(planned.loss), "price": planned.price,
         "turns": [_of_turn(plan) for plan in planned.plans], "notes": list(planned.notes),
         "left": None if planned.purse is None else of_purse(planned.purse), "affordable": planned.is_affordable,
-        "asked": None if planned.asked is None else of_asked(planned.asked),
-        "published": [of_asked(each) for each in planned.published],
+        "asked": None if planned.asked is None else of_asked(who, planned.asked),
+        "published": [of_asked(who, each) for each in planned.published],
     }  # fmt: skip
 
 
 def of_model(model: Kept) -> dict[str, Any]:
     """A model, without all that it is made of."""
-    return {"digest": model.digest, "name": model.name, "person": model.person, "made_at": model.made_at}
+    return {"digest": model.digest, "name": model.name, "person": model.person or None, "made_at": model.made_at}
 
 
 def of_statement(statement: Statement) -> dict[str, Any]:

@@ -12,9 +12,10 @@ from fastapi import Response
 from ...serving.errors import ProtocolAborted
 from ..questions import Asked, State
 from ..releases import Answer
+from ..seen import as_seen_by
 from ..sketches import Beside, beside, is_compared, standing_alone
 from ..synthetic import Synthetic
-from ..visitors import Right, Subject, may
+from ..visitors import Right, Subject, Visitor, may
 from .visits import Visit, download, to
 
 NO_SYNTHETIC = "No synthetic table was put beside this dataset yet."
@@ -24,13 +25,15 @@ OF_OTHER_VERSION = "This release is of an earlier version of the dataset; the sy
 def question(visit: Visit) -> Response:
     """Where a question stands; once it is answered, its answer."""
     asked = visit.gate.questions.get(visit.who, visit.parts["question"])
-    return to("releases", asked.id) if asked.state is State.ANSWERED else visit.page("waiting.html", **_progress(asked))
+    if asked.state is State.ANSWERED:
+        return to("releases", asked.id)
+    return visit.page("waiting.html", **_progress(visit.who, asked))
 
 
 def progress(visit: Visit) -> Response:
     """Where a question stands, as a piece of its page; at its end the page goes on by itself."""
     asked = visit.gate.questions.get(visit.who, visit.parts["question"])
-    answer = visit.page("progress.html", **_progress(asked))
+    answer = visit.page("progress.html", **_progress(visit.who, asked))
     if asked.state is State.ANSWERED:
         answer.headers["HX-Redirect"] = f"/releases/{asked.id}"
     return answer
@@ -39,7 +42,7 @@ def progress(visit: Visit) -> Response:
 def release(visit: Visit) -> Response:
     """An answer: its picture, its card, and the same curve of the synthetic table."""
     found = visit.gate.releases.get(visit.who, visit.parts["release"])
-    asked = found.asked
+    asked = as_seen_by(visit.who, found.asked)
     compared = is_compared(found)
     synthetic = visit.gate.synthetic.find(visit.who, asked.dataset, asked.version) if compared else None
     can_publish = found.published_at is None and may(visit.who, Right.PUBLISH, Subject(asked.dataset))
@@ -86,8 +89,8 @@ def publish(visit: Visit) -> Response:
     return to("releases", visit.parts["release"], said="published")
 
 
-def _progress(asked: Asked) -> dict[str, Any]:
-    return {"question": asked, "waits": asked.state not in (State.ANSWERED, State.REFUSED)}
+def _progress(who: Visitor, asked: Asked) -> dict[str, Any]:
+    return {"question": as_seen_by(who, asked), "waits": asked.state not in (State.ANSWERED, State.REFUSED)}
 
 
 def _beside(found: Answer, synthetic: Synthetic) -> Beside:

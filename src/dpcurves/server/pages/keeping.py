@@ -11,6 +11,7 @@ from fastapi import Response
 from ...ledger import AllowanceBalance, Together
 from ...serving.errors import ProtocolAborted
 from ..passwords import SHORTEST
+from ..seen import as_seen_by
 from ..visitors import Right, Role, Subject, may, require
 from .prices import price_of
 from .visits import Visit, download, to
@@ -32,9 +33,10 @@ def desk(visit: Visit) -> Response:
     statement = gate.datasets.statement(who, name)
     projects = [each for each in gate.projects.all(who) if each.dataset == name]
     shares = [(each, [one for one in statement.allowances if one.project == each.name]) for each in projects]
+    queue = [as_seen_by(who, each) for each in gate.questions.queue(who, name)]
     return visit.page(
         "desk.html", dataset=gate.datasets.get(who, name), desks=sorted({*who.stewards, name}), statement=statement,
-        projects=[{"project": each, **_parted(of)} for each, of in shares], queue=gate.questions.queue(who, name),
+        projects=[{"project": each, **_parted(of)} for each, of in shares], queue=queue,
         currency=statement.account.currency.value, people=sorted({one for each in projects for one in each.people}),
         events=gate.audit.events(who, dataset=name)[-LOG_LINES:], keeps=may(who, Right.KEEP_PROJECTS, Subject(name)),
     )  # fmt: skip
@@ -116,7 +118,7 @@ def _password(visit: Visit) -> str:
 
 def _role(visit: Visit) -> Role:
     if visit.typed("role") not in {each.value for each in Role}:
-        raise ProtocolAborted("role", "steward, auditor or operator is needed")
+        raise ProtocolAborted("role", "operator is given here; stewards and auditors are named on the machine")
     return Role(visit.typed("role"))
 
 

@@ -8,6 +8,7 @@ from ...ledger import Balance
 from ...serving.errors import ProtocolAborted
 from ..datasets import Dataset
 from ..projects import Project
+from ..seen import as_seen_by
 from ..visitors import Right, Subject, may
 from .visits import Visit, download, to
 
@@ -32,7 +33,7 @@ def dataset(visit: Visit) -> Response:
     return visit.page(
         "dataset.html", dataset=found, balance=_balance(visit, found, projects), projects=projects,
         synthetic=visit.gate.synthetic.find(visit.who, found.name, found.version),
-        published=visit.gate.releases.published(visit.who, found.name),
+        published=[as_seen_by(visit.who, each) for each in visit.gate.releases.published(visit.who, found.name)],
         steward=may(visit.who, Right.SET_BUDGETS, Subject(found.name)),
     )  # fmt: skip
 
@@ -62,9 +63,10 @@ def project_page(visit: Visit, secret: str = "", wrong_model: str = "", wrong: s
     who, gate = visit.who, visit.gate
     found = gate.projects.get(who, visit.parts["project"])
     may_ask = may(who, Right.ASK, found.subject)
+    asked = [as_seen_by(who, each) for each in gate.questions.all(who, found.name)]
     said = {"said": {"kind": "bad", "words": wrong}} if wrong else {}
     return visit.page(
-        "project.html", status, project=found, asked=gate.questions.all(who, found.name), may_ask=may_ask,
+        "project.html", status, project=found, asked=asked, may_ask=may_ask,
         purse=gate.projects.purse(who, found.name) if may_ask else None, models=gate.models.all(who, found.name),
         tokens=[each for each in gate.tokens.all(who) if each.project == found.name], secret=secret,
         wrong_model=wrong_model, **said,
