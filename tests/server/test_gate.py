@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from io import BytesIO
+from pathlib import Path
 from sys import getrefcount
+from threading import Barrier
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fastapi import Request
 from scene import HISTOGRAM, LOSS, PASSWORD, Scene, made
 
 from dpcurves.curves.question_json import question_from_json, question_to_json
@@ -15,6 +21,7 @@ from dpcurves.data.models import Link, Power, Ranged, Scorecard, Term, predictor
 from dpcurves.data.predictor import Predictor
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.server import MACHINE, Role
+from dpcurves.server.front import address_of
 from dpcurves.server.questions import State
 from dpcurves.server.sketches import sketch, tried
 from dpcurves.server.synthetic import Synthetic
@@ -173,3 +180,98 @@ def test_the_log_names_who_did_what_and_is_verified(scene: Scene) -> None:
     assert {("stu", "made project"), ("ann", "signed in"), ("ann", "asked")} <= done
     assert scene.gate.audit.verify(aud).entries > len(done)
     assert all(each.event.dataset == "flights" for each in scene.gate.audit.events(scene.stu, dataset="flights"))
+
+
+def test_an_operator_gets_no_role_that_sees_data_and_no_password_of_those_who_have_one(tmp_path: Path) -> None:
+    scene = made(tmp_path)
+    oda, people = scene.visitor("oda"), scene.gate.people
+    people.add(oda, "second", PASSWORD)
+    for name in ("oda", "second"):
+        for role, dataset in ((Role.STEWARD, "flights"), (Role.AUDITOR, "")):
+            for change in (people.give_role, people.take_role):
+                with pytest.raises(ProtocolAborted, match="done on the machine"):
+                    change(oda, name, role, dataset)
+    for keeper in ("stu", "aud"):
+        with pytest.raises(ProtocolAborted, match="done on the machine"):
+            people.set_password(oda, keeper, "a password of mine")
+        people.set_password(scene.visitor(keeper), keeper, "a password of their own")
+        people.set_password(MACHINE, keeper, PASSWORD)
+    with pytest.raises(ProtocolAborted, match="nobody is operator and auditor"):
+        people.give_role(MACHINE, "oda", Role.AUDITOR)
+    assert scene.visitor("second").roles == ()
+
+
+def test_what_an_operator_still_can_do_stands_in_the_log(tmp_path: Path) -> None:
+    scene = made(tmp_path)
+    scene.gate.people.set_password(scene.visitor("oda"), "ann", "a password of mine")
+    scene.gate.people.give_role(scene.visitor("oda"), "eve", Role.OPERATOR)
+    done = {(one.event.actor, one.event.action, one.event.subject) for one in scene.gate.audit.events(MACHINE)}
+    assert {("oda", "gave a new password to", "ann"), ("oda", "gave role operator", "eve")} <= done
+
+
+def test_of_forty_guesses_at_the_same_time_five_are_looked_at(scene: Scene) -> None:
+    begun, said = Barrier(40), []
+
+    def guess(_: int) -> None:
+        begun.wait()
+        with pytest.raises(ProtocolAborted) as error:
+            scene.gate.sessions.sign_in("eve", "guess", "everywhere")
+        said.append(error.value.status)
+
+    with ThreadPoolExecutor(40) as pool, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dpcurves.server.patience.time", SimpleNamespace(monotonic=lambda: 0.0))
+        list(pool.map(guess, range(40)))
+    assert (said.count(403), said.count(429)) == (5, 35)
+
+
+def test_a_right_password_takes_the_tries_before_it_back(scene: Scene) -> None:
+    for password in ("guess", "guess", "guess", "guess", PASSWORD) * 2:
+        with suppress(ProtocolAborted):
+            signed = scene.gate.sessions.sign_in("eve", password, "at work")
+    assert signed.visitor.name == "eve"
+
+
+def test_a_share_and_who_set_it_are_written_together_or_not_at_all(tmp_path: Path) -> None:
+    scene = made(tmp_path)
+    before = scene.gate.projects.purse(scene.bob, "delays")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dpcurves.ledger.ledger.enter_event", lambda *_: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            scene.gate.projects.allow(scene.stu, "delays", PrivacyLoss.pure("0.5"), "bob")
+    assert scene.gate.projects.purse(scene.bob, "delays") == before
+    scene.gate.projects.allow(scene.stu, "delays", PrivacyLoss.pure("0.5"), "bob")
+    last = scene.gate.audit.events(scene.stu, dataset="flights")[-1].event
+    assert (last.actor, last.subject) == ("stu", "bob: delays")
+    assert last.action.startswith("set allowance to")
+
+
+def test_who_has_no_share_asks_nothing_and_enters_nothing(tmp_path: Path) -> None:
+    scene = made(tmp_path)
+    scene.gate.projects.admit(scene.stu, "delays", "eve")
+    eve, entries = scene.visitor("eve"), len(scene.gate.audit.events(MACHINE))
+    with pytest.raises(ProtocolAborted, match="you have none yet"):
+        scene.gate.questions.ask(eve, "delays", HISTOGRAM, LOSS)
+    assert len(scene.gate.audit.events(MACHINE)) == entries
+
+
+def test_so_many_questions_of_a_project_wait_and_no_more(tmp_path: Path) -> None:
+    scene = made(tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dpcurves.server.projects.MOST_OPEN", 1)
+        first = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
+        with pytest.raises(ProtocolAborted, match="at most 1 of a project wait"):
+            scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, PrivacyLoss.pure("0.5"))
+        assert scene.gate.questions.ask(scene.bob, "delays", HISTOGRAM, LOSS) == first
+
+
+@pytest.mark.parametrize(
+    ("host", "counted"),
+    [
+        ("192.0.2.7", "192.0.2.7"), ("::ffff:192.0.2.7", "192.0.2.7"), ("2001:db8::1", "2001:db8::/64"),
+        ("2001:db8::2", "2001:db8::/64"), ("2001:db8:0:1::", "2001:db8:0:1::/64"), ("::1", "::/64"),
+        ("2001:db8::1:0:0:1", "2001:db8::/64"), ("fe80::1%eth0", "fe80::/64"), ("testclient", "testclient"), ("", ""),
+    ],
+    ids=range(10),
+)  # fmt: skip
+def test_of_addresses_of_version_6_the_network_is_counted(host: str, counted: str) -> None:
+    assert address_of(Request({"type": "http", "client": (host, 1), "headers": []})) == counted

@@ -73,6 +73,9 @@ class OnePerson:
         str | None, Option(help="operator, auditor, or steward; analysts are admitted to projects.", metavar="ROLE")
     ] = None
     dataset: Annotated[str | None, Option(help="The dataset of a steward.", metavar="NAME")] = None
+    new_password: Annotated[
+        bool, Option("--new-password", help="Give the account a new password; its sessions and tokens end.")
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -169,9 +172,9 @@ def serve(keeping: Keeping, door: Door) -> None:
 
 
 def person(person: OnePerson, keeping: Keeping) -> None:
-    """Make an account, or give one that is there a role.
+    """Make an account, or give one that is there a role, or a new password.
 
-    The password of a new account is read from standard input, one line.
+    Passwords are read from standard input, one line. Stewards and auditors are named here alone.
 
     Example: dpcurves server person ann --store sqlite:///server.db
     """
@@ -181,6 +184,9 @@ def person(person: OnePerson, keeping: Keeping) -> None:
     if all(each.name != person.name for each in gate.people.all(MACHINE)):
         gate.people.add(MACHINE, person.name, _password())
         say(terminal(), f"made: {person.name}")
+    elif person.new_password:
+        gate.people.set_password(MACHINE, person.name, _password())
+        say(terminal(), f"{person.name} has a new password")
     if person.role is not None:
         role = chosen("role", person.role, {role.value: role for role in Role})
         gate.people.give_role(MACHINE, person.name, role, person.dataset or "")

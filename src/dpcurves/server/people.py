@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, insert, select, update
@@ -14,6 +15,9 @@ from .passwords import Passwords
 from .store import now
 from .tables import DATASETS, MEMBERS, PEOPLE, ROLES, SESSIONS, TOKENS
 from .visitors import Right, Role, Visitor, require, unknown
+
+KEEPERS = frozenset({Role.STEWARD.value, Role.AUDITOR.value})
+"""Roles that see what was asked or spent: only whoever has the machine names who has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ class Person:
 
 
 class People:
-    """Accounts of people: operators make and lock them, and give roles."""
+    """Accounts of people: operators make and lock them; stewards and auditors are named on the machine."""
 
     def __init__(self, archive: Archive, passwords: Passwords) -> None:
         self._archive, self._passwords = archive, passwords
@@ -65,12 +69,21 @@ class People:
         """Give somebody a new password, or oneself; all sessions and tokens of the account end.
 
         Raises:
-            ProtocolAborted: they may not, or there is nobody of this name, or it is too short.
+            ProtocolAborted: they may not, or there is nobody of this name, or it is too short; or it is a steward's or
+                an auditor's, and they have not the machine.
         """
-        if who.name != name or who.by_token:
+        is_own = who.name == name and not who.by_token
+        if not is_own:
             require(who, Right.KEEP_PEOPLE)
-        hashed = self._passwords.made(password)
-        self._change(who, "gave a new password to", name, password=hashed)
+        facts = {"password": self._passwords.made(password)}
+
+        def work(connection: Connection) -> None:
+            _require_there(connection, name)
+            if not is_own and KEEPERS & _roles_of(connection, name):
+                require(who, Right.NAME_KEEPERS)
+            _change(connection, name, facts)
+
+        self._archive.enter(Event(who.name, "gave a new password to", name), work)
 
     def lock(self, who: Visitor, name: str) -> None:
         """Keep somebody out, from now on: all sessions and tokens of the account end.
@@ -81,7 +94,7 @@ class People:
         require(who, Right.KEEP_PEOPLE)
         if who.name == name:
             raise ProtocolAborted("person", "nobody locks themselves out", 409)
-        self._change(who, "locked", name, locked=True)
+        self._set_locked(who, name, "locked", {"locked": True})
 
     def unlock(self, who: Visitor, name: str) -> None:
         """Let somebody in again.
@@ -90,24 +103,23 @@ class People:
             ProtocolAborted: they may not, or there is nobody of this name.
         """
         require(who, Right.KEEP_PEOPLE)
-        self._change(who, "unlocked", name, locked=False)
+        self._set_locked(who, name, "unlocked", {"locked": False})
 
     def give_role(self, who: Visitor, name: str, role: Role, dataset: str = "") -> None:
         """Make somebody operator or auditor, or steward of a dataset. Analysts are admitted to projects instead.
 
         Raises:
             ProtocolAborted: they may not; nobody has the name; it is no such role; or somebody would be operator and
-                steward in one account.
+                steward, or operator and auditor, in one account.
         """
-        require(who, Right.KEEP_PEOPLE)
+        _require_names(who, role)
         _require_given(role, dataset)
 
         def work(connection: Connection) -> None:
             _require_there(connection, name)
             if role is Role.STEWARD and not _is_dataset(connection, dataset):
                 raise unknown("dataset")
-            held = {row.role for row in connection.execute(select(ROLES.c.role).where(ROLES.c.person == name))}
-            _require_apart({*held, role.value})
+            _require_apart({*_roles_of(connection, name), role.value})
             mine = {"person": name, "role": role.value, "dataset": dataset}
             if connection.execute(select(ROLES).filter_by(**mine)).first() is None:
                 connection.execute(insert(ROLES), mine)
@@ -120,7 +132,7 @@ class People:
         Raises:
             ProtocolAborted: they may not, or nobody has the name.
         """
-        require(who, Right.KEEP_PEOPLE)
+        _require_names(who, role)
         _require_given(role, dataset)
 
         def work(connection: Connection) -> None:
@@ -143,12 +155,10 @@ class People:
 
         return self._archive.read(work)
 
-    def _change(self, who: Visitor, action: str, name: str, **facts: object) -> None:
+    def _set_locked(self, who: Visitor, name: str, action: str, facts: Mapping[str, object]) -> None:
         def work(connection: Connection) -> None:
             _require_there(connection, name)
-            connection.execute(update(PEOPLE).where(PEOPLE.c.name == name).values(**facts))
-            for table in (SESSIONS, TOKENS):
-                connection.execute(delete(table).where(table.c.person == name))
+            _change(connection, name, facts)
 
         self._archive.enter(Event(who.name, action, name), work)
 
@@ -171,6 +181,23 @@ def _person(connection: Connection, name: str, locked: bool, made_at: str) -> Pe
     return Person(name, bool(locked), is_operator, is_auditor, stewards, tuple(sorted(projects)), made_at)
 
 
+def _change(connection: Connection, name: str, facts: Mapping[str, object]) -> None:
+    """Change an account: all of its sessions and tokens end."""
+    connection.execute(update(PEOPLE).where(PEOPLE.c.name == name).values(**facts))
+    for table in (SESSIONS, TOKENS):
+        connection.execute(delete(table).where(table.c.person == name))
+
+
+def _roles_of(connection: Connection, name: str) -> set[str]:
+    return set(connection.execute(select(ROLES.c.role).where(ROLES.c.person == name)).scalars())
+
+
+def _require_names(who: Visitor, role: Role) -> None:
+    require(who, Right.KEEP_PEOPLE)
+    if role.value in KEEPERS:
+        require(who, Right.NAME_KEEPERS)
+
+
 def _require_given(role: Role, dataset: str) -> None:
     if role is Role.ANALYST:
         raise ProtocolAborted("role", "analysts are admitted to projects by the steward of the dataset")
@@ -179,8 +206,8 @@ def _require_given(role: Role, dataset: str) -> None:
 
 
 def _require_apart(roles: set[str]) -> None:
-    if {Role.OPERATOR.value, Role.STEWARD.value} <= roles:
-        raise ProtocolAborted("role", "nobody is operator and steward in one account", 409)
+    for keeper in sorted(KEEPERS & roles if Role.OPERATOR.value in roles else ()):
+        raise ProtocolAborted("role", f"nobody is operator and {keeper} in one account", 409)
 
 
 def _is_there(connection: Connection, name: str) -> bool:

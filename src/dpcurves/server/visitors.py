@@ -55,7 +55,8 @@ class Right(Enum):
     """What may be done; of what, is said beside it."""
 
     KEEP_PEOPLE = "make and lock accounts of people"
-    KEEP_DATASETS = "make datasets and name their stewards"
+    NAME_KEEPERS = "name stewards and auditors, or give them passwords: that is done on the machine"
+    KEEP_DATASETS = "make datasets"
     SEE_DATASETS = "see which datasets there are"
     KEEP_PROJECTS = "make projects of a dataset and admit people"
     SEE_PROJECT = "see a project"
@@ -101,6 +102,7 @@ def _sees_data(who: Visitor, of: Subject) -> bool:
 RULES: Mapping[Right, Rule] = MappingProxyType(
     {
         Right.KEEP_PEOPLE: lambda who, of: who.operator,
+        Right.NAME_KEEPERS: lambda who, of: False,
         Right.KEEP_DATASETS: lambda who, of: False,
         Right.SEE_DATASETS: _sees_data,
         Right.KEEP_PROJECTS: _is_steward,
