@@ -182,8 +182,11 @@ def test_nothing_that_the_records_have_is_told_to_who_asks_them(scene: Scene) ->
     assert scene.gate.archive.ledger.balance("flights").spent.billionths == 0
 
 
-def test_who_has_no_allowance_is_told_so(scene: Scene) -> None:
+def test_who_has_no_allowance_is_told_so_though_the_question_was_taken_in(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scene.gate.projects.admit(scene.stu, "delays", "eve")
+    monkeypatch.setattr(scene.gate.projects, "require_share", lambda *_: None)
     asked = scene.gate.questions.ask(scene.visitor("eve"), "delays", HISTOGRAM, LOSS)
     Counting(scene.url, "one").step()
     Queue(scene.gate.archive).strike()
