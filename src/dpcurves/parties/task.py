@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 from ..arguments import Refused, WrongKind
 from ..ledger import Account
-from ..mechanisms.pairs import KERNELS, Kernel, Noise, Unsigned, planned_answers, planned_sum
+from ..mechanisms.pairs import KERNELS, SERVERS, Kernel, Noise, Unsigned, planned_answers, planned_sum
 from ..privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from ..queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition
 from ..release import Plan
@@ -132,8 +132,10 @@ class PairTask(TaskDocument):
 
     def plan(self, people: int) -> Plan:
         """What so many people, which is public, would tell."""
-        planned = planned_answers if self.noise is Noise.EACH else planned_sum
-        return planned(self.query, self.loss, Neighbours.REPLACE_ONE.among(EACH_RECORD, people))
+        asked = self.query, self.loss, Neighbours.REPLACE_ONE.among(EACH_RECORD, people)
+        if self.noise is Noise.ON_SUM:
+            return planned_sum(*asked)
+        return planned_answers(*asked, by=SERVERS) if self.trust is Trust.TWO_SERVERS else planned_answers(*asked)
 
     @cached_property
     def promise(self) -> Promise:

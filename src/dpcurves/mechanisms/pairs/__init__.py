@@ -3,7 +3,7 @@
 from .catalogue import AUC, COLLISION, GINI, KENDALL, KERNELS
 from .circuits import coin_inputs, noisy_circuit, sizes_of_coins
 from .kernel import Kernel, Unsigned
-from .planning import Noise, Zetas, noise_of_sum, planned_answers, planned_sum, response_of, worst
+from .planning import SERVERS, Noise, Zetas, noise_of_sum, planned_answers, planned_sum, response_of, worst
 
 __all__ = [
     "AUC",
@@ -11,6 +11,7 @@ __all__ = [
     "GINI",
     "KENDALL",
     "KERNELS",
+    "SERVERS",
     "Kernel",
     "Noise",
     "Unsigned",

@@ -17,6 +17,8 @@ from ...release import Plan, UnsupportedQuery
 
 ROOM = 48
 """The circle of a sum has so many scales of the noise more than the sum needs."""
+PEOPLE, SERVERS = "pairs of people", "pairs of people, by two servers"
+"""Who works out what pairs say."""
 
 
 class Noise(Enum):
@@ -43,8 +45,10 @@ def worst(span: int) -> Zetas:
     return Zetas(span**2 / 8, span**2 / 4)
 
 
-def planned_answers(query: PairQuery, loss: PrivacyLoss, adjacency: Adjacency, zetas: Zetas | None = None) -> Plan:
-    """Each pair answers on its own.
+def planned_answers(
+    query: PairQuery, loss: PrivacyLoss, adjacency: Adjacency, zetas: Zetas | None = None, *, by: str = PEOPLE
+) -> Plan:
+    """Each pair answers on its own; `by` says who works that out.
 
     Formal guarantees: each answer loses at most epsilon over the most pairs that a person is in (see `response_for`),
     with coins of its own; which pairs there are depends on no value. Whoever is replaced changes the values of no other
@@ -60,7 +64,7 @@ def planned_answers(query: PairQuery, loss: PrivacyLoss, adjacency: Adjacency, z
     known = zetas or worst(kernel.span)
     apart = min(response.most_variance + known.both, response.most_varied)
     variance = _variance(overlaps, known) + (apart - known.both) / overlaps.pairs
-    return Plan(query, loss, adjacency, f"pairs of people: {response.name}", law, float(kernel.step) * sqrt(variance))
+    return Plan(query, loss, adjacency, f"{by}: {response.name}", law, float(kernel.step) * sqrt(variance))
 
 
 def planned_sum(query: PairQuery, loss: PrivacyLoss, adjacency: Adjacency, zetas: Zetas | None = None) -> Plan:
@@ -78,7 +82,7 @@ def planned_sum(query: PairQuery, loss: PrivacyLoss, adjacency: Adjacency, zetas
     noise = noise_of_sum(query, loss, people)
     law = PairSum(people, *_whole(overlaps), kernel.least, kernel.most, kernel.step, noise.rate)
     variance = _variance(overlaps, zetas or worst(kernel.span)) + noise.variance / overlaps.pairs**2
-    made_by = "pairs of people, by two servers: one Laplace noise on the sum"
+    made_by = f"{SERVERS}: one Laplace noise on the sum"
     return Plan(query, loss, adjacency, made_by, law, float(kernel.step) * sqrt(variance))
 
 
