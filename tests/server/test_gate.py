@@ -22,6 +22,7 @@ from dpcurves.data.predictor import Predictor
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.server import MACHINE, Role
 from dpcurves.server.front import address_of
+from dpcurves.server.passwords import Passwords
 from dpcurves.server.questions import State
 from dpcurves.server.sketches import sketch, tried
 from dpcurves.server.synthetic import Synthetic
@@ -210,7 +211,11 @@ def test_what_an_operator_still_can_do_stands_in_the_log(tmp_path: Path) -> None
 
 
 def test_of_forty_guesses_at_the_same_time_five_are_looked_at(scene: Scene) -> None:
-    begun, said = Barrier(40), []
+    begun, said, looked_at, fits = Barrier(40), [], [], Passwords.fits
+
+    def look(passwords: Passwords, hashed: str | None, password: str) -> bool:
+        looked_at.append(password)
+        return fits(passwords, hashed, password)
 
     def guess(_: int) -> None:
         begun.wait()
@@ -219,9 +224,10 @@ def test_of_forty_guesses_at_the_same_time_five_are_looked_at(scene: Scene) -> N
         said.append(error.value.status)
 
     with ThreadPoolExecutor(40) as pool, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Passwords, "fits", look)
         patch.setattr("dpcurves.server.patience.time", SimpleNamespace(monotonic=lambda: 0.0))
         list(pool.map(guess, range(40)))
-    assert (said.count(403), said.count(429)) == (5, 35)
+    assert (len(looked_at), said.count(403), said.count(429)) == (5, 5, 35)
 
 
 def test_a_right_password_takes_the_tries_before_it_back(scene: Scene) -> None:
