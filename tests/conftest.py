@@ -1,9 +1,10 @@
-"""A real PostgreSQL server for all tests that need one; and no test is judged by the clock."""
+"""A real PostgreSQL server for all tests that need one; no test is judged by the clock, or leaves pictures open."""
 
 from __future__ import annotations
 
 import secrets
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,14 @@ settings.register_profile("dpcurves", deadline=None, derandomize=True)
 settings.load_profile("dpcurves")
 # The first does its work when it is imported; this file has no doctests, and shares its name with other folders' ones.
 collect_ignore = ["two_servers/warmed.py", "conftest.py"]
+
+
+@pytest.fixture(autouse=True)
+def _no_picture_is_left_open() -> Iterator[None]:
+    """Close what a test drew: matplotlib warns of many open figures, and which tests share a process is chance."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture(scope="session")
