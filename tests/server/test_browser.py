@@ -177,9 +177,11 @@ def test_without_scripts_a_question_is_planned_asked_and_answered(served: Served
 def test_by_keyboard_alone_one_signs_in_and_opens_a_dataset(served: Served) -> None:
     with served.page(None, viewport={"width": WIDTH, "height": 850}) as page:
         page.goto("/sign-in")
+        page.wait_for_selector("#name:focus")
         page.keyboard.type("ann")
         page.keyboard.press("Tab")
         page.keyboard.type(PASSWORD)
+        assert (page.input_value("#name"), page.input_value("#password")) == ("ann", PASSWORD)
         page.keyboard.press("Enter")
         page.wait_for_url("**/datasets")
         page.keyboard.press("Tab")
