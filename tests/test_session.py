@@ -281,8 +281,8 @@ def test_a_disk_that_is_full_after_the_charge_is_told_with_the_request(
     opened = session({"x": X}, ledger=url)
     question, connect = dp.CdfQuestion("x", dp.Grid(0, 1, cells=2**14), hint=dp.Hint.ATOMS), sqlite._connect
 
-    def connect_to_a_full_disk(uri: str) -> sqlite3.Connection:
-        connection = connect(uri)
+    def connect_to_a_full_disk(uri: str, path: Path) -> sqlite3.Connection:
+        connection = connect(uri, path)
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {pages + 2}")  # a charge finds room, 2^14 counts do not
         return connection

@@ -96,6 +96,20 @@ class Ledger:
             raise Refused("ledger", "there is none at this URL")
         return cls.open(url, key)
 
+    @classmethod
+    def kept(cls, url: str, key: bytes | None = None) -> Ledger:
+        """Open a ledger as `open` does, through connections that stay open between transactions.
+
+        It is for a process that serves, and is not to be used in one that was forked from it.
+        """
+        ledger = cls.open(url, key)
+        return cls(place_of(url).kept(), ledger._key)
+
+    @property
+    def database(self) -> Database:
+        """Where it lies: others may keep tables of their own beside it."""
+        return self._database
+
     def create(self, account: Account) -> None:
         """Open an account. If it is open under the same facts, nothing happens.
 

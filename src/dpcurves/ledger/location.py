@@ -34,6 +34,9 @@ class Place(Protocol):
     def database(self) -> Database:
         """The database that holds the ledger."""
 
+    def kept(self) -> Database:
+        """The same, through connections that stay open between transactions: for a process that serves."""
+
 
 def place_of(url: str) -> Place:
     """The place that a URL names.

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
+from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, inspect, text
 
 from ..arguments import Refused
 from .database import WAIT_SECONDS, Database
 from .head_row import Book
+from .kept import KEPT, closed_in_time
 from .key import VARIABLE, Key
 from .schema import BOOK
 
@@ -18,6 +22,8 @@ _PREPARE = text(
     # A server may be set to answer before a commit is on disk; a charge may not.
     " CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END"
 ).bindparams(wait=f"{WAIT_SECONDS}s")
+_ANEW = MappingProxyType({"poolclass": NullPool})
+"""No connection is carried into a forked process, where two would talk at once."""
 
 
 class ServerPlace:
@@ -28,12 +34,8 @@ class ServerPlace:
     """
 
     def __init__(self, url: URL) -> None:
-        reading = _engine(url, "REPEATABLE READ")  # one moment for all statements of a transaction
-        # Whoever writes locks the book first. At this level the statements that follow see all that was committed
-        # while it waited for the lock; at a stricter one it would be thrown out instead.
-        writing = _engine(url, "READ COMMITTED")
-        event.listen(writing, "begin", _prepare)
-        self._database = Database(f"PostgreSQL database {url.database!r}", reading, writing)
+        self._url = url
+        self._database = self._through(_ANEW)
 
     def is_there(self) -> bool:
         """Whether the database holds the tables of a ledger."""
@@ -54,12 +56,24 @@ class ServerPlace:
         """The database, with a new connection for every transaction."""
         return self._database
 
+    def kept(self) -> Database:
+        """The database, through connections that stay open: for a process that serves."""
+        return closed_in_time(self._through({**KEPT, "pool_pre_ping": True}))
 
-def _engine(url: URL, isolation: str) -> Engine:
+    def _through(self, pool: Mapping[str, Any]) -> Database:
+        reading = _engine(self._url, "REPEATABLE READ", pool)  # one moment for all statements of a transaction
+        # Whoever writes locks the book first. At this level the statements that follow see all that was committed
+        # while it waited for the lock; at a stricter one it would be thrown out instead.
+        writing = _engine(self._url, "READ COMMITTED", pool)
+        event.listen(writing, "begin", _prepare)
+        return Database(f"PostgreSQL database {self._url.database!r}", reading, writing)
+
+
+def _engine(url: URL, isolation: str, pool: Mapping[str, Any]) -> Engine:
     try:
         return create_engine(
             url.set(drivername="postgresql+psycopg"),
-            poolclass=NullPool,  # no connection is carried into a forked process, where two would talk at once
+            **pool,
             isolation_level=isolation,
             use_native_hstore=False,  # else every connection begins by asking for a type that is not used here
             connect_args={"connect_timeout": 10},

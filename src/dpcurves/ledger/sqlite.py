@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 import sqlite3
 import weakref
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
+from types import MappingProxyType
+from typing import Any
 
 from sqlalchemy import Connection, Engine, NullPool, QueuePool, create_engine, event
 
 from ..arguments import Refused
 from .database import WAIT_SECONDS, Database
 from .head_row import Book
+from .kept import KEPT, OfFile, closed_in_time, file_at, require_same_file
 from .key import Key, fresh_digits, read_key, write_key
 from .line import Line
 from .new_file import appear, drafted
@@ -27,6 +31,8 @@ _AT_ONE_MOMENT = "BEGIN"
 # IMMEDIATE takes the right to write before the first read. A transaction that reads first, and then wants to write, is
 # thrown out if another wrote in between, however long it would have waited.
 _ALONE = "BEGIN IMMEDIATE"
+_ANEW = MappingProxyType({"poolclass": NullPool})
+"""No connection outlives its transaction: one that is carried into a forked process loses the file's locks."""
 
 
 class FilePlace:
@@ -107,19 +113,28 @@ class FilePlace:
 
     def database(self) -> Database:
         """The file, opened anew for every transaction."""
-        return replace(self._database(self._path), turn=Line(self._path).turn)
+        return replace(self._database(self._path, _ANEW), turn=Line(self._path).turn)
 
-    def _database(self, path: Path) -> Database:
-        # No connection outlives its transaction: one that is carried into a forked process loses the file's locks.
+    def kept(self) -> Database:
+        """The file, through connections that stay open as long as the name stands for it: for a process that serves.
+
+        Such a process starts others, and does not fork: a connection that was carried along loses the file's locks.
+        """
+        opened = self._database(self._path, KEPT)
+        for engine in (opened.reading, opened.writing):
+            require_same_file(engine, self._path)
+        return closed_in_time(replace(opened, turn=Line(self._path).turn))
+
+    def _database(self, path: Path, pool: Mapping[str, Any]) -> Database:
         reading, writing = (
-            create_engine("sqlite://", creator=lambda uri=uri: _connect(uri(path)), poolclass=NullPool)
+            create_engine("sqlite://", creator=lambda uri=uri: _connect(uri(path), path), **pool)
             for uri in (_uri_to_read, _uri)
         )
         return Database(self._label, _begin_with(_AT_ONE_MOMENT, reading), _begin_with(_ALONE, writing))
 
     def _write(self, draft: Path, key: Key) -> None:
-        self._database(draft).write(partial(Book.of(key).found, key=key))
-        with closing(_connect(_uri(draft))) as connection:
+        self._database(draft, _ANEW).write(partial(Book.of(key).found, key=key))
+        with closing(_connect(_uri(draft), draft)) as connection:
             # The file keeps this mode. In it readers never wait for the one who writes, nor the writer for them. It
             # comes second: the tables are then in the file itself, not in a log beside it that has the draft's name.
             connection.execute("PRAGMA journal_mode = WAL")
@@ -130,7 +145,7 @@ class MemoryPlace:
 
     def __init__(self) -> None:
         # One connection, handed from thread to thread: a second one would see another, empty database.
-        connect = partial(_connect, "file::memory:")
+        connect = partial(_connect, "file::memory:", Path())
         engine = create_engine(
             "sqlite://",
             creator=connect,
@@ -163,6 +178,10 @@ class MemoryPlace:
         """The one database."""
         return self._database
 
+    def kept(self) -> Database:
+        """The one database: it stays open."""
+        return self._database
+
 
 def _uri(path: Path) -> str:
     return f"{path.as_uri()}?mode=rw"  # never makes a file: a ledger that was moved away is not begun again
@@ -187,9 +206,13 @@ def _begin_with(statement: str, engine: Engine) -> Engine:
     return engine
 
 
-def _connect(uri: str) -> sqlite3.Connection:
+def _connect(uri: str, path: Path) -> sqlite3.Connection:
+    file = file_at(path)  # before it is opened: if another one takes its name meanwhile, it is opened once more
     # isolation_level=None: the driver begins no transactions of its own, DEFERRED ones that is.
-    connection = sqlite3.connect(uri, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
+    connection = sqlite3.connect(
+        uri, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False, uri=True, factory=OfFile
+    )
+    connection.file = file
     try:
         # In WAL mode FULL alone makes a commit wait for the disk; with NORMAL a power failure forgets the last charges.
         connection.execute("PRAGMA synchronous = FULL")

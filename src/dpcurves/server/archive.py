@@ -14,8 +14,8 @@ class Archive(Store):
     """
 
     def __init__(self, url: str) -> None:
-        self.ledger = Ledger.open(url)
-        super().__init__(url)
+        self.ledger = Ledger.kept(url)
+        super().__init__(self.ledger.database)
 
     def enter(self, event: Event, work: Work[Result]) -> Result:
         """Do all of `work` and enter who did it, or neither."""

@@ -10,7 +10,6 @@ from sqlalchemy import Connection
 
 from ..arguments import Refused
 from ..ledger.database import Database
-from ..ledger.location import place_of
 from ..serving.errors import ProtocolAborted, Trouble
 from .tables import METADATA
 
@@ -22,11 +21,11 @@ class Store:
     """Transactions on the server's tables, each of them whole or not at all.
 
     Args:
-        url: That of the ledger, whose tables are there already.
+        database: That of the ledger, whose tables are there already.
     """
 
-    def __init__(self, url: str) -> None:
-        self._database: Database = place_of(url).database()
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self.write(METADATA.create_all)
 
     def read(self, work: Work[Result]) -> Result:
