@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -283,3 +285,10 @@ def test_what_was_charged_is_answered_though_whoever_asked_has_gone(
     assert Counting(scene.url, "there").step()
     queue.strike()
     assert scene.gate.questions.get(scene.bob, asked.id).state is State.ANSWERED
+
+
+def test_a_worker_whose_server_has_ended_before_it_said_for_what_ends_without_a_word() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "dpcurves.server.worker"], input="", capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")

@@ -14,17 +14,29 @@ from .counting import Counting
 PATIENCE = 1.0
 """Seconds between looks, where nobody says that there is something to do."""
 
+BEHIND = 5
+"""Steps of niceness by which workers stand behind who serves."""
+
 
 def main() -> None:
     """Work until standard input ends. Its first line is the URL of the store: nobody else reads it there."""
     leave_no_image()
     url, _, name = _first_line().rpartition(" ")
+    if not url:  # the server has ended before it said for what
+        return
+    pages_first()
     counting = Counting(url, name)
     while True:
         while _stepped(counting):
             pass
         if not _called():
             return
+
+
+def pages_first() -> None:
+    """Leave the processor to whoever serves pages, where it is short: people wait for those, and for the clock."""
+    if hasattr(os, "nice"):
+        os.nice(BEHIND)
 
 
 def _stepped(counting: Counting) -> bool:
