@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from authority import CLIENT, SUBJECT, Authority, authority
 from scene import PASSWORD, Scene, made
 
+from dpcurves.cli.authority import ID, SECRET
 from dpcurves.privacy import PrivacyLoss
+from dpcurves.server import MACHINE
 
 BROWSER = shutil.which("chromium") or ""
 if not BROWSER:
@@ -48,8 +51,8 @@ PAGES = {
 class Served:
     """The scene behind a server of its own, and a browser."""
 
-    def __init__(self, scene: Scene, url: str, browser: Any) -> None:
-        self.scene, self.url, self.browser = scene, url, browser
+    def __init__(self, scene: Scene, url: str, browser: Any, elsewhere: Authority) -> None:
+        self.scene, self.url, self.browser, self.elsewhere = scene, url, browser, elsewhere
         self.release = ""
 
     @contextmanager
@@ -64,16 +67,24 @@ class Served:
         page.wrong = []
         page.on("pageerror", lambda error: page.wrong.append(str(error)))
         page.on("console", lambda told: page.wrong.append(told.text) if told.type == "error" else None)
-        page.on("request", lambda asked: page.wrong.append(asked.url) if not asked.url.startswith(self.url) else None)
+        own = (self.url, self.elsewhere.url)
+        page.on("request", lambda asked: page.wrong.append(asked.url) if not asked.url.startswith(own) else None)
         yield page
         assert page.wrong == []
         context.close()
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def elsewhere() -> Iterator[Authority]:
+    with authority() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, elsewhere: Authority) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("browser")
     scene, port = made(folder), free_port()
+    scene.gate.people.set_subject(MACHINE, "ann", elsewhere.url, SUBJECT)
     command = [
         "serve",
         "--store",
@@ -84,10 +95,13 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         "cert.pem,key.pem",
         "--every",
         "1",
+        "--oidc",
+        elsewhere.url,
     ]
     server = subprocess.Popen(
         [sys.executable, "-m", "dpcurves.cli", *command, "--workers", "1"],
         cwd=folder,
+        env={**os.environ, ID: CLIENT.id, SECRET: CLIENT.secret},
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -96,7 +110,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         assert any("listens at" in line for line in server.stdout)
         with sync_api.sync_playwright() as play:
             browser = play.chromium.launch(executable_path=BROWSER, args=list(FLAGS))
-            yield Served(scene, f"https://127.0.0.1:{port}", browser)
+            yield Served(scene, f"https://127.0.0.1:{port}", browser, elsewhere)
             browser.close()
     finally:
         server.terminate()
@@ -192,6 +206,22 @@ def test_by_keyboard_alone_one_signs_in_and_opens_a_dataset(served: Served) -> N
         assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
         page.keyboard.press("Enter")
         page.wait_for_url("**/datasets/flights")
+
+
+def test_one_signs_in_by_another_authority_and_hears_on_the_same_page_why_not(served: Served) -> None:
+    with served.page(None, viewport={"width": WIDTH, "height": 850}) as page:
+        page.goto("/sign-in")
+        page.click("text=Sign in with 127.0.0.1")
+        page.wait_for_url("**/datasets")
+        assert page.inner_text(".who span") == "ann"
+        page.click("text=Sign out")
+        page.wait_for_url("**/sign-in?said=out")
+        served.elsewhere.subject = "somebody else"
+        with page.expect_navigation(url="**/oidc/back?*"):
+            page.click("text=Sign in with 127.0.0.1")
+        assert "by no account here" in page.inner_text("[role=alert]")
+        looked_at(page, "not-known-here")
+        page.wrong = [each for each in page.wrong if "403" not in each]  # the browser says of its status, too
 
 
 def test_on_paper_the_menu_and_the_buttons_are_left_out(served: Served) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_urlsafe
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
 from .accounts import require_lasting
+from .authority import Authority
 from .literals import chosen, numbers, whole
 from .local_serving import certificate_and_key
 from .promise_options import Price, Promise, Units
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from ..server.datasets import Source as Place
     from .option_groups import Command
 
-NEEDED = ("argon2", "fastapi", "jinja2", "matplotlib", "uvicorn")
+NEEDED = ("argon2", "authlib", "fastapi", "jinja2", "matplotlib", "requests", "uvicorn")
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,10 @@ class OnePerson:
         str | None, Option(help="operator, auditor, or steward; analysts are admitted to projects.", metavar="ROLE")
     ] = None
     dataset: Annotated[str | None, Option(help="The dataset of a steward.", metavar="NAME")] = None
+    subject: Annotated[
+        str | None, Option(help="What --issuer calls the person; empty: nothing any more.", metavar="TEXT")
+    ] = None
+    issuer: Annotated[str | None, Option(help="Whose --subject it is: as in serve --oidc.", metavar="URL")] = None
     new_password: Annotated[
         bool, Option("--new-password", help="Give the account a new password; its sessions and tokens end.")
     ] = False
@@ -142,7 +148,7 @@ def require_extra() -> None:
         raise Misuse("serve", "a server needs more packages; install dpcurves[server]")
 
 
-def serve(keeping: Keeping, door: Door) -> None:
+def serve(keeping: Keeping, door: Door, authority: Authority) -> None:
     """Run a verification server: analysts ask confidential tables through it, under budgets.
 
     It runs until it is stopped. It prints one line when it listens, and one for each trouble of its own.
@@ -165,7 +171,7 @@ def serve(keeping: Keeping, door: Door) -> None:
     server = VerificationServer(
         keeping.store, certificate, key, whole("workers", door.workers), _seconds("every", door.every),
         Limits(whole("connections", door.connections), whole("deadline", door.deadline)), whole("rate", door.rate),
-        forms_of(QUESTIONS),
+        forms_of(QUESTIONS), authority.issuer(),
     )  # fmt: skip
     console = terminal()
     server.serve(address, lambda: say(console, f"the verification server listens at https://{door.listen}"))
@@ -174,19 +180,25 @@ def serve(keeping: Keeping, door: Door) -> None:
 def person(person: OnePerson, keeping: Keeping) -> None:
     """Make an account, or give one that is there a role, or a new password.
 
-    Passwords are read from standard input, one line. Stewards and auditors are named here alone.
+    Passwords are read from standard input, one line. Stewards and auditors are named here alone. With --subject a new
+    account has no password: its person signs in with the issuer.
 
     Example: dpcurves server person ann --store sqlite:///server.db
     """
     gate = keeping.gate()
     from ..server import MACHINE, Role
 
+    if (person.subject is None) != (person.issuer is None):
+        raise Misuse("subject", "--subject and --issuer are given together")
     if all(each.name != person.name for each in gate.people.all(MACHINE)):
-        gate.people.add(MACHINE, person.name, _password())
+        gate.people.add(MACHINE, person.name, token_urlsafe(32) if person.subject else _password())
         say(terminal(), f"made: {person.name}")
     elif person.new_password:
         gate.people.set_password(MACHINE, person.name, _password())
         say(terminal(), f"{person.name} has a new password")
+    if person.subject is not None and person.issuer is not None:
+        gate.people.set_subject(MACHINE, person.name, person.issuer, person.subject)
+        say(terminal(), f"{person.name} is {person.subject or 'nobody'} to {person.issuer}")
     if person.role is not None:
         role = chosen("role", person.role, {role.value: role for role in Role})
         gate.people.give_role(MACHINE, person.name, role, person.dataset or "")

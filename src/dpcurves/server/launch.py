@@ -16,6 +16,7 @@ from .app import create_app
 from .forms import Form
 from .front import PER_MINUTE, Front
 from .gate import Gate
+from .issuer import Issuer
 from .pages.site import prepare, routes
 from .pages.visits import House
 from .patience import Rate
@@ -35,6 +36,7 @@ class VerificationServer:
         limits: What strangers may take up.
         per_minute: How often one person may ask.
         forms: The questions that pages offer, by the word that asks each.
+        issuer: Another authority by which people sign in; None: by passwords alone.
 
     Raises:
         ValueError: there is no worker, or no time between strikes.
@@ -48,6 +50,7 @@ class VerificationServer:
     limits: Limits = USUAL
     per_minute: int = PER_MINUTE
     forms: Mapping[str, Form] = field(default_factory=dict)
+    issuer: Issuer | None = None
 
     def __post_init__(self) -> None:
         if self.workers < 1 or not self.every > 0 or self.per_minute < 1:
@@ -65,7 +68,13 @@ class VerificationServer:
         front = Front(Gate(self.store, workers.call), people=Rate(self.per_minute))
         workers.start()
         try:
-            serve(create_app(front, routes(House(front, self.forms))), address, Door(self.limits), context, ready)
+            serve(
+                create_app(front, routes(House(front, self.forms, self.issuer))),
+                address,
+                Door(self.limits),
+                context,
+                ready,
+            )
         finally:
             workers.stop()
 

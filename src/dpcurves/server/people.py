@@ -13,7 +13,7 @@ from ..serving.errors import ProtocolAborted
 from .archive import Archive
 from .passwords import Passwords
 from .store import now
-from .tables import DATASETS, MEMBERS, PEOPLE, ROLES, SESSIONS, TOKENS
+from .tables import DATASETS, MEMBERS, PEOPLE, ROLES, SESSIONS, SUBJECTS, TOKENS
 from .visitors import Right, Role, Visitor, require, unknown
 
 KEEPERS = frozenset({Role.STEWARD.value, Role.AUDITOR.value})
@@ -84,6 +84,37 @@ class People:
             _change(connection, name, facts)
 
         self._archive.enter(Event(who.name, "gave a new password to", name), work)
+
+    def set_subject(self, who: Visitor, name: str, issuer: str, subject: str) -> None:
+        """Say as whom another authority knows somebody; all sessions and tokens of the account end.
+
+        Arguments:
+            who: An operator, or the machine.
+            name: The account, which is there already.
+            issuer: The authority, exactly as it calls itself.
+            subject: What it calls the person; empty: nothing any more.
+
+        Raises:
+            ProtocolAborted: they may not, or there is nobody of this name, or somebody else goes by the subject; or it
+                is a steward's or an auditor's account, and they have not the machine.
+        """
+        require(who, Right.KEEP_PEOPLE)
+        for text in (issuer, *([subject] if subject else [])):
+            require_name("subject", text)
+        goes_by = {"issuer": issuer, "subject": subject}
+
+        def work(connection: Connection) -> None:
+            _require_there(connection, name)
+            if KEEPERS & _roles_of(connection, name):
+                require(who, Right.NAME_KEEPERS)
+            connection.execute(delete(SUBJECTS).filter_by(issuer=issuer, person=name))
+            if subject and connection.execute(select(SUBJECTS).filter_by(**goes_by)).first() is not None:
+                raise ProtocolAborted("subject", "somebody else goes by it already", 409)
+            if subject:
+                connection.execute(insert(SUBJECTS), {**goes_by, "person": name})
+            _end_all(connection, name)
+
+        self._archive.enter(Event(who.name, "said who is, to an issuer,", name), work)
 
     def lock(self, who: Visitor, name: str) -> None:
         """Keep somebody out, from now on: all sessions and tokens of the account end.
@@ -184,6 +215,10 @@ def _person(connection: Connection, name: str, locked: bool, made_at: str) -> Pe
 def _change(connection: Connection, name: str, facts: Mapping[str, object]) -> None:
     """Change an account: all of its sessions and tokens end."""
     connection.execute(update(PEOPLE).where(PEOPLE.c.name == name).values(**facts))
+    _end_all(connection, name)
+
+
+def _end_all(connection: Connection, name: str) -> None:
     for table in (SESSIONS, TOKENS):
         connection.execute(delete(table).where(table.c.person == name))
 

@@ -17,7 +17,7 @@ from .passwords import Passwords
 from .patience import Patience
 from .people import visitor_of
 from .store import now
-from .tables import PEOPLE, SESSIONS, TOKENS
+from .tables import PEOPLE, SESSIONS, SUBJECTS, TOKENS
 from .visitors import Right, Subject, Visitor, require, unknown
 
 SESSION_SECONDS = 12 * 3600
@@ -25,6 +25,7 @@ DAY = 24 * 3600
 LONGEST_TOKEN = 366
 """Days that a token is good for."""
 MOST_TOKENS = 100
+UNKNOWN = "you are known there, and by no account here: an operator enters it first; or the account is locked"
 WRONG = "this name and this password do not belong together, or the account is locked"
 
 
@@ -97,6 +98,19 @@ class Sessions:
             raise ProtocolAborted("sign-in", WRONG, 403)
         return self._begun(visitor)
 
+    def begin_as(self, issuer: str, subject: str) -> SignedIn:
+        """Begin a session of whom another authority knows by this name. Nobody is made by it.
+
+        Raises:
+            ProtocolAborted: no account goes by it, or the account is locked: both have these words.
+        """
+        query = select(SUBJECTS.c.person).filter_by(issuer=issuer, subject=subject)
+        name = self._archive.read(lambda connection: connection.execute(query).scalars().first())
+        visitor = None if name is None else self._archive.read(lambda connection: visitor_of(connection, name))
+        if visitor is None:
+            raise ProtocolAborted("sign-in", UNKNOWN, 403)
+        return self._begun(visitor, "signed in by another authority")
+
     def find(self, cookie: str) -> SignedIn | None:
         """The session that a cookie proves, with what its person may do now; None: it has ended, or never was."""
 
@@ -126,7 +140,7 @@ class Sessions:
         event = Event(who.name, "ended all sessions of", name)
         self._archive.enter(event, lambda connection: connection.execute(delete(SESSIONS).where(mine)).rowcount)
 
-    def _begun(self, visitor: Visitor) -> SignedIn:
+    def _begun(self, visitor: Visitor, action: str = "signed in") -> SignedIn:
         cookie, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
         ends = int(time.time()) + SESSION_SECONDS
         facts = {"digest": digest_of(cookie), "person": visitor.name, "csrf": csrf, "made_at": now(), "ends": ends}
@@ -135,7 +149,7 @@ class Sessions:
             connection.execute(delete(SESSIONS).where(SESSIONS.c.ends <= time.time()))
             connection.execute(insert(SESSIONS), facts)
 
-        self._archive.enter(Event(visitor.name, "signed in", visitor.name), work)
+        self._archive.enter(Event(visitor.name, action, visitor.name), work)
         return SignedIn(cookie, csrf, visitor)
 
 

@@ -27,6 +27,15 @@ ROLES = Table(
     Column("dataset", Text, primary_key=True),  # of a steward; else empty
 )
 
+# As whom another authority knows people: what it calls them says nothing of what another one does.
+SUBJECTS = Table(
+    "dpcurves_subjects",
+    METADATA,
+    Column("issuer", Text, primary_key=True),
+    Column("subject", Text, primary_key=True),
+    Column("person", Text, nullable=False),
+)
+
 SESSIONS = Table(
     "dpcurves_sessions",
     METADATA,

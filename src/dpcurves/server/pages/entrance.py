@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from fastapi import Response
+from fastapi.responses import RedirectResponse
 
 from ...serving.errors import ProtocolAborted
 from ..front import COOKIE
+from ..issuer import Errand, Issuer
 from ..passwords import SHORTEST
-from ..visitors import Right, may
+from ..sessions import SignedIn
+from ..visitors import Right, may, unknown
 from .visits import Visit, to
+
+OUT, BACK = "/oidc", "/oidc/back"
+ERRAND = "__Host-dpcurves-errand"
+ERRAND_SECONDS = 600
+"""How long one may take at the issuer."""
 
 
 def first(visit: Visit) -> Response:
@@ -31,10 +39,33 @@ def sign_in(visit: Visit) -> Response:
             visit.typed("name"), "".join(visit.form.get("password", ())), visit.address
         )
     except ProtocolAborted as error:
-        wrong = {"kind": "bad", "words": error.rule}
-        return visit.page("sign_in.html", error.status, name=visit.typed("name"), said=wrong)
-    answer = to()
-    answer.set_cookie(COOKIE, signed.cookie, secure=True, httponly=True, samesite="lax", path="/")
+        return _asked_again(visit, error)
+    return _let_in(signed)
+
+
+def send_out(visit: Visit) -> Response:
+    """Send a browser to the issuer, with what will prove that it went out from here."""
+    try:
+        errand = Errand.fresh()
+        answer: Response = RedirectResponse(_issuer(visit).place(errand, visit.host + BACK), 303)
+    except ProtocolAborted as error:
+        return _asked_again(visit, error)
+    answer.set_cookie(
+        ERRAND, errand.secret, max_age=ERRAND_SECONDS, secure=True, httponly=True, samesite="lax", path="/"
+    )
+    return answer
+
+
+def come_back(visit: Visit) -> Response:
+    """Begin a session of whom the issuer has recognised, if an account goes by that; always at the first page."""
+    brought = {name: texts[0] for name, texts in visit.query.items() if len(texts) == 1}
+    try:
+        issuer = _issuer(visit)
+        subject = issuer.recognised(Errand(visit.errand), visit.host + BACK, brought)
+        answer = _let_in(visit.gate.sessions.begin_as(issuer.url, subject))
+    except ProtocolAborted as error:
+        answer = _asked_again(visit, error)
+    answer.delete_cookie(ERRAND, secure=True, httponly=True, samesite="lax", path="/")
     return answer
 
 
@@ -54,6 +85,23 @@ def change_password(visit: Visit) -> Response:
     """Give oneself a new password: all sessions end."""
     visit.gate.people.set_password(visit.who, visit.who.name, "".join(visit.form.get("password", ())))
     return _out("again")
+
+
+def _issuer(visit: Visit) -> Issuer:
+    if visit.house.issuer is None:
+        raise unknown("issuer")
+    return visit.house.issuer
+
+
+def _asked_again(visit: Visit, error: ProtocolAborted) -> Response:
+    wrong = {"kind": "bad", "words": error.rule}
+    return visit.page("sign_in.html", error.status, name=visit.typed("name"), said=wrong)
+
+
+def _let_in(signed: SignedIn) -> Response:
+    answer = to()
+    answer.set_cookie(COOKIE, signed.cookie, secure=True, httponly=True, samesite="lax", path="/")
+    return answer
 
 
 def _out(said: str) -> Response:

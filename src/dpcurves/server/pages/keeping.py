@@ -12,7 +12,7 @@ from ...ledger import AllowanceBalance, Together
 from ...serving.errors import ProtocolAborted
 from ..passwords import SHORTEST
 from ..seen import as_seen_by
-from ..visitors import Right, Role, Subject, may, require
+from ..visitors import Right, Role, Subject, may, require, unknown
 from .prices import price_of
 from .visits import Visit, download, to
 
@@ -116,6 +116,16 @@ def _password(visit: Visit) -> str:
     return "".join(visit.form.get("password", ()))
 
 
+def _issuer(visit: Visit) -> str:
+    if visit.house.issuer is None:
+        raise unknown("issuer")
+    return visit.house.issuer.url
+
+
+def _subject(visit: Visit) -> str:
+    return visit.typed("subject")
+
+
 def _role(visit: Visit) -> Role:
     if visit.typed("role") not in {each.value for each in Role}:
         raise ProtocolAborted("role", "operator is given here; stewards and auditors are named on the machine")
@@ -133,6 +143,7 @@ CHANGES: Mapping[str, Callable[[Visit, str], None]] = MappingProxyType(
         "lock": lambda visit, name: visit.gate.people.lock(visit.who, name),
         "unlock": lambda visit, name: visit.gate.people.unlock(visit.who, name),
         "give": lambda visit, name: visit.gate.people.give_role(visit.who, name, _role(visit), _dataset(visit)),
+        "subject": lambda visit, name: visit.gate.people.set_subject(visit.who, name, _issuer(visit), _subject(visit)),
         "take": lambda visit, name: visit.gate.people.take_role(visit.who, name, _role(visit), _dataset(visit)),
     }
 )

@@ -48,6 +48,8 @@ PAGES = (
     Page("GET", "/", entrance.first),
     Page("GET", "/sign-in", entrance.asked_in, is_open=True),
     Page("POST", "/sign-in", entrance.sign_in, is_open=True),
+    Page("GET", entrance.OUT, entrance.send_out, is_open=True),
+    Page("GET", entrance.BACK, entrance.come_back, is_open=True),
     Page("POST", "/sign-out", entrance.sign_out, is_open=True),
     Page("GET", "/account", entrance.account),
     Page("POST", "/account", entrance.change_password),
@@ -119,7 +121,8 @@ def _read(text: str) -> Given:
 
 def _answered(house: House, page: Page, request: Request, sent: str) -> Response:
     host = f"{request.url.scheme}://{request.url.netloc}"
-    visit = Visit(house, request.url.path, request.path_params, {}, {}, None, address_of(request), host)
+    errand = request.cookies.get(entrance.ERRAND, "")
+    visit = Visit(house, request.url.path, request.path_params, {}, {}, None, address_of(request), host, errand)
     try:
         visit = replace(visit, signed=house.front.session(request), query=_read(request.url.query), form=_read(sent))
         if visit.signed is None and not page.is_open:

@@ -17,6 +17,7 @@ from ...serving.errors import ProtocolAborted
 from ..forms import Form, Given
 from ..front import Front
 from ..gate import Gate
+from ..issuer import Issuer
 from ..sessions import SignedIn
 from ..visitors import Right, Visitor, may
 from .rendering import rendered
@@ -38,12 +39,17 @@ class House:
     Attributes:
         front: Who may come, and the services.
         forms: What may be asked, by the word that asks it.
-        authority: The name of another authority by which people sign in; empty: none.
+        issuer: Another authority by which people sign in; None: there is none.
     """
 
     front: Front
     forms: Mapping[str, Form]
-    authority: str = ""
+    issuer: Issuer | None = None
+
+    @property
+    def elsewhere(self) -> str:
+        """What people call the issuer; empty: there is none."""
+        return "" if self.issuer is None else self.issuer.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,7 @@ class Visit:
         signed: The session; None: nobody has signed in.
         address: Where from.
         host: How the server is called, with its scheme.
+        errand: What a browser keeps while it is at the issuer; empty: it is on no errand.
     """
 
     house: House
@@ -78,6 +85,7 @@ class Visit:
     signed: SignedIn | None
     address: str
     host: str
+    errand: str = ""
 
     @property
     def gate(self) -> Gate:
@@ -117,7 +125,7 @@ class Visit:
         common = {
             "visitor": None if signed is None else signed.visitor, "csrf_field": Markup(token),
             "places": [] if signed is None else self._places(signed.visitor),
-            "said": None if words is None else {"kind": "good", "words": words}, "oidc": self.house.authority,
+            "said": None if words is None else {"kind": "good", "words": words}, "oidc": self.house.elsewhere,
         }  # fmt: skip
         return HTMLResponse(rendered(template, {**common, **facts}), status)
 

@@ -1,0 +1,69 @@
+"""Another authority by which people sign in to a verification server, and what the server is to it."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from .refusal import Misuse
+
+if TYPE_CHECKING:
+    from ..server.issuer import Issuer
+
+ID, SECRET = "DPCURVES_OIDC_CLIENT_ID", "DPCURVES_OIDC_CLIENT_SECRET"
+NEEDED = f"{ID} and {SECRET} are needed in the environment, or --oidc-client FILE"
+
+
+@dataclass(frozen=True)
+class Authority:
+    """Who else says who people are. What proves the server to it never stands on the command line."""
+
+    oidc: Annotated[
+        str | None, Option(help="An issuer of OpenID Connect by which people may sign in, too.", metavar="URL")
+    ] = None
+    oidc_client: Annotated[
+        str | None,
+        Option(
+            help=f'What the server is to the issuer: JSON with "client_id" and "client_secret". Else {ID} and {SECRET} '
+            "of the environment.",
+            metavar="FILE",
+        ),
+    ] = None
+
+    def issuer(self) -> Issuer | None:
+        """The issuer; None: people sign in by passwords alone.
+
+        Raises:
+            Misuse: what the server is to it is not said, or there is no issuer to say it to.
+            ValueError: the issuer has no safe address.
+        """
+        if self.oidc is None:
+            if self.oidc_client is not None:
+                raise Misuse("oidc-client", "it is for --oidc, which is not given")
+            return None
+        from ..server.issuer import Client, Issuer
+
+        id, secret = self._client()
+        return Issuer(self.oidc, Client(id, secret))
+
+    def _client(self) -> tuple[str, str]:
+        if self.oidc_client is None:
+            found = os.environ.get(ID, ""), os.environ.get(SECRET, "")
+        else:
+            found = _stored(self.oidc_client)
+        if not all(found):
+            raise Misuse("oidc", NEEDED)
+        return found
+
+
+def _stored(file: str) -> tuple[str, str]:
+    try:
+        stored = json.loads(Path(file).read_text(encoding="utf-8"))
+        return str(stored["client_id"]), str(stored["client_secret"])
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        raise Misuse("oidc-client", f'{file!r} can not be read as JSON with "client_id" and "client_secret"') from None

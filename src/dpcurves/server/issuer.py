@@ -1,0 +1,255 @@
+"""Another authority by which people sign in: an issuer of OpenID Connect. It says who somebody is, and nothing else.
+
+Code flow with PKCE. Nobody is made by signing in: an operator enters beforehand which account goes by which subject.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from ipaddress import ip_address
+from secrets import compare_digest, token_urlsafe
+from threading import BoundedSemaphore, Lock
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from authlib.integrations.base_client import OAuthError
+from authlib.integrations.requests_client import OAuth2Session
+from authlib.oidc.core import CodeIDToken
+from authlib.oidc.discovery import get_well_known_url
+from joserfc import jwt
+from joserfc.errors import InvalidKeyIdError, JoseError
+from joserfc.jwk import KeySet
+from joserfc.jws import JWSRegistry
+from requests import RequestException
+
+from ..arguments import Refused
+from ..ledger.stored_text import require_name
+from ..serving.errors import ProtocolAborted
+
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
+"""By which tokens may be signed: with a key that the issuer alone has, whatever it announces."""
+SECONDS = 10
+"""How long the issuer is waited for."""
+AT_ONCE = 4
+"""People whom the issuer is asked about at a time: one that does not answer holds no more threads than these."""
+HOUR = 3600.0
+LEEWAY = 60
+"""Seconds by which clocks may differ."""
+ELSEWHERE = "this did not begin in this browser, or too long ago; begin again"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Client:
+    """SECRET. What this server is to the issuer. It has no repr.
+
+    Attributes:
+        id: Its name there.
+        secret: What proves it.
+    """
+
+    id: str
+    secret: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Errand:
+    """SECRET. One way to the issuer and back. The browser keeps what all else is derived from, and the server nothing.
+
+    Formal guarantees: neither `state` nor `nonce`, which others see, tells the verifier or the other.
+    """
+
+    secret: str
+
+    @classmethod
+    def fresh(cls) -> Errand:
+        """A new one."""
+        return cls(token_urlsafe(32))
+
+    @property
+    def state(self) -> str:
+        """What the issuer sends back with the browser: it came from here."""
+        return self._derived("state")
+
+    @property
+    def nonce(self) -> str:
+        """What stands in the token: it was made for this errand."""
+        return self._derived("nonce")
+
+    @property
+    def verifier(self) -> str:
+        """What the issuer is shown last, and had the hash of first: nobody else takes the token."""
+        return self._derived("verifier")
+
+    def _derived(self, word: str) -> str:
+        return sha256(f"{word}: {self.secret}".encode(errors="replace")).hexdigest()
+
+
+class Issuer:
+    """Who says who people are.
+
+    Args:
+        url: Its name, exactly as it calls itself: over https, or on loopback.
+        client: What this server is to it.
+
+    Raises:
+        ValueError: it is no such address.
+    """
+
+    def __init__(self, url: str, client: Client) -> None:
+        self.url, self._client = url, client
+        parts = _require_safe("oidc", url)
+        if parts.query or parts.fragment:
+            raise Refused("oidc", f"an issuer has no query and no fragment, got {url[:100]!r}")
+        self.name = parts.netloc
+        self._known: dict[str, tuple[float, Any]] = {}
+        self._lock, self._turns = Lock(), BoundedSemaphore(AT_ONCE)
+
+    def place(self, errand: Errand, back: str) -> str:
+        """Where a browser goes to be recognised, and comes `back` from.
+
+        Raises:
+            ProtocolAborted: the issuer can not be asked now.
+        """
+        with self._asking():
+            place, _ = self._session(back).create_authorization_url(
+                self._facts()["authorization_endpoint"],
+                state=errand.state,
+                nonce=errand.nonce,
+                code_verifier=errand.verifier,
+            )
+        return str(place)
+
+    def recognised(self, errand: Errand, back: str, answer: Mapping[str, str]) -> str:
+        """The subject that the issuer has recognised: what it calls one person, always.
+
+        Arguments:
+            errand: That of the browser that came back.
+            back: Where to.
+            answer: What it brought along.
+
+        Raises:
+            ProtocolAborted: the browser did not go out from here, or the issuer has not let it in, or what it says does
+                not prove so.
+        """
+        if not errand.secret or not compare_digest(answer.get("state", "").encode(), errand.state.encode()):
+            raise ProtocolAborted("sign-in", ELSEWHERE, 403)
+        if answer.get("iss", self.url) != self.url or "error" in answer or not answer.get("code"):
+            raise self._not_in()
+        with self._asking():
+            token = self._exchanged(errand, back, answer["code"])
+            return self._subject(token, errand.nonce)
+
+    def _exchanged(self, errand: Errand, back: str, code: str) -> Mapping[str, Any]:
+        facts = self._facts()
+        session = self._session(back)
+        offered = facts.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
+        if "client_secret_basic" not in offered:
+            session.token_endpoint_auth_method = "client_secret_post"
+        found = session.fetch_token(
+            facts["token_endpoint"], grant_type="authorization_code", code=code, code_verifier=errand.verifier,
+            redirect_uri=back, timeout=SECONDS, allow_redirects=False,
+        )  # fmt: skip
+        return dict(found)
+
+    def _subject(self, token: Mapping[str, Any], nonce: str) -> str:
+        """Whom a token names; it was made by the issuer, for this server, for this errand, and is still good."""
+        decoded = self._decoded(token["id_token"])
+        expected = {
+            "iss": {"essential": True, "value": self.url}, "sub": {"essential": True},
+            "aud": {"essential": True, "value": self._client.id}, "exp": {"essential": True},
+        }  # fmt: skip
+        about = {"nonce": nonce, "client_id": self._client.id, "access_token": token.get("access_token")}
+        claims = CodeIDToken(decoded.claims, decoded.header, expected, about)
+        claims.validate(leeway=LEEWAY)
+        require_name("subject", claims["sub"])
+        return str(claims["sub"])
+
+    def _decoded(self, text: str) -> Any:
+        """A token whose signature fits; keys are asked for again where it names one that is new."""
+        registry = JWSRegistry(algorithms=list(ALGORITHMS), strict_check_header=False)
+        try:
+            return jwt.decode(text, KeySet.import_key_set(self._keys()), registry=registry)
+        except InvalidKeyIdError:
+            self._known.pop("jwks_uri", None)
+            return jwt.decode(text, KeySet.import_key_set(self._keys()), registry=registry)
+
+    def _facts(self) -> Any:
+        """What the issuer says of itself."""
+        facts = self._had("facts", get_well_known_url(self.url, external=True))
+        if facts["issuer"] != self.url:
+            raise ValueError("it calls itself otherwise")
+        for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
+            _require_safe(name, facts[name])
+        return facts
+
+    def _keys(self) -> Any:
+        return self._had("jwks_uri", self._facts()["jwks_uri"])
+
+    def _had(self, name: str, url: str) -> Any:
+        """What stands at an address of the issuer; for an hour it is not asked again."""
+        with self._lock:
+            kept = self._known.get(name)
+        if kept is not None and time.monotonic() < kept[0]:
+            return kept[1]
+        with OAuth2Session() as session:
+            answer = session.request("GET", url, withhold_token=True, timeout=SECONDS, allow_redirects=False)
+            answer.raise_for_status()
+            found = answer.json()
+        with self._lock:
+            self._known[name] = (time.monotonic() + HOUR, found)
+        return found
+
+    def _session(self, back: str) -> Any:
+        return OAuth2Session(
+            self._client.id, self._client.secret, scope="openid", redirect_uri=back, code_challenge_method="S256"
+        )
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Ask the issuer, among not too many; whatever it answers wrongly is one line, without its words.
+
+        Raises:
+            ProtocolAborted: it can not be asked, or has not let somebody in.
+        """
+        if not self._turns.acquire(blocking=False):
+            raise self._away()
+        try:
+            yield
+        except RequestException:
+            raise self._away() from None
+        except ProtocolAborted:
+            raise
+        except (OAuthError, JoseError, ValueError, TypeError, KeyError, AttributeError):
+            raise self._not_in() from None
+        finally:
+            self._turns.release()
+
+    def _away(self) -> ProtocolAborted:
+        return ProtocolAborted("sign-in", f"{self.name} can not be asked now; try again in a minute", 503)
+
+    def _not_in(self) -> ProtocolAborted:
+        return ProtocolAborted("sign-in", f"{self.name} has not said who you are in a way that can be trusted", 403)
+
+
+def _require_safe(argument: str, url: str) -> SplitResult:
+    """Refuse an address that others could listen at.
+
+    Raises:
+        ValueError: it is not https, and not on this machine.
+    """
+    parts = urlsplit(url)
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname or ""))
+    if not is_safe or not parts.hostname or parts.username:
+        raise Refused(argument, f"an address that begins with https:// is needed, got {url[:100]!r}")
+    return parts
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
