@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
-from itertools import accumulate, combinations, product
+from itertools import combinations, pairwise, product
 from random import Random
 
 import numpy as np
@@ -15,9 +15,19 @@ from dpcurves.noise import Randomness
 from dpcurves.noise.exponential import decay
 from dpcurves.noise.responses import RANDOMISERS, Hadamard, KAry, Randomiser, Subset, Unary, choose_randomiser
 from dpcurves.noise.responses.bit_rows import _sums_of_bits, bits_set
-from dpcurves.noise.responses.coins import WHOLE, even, heads, rows_of_heads
+from dpcurves.noise.responses.coins import (
+    WHOLE,
+    _by_octets,
+    _looked_up,
+    _looked_up_in_a_loop,
+    _octets,
+    even,
+    heads,
+    places_of,
+    rows_of_heads,
+)
+from dpcurves.noise.responses.even_sets import put_right
 from dpcurves.noise.responses.hadamard import walsh_hadamard
-from dpcurves.noise.responses.subset import _filled
 
 EPSILONS = (Fraction(1, 100), Fraction(1), Fraction(12))
 ANSWERS = (2, 3, 5, 12, 16)
@@ -160,21 +170,58 @@ def test_coins_and_even_draws_are_decided_by_whole_numbers() -> None:
     assert even(3, 1, scripted(bytes(4) + third.to_bytes(4, "little"))).tolist() == [1], "2**32 is 1 too many: again"
 
 
-@pytest.mark.parametrize("parts", [1, 5 << 58, 7 << 61, WHOLE // 2, WHOLE - 1, 12345678901234567891])
+ANY_CHANCE = pytest.mark.parametrize("parts", [1, 5 << 58, 7 << 61, WHOLE // 2, WHOLE - 1, 12345678901234567891])
+
+
+def of_eight_coins(parts: int) -> list[int]:
+    """The chance of each octet, in parts of 2**512."""
+    return [parts**ones * (WHOLE - parts) ** (8 - ones) for ones in map(int.bit_count, range(256))]
+
+
+@ANY_CHANCE
+def test_octets_of_coins_have_their_exact_chances(parts: int) -> None:
+    """What words tell, and what the sums leave to each octet, is its chance: whole numbers of 2**-512."""
+    told = _octets(parts)
+    by_word = np.bincount(told.by_word[: told.told], minlength=256).tolist()
+    ends = [told.told << 496, *told.ends, 2**512]
+    left = [end - start for start, end in pairwise(ends)]
+    assert [(many << 496) + rest for many, rest in zip(by_word, left, strict=True)] == of_eight_coins(parts)
+    assert 2**16 - told.told < 256
+
+
+@ANY_CHANCE
 def test_octets_of_coins_are_decided_by_exact_sums_of_their_chances(parts: int) -> None:
     """Numbers of 512 bits at the ends of chances, beside them and anywhere tell the octet in whose part they lie."""
-    chances = [parts**ones * (WHOLE - parts) ** (8 - ones) for ones in map(int.bit_count, range(256))]
-    ends = list(accumulate(chances))
-    assert ends[-1] == 2**512
-    chance, tried = Random(1), []
-    for end in (ends[0], ends[1], ends[100], ends[254], 2**512 - 1, 1, 0):
+    told = _octets(parts)
+    ends, chance, tried = told.ends, Random(1), []
+    for end in (told.told << 496, ends[0], ends[1], ends[100], ends[254], 2**512 - 1, 1, 0):
         tried += [end + step for step in (-1, 0, 1, -(2**448), 2**448, -(2**496), 2**496)]
     tried += [chance.getrandbits(512) for _ in range(200)]
     for number in (each for each in tried if 0 <= each < 2**512):
         octets = number.to_bytes(64, "big")
         source = scripted(octets[1::-1] + bytes(2) + octets[7:1:-1] + octets[:7:-1])
-        (found,) = rows_of_heads(parts, 1, 1, source).ravel().tolist()
-        assert found == sum(end <= number for end in ends)
+        (found,) = _by_octets(parts, 1, source).tolist()
+        word = number >> 496
+        assert found == (told.by_word[word] if word < told.told else sum(end <= number for end in ends))
+
+
+def test_words_are_looked_up_alike_with_and_without_compiled_loops() -> None:
+    words = np.random.default_rng(1).permutation(2**16).astype(np.uint16)[: 2**16 - 5]
+    decided, found = _octets(12345678901234567891), np.zeros((2, len(words)), dtype=np.uint8)
+    open_ = [look(words, decided, row) for look, row in zip((_looked_up, _looked_up_in_a_loop), found, strict=True)]
+    assert open_[0].tolist() == open_[1].tolist() == np.flatnonzero(words >= decided.told).tolist()
+    told = words < decided.told
+    assert np.array_equal(found[0, told], decided.by_word[words[told]])
+    assert np.array_equal(found[1, told], decided.by_word[words[told]])
+
+
+def test_coins_of_few_places_are_made_of_as_many_even_bits() -> None:
+    """Each of all eight outcomes of three even bits, in a place of its own: as many heads as the chance has eighths."""
+    bits = [sum((outcome >> coin & 1) << outcome for outcome in range(8)) for coin in range(3)]
+    for eighths in range(8):
+        places = places_of(eighths << 61)
+        (found,) = rows_of_heads(eighths << 61, 1, 1, scripted(bytes(bits[:places]))).ravel().tolist()
+        assert found.bit_count() == eighths
 
 
 def test_large_sets_are_even_and_of_one_size_whatever_they_began_with() -> None:
@@ -198,25 +245,26 @@ def test_large_sets_are_even_and_of_one_size_whatever_they_began_with() -> None:
         assert np.ptp(pairs) > 4 * sigma
 
 
-def stepped(row: int, own: int, lacking: int, answers: int) -> Counter[int]:
+def stepped(row: int, own: int, kept: int, size: int, answers: int) -> Counter[int]:
     """The sets that one word makes of a set of others, as the loop itself does it, over a word of each place."""
     found: Counter[int] = Counter()
     for place in range(answers):
-        rows, word = np.array([[row]], dtype=np.uint8), np.array([(place << 16) // answers + 2], dtype=np.uint16)
-        _filled(rows, np.array([lacking]), np.array([own]), answers, word, 0)
-        found[int(rows[0, 0])] += 1
+        rows, word = np.array([[row]], dtype=np.uint64), np.array([(place << 16) // answers + 2], dtype=np.uint16)
+        put_right(rows, np.array([own]), np.array([kept == 1]), answers, size, word, 0)
+        found[int(rows[0, 0]) & ~(1 << own)] += 1
     return found
 
 
-def finished(row: int, own: int, size: int, answers: int) -> dict[int, Fraction]:
+def finished(row: int, own: int, kept: int, size: int, answers: int) -> dict[int, Fraction]:
     """The exact law of the set that a row becomes: words that change nothing only make it wait."""
-    lacking = size - row.bit_count()
-    if not lacking:
-        return {row: Fraction(1)}
-    steps = stepped(row, own, lacking, answers)
+    if row.bit_count() + kept == size:
+        rows = np.array([[row | 1 << own]], dtype=np.uint64)  # whatever the coin of the answer itself has shown
+        assert put_right(rows, np.array([own]), np.array([kept == 1]), answers, size, np.zeros(0, dtype=np.uint16), 0)
+        return {int(rows[0, 0]): Fraction(1)}
+    steps = stepped(row, own, kept, size, answers)
     moves, law = sum(many for to, many in steps.items() if to != row), dict[int, Fraction]()
     for to, many in steps.items():
-        for end, chance in finished(to, own, size, answers).items() if to != row else ():
+        for end, chance in finished(to, own, kept, size, answers).items() if to != row else ():
             law[end] = law.get(end, Fraction(0)) + Fraction(many, moves) * chance
     return law
 
@@ -226,27 +274,47 @@ def test_sets_have_their_exact_chances_whatever_coins_they_began_with(answers: i
     """Coins, then words until the size is right: the law of all sets, enumerated, is `chance` for each true answer."""
     for epsilon, own in product((Fraction(1, 2), Fraction(3)), range(answers)):
         way = Subset(answers, epsilon)
-        true, others = 1 << own, [each for each in range(2**answers) if not each >> own & 1]
-        for parts in (1, 3 << 61, WHOLE - 1):
+        others = [each for each in range(2**answers) if not each >> own & 1]
+        ends = {pair: finished(pair[0], own, pair[1], way.size, answers) for pair in product(others, (0, 1))}
+        for parts in (0, 1, 3 << 61, WHOLE - 1):
             coin, law = Fraction(parts, WHOLE), dict[int, Fraction]()
-            for row, kept in product(others, (0, 1)):
+            for (row, kept), found in ends.items():
                 begun = coin ** row.bit_count() * (1 - coin) ** (answers - 1 - row.bit_count())
                 begun *= way.support.own if kept else 1 - way.support.own
-                for end, chance in finished(row, own, way.size - kept, answers).items():
-                    law[end | kept * true] = law.get(end | kept * true, Fraction(0)) + begun * chance
+                for end, chance in found.items():
+                    law[end] = law.get(end, Fraction(0)) + begun * chance
+            law = {end: chance for end, chance in law.items() if chance}
             assert law == {int.from_bytes(report, "little"): way.chance(own, report) for report in way.every_report()}
 
 
 def test_words_choose_places_evenly() -> None:
-    """All 2**16 words: those that are not passed over put each of the others in equally often."""
-    for answers in (3, 5, 6):
-        rows = np.zeros((2**16, 1), dtype=np.uint8)
+    """All 2**16 words: those that are not passed over put each of the others in, and take each out, equally often."""
+    kept = np.array([False])
+    for answers, begun in product((3, 5, 6), (0, 1)):
+        rows = np.full((2**16, 1), begun * (2**answers - 1), dtype=np.uint64)
         for word in range(2**16):
-            _filled(rows[word : word + 1], np.array([1]), np.array([0]), answers, np.array([word], dtype=np.uint16), 0)
-        places, many = np.unique(rows, return_counts=True)
-        found = dict(zip(places.tolist(), many.tolist(), strict=True))
-        assert {found[1 << place] for place in range(1, answers)} == {2**16 // answers}
-        assert found[0] == 2**16 // answers + 2**16 % answers
+            one = np.array([word], dtype=np.uint16)
+            put_right(rows[word : word + 1], np.array([0]), kept, answers, 1 + begun * (answers - 3), one, 0)
+        sets, many = np.unique(rows & ~np.uint64(1), return_counts=True)
+        found, before = dict(zip(sets.tolist(), many.tolist(), strict=True)), begun * (2**answers - 2)
+        assert {found[before ^ 1 << place] for place in range(1, answers)} == {2**16 // answers}
+        assert found[before] == 2**16 // answers + 2**16 % answers
+
+
+def test_sets_go_on_where_words_gave_out_and_are_counted_word_by_word() -> None:
+    """Sets of 54 of 200, in four words of 64: a word at a time ends in the sets of all words at once."""
+    source = Randomness.from_seed(5)
+    answers, own = np.arange(100) * 2 + 1, np.arange(100) % 3 == 0
+    words, begun = source.halfwords(20_000), rows_of_heads(5 << 61, 100, 32, source).view(np.uint64)
+    begun[:, -1] &= np.uint64(255)
+    whole, parts, done, used = begun.copy(), begun.copy(), 0, 0
+    assert put_right(whole, answers, own, 200, 54, words, 0) == 100
+    while done < 100:
+        done, used = put_right(parts, answers, own, 200, 54, words[used : used + 1], done), used + 1
+    assert {int(row.sum()) for row in np.bitwise_count(whole)} == {54}
+    assert np.array_equal(whole, parts)
+    bits = np.unpackbits(whole.view(np.uint8), axis=1, bitorder="little")
+    assert np.array_equal(bits[np.arange(100), answers] == 1, own)
 
 
 @pytest.mark.parametrize("answers", [2, 13, 64, 200])

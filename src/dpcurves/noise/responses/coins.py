@@ -19,13 +19,14 @@ Octets = NDArray[np.uint8]
 BITS = 64
 WHOLE = 1 << BITS
 """Chances are whole numbers of this many parts."""
+FEW_PLACES = 3
+"""Binary places of a chance whose coins are made of as many even bits."""
 _BYTE, _REST = 8, 56
 _HALF = 32
 _COINS = 8
 _SHORT, _LONG, _ALL = 16, 64, _COINS * BITS
 """Bits that decide octets of coins: nearly always, but once in 2**56, and always."""
-_WORDS_AT_ONCE = 2**17
-_GROUP = 8
+_GROUP = 32
 
 
 def rounded_down(chance: Fraction) -> int:
@@ -53,67 +54,59 @@ def heads(parts: int, size: int, randomness: Randomness) -> BoolArray:
     return found
 
 
+def places_of(parts: int) -> int:
+    """How many binary places a chance has."""
+    return BITS - ((parts & -parts).bit_length() - 1) if parts else 0
+
+
 def rows_of_heads(parts: int, size: int, octets: int, randomness: Randomness) -> Octets:
-    """The coins of `heads`, eight in an octet: (size, octets).
+    """The coins of `heads`, eight in an octet: (size, octets)."""
+    draw = _by_places if places_of(parts) <= FEW_PLACES else _by_octets
+    return draw(parts, size * octets, randomness).reshape(size, octets)
 
-    An octet is looked up by 16 even bits: a number of 512 of them, compared with the sums of the exact chances of all
-    octets (each a whole number of ``2**-512``), is nearly always decided by its first 16. If not, it is by 48 more,
-    or else by all: so chances are those of eight coins, exactly, and 2 octets are drawn for each rather than 8.
+
+def _by_places(parts: int, size: int, randomness: Randomness) -> Octets:
+    """Coins of a chance with few places, from as many even bits: from the lowest place on that is set.
+
+    Where the chance so far is c, "and" with an even bit makes ``c / 2`` of it, "or" ``(1 + c) / 2``.
     """
-    decided, flat = _octets(parts), np.empty(size * octets, dtype=np.uint8)
+    found = np.zeros(size, dtype=np.uint8)
+    for place in range(BITS - places_of(parts), BITS):
+        bits = np.frombuffer(randomness.octets(size), dtype=np.uint8)
+        found = found | bits if parts >> place & 1 else found & bits
+    return found
+
+
+def _by_octets(parts: int, size: int, randomness: Randomness) -> Octets:
+    """Coins of any chance: an octet is looked up by 16 even bits.
+
+    As many of their values tell an octet as fit into its exact chance, a whole number of ``2**-512``; what is left of
+    the chances, at most one value in 256, lies behind them all, and there a number of 512 bits that begins with these
+    16 decides, nearly always by its first 64. So chances are those of eight coins, exactly, and 2 octets are drawn for
+    each rather than 8.
+    """
+    decided, found = _octets(parts), np.empty(size, dtype=np.uint8)
+    words = randomness.halfwords(size)
     look_up = _looked_up_in_a_loop if loops_are_compiled() else _looked_up
-    for start in range(0, flat.size, _WORDS_AT_ONCE):
-        part = flat[start : start + _WORDS_AT_ONCE]
-        words = randomness.halfwords(part.size)
-        open_ = look_up(words, decided.by_word, part)
-        if open_.size:
-            part[open_] = decided.further(words[open_], randomness)
-    return flat.reshape(size, octets)
-
-
-def _looked_up(words: Words, by_word: Words, found: Octets) -> IntArray:
-    """Write the octets that 16 bits tell, and return the places of those that they do not."""
-    told = np.take(by_word, words, mode="wrap")
-    found[:] = told
-    return np.flatnonzero(told >= 1 << _COINS)
-
-
-def _looked_up_in_a_loop(words: Words, by_word: Words, found: Octets) -> IntArray:
-    """What `_looked_up` does, in a third of the time."""
-    open_ = np.empty(words.size, dtype=np.int64)
-    return open_[: _look_up(words, by_word, found, open_)]
-
-
-@compiled
-def _look_up(words: Words, by_word: Words, found: Octets, open_: IntArray) -> int:
-    many, whole = 0, len(words) // _GROUP * _GROUP
-    for start in range(0, whole, _GROUP):  # in groups, of which few have a word that does not tell
-        seen = 0
-        for place in range(start, start + _GROUP):
-            told = by_word[words[place]]
-            found[place] = told & 255
-            seen |= told
-        for place in range(start, start + _GROUP if seen > 255 else start):
-            open_[many] = place
-            many += by_word[words[place]] >> 8
-    for place in range(whole, len(words)):
-        told = by_word[words[place]]
-        found[place] = told & 255
-        open_[many] = place
-        many += told >> 8
-    return many
+    open_ = look_up(words, decided, found)
+    if open_.size:
+        found[open_] = decided.further(words[open_], randomness)
+    return found
 
 
 class _Octets(NamedTuple):
     """How an octet of coins is looked up.
 
     Attributes:
-        by_word: The octet that the first 16 bits tell; above 255: they do not.
-        ends: Sums of the chances of the octets up to each one but the last, in parts of ``2**512``.
+        by_word: The octet that the first 16 bits tell, where they do.
+        told: How many values of theirs tell one: the first ones.
+        ends: Sums of what is left of the chances of the octets up to each one but the last, behind all that is told,
+            in parts of ``2**512``.
         first: Their upper 64 bits.
     """
 
-    by_word: Words
+    by_word: Octets
+    told: int
     ends: tuple[int, ...]
     first: NDArray[np.uint64]
 
@@ -132,12 +125,42 @@ class _Octets(NamedTuple):
 @lru_cache(maxsize=64)  # a pure function of public facts
 def _octets(parts: int) -> _Octets:
     chances = [parts**ones * (WHOLE - parts) ** (_COINS - ones) for ones in map(int.bit_count, range(2**_COINS))]
-    ends = tuple(accumulate(chances))[:-1]
-    lower = _ALL - _SHORT
-    starts = np.array([-(-end >> lower) for end in ends])
-    by_word = np.searchsorted(starts, np.arange(2**_SHORT), side="right").astype(np.uint16)
-    by_word[[end >> lower for end in ends if end & (1 << lower) - 1]] = 2**_COINS
-    return _Octets(by_word, ends, np.array([end >> (_ALL - _LONG) for end in ends], dtype=np.uint64))
+    told, left = zip(*(divmod(chance, 1 << _ALL - _SHORT) for chance in chances), strict=True)
+    by_word = np.zeros(2**_SHORT, dtype=np.uint8)
+    by_word[: sum(told)] = np.repeat(np.arange(2**_COINS), told)
+    ends = tuple(accumulate(left, initial=sum(told) << _ALL - _SHORT))[1:-1]
+    first = np.array([min(end >> _ALL - _LONG, 2**_LONG - 1) for end in ends], dtype=np.uint64)
+    return _Octets(by_word, sum(told), ends, first)
+
+
+def _looked_up(words: Words, decided: _Octets, found: Octets) -> IntArray:
+    """Write the octets that 16 bits tell, and return the places of those that they do not."""
+    np.take(decided.by_word, words, out=found, mode="wrap")
+    return np.flatnonzero(words >= decided.told)
+
+
+def _looked_up_in_a_loop(words: Words, decided: _Octets, found: Octets) -> IntArray:
+    """What `_looked_up` does, in a third of the time."""
+    open_ = np.empty(words.size, dtype=np.int64)
+    return open_[: _look_up(words, decided.by_word, decided.told, found, open_)]
+
+
+@compiled
+def _look_up(words: Words, by_word: Octets, told: int, found: Octets, open_: IntArray) -> int:
+    many, whole = 0, len(words) // _GROUP * _GROUP
+    for start in range(0, whole, _GROUP):  # in groups, of which few have a word that does not tell
+        largest = words[start]
+        for place in range(start, start + _GROUP):
+            found[place] = by_word[words[place]]
+            largest = max(largest, words[place])
+        for place in range(start, start + _GROUP if largest >= told else start):
+            open_[many] = place
+            many += words[place] >= told
+    for place in range(whole, len(words)):
+        found[place] = by_word[words[place]]
+        open_[many] = place
+        many += words[place] >= told
+    return many
 
 
 def even(outcomes: int, size: int, randomness: Randomness) -> IntArray:

@@ -137,7 +137,7 @@ class Randomiser(ABC):
         return float(spread.mean()) / float(self.support.gain) ** 2
 
 
-_AT_ONCE = 2**18
+_AT_ONCE = 2**19
 """Octets of reports that are drawn together."""
 
 

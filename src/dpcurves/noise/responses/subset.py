@@ -7,26 +7,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from math import comb, sqrt
+from math import comb
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...arguments import Refused
 from ...arrays import BoolArray, IntArray
-from ...compiled import compiled
 from ..exponential import decay_above
 from ..randomness import Randomness
 from .bit_rows import BitRows, bits_set
-from .coins import WHOLE, heads, rounded_down, rows_of_heads
+from .coins import WHOLE, heads, rounded_down
+from .even_sets import even_sets
 from .randomiser import Reports, Support
 
 MOST_ANSWERS = 2**12
-_HALFWORDS = 2**16
-_MANY = 32
-"""Others that are put in one by one rather than by coins."""
-_WORDS, _WORDS_AT_ONCE = 64, 2**15
 
 
 @dataclass(frozen=True)
@@ -85,54 +80,8 @@ class Subset(BitRows):
 
     def _drawn(self, answers: IntArray, randomness: Randomness) -> Reports:
         own = heads(self._own, len(answers), randomness)
-        every, place, bit = np.arange(len(answers)), answers >> 3, (1 << (answers & 7)).astype(np.uint8)
-        rows, done = self._begun(len(answers), randomness), 0
-        rows[every, place] &= ~bit
-        lacking = self.size - own - bits_set(rows)
-        while done < len(answers):
-            words = randomness.halfwords(min(_WORDS * (len(answers) - done) + 64, _WORDS_AT_ONCE))
-            done = _filled(rows, lacking, answers, self.answers, words, done)
-        rows[every, place] |= own * bit
-        return rows
-
-    def _begun(self, people: int, randomness: Randomness) -> Reports:
-        """Sets of others that are about large enough, of which all of one size are equally likely."""
-        spread = sqrt(self.size * (1 - self.size / self.answers))
-        about = self.size - spread
-        if about < _MANY:
-            return np.zeros((people, self.octets), dtype=np.uint8)
-        rows = rows_of_heads(int(about / self.answers * WHOLE), people, self.octets, randomness)
-        rows[:, -1] &= self.used
-        return rows
+        rows = even_sets(answers, own, self.answers, self.size, randomness)
+        return rows.view(np.uint8)[:, : self.octets]
 
     def _may_be_set(self, received: Reports) -> BoolArray:
         return np.asarray(bits_set(received) == self.size, dtype=np.bool_)
-
-
-@compiled
-def _filled(  # noqa: PLR0917
-    rows: Reports, lacking: IntArray, answers: IntArray, many: int, words: NDArray[np.uint16], done: int
-) -> int:
-    """Make sets of others of the right size from row `done` on, as long as there are words: how many rows are done.
-
-    While others are lacking, an even one that is not in the set is put into it; while there are too many, an even one
-    of it is taken out. Sets of one size stay equally likely, whatever sizes they began with. Even places are upper
-    halves of products; a word whose lower half is uneven is passed over (Lemire 2019).
-    """
-    used, uneven = 0, _HALFWORDS % many
-    for row in range(done, len(rows)):
-        left, own = lacking[row], answers[row]
-        while left:
-            if used == len(words):
-                lacking[row] = left
-                return row
-            product = np.int64(words[used]) * many
-            used += 1
-            place = product >> 16
-            bit = np.uint8(1 << (place & 7))
-            within = rows[row, place >> 3] & bit != 0
-            moves = (product & (_HALFWORDS - 1) >= uneven) & (place != own) & (within == (left < 0))
-            rows[row, place >> 3] ^= bit * moves  # no branch: whether it moves can not be foreseen
-            left += moves * (2 * within - 1)
-        lacking[row] = 0
-    return len(rows)
