@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from accuracy import data, distributions, planes
+from accuracy import data, distributions, forecasts, planes
 from accuracy.lines import EFFORTS, QUICK, Line, Run, show
 from accuracy.shapes import Half
 from rich.console import Console
@@ -26,7 +26,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 WIDTH = 180  # of the report, where no terminal says otherwise
 Part = Callable[[Run, Callable[[str], None]], Iterator[Line]]
-PARTS: dict[str, Part] = {"distributions": distributions.lines, "planes": planes.lines}
+PARTS: dict[str, Part] = {"distributions": distributions.lines, "planes": planes.lines, "forecasts": forecasts.lines}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

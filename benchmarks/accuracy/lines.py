@@ -64,6 +64,7 @@ class Line(NamedTuple):
         worst: The worst task.
         where: Its name.
         least: Whether the mark is the least, not the most that it is to be.
+        either: Whether a ratio is to be at most the mark either way.
     """
 
     regime: str
@@ -74,11 +75,13 @@ class Line(NamedTuple):
     worst: float
     where: str
     least: bool = False
+    either: bool = False
 
     @property
     def verdict(self) -> str:
         """Whether the mean is at the mark, as far as two standard errors tell."""
-        missed = (self.mark - self.mean if self.least else self.mean - self.mark) - 2 * self.error
+        mean = max(self.mean, 1 / max(self.mean, 1e-12)) if self.either else self.mean
+        missed = (self.mark - mean if self.least else mean - self.mark) - 2 * self.error
         return "no" if missed > 0 else "yes"
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .data.models import Scorecard as Scorecard
     from .data.models import Trees as Trees
     from .data.models import predictor_from_json as predictor_from_json
+    from .forecasts import Forecast as Forecast
+    from .forecasts import forecast as forecast
     from .ledger import Account as Account
     from .ledger import BudgetExceeded as BudgetExceeded
     from .ledger import Ledger as Ledger
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 _ROOMS = {
     "data": ("Categories", "Grid", "Outside"),
     "data.models": ("Ranged", "Residual", "Scorecard", "Trees", "predictor_from_json"),
+    "forecasts": ("Forecast", "forecast"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),
     "noise.randomness": ("Randomness",),
     "privacy": (

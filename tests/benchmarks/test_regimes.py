@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "regimes.py"
@@ -34,3 +35,9 @@ def test_every_regime_has_lines_that_were_measured(found: dict[str, Any]) -> Non
 def test_lines_are_of_both_adjacencies_and_both_kinds_of_loss(found: dict[str, Any]) -> None:
     settings = {line["regime"].split(", ", 1)[1] for line in found["distributions"]}
     assert {"replace-one, pure", "add-remove, pure", "replace-one, zCDP", "add-remove, zCDP"} <= settings
+
+
+def test_what_is_forecast_stands_beside_what_is_measured(found: dict[str, Any]) -> None:
+    asked = {line["asked"] for line in found["forecasts"]}
+    assert asked >= {"forecast of records alike, over measured", "measured within the made-up ones, share"}
+    assert all(np.isfinite(line["mean"]) and line["mean"] >= 0 for line in found["forecasts"])

@@ -127,3 +127,12 @@ def test_a_plan_imports_nothing_that_it_does_not_need() -> None:
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300)
     assert ended.stdout.splitlines()[-2:] == ["left with 0", "imported []"]
+
+
+def test_a_plan_says_how_far_off_the_whole_answer_would_be_for_records_that_are_made_up(run: Run) -> None:
+    asked = ("plan", "histogram", "--grid", "0:1:8", "--epsilon", "1", "--adjacency", "add-remove")
+    said = run(*asked, "--forecast", "500").stdout
+    assert "forecast: records in a cell, root mean square, for 500 records" in said
+    assert "tied values: " in said
+    refused = run(*asked, "--forecast", "none")
+    assert refused.stderr == "dpcurves: forecast: a whole number of at least 1 is needed, got 'none'\n"

@@ -6,10 +6,13 @@ import re
 from dataclasses import dataclass
 from math import isnan
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Option
 
 from .ask_file import Terms
 from .bounds import ALPHA
+from .literals import whole
 from .option_groups import groups_of
 from .output import Output
 from .promise_options import Price, Promise, Units
@@ -36,12 +39,35 @@ STANDING = MappingProxyType({"NAME": "", "U": "1", "P": "0.95", "public|disjoint
 
 
 @dataclass(frozen=True)
+class MadeUp:
+    """Records that an answer is rehearsed on."""
+
+    forecast: Annotated[
+        str | None,
+        Option(
+            help="Make up so many records of several kinds, ask them 20 times each, and say how far off answers were.",
+            metavar="N",
+        ),
+    ] = None
+
+    def show(self, question: Question[Any], loss: PrivacyLoss, promise: Promise) -> None:
+        """Say how far off the answer would be for each kind of records, if that was asked."""
+        if self.forecast is None:
+            return
+        from ..forecasts import forecast
+
+        found = forecast(question, loss, promise.neighbours(), records=whole("forecast", self.forecast))
+        say(terminal(), f"forecast: {found}")
+
+
+@dataclass(frozen=True)
 class Rehearsal:
     """The terms of a question that nobody is asked."""
 
     price: Price
     promise: Promise
     units: Units
+    made_up: MadeUp
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
         """Show what it would cost, and how good its answer would be."""
@@ -50,6 +76,7 @@ class Rehearsal:
         }:
             if not isnan(alpha):
                 say(terminal(), f"{ALPHA}: {alpha:.4g}")
+        self.made_up.show(question, self.price.loss(), self.promise)
 
 
 def plans_of(questions: Mapping[str, Command]) -> dict[str, Command]:

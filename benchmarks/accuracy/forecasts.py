@@ -1,0 +1,227 @@
+"""Forecasts in the table of regimes: what `dp.forecast` says over what is then measured, for every kind of question.
+
+Records of a law are drawn twice: the forecast is made of the one table, as of public records that are like the
+confidential ones, and answers to the other are measured. A second line says how often what was measured lies between
+the ends that are forecast from made-up records, of laws that the package has no knowledge of; a third one, for
+comparison, what the plan of the last turn says of counts, before post-processing, over what is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+import dpcurves as dp
+from dpcurves.forecasts import Forecast
+from dpcurves.privacy import EACH_RECORD
+
+from .lines import Line, Run
+from .shapes import SHAPES, half_of
+
+MARK = 1.05
+SHARE = 0.8
+"""In so many cases errors for other laws are to lie between the ends that are forecast of made-up records."""
+SIZES = ((1_000, "0.1"), (10_000, "0.1"), (10_000, "1"))
+CELLS = 1024
+GRID = dp.Grid(0, 1, cells=CELLS)
+PLANE = dp.Grid(0, 1, cells=64)
+COUNTED = "cdf", "quantiles", "histogram"
+BOTH = dp.REPLACE_ONE, dp.ADD_REMOVE
+Table = dict[str, Any]
+Draw = Callable[[np.random.Generator, int], Table]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of question.
+
+    Attributes:
+        name: As users call it.
+        question: One of the kind.
+        laws: What its records are drawn from: none of them stands in the package.
+    """
+
+    name: str
+    question: Any
+    laws: Mapping[str, Draw]
+
+
+def _shape(name: str) -> Draw:
+    """Records of a shape, evenly within its cells."""
+
+    def drawn(draw: np.random.Generator, size: int) -> Table:
+        counts = SHAPES[name].sample(size, CELLS, draw).counts
+        return {"x": (np.repeat(np.arange(CELLS), counts) + draw.random(size)) / CELLS}
+
+    return drawn
+
+
+def _labelled(positive: float, right: Callable[[Any], Any]) -> Draw:
+    """Scores of a beta law, and labels that are positive as often as `right` says of a score."""
+
+    def drawn(draw: np.random.Generator, size: int) -> Table:
+        score = draw.beta(4 * positive, 4 * (1 - positive), size)
+        return {"label": (draw.random(size) < right(score)).astype(np.int64), "score": score}
+
+    return drawn
+
+
+def _ring(draw: np.random.Generator, size: int) -> Table:
+    angle, radius = draw.uniform(0, 2 * np.pi, size), draw.normal(0.35, 0.03, size)
+    return {"x": np.clip(0.5 + radius * np.cos(angle), 0, 1), "y": np.clip(0.5 + radius * np.sin(angle), 0, 1)}
+
+
+def _towns(draw: np.random.Generator, size: int) -> Table:
+    places, own = draw.random((30, 2)), draw.choice(30, size, p=draw.dirichlet(np.full(30, 0.5)))
+    points = np.clip(places[own] + draw.normal(0, 0.01, (size, 2)), 0, 1)
+    return {"x": points[:, 0], "y": points[:, 1]}
+
+
+def _bent(draw: np.random.Generator, size: int) -> Table:
+    predicted = draw.gamma(2, 1.5, size)
+    return {"x": predicted, "y": np.sin(predicted) + draw.laplace(0, 1, size)}
+
+
+def _by_score(draw: np.random.Generator, size: int) -> Table:
+    predicted = draw.uniform(0, 1, size)
+    return {"x": predicted, "y": (draw.random(size) < predicted) - predicted}
+
+
+LINES = {name: _shape(name) for name in SHAPES if half_of(name).value == "judge"}
+LABELLED = {
+    "right scores": _labelled(0.5, lambda score: score),
+    "one positive in thirty": _labelled(1 / 30, lambda score: score),
+    "scores too sure": _labelled(0.3, lambda score: 0.3 + 0.4 * (score - 0.3)),
+    "bent scores": _labelled(0.5, lambda score: expit(3 * np.sin(4 * score))),
+}
+PLANES = {"a ring": _ring, "thirty towns": _towns}
+MODEL = dp.DISJOINT_RECORDS
+KINDS = (
+    Kind("cdf", dp.CdfQuestion("x", GRID), LINES),
+    Kind("quantiles", dp.QuantilesQuestion("x", GRID, tuple(np.arange(1, 10) / 10)), LINES),
+    Kind("histogram", dp.HistogramQuestion("x", dp.Grid(0, 1, cells=64)), LINES),
+    Kind("roc", dp.RocQuestion("label", "score"), LABELLED),
+    Kind("calibration", dp.CalibrationQuestion("label", "score"), LABELLED),
+    Kind("binned residuals", dp.BinnedResidualsQuestion("label", "score", MODEL), LABELLED),
+    Kind("residual plot", dp.ResidualPlotQuestion("x", "y", 1, 1, "0.95", MODEL), {"bent": _bent, "shares": _by_score}),
+    Kind("two axes", dp.Histogram2DQuestion("x", "y", PLANE, PLANE), PLANES),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kind of question under terms."""
+
+    kind: Kind
+    size: int
+    epsilon: str
+    adjacency: dp.Neighbours
+
+    @property
+    def loss(self) -> dp.PrivacyLoss:
+        return dp.PrivacyLoss.pure(self.epsilon)
+
+    def forecast(self, run: Run, draw: np.random.Generator, **records: Any) -> Forecast:
+        """What is forecast of records: made-up ones, or those that are given."""
+        asked = self.kind.question, self.loss, self.adjacency
+        return dp.forecast(*asked, rehearsals=_rehearsals(run), generator=draw, **records)
+
+    @property
+    def planned(self) -> float | None:
+        """What the plan of the last turn says, in the unit of the forecast; None where that tells another thing."""
+        if self.kind.name not in COUNTED:
+            return None
+        who = self.adjacency.among(EACH_RECORD, self.size if self.adjacency.knows_units else None)
+        error = dp.rehearse(self.kind.question, self.loss, who)[-1].error
+        return error if self.kind.name == "histogram" else error / self.size
+
+
+def lines(run: Run, step: Callable[[str], None]) -> Iterator[Line]:
+    """Three lines for each kind of question and adjacency."""
+    for kind in KINDS if run.effort.name != "tiny" else KINDS[2:4]:
+        for adjacency in BOTH if run.effort.name == "full" else BOTH[:1]:
+            found: list[Tried] = []
+            for size, epsilon in _sizes(run):
+                step(f"forecast of {kind.name}: n {size}, epsilon {epsilon}, {adjacency.value}")
+                found += _tried(Case(kind, size, epsilon, adjacency), run)
+            yield from _of_kind(f"{kind.name}, {adjacency.value}, pure", found)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One law at one size.
+
+    Attributes:
+        ratio: What was forecast of records that are alike, over what was measured.
+        error: Its relative standard error.
+        held: By how much what was measured leaves what was forecast of made-up records; 1: not at all.
+        planned: The error of the last turn, over what was measured; where both are in records.
+    """
+
+    name: str
+    ratio: float
+    error: float
+    held: float
+    planned: float | None
+
+
+def _tried(case: Case, run: Run) -> Iterator[Tried]:
+    """One law after the other, all beside one forecast from made-up records."""
+    made_up = case.forecast(run, np.random.default_rng([run.seed, case.size]), records=case.size)
+    for law in _laws(case.kind, run):
+        draw = np.random.default_rng([run.seed, case.size, *law.encode(), *case.kind.name.encode()])
+        halves = _halves(case.kind.laws[law](draw, 2 * case.size), draw)
+        forecast, measured = (case.forecast(run, draw, like=table).expected[0] for table in halves)
+        error = float(np.hypot(forecast.standard_error / forecast.error, measured.standard_error / measured.error))
+        left = max(made_up.low / measured.error, measured.error / made_up.high, 1.0)
+        planned = None if case.planned is None else case.planned / measured.error
+        name = f"{law}, n {case.size:,}, epsilon {case.epsilon}"
+        yield Tried(name, forecast.error / measured.error, error, left, planned)
+
+
+def _halves(table: Table, draw: np.random.Generator) -> tuple[Table, Table]:
+    """Two tables of different records of one law."""
+    order = draw.permutation(len(next(iter(table.values()))))
+    first, second = ({name: each[order[start::2]] for name, each in table.items()} for start in (0, 1))
+    return first, second
+
+
+def _rehearsals(run: Run) -> int:
+    return {"tiny": 2, "quick": 6}.get(run.effort.name, 16)
+
+
+def _sizes(run: Run) -> tuple[tuple[int, str], ...]:
+    return {"tiny": SIZES[:1], "quick": SIZES[::2]}.get(run.effort.name, SIZES)
+
+
+def _laws(kind: Kind, run: Run) -> list[str]:
+    laws = list(kind.laws)
+    return laws[: {"tiny": 1, "quick": 1}.get(run.effort.name, 2)]
+
+
+def _of_kind(regime: str, found: list[Tried]) -> Iterator[Line]:
+    logs, worst = np.log([each.ratio for each in found]), max(found, key=lambda each: abs(np.log(each.ratio)))
+    scatter = float(logs.std(ddof=1)) if len(logs) > 1 else found[0].error
+    mean = float(np.exp(logs.mean()))
+    error = mean * scatter / np.sqrt(len(logs))
+    yield Line(
+        f"forecast of {regime}", "forecast of records alike, over measured", MARK, mean, error, worst.ratio, worst.name,
+        either=True,
+    )  # fmt: skip
+    left = max(found, key=lambda each: each.held)
+    share = float(np.mean([each.held == 1 for each in found]))
+    yield Line(
+        f"forecast of {regime}", "measured within the made-up ones, share", SHARE, share,
+        float(np.sqrt(share * (1 - share) / len(found))), left.held, left.name, least=True,
+    )  # fmt: skip
+    planned = [np.log(each.planned) for each in found if each.planned is not None]
+    if planned:
+        mean, largest = float(np.exp(np.mean(planned))), float(np.exp(max(planned, key=abs)))
+        spread = mean * float(np.std(planned)) / np.sqrt(len(planned))
+        yield Line(
+            f"plan of {regime}", "error of the last turn, over measured", MARK, mean, spread, largest, "", either=True
+        )

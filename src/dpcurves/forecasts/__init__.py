@@ -1,0 +1,5 @@
+"""How far off an answer would be: a question rehearsed on public records that are made up, or that are given."""
+
+from .expected_errors import Expected as Expected
+from .expected_errors import Forecast as Forecast
+from .expected_errors import forecast as forecast

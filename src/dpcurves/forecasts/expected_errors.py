@@ -1,0 +1,185 @@
+"""A forecast: the whole conversation of a question, with its noise, on public records, as often as is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+from warnings import catch_warnings
+
+import numpy as np
+
+from ..arguments import Refused, require_kind, whole
+from ..arrays import FloatArray
+from ..curves import Question
+from ..curves.notes import CurveWarning
+from ..display import numeral
+from ..ledger import Currency
+from ..noise.randomness import Randomness
+from ..postprocess import public_generator
+from ..privacy import Neighbours, PrivacyLoss
+from ..session import Session
+from .kinds import Kind, Table, kind_of
+
+REHEARSALS = 20
+MOST_TABLES = 4
+MOST_RECORDS = 1_000_000
+"""More records are not made up: what is far off with so many is no further off with more."""
+GIVEN = "the given records"
+
+
+class Expected(NamedTuple):
+    """How far off answers are for records of one kind.
+
+    Attributes:
+        records: What the records are like.
+        error: The mean over rehearsals.
+        standard_error: Its own, by the number of rehearsals.
+    """
+
+    records: str
+    error: float
+    standard_error: float
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How far off an answer would be, for records of these kinds. It says nothing of any others.
+
+    Attributes:
+        words: What is told.
+        size: How many records that holds for.
+        rehearsals: How often each was answered.
+        expected: A line for each kind of records.
+    """
+
+    words: str
+    size: int
+    rehearsals: int
+    expected: tuple[Expected, ...]
+
+    @property
+    def low(self) -> float:
+        """For the kind of records that is answered best."""
+        return min(each.error for each in self.expected)
+
+    @property
+    def high(self) -> float:
+        """For the kind of records that is answered worst."""
+        return max(each.error for each in self.expected)
+
+    def __str__(self) -> str:
+        """A line for each kind of records, under what is told."""
+        lines = [f"{self.words}, for {self.size:,} records, {self.rehearsals} rehearsals of each kind:"]
+        for each in self.expected:
+            lines.append(f"  {each.records}: {numeral(each.error)} ± {numeral(each.standard_error)}")
+        return "\n".join(lines)
+
+
+def forecast(
+    question: Question[Any],
+    loss: PrivacyLoss,
+    adjacency: Neighbours,
+    *,
+    records: int | None = None,
+    like: Mapping[str, Any] | None = None,
+    rehearsals: int = REHEARSALS,
+    generator: np.random.Generator | None = None,
+) -> Forecast:
+    """Forecast how far off the answer would be: ask it of public records, with all its turns and their noise.
+
+    How far off a curve is depends on the records, for later turns ask what the answers before make worth asking. So it
+    is told for several kinds of records that are made up by public laws, from the best to the worst; or for public
+    records that are thought to be like the confidential ones, as those of an earlier year. Nothing confidential is
+    opened, and nothing is spent.
+
+    Formal guarantees: a function of public facts alone.
+
+    Args:
+        question: One of those that `KINDS` has, without `by` and of columns that have names.
+        loss: What it may lose.
+        adjacency: Replace-one or add-remove.
+        records: How many records to make up: the public number of units, or what one thinks that it may be. A million
+            are made up at most.
+        like: Or public records, as columns of arrays. What is told of them is not protected.
+        rehearsals: How often each kind of records is asked; twice at least.
+        generator: For records that are made up, and for the noise.
+
+    Raises:
+        ValueError: there is no forecast of this question; or neither or both of `records` and `like` were given.
+        TypeError: `loss` or `adjacency` is none.
+
+    >>> import dpcurves as dp
+    >>> question, loss = dp.HistogramQuestion("age", dp.Grid(0, 100, cells=20)), dp.PrivacyLoss.pure("0.5")
+    >>> found = dp.forecast(question, loss, dp.REPLACE_ONE, records=2000, rehearsals=3)
+    >>> found.words, 1 < found.low < found.high < 9
+    ('records in a cell, root mean square', True)
+    """
+    kind, rehearsals = kind_of(question), whole("rehearsals", rehearsals)
+    require_kind("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
+    require_kind("adjacency", adjacency, Neighbours, "dp.REPLACE_ONE or dp.ADD_REMOVE")
+    if rehearsals < 2:
+        raise Refused("rehearsals", f"at least 2 are needed, got {rehearsals}")
+    if (records is None) == (like is None):
+        raise Refused("records, like", "say how many records to make up, or give public ones: one of both")
+    asked, draw = _Asked(question, kind, loss, adjacency, rehearsals), public_generator(generator)
+    if like is not None:
+        table = dict(like)
+        return asked.forecast(_size(table), {GIVEN: iter([table])}, draw)
+    size = min(_positive(records), MOST_RECORDS)
+    return asked.forecast(size, {name: asked.tables(name, size, draw) for name in kind.laws}, draw)
+
+
+class _Asked(NamedTuple):
+    """What is rehearsed."""
+
+    question: Any
+    kind: Kind
+    loss: PrivacyLoss
+    adjacency: Neighbours
+    rehearsals: int
+
+    def forecast(self, size: int, tables: Mapping[str, Iterator[Table]], draw: np.random.Generator) -> Forecast:
+        expected = tuple(_expected(name, self._errors(each, draw)) for name, each in tables.items())
+        return Forecast(self.kind.words, size, self.rehearsals, expected)
+
+    def tables(self, law: str, size: int, draw: np.random.Generator) -> Iterator[Table]:
+        """Tables of one law, a few."""
+        for _ in range(min(MOST_TABLES, self.rehearsals)):
+            yield self.kind.columns(self.question, self.kind.laws[law](draw, size))
+
+    def _errors(self, tables: Iterator[Table], draw: np.random.Generator) -> FloatArray:
+        found, made = [], list(tables)
+        for number, table in enumerate(made):
+            times = len(range(number, self.rehearsals, len(made)))
+            found += list(self._answered(table, times, int(draw.integers(2**31))))
+        return np.array(found)
+
+    def _answered(self, table: Table, times: int, seed: int) -> Iterator[float]:
+        loss = self.loss.of_one_release()
+        budget, chance = Currency.of(loss).budget(loss * Fraction(times)), Randomness.from_seed(seed)
+        with (
+            catch_warnings(action="ignore", category=CurveWarning),
+            Session(table, budget=budget, adjacency=self.adjacency, randomness=chance) as session,
+        ):
+            for number in range(times):
+                curve = session.ask(self.question, loss, request=f"rehearsal {number}")
+                yield self.kind.error(self.question, curve, table)
+
+
+def _expected(name: str, errors: FloatArray) -> Expected:
+    return Expected(name, float(errors.mean()), float(errors.std(ddof=1) / np.sqrt(len(errors))))
+
+
+def _size(table: Table) -> int:
+    if not table or not all(len(each) == len(next(iter(table.values()))) > 0 for each in table.values()):
+        raise Refused("like", "columns of one length, with at least one record, are needed")
+    return len(next(iter(table.values())))
+
+
+def _positive(records: int | None) -> int:
+    number = whole("records", records)
+    if number < 1:
+        raise Refused("records", f"at least 1 is needed, got {number}")
+    return number

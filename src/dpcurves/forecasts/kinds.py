@@ -1,0 +1,115 @@
+"""Kinds of questions of which there is a forecast: which records to make up, and which error to tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arguments import Refused, shown
+from ..arrays import FloatArray
+from ..curves import (
+    BinnedResidualsQuestion,
+    CalibrationQuestion,
+    CdfQuestion,
+    Histogram2DQuestion,
+    HistogramQuestion,
+    QuantilesQuestion,
+    ResidualPlotQuestion,
+    RocQuestion,
+)
+from ..curves.turns.labels import labels
+from . import true_readings as read
+from .reference_laws import CLASSES, PLACES, POINTS, RESIDUALS, Bits, along
+from .true_readings import Columns
+
+Table = dict[str, Any]
+
+
+class Kind(NamedTuple):
+    """One kind of question.
+
+    Attributes:
+        laws: What records may be like, by names.
+        columns: The columns of a question, made of what a law draws.
+        error: How far an answer is from what the records say.
+        words: What that is.
+    """
+
+    laws: Mapping[str, Callable[[np.random.Generator, int], Any]]
+    columns: Callable[[Any, Any], Table]
+    error: Callable[[Any, Any, Columns], float]
+    words: str
+
+
+def _numbers(question: CdfQuestion | QuantilesQuestion | HistogramQuestion, places: FloatArray) -> Table:
+    return {question.column: along(question.grid, places)}
+
+
+def _classes(question: RocQuestion, drawn: tuple[Bits, FloatArray]) -> Table:
+    """Scores of a ROC curve may be of any range: their ranks are all that it tells."""
+    bits, score = drawn
+    return {**_labels(question, bits), _named(question.score): along(question.grid, score)}
+
+
+def _chances(question: CalibrationQuestion | BinnedResidualsQuestion, drawn: tuple[Bits, FloatArray]) -> Table:
+    bits, score = drawn
+    return {**_labels(question, bits), _named(question.score): score}
+
+
+def _labels(question: RocQuestion | CalibrationQuestion | BinnedResidualsQuestion, bits: Bits) -> Table:
+    values = labels(question.label, question.pos_label, question.neg_label).values
+    return {question.label: np.array(values)[bits]}
+
+
+def _points(question: Histogram2DQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
+    across, upwards = drawn
+    return {question.x: along(question.x_grid, across), question.y: along(question.y_grid, upwards)}
+
+
+def _residuals(question: ResidualPlotQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
+    predicted, residual = drawn
+    return {
+        _named(question.predicted): predicted * question.unit_predicted,
+        _named(question.residual): residual * question.unit_residual,
+    }
+
+
+def _named(column: Any) -> str:
+    """The name of a column that is one: what a model works out is not made up."""
+    if not isinstance(column, str):
+        raise Refused("question", f"a forecast needs names of columns, not a model; got {shown(column)}")
+    return column
+
+
+CORNERS = "share of the records below and left of a corner of cells, mean error"
+KINDS: Mapping[type[Any], Kind] = MappingProxyType(
+    {
+        CdfQuestion: Kind(PLACES, _numbers, read.of_cdf, "share of the records below an edge, root mean square"),
+        QuantilesQuestion: Kind(PLACES, _numbers, read.of_quantiles, "share below a quantile, mean error"),
+        HistogramQuestion: Kind(PLACES, _numbers, read.of_histogram, "records in a cell, root mean square"),
+        RocQuestion: Kind(CLASSES, _classes, read.of_roc, "area under the curve, mean error"),
+        CalibrationQuestion: Kind(CLASSES, _chances, read.of_calibration, "share of positives of a group, mean error"),
+        BinnedResidualsQuestion: Kind(
+            CLASSES, _chances, read.of_binned_residuals, "mean residual of a bin, mean error"
+        ),
+        Histogram2DQuestion: Kind(POINTS, _points, read.of_plane, CORNERS),
+        ResidualPlotQuestion: Kind(RESIDUALS, _residuals, read.of_residual_plot, CORNERS),
+    }
+)
+
+
+def kind_of(question: Any) -> Kind:
+    """The kind of a question.
+
+    Raises:
+        ValueError: there is no forecast of it.
+    """
+    if type(question) not in KINDS:
+        said = ", ".join(each.__name__ for each in KINDS)
+        raise Refused("question", f"there is a forecast of {said}; got {shown(question)}")
+    if getattr(question, "by", None) is not None:
+        raise Refused("question", "a forecast is made without by: categories are as unsure as all records together")
+    return KINDS[type(question)]
