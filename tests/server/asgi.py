@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 HOST = "gate.example:8443"
+UNREAD = object()
+"""A body that nobody may read."""
 
 
 class Heard(NamedTuple):
@@ -30,7 +32,15 @@ def asked(
     origin: bool = True,
 ) -> Heard:
     """Send one request, as a page of the server itself would unless said."""
-    message = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+    message = (
+        body
+        if isinstance(body, bytes)
+        else b""
+        if body is UNREAD
+        else b""
+        if body is None
+        else json.dumps(body).encode()
+    )
     own = {"host": HOST, "content-type": "application/json", "content-length": str(len(message))}
     own |= {"origin": f"https://{HOST}"} if origin else {}
     raw = [(name.lower().encode(), value.encode()) for name, value in {**own, **(headers or {})}.items()]
@@ -40,13 +50,14 @@ def asked(
         "query_string": query.encode(), "headers": raw, "scheme": "https", "client": ("192.0.2.1", 1),
         "server": ("gate.example", 8443), "root_path": "",
     }  # fmt: skip
-    return asyncio.run(_sent(app, scope, message))
+    return asyncio.run(_sent(app, scope, None if body is UNREAD else message))
 
 
-async def _sent(app: Any, scope: Mapping[str, Any], message: bytes) -> Heard:
+async def _sent(app: Any, scope: Mapping[str, Any], message: bytes | None) -> Heard:
     heard: list[Any] = []
 
     async def receive() -> Mapping[str, Any]:
+        assert message is not None, "this body is not read"
         return {"type": "http.request", "body": message, "more_body": False}
 
     async def send(part: Any) -> None:

@@ -243,6 +243,26 @@ def test_the_first_page_is_small(served: Served) -> None:
             assert sum(sizes) < 100_000
 
 
+def test_a_steward_sends_a_synthetic_table_and_analysts_find_it(served: Served, tmp_path: Path) -> None:
+    file = tmp_path / "made.csv"
+    with served.page("stu", java_script_enabled=False, viewport={"width": WIDTH, "height": 850}) as page:
+        for table, said in (
+            ("delay,late\nsoon,1\n", "does not hold numbers"),
+            ("delay,late\n3.5,1\n", "stands beside"),
+        ):
+            file.write_text(table)
+            if page.url == "about:blank":
+                page.goto("/desk/flights")
+            page.set_input_files("#table-file", file)
+            page.fill("#table-statement", "by a model of marginals, epsilon 1")
+            page.click("text=Put it beside the dataset")
+            page.wait_for_selector(f".said >> text={said}")
+            page.wrong = [each for each in page.wrong if "400" not in each]
+    with served.page("ann") as page:
+        page.goto("/datasets/flights")
+        assert "by a model of marginals, epsilon 1" in page.inner_text("#dummy-h ~ p >> nth=0")
+
+
 def test_a_steward_gives_a_share_and_publishes(served: Served) -> None:
     with served.page("stu", viewport={"width": WIDTH, "height": 850}) as page:
         page.goto("/desk/flights")

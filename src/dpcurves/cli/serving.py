@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..server.datasets import Source as Place
     from .option_groups import Command
 
-NEEDED = ("argon2", "authlib", "fastapi", "jinja2", "matplotlib", "requests", "uvicorn")
+NEEDED = ("argon2", "authlib", "fastapi", "jinja2", "matplotlib", "python_multipart", "requests", "uvicorn")
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ def synthetic(table: SyntheticTable, keeping: Keeping) -> None:
     from ..server import MACHINE
 
     dataset = gate.datasets.get(MACHINE, table.dataset)
-    gate.synthetic.put(MACHINE, dataset, Path(table.file), table.statement)
+    gate.synthetic.put(MACHINE, dataset, _octets(table.file), table.statement)
     say(terminal(), f"beside {dataset.name}, version {dataset.version}: {table.file}")
 
 
@@ -312,6 +312,13 @@ def _password() -> str:
 
         return getpass("password: ")
     return sys.stdin.readline().rstrip("\n")
+
+
+def _octets(file: str) -> bytes:
+    try:
+        return Path(file).read_bytes()
+    except OSError:
+        raise Misuse("synthetic", f"{file!r} can not be read") from None
 
 
 def _columns(schema: str) -> tuple[Declared, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -13,6 +14,9 @@ from .front import SAFE
 
 LARGEST = 2**22
 """Bytes of a body."""
+LARGEST_FILE = 2**25
+FILES = re.compile("/desk/[^/]+/synthetic")
+"""Where files are sent, by people who are asked who they are before anything is read."""
 LONGEST_PATH = 2000
 NOTHING_ELSE = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 OF_PAGES = (
@@ -54,7 +58,7 @@ class Shield:
             line, status = wrong
             await JSONResponse({"error": line}, status)(scope, receive, dressed)  # type: ignore[arg-type]
             return
-        await self._app(scope, _bounded(receive), dressed)
+        await self._app(scope, _bounded(receive, _largest(scope)), dressed)
 
 
 def _wrong(scope: Scope) -> tuple[str, int] | None:
@@ -64,8 +68,8 @@ def _wrong(scope: Scope) -> tuple[str, int] | None:
     if len(path) > LONGEST_PATH or not path.isprintable():
         return "path: there is nothing of this name", 404
     length = headers.get("content-length", "0")
-    if not length.isdecimal() or int(length[:20]) > LARGEST:
-        return f"message: at most {LARGEST} bytes are taken", 413
+    if not length.isdecimal() or int(length[:20]) > _largest(scope):
+        return f"message: at most {_largest(scope)} bytes are taken", 413
     if scope["method"] not in SAFE and not _is_own(scope, headers):
         return "origin: forms are taken from pages of this server alone", 403
     return None
@@ -81,7 +85,11 @@ def _is_own(scope: Scope, headers: Headers) -> bool:
     return origin == f"{scope['scheme']}://{headers.get('host', '')}"
 
 
-def _bounded(receive: Receive) -> Receive:
+def _largest(scope: Scope) -> int:
+    return LARGEST_FILE if FILES.fullmatch(str(scope["path"])) else LARGEST
+
+
+def _bounded(receive: Receive, most: int) -> Receive:
     """Bodies end where they are too long, whatever was said of their length."""
     taken = 0
 
@@ -89,7 +97,7 @@ def _bounded(receive: Receive) -> Receive:
         nonlocal taken
         message = await receive()
         taken += len(message.get("body", b""))
-        if taken > LARGEST:
+        if taken > most:
             return {"type": "http.disconnect"}
         return message
 

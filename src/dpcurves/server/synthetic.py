@@ -5,31 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from hashlib import sha256
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from pyarrow import csv, parquet
 from sqlalchemy import Connection, Row, delete, insert, select
 
-from ..arguments import Refused
 from ..ledger import Event
 from ..ledger.stored_text import require_name
-from ..serving.errors import ProtocolAborted
+from . import packing
 from .archive import Archive
 from .datasets import Dataset
 from .dummy import MOST_ROWS, USUAL_ROWS, dummy_table
 from .recent import Recent
 from .store import now
 from .tables import SYNTHETIC
-from .visitors import Right, Visitor, require
+from .visitors import Right, Subject, Visitor, require
 
-LARGEST = 2**26
-"""Octets of a table, packed."""
 SHOWN_ROWS = 1000
 """Rows of the dummy table that are sent."""
 _READ = Recent[Any](most=2)
-NO_TABLE = "a CSV or Parquet file is needed that can be read whole"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,40 +53,61 @@ class Synthetic:
         return _as_csv(self.table)
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What stands beside a synthetic table.
+
+    Attributes:
+        statement: How private it is, as whoever made it says.
+        made_at: When it was put there.
+    """
+
+    statement: str
+    made_at: str
+
+
 class SyntheticTables:
     """Keeps at most one synthetic table for each version of a dataset."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
 
-    def put(self, who: Visitor, dataset: Dataset, file: Path, statement: str) -> None:
+    def put(self, who: Visitor, dataset: Dataset, table: bytes, statement: str) -> None:
         """Take a table in, in the place of the one that was there.
 
+        Arguments:
+            who: The machine, or the dataset's steward.
+            dataset: Beside which version it stands.
+            table: A CSV or Parquet file.
+            statement: How it was made, and how private it is.
+
         Raises:
-            ProtocolAborted: they are not the machine, or it is no table of this dataset, or too large.
-            ValueError: nothing is said of how private it is.
+            ProtocolAborted: it is not theirs to do, or the table is too large.
+            ValueError: nothing is said of how private it is, or it is no table of the dataset's schema.
         """
-        require(who, Right.KEEP_DATASETS)
+        require(who, Right.PUT_SYNTHETIC, Subject(dataset.name))
         require_name("statement", statement)
-        packed = _packed(file, [str(each.column) for each in dataset.columns])
+        packed = packing.packed(table, dataset.columns)
         mine = {"dataset": dataset.name, "version": dataset.version}
 
         def work(connection: Connection) -> None:
             connection.execute(delete(SYNTHETIC).filter_by(**mine))
             connection.execute(insert(SYNTHETIC), {**mine, "statement": statement, "packed": packed, "made_at": now()})
 
-        event = Event(who.name, "put a synthetic table beside", f"{dataset.name} {dataset.version}", dataset.name)
+        about = f"version {dataset.version}: {sha256(packed).hexdigest()[:16]}"
+        event = Event(who.name, "put a synthetic table beside", about, dataset.name)
         self._archive.enter(event, work)
 
-    def is_there(self, who: Visitor, dataset: str, version: int) -> bool:
-        """Whether a version has a table; it is not read.
+    def said(self, who: Visitor, dataset: str, version: int) -> Said | None:
+        """What is said of the table of a version; None: it has none. The table is not read.
 
         Raises:
             ProtocolAborted: they may not see datasets.
         """
         require(who, Right.SEE_DATASETS)
-        query = select(SYNTHETIC.c.made_at).filter_by(dataset=dataset, version=version)
-        return self._archive.read(lambda connection: connection.execute(query).first()) is not None
+        query = select(SYNTHETIC.c.statement, SYNTHETIC.c.made_at).filter_by(dataset=dataset, version=version)
+        row = self._archive.read(lambda connection: connection.execute(query).first())
+        return None if row is None else Said(row.statement, row.made_at)
 
     def find(self, who: Visitor, dataset: str, version: int) -> Synthetic | None:
         """The table of a version, if there is one.
@@ -114,21 +129,6 @@ class SyntheticTables:
 def rows_of(dataset: Dataset) -> int:
     """Rows of the table on which questions are tried: as many as there are units, where that is public."""
     return min(dataset.units or USUAL_ROWS, MOST_ROWS)
-
-
-def _packed(file: Path, columns: list[str]) -> bytes:
-    try:
-        table = parquet.read_table(file) if file.suffix.lower() == ".parquet" else csv.read_csv(file)
-    except (OSError, pa.ArrowException):
-        raise Refused("synthetic", NO_TABLE) from None
-    missing = [name for name in columns if name not in table.column_names]
-    if missing:
-        raise Refused("synthetic", f"it lacks the column {missing[0]!r} of the dataset")
-    drain = BytesIO()
-    parquet.write_table(table.select(columns), drain, compression="zstd")
-    if drain.tell() > LARGEST:
-        raise ProtocolAborted("synthetic", f"packed, at most {LARGEST} octets are taken", 413)
-    return drain.getvalue()
 
 
 def _as_csv(table: Any) -> bytes:

@@ -57,6 +57,7 @@ class Right(Enum):
     KEEP_PEOPLE = "make and lock accounts of people"
     NAME_KEEPERS = "name stewards and auditors, or give them passwords: that is done on the machine"
     KEEP_DATASETS = "make datasets"
+    PUT_SYNTHETIC = "put synthetic tables beside a dataset"
     SEE_DATASETS = "see which datasets there are"
     KEEP_PROJECTS = "make projects of a dataset and admit people"
     SEE_PROJECT = "see a project"
@@ -104,6 +105,7 @@ RULES: Mapping[Right, Rule] = MappingProxyType(
         Right.KEEP_PEOPLE: lambda who, of: who.operator,
         Right.NAME_KEEPERS: lambda who, of: False,
         Right.KEEP_DATASETS: lambda who, of: False,
+        Right.PUT_SYNTHETIC: _is_steward,
         Right.SEE_DATASETS: _sees_data,
         Right.KEEP_PROJECTS: _is_steward,
         Right.SEE_PROJECT: lambda who, of: who.auditor or _is_steward(who, of) or _is_analyst(who, of),

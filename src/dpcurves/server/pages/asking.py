@@ -165,7 +165,7 @@ def _plan_facts(
 
 
 def _shown(visit: Visit, planned: Planned, form: Form) -> PlanShown:
-    has_table = visit.gate.synthetic.is_there(visit.who, planned.dataset.name, planned.dataset.version)
+    table = visit.gate.synthetic.said(visit.who, planned.dataset.name, planned.dataset.version)
     earlier = () if planned.asked is None or planned.asked.state is State.REFUSED else (planned.asked,)
     free = {each.id: each for each in (*planned.published, *earlier)}
     own = {name: texts for name, texts in visit.form.items() if name not in OWN and any(texts)}
@@ -174,7 +174,7 @@ def _shown(visit: Visit, planned: Planned, form: Form) -> PlanShown:
         f"{planned.question}: {planned.loss}", tuple(plan_lines(planned.plans, planned.dataset.units)), planned.notes,
         planned.dataset.account.currency.price(planned.loss), tuple(free.values()),
         _too_much(planned), f"/projects/{place}?{urlencode(own, doseq=True)}",
-        SYNTHETIC if has_table else DUMMY,
+        DUMMY if table is None else SYNTHETIC,
     )  # fmt: skip
 
 

@@ -12,9 +12,10 @@ from ...ledger import AllowanceBalance, Together
 from ...serving.errors import ProtocolAborted
 from ..passwords import SHORTEST
 from ..seen import as_seen_by
+from ..shield import LARGEST_FILE
 from ..visitors import Right, Role, Subject, may, require, unknown
 from .prices import price_of
-from .visits import Visit, download, to
+from .visits import ADMITTED, Visit, download, to
 
 LOG_LINES = 200
 UNKNOWN = "there is nothing of this name to be done"
@@ -29,16 +30,24 @@ def desks(visit: Visit) -> Response:
 
 def desk(visit: Visit) -> Response:
     """The desk of a dataset's steward."""
+    return _desk(visit)
+
+
+def _desk(visit: Visit, wrong: str = "", said_of_table: str = "") -> Response:
+    """A desk, perhaps with what is wrong with a table that was sent, and what was said of that."""
     who, gate, name = visit.who, visit.gate, visit.parts["dataset"]
     statement = gate.datasets.statement(who, name)
     projects = [each for each in gate.projects.all(who) if each.dataset == name]
     shares = [(each, [one for one in statement.allowances if one.project == each.name]) for each in projects]
     queue = [as_seen_by(who, each) for each in gate.questions.queue(who, name)]
+    dataset, problem = gate.datasets.get(who, name), {"said": {"kind": "bad", "words": wrong}} if wrong else {}
     return visit.page(
-        "desk.html", dataset=gate.datasets.get(who, name), desks=sorted({*who.stewards, name}), statement=statement,
+        "desk.html", 400 if wrong else 200, dataset=dataset, desks=sorted({*who.stewards, name}), statement=statement,
         projects=[{"project": each, **_parted(of)} for each, of in shares], queue=queue,
         currency=statement.account.currency.value, people=sorted({one for each in projects for one in each.people}),
         events=gate.audit.events(who, dataset=name)[-LOG_LINES:], keeps=may(who, Right.KEEP_PROJECTS, Subject(name)),
+        beside=gate.synthetic.said(who, name, dataset.version), said_of_table=said_of_table,
+        most_megabytes=LARGEST_FILE >> 20, **problem,
     )  # fmt: skip
 
 
@@ -67,6 +76,24 @@ def set_allowance(visit: Visit) -> Response:
     together = Together.MAY_EXCEED if visit.typed("together") else Together.WITHIN
     visit.gate.projects.allow(visit.who, visit.typed("project"), most, visit.typed("analyst") or None, together)
     return to("desk", dataset, said="set")
+
+
+def may_put_table(visit: Visit) -> Response:
+    """Refuse a table from who may not send one, before it is read."""
+    require(visit.who, Right.PUT_SYNTHETIC, Subject(visit.parts["dataset"]))
+    return Response(status_code=ADMITTED)
+
+
+def put_table(visit: Visit) -> Response:
+    """Put a synthetic table beside a dataset."""
+    dataset = visit.gate.datasets.get(visit.who, visit.parts["dataset"])
+    try:
+        visit.gate.synthetic.put(visit.who, dataset, visit.file, visit.typed("statement"))
+    except ProtocolAborted:
+        raise
+    except ValueError as error:
+        return _desk(visit, str(error), visit.typed("statement"))
+    return to("desk", dataset.name, said="put")
 
 
 def audit(visit: Visit) -> Response:

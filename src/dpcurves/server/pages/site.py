@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse
 from starlette.routing import BaseRoute
 from starlette.routing import Route as Routed
 
@@ -18,9 +19,11 @@ from ...serving.errors import ProtocolAborted, Trouble
 from ...serving.replies import body_of
 from ..forms import Given
 from ..front import address_of
+from ..shield import LARGEST_FILE
 from . import answers, asking, entrance, keeping, places
+from .parts import parts_of
 from .rendering import STATIC, static, templates
-from .visits import House, Visit, to
+from .visits import ADMITTED, House, Visit, to
 
 LARGEST_FORM = 2**20
 MOST_FIELDS = 200
@@ -86,11 +89,30 @@ PAGES = (
 )
 
 
+class Upload(NamedTuple):
+    """One address that takes a file. Who may not send one there is told so before it is read.
+
+    Attributes:
+        path: The address.
+        admits: What refuses who may not.
+        work: What makes the answer.
+    """
+
+    path: str
+    admits: Callable[[Visit], Response]
+    work: Callable[[Visit], Response]
+
+
+UPLOADS = (Upload("/desk/{dataset}/synthetic", keeping.may_put_table, keeping.put_table),)
+
+
 def routes(house: House) -> list[BaseRoute]:
     """The routes of all pages, and of the files that they ask for."""
     made: list[BaseRoute] = [Routed("/static/{name}", _file, methods=["GET"])]
     for page in PAGES:
         made.append(Routed(page.path, _endpoint(house, page), methods=[page.method]))
+    for upload in UPLOADS:
+        made.append(Routed(upload.path, _uploaded(house, upload), methods=["POST"]))
     return made
 
 
@@ -109,6 +131,26 @@ def _endpoint(house: House, page: Page) -> Callable[..., object]:
     return endpoint
 
 
+def _uploaded(house: House, upload: Upload) -> Callable[..., object]:
+    async def endpoint(request: Request) -> Response:
+        door = await run_in_threadpool(_answered, house, Page("GET", upload.path, upload.admits), request, "")
+        if door.status_code != ADMITTED:
+            return door
+        sent = await body_of(request, LARGEST_FILE)
+        page = Page("POST", upload.path, upload.work)
+        return await run_in_threadpool(_answered_with_file, house, page, request, sent)
+
+    return endpoint
+
+
+def _answered_with_file(house: House, page: Page, request: Request, sent: bytes) -> Response:
+    try:
+        typed, file = parts_of(request.headers, sent)
+    except ProtocolAborted as error:
+        return JSONResponse({"error": str(error)}, error.status)
+    return _answered(house, page, request, typed, file)
+
+
 def _read(text: str) -> Given:
     try:
         found = parse_qs(text, keep_blank_values=True, max_num_fields=MOST_FIELDS)
@@ -119,10 +161,10 @@ def _read(text: str) -> Given:
     return found
 
 
-def _answered(house: House, page: Page, request: Request, sent: str) -> Response:
+def _answered(house: House, page: Page, request: Request, sent: str, file: bytes = b"") -> Response:
     host = f"{request.url.scheme}://{request.url.netloc}"
     errand = request.cookies.get(entrance.ERRAND, "")
-    visit = Visit(house, request.url.path, request.path_params, {}, {}, None, address_of(request), host, errand)
+    visit = Visit(house, request.url.path, request.path_params, {}, {}, None, address_of(request), host, errand, file)
     try:
         visit = replace(visit, signed=house.front.session(request), query=_read(request.url.query), form=_read(sent))
         if visit.signed is None and not page.is_open:

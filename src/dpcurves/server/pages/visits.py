@@ -24,12 +24,15 @@ from .rendering import rendered
 
 SAID = {
     "made": "It is made.", "changed": "It is changed.", "admitted": "Admitted.", "dismissed": "Dismissed.",
+    "put": "The table stands beside the dataset.",
     "set": "The share is set.", "published": "Published: everybody who may see datasets here sees it now.",
     "kept": "The model is kept. It stands wherever a column of scores could.", "back": "The token has ended.",
     "out": "You are signed out.", "again": "Sign in with the new password.",
 }  # fmt: skip
 """What stands on the page after something was done, by the word in its address."""
 CSRF = "csrf"
+ADMITTED = 204
+"""The status that says: go on, and read the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,7 @@ class Visit:
         address: Where from.
         host: How the server is called, with its scheme.
         errand: What a browser keeps while it is at the issuer; empty: it is on no errand.
+        file: What was sent as a file.
     """
 
     house: House
@@ -86,6 +90,7 @@ class Visit:
     address: str
     host: str
     errand: str = ""
+    file: bytes = b""
 
     @property
     def gate(self) -> Gate:

@@ -1,0 +1,188 @@
+"""Synthetic tables that stewards send: read in a process of their own against the public schema, or refused."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from asgi import HOST, UNREAD, asked
+from scene import COLUMNS, Scene, made
+from starlette.testclient import TestClient
+
+from dpcurves.data import Categories
+from dpcurves.data.models import Ranged
+from dpcurves.server.app import create_app
+from dpcurves.server.dummy import MOST_ROWS
+from dpcurves.server.front import COOKIE, Front
+from dpcurves.server.packer import repacked
+from dpcurves.server.packing import NO_TABLE, packed
+from dpcurves.server.pages.site import routes
+from dpcurves.server.pages.visits import House
+from dpcurves.server.patience import Rate
+from dpcurves.server.shield import LARGEST, LARGEST_FILE
+
+HERE, SAID = f"https://{HOST}", "made by a model of marginals, epsilon 1"
+DESK = "/desk/flights/synthetic"
+CSV = b"delay,late,tail\n1.5,1,N1\n -3 ,0,N2\n,1,N3\n"
+
+
+class Desk:
+    """The scene with its pages, and people in front of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.scene: Scene = made(folder)
+        front = Front(self.scene.gate, strangers=Rate(10_000), people=Rate(10_000))
+        self.app = create_app(front, routes(House(front, {})))
+
+    def send(self, name: str, file: bytes = CSV, said: str = SAID, called: str = "table.csv", **typed: str) -> Any:
+        browser = TestClient(self.app, HERE, follow_redirects=False)
+        csrf = ""
+        if name != "a stranger":
+            signed = self.scene.gate.sessions.begin(name)
+            browser.cookies.set(COOKIE, signed.cookie)
+            csrf = signed.csrf
+        fields = {"csrf": csrf, "statement": said, **typed}
+        return browser.post(DESK, data=fields, files={"table": (called, file)}, headers={"origin": HERE})
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    return Desk(tmp_path_factory.mktemp("desk"))
+
+
+def parquet(**columns: Any) -> bytes:
+    drain = BytesIO()
+    pq.write_table(pa.table(columns), drain)
+    return drain.getvalue()
+
+
+def read(octets: bytes) -> pa.Table:
+    return pq.read_table(BytesIO(octets))
+
+
+def test_a_steward_puts_a_table_beside_the_dataset_and_all_who_see_it_have_it(desk: Desk) -> None:
+    assert desk.scene.gate.synthetic.find(desk.scene.ann, "flights", 1) is None
+    answer = desk.send("stu", called="../../etc/passwd")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/desk/flights?said=put")
+    found = desk.scene.gate.synthetic.find(desk.scene.ann, "flights", 1)
+    assert found is not None
+    assert found.statement == SAID
+    assert found.table.to_pydict() == {"delay": [1.5, -3.0, None], "late": [1, 0, 1]}  # nothing that is not declared
+    event = desk.scene.gate.audit.events(desk.scene.stu, dataset="flights")[-1].event
+    assert (event.actor, event.action) == ("stu", "put a synthetic table beside")
+    assert event.subject == f"version 1: {found.digest[:16]}"
+    assert desk.send("stu", parquet(delay=[7], late=[True])).status_code == 303
+    again = desk.scene.gate.synthetic.find(desk.scene.ann, "flights", 1)
+    assert again is not None
+    assert again.table.to_pydict() == {"delay": [7], "late": [1]}
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [("ann", 404), ("eve", 404), ("oda", 404), ("aud", 404), ("a stranger", 303)]
+)
+def test_nobody_else_does_and_what_they_send_is_not_even_read(desk: Desk, name: str, status: int) -> None:
+    assert desk.send(name).status_code == status
+    headers = {"content-type": "multipart/form-data; boundary=b", "content-length": str(LARGEST_FILE)}
+    if name != "a stranger":
+        headers["cookie"] = f"{COOKIE}={desk.scene.gate.sessions.begin(name).cookie}"
+    assert asked(desk.app, "POST", DESK, UNREAD, headers).status == status
+
+
+def test_no_table_is_taken_without_the_token_of_the_session_or_from_another_page(desk: Desk) -> None:
+    assert desk.send("stu", csrf="").status_code == 403
+    signed = desk.scene.gate.sessions.begin("stu")
+    headers = {"cookie": f"{COOKIE}={signed.cookie}", "origin": "https://evil.example"}
+    assert asked(desk.app, "POST", DESK, b"", headers).status == 403
+
+
+WRONG: dict[str, tuple[bytes, str]] = {
+    "lacks a column": (b"delay\n1\n", "lacks the column 'late'"),
+    "has one twice": (b"delay,late,late\n1,2,3\n", "lacks the column 'late' of the dataset, or has it twice"),
+    "text for numbers": (b"delay,late\nsoon,1\n", "column 'delay' does not hold numbers"),
+    "text for codes": (b"delay,late\n1,yes\n", "column 'late' does not hold numbers"),
+    "no rows": (b"delay,late\n", "1 to 1,000,000 rows are needed"),
+    "nothing": (b"", NO_TABLE),
+    "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(100), NO_TABLE),
+    "a torn line": (b"delay,late\n1,2\n1,2,3\n", NO_TABLE),
+    "half of it": (parquet(delay=[1.0] * 500, late=[0] * 500)[:-40], NO_TABLE),
+    "dates": (
+        parquet(delay=pa.array([1], pa.timestamp("s")), late=[0]),
+        "column 'delay' does not hold numbers",
+    ),
+    "lists": (parquet(delay=[[1.0]], late=[0]), "column 'delay' does not hold numbers"),
+}
+
+
+@pytest.mark.parametrize("wrong", sorted(WRONG))
+def test_what_is_no_table_of_the_schema_is_refused_in_one_line(wrong: str) -> None:
+    file, words = WRONG[wrong]
+    with pytest.raises(ValueError, match=f"^synthetic: [^\n]*{words}[^\n]*$"):
+        repacked(file, COLUMNS)
+
+
+def test_what_was_refused_stands_on_the_desk_with_what_was_typed_and_the_table_before_stays(desk: Desk) -> None:
+    before = desk.scene.gate.synthetic.find(desk.scene.ann, "flights", 1)
+    answer = desk.send("stu", WRONG["text for numbers"][0], "what I typed")
+    assert answer.status_code == 400
+    (line,) = (each for each in answer.text.splitlines() if 'role="alert"' in each)
+    assert "its column &#39;delay&#39; does not hold numbers, as declared" in line
+    assert 'value="what I typed"' in answer.text
+    assert desk.scene.gate.synthetic.find(desk.scene.ann, "flights", 1) == before
+
+
+def test_a_table_says_how_private_it_is(desk: Desk) -> None:
+    answer = desk.send("stu", said="")
+    assert (answer.status_code, "statement: 1 to 200 printable characters" in answer.text) == (400, True)
+
+
+def test_long_files_and_forms_that_are_none_are_refused(desk: Desk) -> None:
+    signed = desk.scene.gate.sessions.begin("stu")
+    cookie = {"cookie": f"{COOKIE}={signed.cookie}"}
+    for length, kind, status in (
+        (LARGEST_FILE + 1, "multipart/form-data; boundary=b", 413), (4, "multipart/form-data", 400),
+        (4, "text/plain", 400), (4, "multipart/form-data; boundary=b", 400),
+    ):  # fmt: skip
+        heard = asked(desk.app, "POST", DESK, b"none", {**cookie, "content-type": kind, "content-length": str(length)})
+        assert heard.status == status, kind
+    assert asked(desk.app, "POST", "/desk/flights/people", b" " * (LARGEST + 1), cookie).status == 413
+
+
+def test_a_file_that_grows_a_millionfold_ends_the_process_that_reads_it_and_no_other() -> None:
+    once = pa.array(["x" * 2**20])
+    rows = pa.table({"name": pa.DictionaryArray.from_arrays(pa.array(np.zeros(500_000, np.int32)), once)})
+    drain = BytesIO()
+    pq.write_table(rows, drain, store_schema=False)
+    bomb = drain.getvalue()
+    assert len(bomb) < 10**6
+    with pytest.raises(ValueError, match=f"^synthetic: {NO_TABLE}"):
+        packed(bomb, (Categories("name", ("x", "y")),))
+
+
+@pytest.mark.parametrize(
+    ("column", "given", "kept"),
+    [
+        (Ranged("a", 0, 1), b"a\n1\nNA\n 2.5\n", [1.0, None, 2.5]),
+        (Categories("a", ("NA", "SA")), b"a\nNA\n\nSA\n-\n", ["NA", "SA", "-"]),
+        (Categories("a", (0, 1)), b"a\n1\nNA\n0\n", [1, None, 0]),
+        (Categories("a", (0.5, 1)), b"a\n0.5\n1\n", [0.5, 1.0]),
+        (Categories("a", ("1", "b")), parquet(a=[1, 2]), ["1", "2"]),
+        (Categories("a", ("x", "y")), parquet(a=pa.array(["x", None]).dictionary_encode()), ["x", None]),
+        (Ranged("a", 0, 1), parquet(a=[True, False]), [1, 0]),
+    ],
+    ids=range(7),
+)
+def test_columns_are_of_the_kind_that_is_declared_whatever_rows_look_like(
+    column: Any, given: bytes, kept: list[object]
+) -> None:
+    assert read(repacked(given, (column,)))["a"].to_pylist() == kept
+
+
+def test_more_rows_than_are_drawn_for_a_dummy_table_are_refused() -> None:
+    zeros = np.zeros(MOST_ROWS + 1)
+    with pytest.raises(ValueError, match="rows are needed"):
+        repacked(parquet(delay=zeros, late=zeros), COLUMNS)
