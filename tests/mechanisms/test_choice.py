@@ -14,7 +14,7 @@ from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO, LINEAR, ExponentialQuantiles, Flat, Linear, Mechanism, SquareRoot, Tree
 from dpcurves.mechanisms.auto import resolution_error
 from dpcurves.noise.randomness import Randomness
-from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
+from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CountQuery, Hint, Read
 from dpcurves.release import UnsupportedQuery
 
@@ -88,6 +88,16 @@ def test_full_cells_are_counted_through_a_square_root_if_the_loss_is_concentrate
         assert isinstance(sparse, Tree | Flat)
     root, tree = (mechanism.plan(query, rho, public(1024)).error for mechanism in (AUTO, LINEAR))
     assert root < tree
+
+
+@pytest.mark.parametrize("adjacency", [public(10), PRIVATE], ids=["public", "private"])
+def test_cells_that_are_unlike_their_neighbours_are_counted_through_a_square_root_however_few_records_they_hold(
+    adjacency: Adjacency,
+) -> None:
+    uneven, rho = replace(counts(1, 256), read=Read.UNEVEN), PrivacyLoss.zcdp("0.5")
+    assert AUTO.choose(uneven, rho, adjacency) == SquareRoot()
+    assert AUTO.choose(uneven, PURE, adjacency) == LINEAR.choose(counts(1, 256), PURE, adjacency)
+    assert isinstance(AUTO.choose(replace(counts(2, 128), read=Read.UNEVEN), rho, adjacency), Tree | Flat)
 
 
 def test_where_the_number_of_units_is_private_every_cell_is_counted() -> None:

@@ -24,6 +24,7 @@ from dpcurves.strategies.refinement import (
     is_dense,
     is_exact,
     is_glance,
+    is_uneven,
     last_refinement,
     parts,
     refinement,
@@ -168,10 +169,17 @@ def test_parts_are_all_of_the_loss_and_a_look_is_short_where_cells_are_known_to_
     found = {total: parts(100, total, alone) for total in (None, 0, 50, 1000, 10**9)}
     assert {sum(shares) for shares in found.values()} == {1}
     assert found[0] == found[50]
-    assert found[None] == found[1000]
     assert found[50][0] == Fraction(1, 4)
-    assert found[1000][0] == (Fraction(3, 20) if family is Family.LAPLACE else Fraction(1, 10))
-    assert found[10**9][0] == Fraction(1, 10)
+    assert found[None][0] == (Fraction(3, 20) if family is Family.LAPLACE else Fraction(1, 10))
+    assert found[1000][0] == (Fraction(3, 20) if family is Family.LAPLACE else Fraction(1, 20))  # full: 6 and 36
+    assert found[10**9][0] == (Fraction(1, 10) if family is Family.LAPLACE else Fraction(1, 20))
+
+
+def test_cells_are_unlike_their_neighbours_where_many_splits_are_unclear_and_records_do_not_lie_evenly() -> None:
+    many, few = (range(64),), (range(0, 64, 4),)
+    assert is_uneven(many, spread(64, 1.0))
+    assert not is_uneven(few, spread(64, 1.0))
+    assert not is_uneven(many, spread(64, 1.0, even=0.6))
 
 
 def test_of_few_records_for_the_noise_the_first_look_is_coarse() -> None:

@@ -23,6 +23,7 @@ from ..queries import (
     PrefixQuery,
     QuantileCutsQuery,
     Query,
+    Read,
     RegionQuery,
     SubsetQuery,
     ThresholdQuery,
@@ -88,8 +89,9 @@ class LinearChoice(Linear):
 class Choice:
     """The mechanism for a kind of query: `LinearChoice` for noisy sums, or `SquareRoot` where that is more exact.
 
-    That is so for prefixes of one row under zero-concentrated privacy, if cells hold many records each: else a tree,
-    whose splits can be smoothed, is read more exactly, whatever its predicted error is.
+    That is so for prefixes of one row under zero-concentrated privacy, if cells hold many records each, or are known to
+    be unlike their neighbours: else a tree, whose splits can be smoothed, is read more exactly, whatever its predicted
+    error is.
 
     Formal guarantees: those of the mechanism that it chooses, from query, loss and adjacency alone.
     """
@@ -102,7 +104,7 @@ class Choice:
         if chooser is not None:
             return chooser
         linear = LINEAR.choose(query, loss, adjacency)
-        return SquareRoot() if _is_dense(query, loss, adjacency) and _is_better(query, loss, adjacency) else linear
+        return SquareRoot() if _is_rough(query, loss, adjacency) and _is_better(query, loss, adjacency) else linear
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """The plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data."""
@@ -138,13 +140,19 @@ def _chooser(query: Query) -> Mechanism | None:
     return _CHOOSERS.get(type(query))
 
 
-def _is_dense(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> bool:
-    """Whether a Gaussian mechanism counts prefixes of one row, whose cells hold more records than noise on average."""
+def _is_rough(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> bool:
+    """Whether a Gaussian mechanism counts prefixes of one row, in whose cells there is little to smooth."""
     if not isinstance(query, CountQuery) or not query.read.of_prefixes or query.hint is Hint.SPREAD:
         return False
-    if loss.is_pure or loss.rho == 0 or adjacency.total is None or query.rows > 1 or query.cells > MOST_CONVOLVED:
+    if loss.is_pure or loss.rho == 0 or query.rows > 1 or query.cells > MOST_CONVOLVED:
         return False
-    return adjacency.total / query.cells > DENSE * noise_of(query, loss, adjacency).variance
+    return query.read is Read.UNEVEN or _is_dense(query, loss, adjacency)
+
+
+def _is_dense(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> bool:
+    """Whether cells are known to hold more records than noise on average."""
+    total = adjacency.total
+    return total is not None and total / query.cells > DENSE * noise_of(query, loss, adjacency).variance
 
 
 def _is_better(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> bool:

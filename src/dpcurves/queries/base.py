@@ -19,6 +19,7 @@ class Read(Enum):
 
     CELLS = "cells"
     PREFIXES = "prefixes along the last axis"
+    UNEVEN = "prefixes along the last axis, of cells that are unlike their neighbours"
     AREA = "the mean of the prefixes along the last axis"
 
     @property

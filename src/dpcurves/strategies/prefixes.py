@@ -19,8 +19,8 @@ from .refinement import (
     first_look,
     is_dense,
     is_exact,
-    is_full,
     is_glance,
+    is_uneven,
     is_widespread,
     last_refinement,
     parts,
@@ -82,7 +82,8 @@ def refining(axis: Axis, setting: Setting) -> Strategy[Counted]:
     looks = Looks.of(releases)
     last = _worth_counting(looks, (glance + rest) / look, last_refinement)
     if is_widespread(last, looks.splits, alone):
-        return _all_read((*releases, (yield Step(_all_cells(axis, setting), glance + rest))))
+        all_cells = _all_cells(axis, looks, (glance + rest) / look)
+        return _all_read((*releases, (yield Step(all_cells, glance + rest))))
     tilings = _worth_counting(looks, glance / look, refinement)
     if thirds > 1 and is_glance(tilings, last, looks.splits, looks.noise.family):
         releases.append((yield Step(PartitionQuery((axis,), tilings, look=1), glance)))
@@ -100,13 +101,13 @@ def _all_read(releases: tuple[Release, ...]) -> Counted:
     return Counted(releases, tuple(Evidence.of(release) for release in releases))
 
 
-def _all_cells(axis: Axis, setting: Setting) -> CountQuery | PartitionQuery:
-    """What counts every cell: as one turn would where many records are known to be in each, else in nested tilings.
+def _all_cells(axis: Axis, looks: Looks, times: Fraction) -> CountQuery | PartitionQuery:
+    """What counts every cell, with so many times the loss of the first look: see `is_uneven`.
 
-    The first is a square root of prefix sums: less noise than a tree, but not on intervals, so it is read alone.
+    A square root of prefix sums has less noise than a tree, but not on intervals, so it is read alone.
     """
-    if is_full(axis.slots, setting.adjacency.total, _noise_alone(setting)):
-        return CountQuery((axis,), Read.PREFIXES)
+    if is_uneven(_worth_counting(looks, times, refinement), looks.splits):
+        return CountQuery((axis,), Read.UNEVEN)
     return PartitionQuery((axis,), all_depths(layout_of(axis.slots)), look=1)
 
 

@@ -6,8 +6,9 @@ last one. The others split intervals whose halves are not known well enough (`re
 need many intervals, data are rough nearly everywhere; if the first finds no unevenness, there is nothing to look for:
 in both cases (`is_glance` says no) all that is left is spent at once. If cells hold many records each (`is_dense`), or
 there is next to no noise (`is_exact`), no look is needed: one turn over all cells does better. Under zero-concentrated
-privacy the first look takes 10 %, unless it is coarse; if it shows that the last one would count much of the grid
-(`is_widespread`), all cells are counted instead.
+privacy the first look takes 10 %, unless it is coarse, and 5 % where cells are known to hold many records; if it shows
+that the last one would count much of the grid (`is_widespread`), all cells are counted instead: in tilings, whose
+splits can be smoothed, or by a square root of prefix sums, if there is little to smooth (`is_uneven`).
 
 The last look does more (`last_refinement`): it also splits what holds many records, for inside an interval a band is as
 wide as all that it holds. Whole years on a fine grid have one full cell among empty ones, which an estimate knows after
@@ -16,8 +17,8 @@ the looks before it cost makes it wider, what they save in intervals narrower.
 
 The constants here and in `empirical_bayes` were chosen on normal, peaked and Poisson data and on seven real histograms,
 over grids of 1,024 to 32,768 cells and epsilon from 0.1 to 2, all alike: none of them knows a data set. `FAINT`,
-`COARSE_LOOK` and `CAUTIOUS` were chosen on one half of the shapes and histograms of `benchmarks/regimes.py`, and judged
-by the other one.
+`COARSE_LOOK`, `CAUTIOUS`, `SHORTEST_LOOK` and `UNEVEN` were chosen on one half of the shapes and histograms of
+`benchmarks/regimes.py` ("choose"), and judged by the other one; the last two at 2 and 20 million records.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ Tilings = tuple[Starts, ...]
 LOOK, SHORT_LOOK, SECOND_LOOK = Fraction(3, 20), Fraction(1, 10), Fraction(1, 10)
 """Parts of the loss: for the first look, the same if cells are known to hold many records or noise is Gaussian, and
 for the second one."""
+SHORTEST_LOOK = Fraction(1, 20)
+"""The part for a first look if both is so."""
 COARSE_LOOK = Fraction(1, 4)
 """The part for a first look of a single tiling, of which nothing is left for a second one: all other loss is the last
 one's."""
@@ -56,6 +59,8 @@ WIDESPREAD, WIDESPREAD_ATOMS = 0.4, 0.5
 """Parts of the cells: if a last look with Gaussian noise has more intervals, all cells are counted instead. The second
 one if cells hold `FAR_ABOVE` as many records on average as a count deviates by."""
 FAR_ABOVE = 12.0
+UNEVEN = 0.35
+"""Part of the cells: if more intervals than these have unclear splits, there is little to smooth."""
 LARGEST = {Family.LAPLACE: (96, 1200), Family.GAUSSIAN: (16, 130, 1000)}
 """Intervals that are counted in 1, 2, ... tilings, at most; a look at more has one more tiling."""
 TOLERANCE = (4.0, 4.0, 1.0, 1.0)
@@ -155,9 +160,14 @@ def parts(cells: int, total: float | None, alone: Noise) -> tuple[Fraction, Frac
     >>> parts(100, 1000, Noise(Family.LAPLACE, Fraction(2)))
     (Fraction(3, 20), Fraction(1, 10), Fraction(3, 4))
     """
-    short = alone.family is Family.GAUSSIAN or is_full(cells, total, alone)
-    look = COARSE_LOOK if thirds_seen(total, alone) == 1 else SHORT_LOOK if short else LOOK
+    look = COARSE_LOOK if thirds_seen(total, alone) == 1 else _fine_look(cells, total, alone)
     return look, SECOND_LOOK, 1 - look - SECOND_LOOK
+
+
+def _fine_look(cells: int, total: float | None, alone: Noise) -> Fraction:
+    """What a first look of several tilings may lose."""
+    reasons = (alone.family is Family.GAUSSIAN) + is_full(cells, total, alone)
+    return (LOOK, SHORT_LOOK, SHORTEST_LOOK)[reasons]
 
 
 def refinement(splits: Splits, alone: Noise) -> Tilings:
@@ -254,6 +264,16 @@ def is_widespread(tilings: Tilings, splits: Splits, alone: Noise) -> bool:
     stands_out = splits.counts[WHOLE] > FAR_ABOVE * cells * sqrt(alone.variance)
     most = cells * (WIDESPREAD_ATOMS if stands_out else WIDESPREAD)
     return alone.family is Family.GAUSSIAN and len(tilings[-1]) > most
+
+
+def is_uneven(tilings: Tilings, splits: Splits) -> bool:
+    """Whether so many splits are unclear that cells seem to be unlike their neighbours: smoothing tells little then.
+
+    Args:
+        tilings: What `refinement` would count; a last look also counts what holds much, however clear it is.
+        splits: What is known before.
+    """
+    return len(tilings[-1]) > UNEVEN * splits.layout.cells and splits.even <= CLEAR
 
 
 def all_depths(layout: Dyadic) -> Tilings:
