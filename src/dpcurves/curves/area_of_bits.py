@@ -15,7 +15,7 @@ from ..postprocess.inference.simulation_seed import draws_for, numbered_generato
 from .cdf import CDF
 from .pair_mean import UNSEEN, UStatistic
 from .question import require_independent
-from .two_samples import sample_of
+from .two_samples import counts_of
 from .u_statistic import MOST_CELLS, MOST_DRAWS
 
 PARTS = 2**32
@@ -135,7 +135,7 @@ def likely_shares(curve: CDF) -> FloatArray:
     """Shares below the boundaries of all slots, which do not fall: the unbiased ones, made monotone."""
     slots = curve.prefixes.grid.slots
     bounds = np.asarray(curve.prefixes.evidence.sums.bounds)
-    counts = sample_of(curve.prefixes, bounds, np.zeros((1, len(bounds)))).likely
+    _, counts = counts_of(curve.prefixes, bounds)
     shares = np.append(0.0, np.cumsum(counts)) / max(float(counts.sum()), 1.0)
     shares[-1] = 1.0
     return np.asarray(np.interp(np.arange(slots + 1), bounds, shares))

@@ -115,6 +115,12 @@ def sample_of(prefixes: Prefixes, bounds: IntArray, noise: FloatArray) -> Sample
         bounds: Numbers of slots, from 0 to all of them, at which the last turn counted.
         noise: Simulated noise of its sums up to all bounds of its law, (draws, bounds of the law).
     """
-    known, below = np.searchsorted(prefixes.evidence.sums.bounds, bounds), prefixes.unbiased_below[bounds]
+    known = np.searchsorted(prefixes.evidence.sums.bounds, bounds)
+    return Sample(*counts_of(prefixes, bounds), np.diff(noise[:, known], axis=-1))
+
+
+def counts_of(prefixes: Prefixes, bounds: IntArray) -> tuple[FloatArray, FloatArray]:
+    """What the last turn counted between these edges, as in `sample_of`: without bias, and with none below zero."""
+    below = prefixes.unbiased_below[bounds]
     rising = np.clip(non_decreasing(below), 0.0, max(below[-1], 0.0))
-    return Sample(np.diff(below), np.diff(rising), np.diff(noise[:, known], axis=-1))
+    return np.diff(below), np.diff(rising)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf, log
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..arrays import FloatArray, IntArray
 from ..data import Outside
 from ..postprocess.inference.resampling import sampling_errors
 from ..postprocess.inference.simulation_seed import draws_for, numbered_generator
-from ..postprocess.inference.two_samples import Sample, chance_of_less
+from ..postprocess.inference.two_samples import chance_of_less
 from ..postprocess.summaries.kernels import (
     Function,
     Kernel,
@@ -26,19 +27,18 @@ from ..postprocess.summaries.kernels import (
     quadratic,
     same_cell,
 )  # fmt: skip
-from ..release import PrivacyStatement
 from .cdf import CDF
 from .histogram import Histogram
 from .pair_mean import UNSEEN, UStatistic, ends_about
 from .quantised import ROUNDED, mean_of_cells
 from .question import require_independent
-from .two_samples import require_same_grid, sample_of
+from .two_samples import counts_of, require_same_grid
 
 MOST_CELLS = 2**10
 """Cells of a kernel: more of the grid are joined, evenly."""
 MOST_DRAWS = 1000
-ROWS = 64
-"""Draws that are read at once."""
+ROWS, BIAS_DRAWS = 64, 128
+"""Draws that are read at once; and those of noise for what it adds on average."""
 Statistic = Callable[[FloatArray], FloatArray]
 
 
@@ -107,10 +107,10 @@ def gini_coefficient(curve: CDF) -> UStatistic:
         mean = (counts @ middles) / np.maximum(counts.sum(axis=-1), 1.0)
         return np.asarray(quadratic(kernel, counts) / (2 * np.maximum(mean, middles[0])))
 
-    mean = max(float(cells.sample.likely @ middles) / max(float(cells.sample.likely.sum()), 1.0), float(middles[0]))
+    mean = max(float(cells.likely @ middles) / max(float(cells.likely.sum()), 1.0), float(middles[0]))
     width = float(np.diff(cells.edges).max()) / 2
     least = max(mean - width, float(middles[0]))
-    value = float(statistic(cells.sample.likely))
+    value = float(statistic(cells.likely))
     return cells.read(statistic, cells.reach(kernel) / (2 * least) + value * width / least, 0.0, 1.0)
 
 
@@ -176,8 +176,8 @@ def area_between(negatives: CDF, positives: CDF) -> UStatistic:
         low, high = ends_about(unbiased, moved - value, level, population)
         return min(low, value), max(high, value)
 
-    unbiased = float(chance_of_less(first.sample.cells, second.sample.cells))
-    value = float(chance_of_less(first.sample.likely, second.sample.likely))
+    unbiased = float(chance_of_less(first.unbiased, second.unbiased))
+    value = float(chance_of_less(first.likely, second.likely))
     ties = float((first.shares * second.shares).sum()) / 2
     notes = (*negatives.notes, *(note for note in positives.notes if note not in negatives.notes))
     return UStatistic(value, ties, ends, negatives.privacy, notes, 0.0, 1.0)
@@ -188,19 +188,13 @@ class _Cells:
     """Counts of intervals that were measured, and their noise.
 
     Attributes:
-        edges: The ends of the intervals.
-        parts: How many cells of the grid each has.
-        privacy: What stands on the curve.
-        notes: What is remarked on it.
-        sample: Counts, and their noise.
+        curve: What they are read from.
+        bounds: The numbers of the cells that intervals begin with, and how many cells there are.
         place: Which of several samples it is: each has streams of its own in simulations.
     """
 
-    edges: FloatArray
-    parts: IntArray
-    privacy: PrivacyStatement
-    notes: tuple[str, ...]
-    sample: Sample
+    curve: CDF
+    bounds: IntArray
     place: int
 
     @classmethod
@@ -221,20 +215,48 @@ class _Cells:
     def _at(cls, curve: CDF, bounds: IntArray, place: int) -> _Cells:
         if len(bounds) > MOST_CELLS + 1:
             bounds = bounds[np.linspace(0, len(bounds) - 1, MOST_CELLS + 1).round().astype(np.int64)]
-        law, total = curve.prefixes.evidence.sums, curve.prefixes.evidence.total
-        draws = min(MOST_DRAWS, draws_for(len(law.bounds)))
-        source = numbered_generator(2 * place)
-        noise = np.concatenate(list(law.simulated_prefixes(total, draws, source)))
-        apart = curve.prefixes.grid.outside is Outside.APART
-        edges = curve.prefixes.boundaries if apart else curve.x
-        return cls(
-            edges[bounds], np.diff(bounds), curve.privacy, curve.notes, sample_of(curve.prefixes, bounds, noise), place
-        )
+        return cls(curve, bounds, place)
+
+    @property
+    def edges(self) -> FloatArray:
+        """The ends of the intervals."""
+        apart = self.curve.prefixes.grid.outside is Outside.APART
+        return np.asarray((self.curve.prefixes.boundaries if apart else self.curve.x)[self.bounds])
+
+    @property
+    def parts(self) -> IntArray:
+        """How many cells of the grid each has."""
+        return np.diff(self.bounds)
+
+    @cached_property
+    def _counts(self) -> tuple[FloatArray, FloatArray]:
+        return counts_of(self.curve.prefixes, self.bounds)
+
+    @property
+    def unbiased(self) -> FloatArray:
+        """Counts without bias, which may be below zero."""
+        return self._counts[0]
+
+    @property
+    def likely(self) -> FloatArray:
+        """An estimate with none below zero."""
+        return self._counts[1]
+
+    @cached_property
+    def noise(self) -> FloatArray:
+        """What noise adds to counts, simulated: (draws, intervals)."""
+        return self._simulated(min(MOST_DRAWS, draws_for(len(self.curve.prefixes.evidence.sums.bounds))))
+
+    def _simulated(self, draws: int) -> FloatArray:
+        law, total = self.curve.prefixes.evidence.sums, self.curve.prefixes.evidence.total
+        known = np.searchsorted(law.bounds, self.bounds)
+        drawn = law.simulated_prefixes(total, draws, numbered_generator(2 * self.place))
+        return np.concatenate([np.diff(chunk[:, known], axis=-1) for chunk in drawn])
 
     @property
     def shares(self) -> FloatArray:
         """About what share of the people lies in each interval."""
-        return np.asarray(self.sample.likely / max(float(self.sample.likely.sum()), 1.0))
+        return np.asarray(self.likely / max(float(self.likely.sum()), 1.0))
 
     def reach(self, kernel: Kernel) -> float:
         """How far the mean of a kernel may be from that of the values."""
@@ -242,26 +264,34 @@ class _Cells:
 
     def drawn(self, population: bool) -> FloatArray:
         """Likely counts with the noise added that was simulated, and that of sampling: (draws, intervals)."""
-        noisy = self.sample.likely + self.sample.noise
+        noisy = self.likely + self.noise
         if not population:
             return np.asarray(noisy)
-        require_independent(self.privacy)
-        seen = self.sample.likely + UNSEEN * self.parts / self.parts.sum()
-        people = max(round(float(self.sample.likely.sum())), 1)
+        require_independent(self.curve.privacy)
+        seen = self.likely + UNSEEN * self.parts / self.parts.sum()
+        people = max(round(float(self.likely.sum())), 1)
         return np.asarray(noisy + sampling_errors(seen, people, len(noisy), numbered_generator(2 * self.place + 1)))
 
     def read(self, statistic: Statistic, resolution: float, least: float = -inf, most: float = inf) -> UStatistic:
         """The statistic of the unbiased counts, less what noise adds to it on average."""
-        about = float(statistic(self.sample.likely))
-        found = float(statistic(self.sample.cells))
-        drawn = self.drawn(population=False)
-        parts = (drawn[start : start + ROWS] for start in range(0, len(drawn), ROWS))
-        bias = float(np.concatenate([statistic(part) for part in parts]).mean()) - about
+        about, found = float(statistic(self.likely)), float(statistic(self.unbiased))
 
         def ends(level: float, population: bool) -> tuple[float, float]:
             return ends_about(found, statistic(self.drawn(population)) - about, level, population)
 
-        return UStatistic(found - bias, resolution, ends, self.privacy, self.notes, least, most)
+        value, notes = found - self._bias(statistic, about), self.curve.notes
+        return UStatistic(value, resolution, ends, self.curve.privacy, notes, least, most)
+
+    def _bias(self, statistic: Statistic, about: float) -> float:
+        """What noise adds on average: each that is drawn is put on and taken off, so what it moves evenly is not in it.
+
+        Of means of kernels, where the number of people is known, that leaves the mean of the form of noise alone.
+        """
+        noise = self._simulated(BIAS_DRAWS)
+        moved = [
+            statistic(self.likely + sign * part) for sign in (1, -1) for part in np.split(noise, BIAS_DRAWS // ROWS)
+        ]
+        return float(np.concatenate(moved).mean()) - about
 
     def mean(self, kernel: Kernel, least: float = -inf, most: float = inf) -> UStatistic:
         """The mean of a kernel over all pairs."""

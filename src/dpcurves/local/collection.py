@@ -34,7 +34,7 @@ class Collection:
 
     def __init__(self, task: Task) -> None:
         self.task, self.refused, self.repeated = task, 0, 0
-        self._tables, self._seen = Tables(task.plan), KnownNames() if loops_are_compiled() else Seen()
+        self._tables, self._seen = Tables(task.plan), KnownNames(task.people) if loops_are_compiled() else Seen()
 
     @property
     def reports(self) -> int:
@@ -60,13 +60,13 @@ class Collection:
             self.add(b"".join(many))
 
     def _add(self, records: Records) -> None:
-        messages = np.ascontiguousarray(self.task.heard(records))
-        good = self._tables.are_messages(messages)
+        about, good = self._tables.sorted_out(self.task.heard(records))
+        whole = bool(good.all())
         self.refused += records.damaged + int(len(good) - good.sum())
-        fresh = self._seen.new(records.names[good])
+        fresh = self._seen.new(records.names if whole else records.names[good])
         self.repeated += int(len(fresh) - fresh.sum())
         good[good] = fresh
-        self._tables.count(messages if good.all() else messages[good])
+        self._tables.count(about, good)
 
     def release(self, allotment: Allotment) -> Release:
         """Tallies of all reports. Raises `ValueError` if there is none."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..mechanisms.reported_tree import Coins, planned, ways_of
 from ..noise.randomness import Randomness
 from ..noise.responses import Randomiser
 from ..noise.responses.coins import even
-from ..noise.responses.randomiser import Reports, in_words
+from ..noise.responses.randomiser import Reports, unset_from
 from ..privacy import Adjacency, PrivacyLoss, ReplaceOne
 from ..queries import CountQuery, Query, Read
 from ..release import Plan, Release, Setting, UnsupportedQuery
@@ -121,6 +121,20 @@ def octets(plan: Plan) -> int:
     return sum(lengths) if plan.law.required(Tallied).about_all else 1 + max(lengths)
 
 
+class About(NamedTuple):
+    """Reports about one level.
+
+    Attributes:
+        here: In which rows they were.
+        reports: These, (reports, octets).
+        filled_up: Whether nothing but zeros stood behind them.
+    """
+
+    here: IntArray | slice
+    reports: Reports
+    filled_up: BoolArray | np.bool_
+
+
 class Tables:
     """Tallies that messages are added to: all that is kept of them.
 
@@ -137,44 +151,45 @@ class Tables:
 
     def are_messages(self, messages: Reports) -> BoolArray:
         """Which rows of (rows, octets) are messages under this plan at all."""
-        if self._about_all:
-            told = zip(self._ways, self._parts(messages), strict=True)
-            return np.asarray(np.all([way.are_reports(part) for way, part in told], axis=0))
-        good = np.zeros(len(messages), dtype=np.bool_)
-        for way, (here, rows) in zip(self._ways, self._by_level(messages), strict=True):
-            spare = np.bitwise_or.reduce(in_words(rows[:, 1 + way.octets :]).T, axis=0)
-            good[here] = way.are_reports(rows[:, 1 : 1 + way.octets]) & (spare == 0)
-        return good
+        return self.sorted_out(messages)[1]
 
     def add(self, messages: Reports) -> None:
         """Count what are messages, and how many are not."""
-        good = self.are_messages(messages)
+        about, good = self.sorted_out(messages)
         self.refused += int(len(good) - good.sum())
-        self.count(messages[good])
+        self.count(about, good)
 
-    def count(self, messages: Reports) -> None:
-        """Count what are messages, all of them."""
-        for number, (way, here) in enumerate(zip(self._ways, self._parts(messages), strict=True)):
-            self._tallies[number] += way.tally(here)
-            self.reports[number] += len(here)
+    def sorted_out(self, messages: Reports) -> tuple[list[About], BoolArray]:
+        """The reports about each level, as `count` takes them; and which rows are messages under this plan at all."""
+        about = self._parts(messages) if self._about_all else self._by_level(messages)
+        good = np.full(len(messages), self._about_all)
+        for way, (here, reports, filled_up) in zip(self._ways, about, strict=True):
+            sound = way.are_reports(reports) & filled_up
+            good[here] = good & sound if self._about_all else sound
+        return about, good
 
-    def _parts(self, messages: Reports) -> list[Reports]:
-        """The reports about each level."""
-        if self._about_all:
-            return np.split(messages, np.cumsum([way.octets for way in self._ways])[:-1], axis=1)
-        levels = zip(self._ways, self._by_level(messages), strict=True)
-        return [rows[:, 1 : 1 + way.octets] for way, (_, rows) in levels]
+    def count(self, about: list[About], counted: BoolArray) -> None:
+        """Count of what `sorted_out` gave the rows that are to be counted, all of which are messages."""
+        for number, (way, (here, reports, _)) in enumerate(zip(self._ways, about, strict=True)):
+            kept = counted[here]
+            told = reports if kept.all() else reports[kept]
+            self._tallies[number] += way.tally(told)
+            self.reports[number] += len(told)
 
-    def _by_level(self, messages: Reports) -> Iterator[tuple[IntArray | slice, Reports]]:
-        """Which messages are about each level, and these: copied only where there are others between them."""
-        whole = np.ascontiguousarray(messages)
-        for number in range(len(self._ways)):
-            about = whole[:, 0] == number
-            if about.all():
-                yield slice(None), whole
-            else:
-                here = np.flatnonzero(about)
-                yield here, np.take(whole, here, axis=0)
+    def _parts(self, messages: Reports) -> list[About]:
+        """Every message has a report about each level."""
+        parts = np.split(messages, np.cumsum([way.octets for way in self._ways])[:-1], axis=1)
+        return [About(slice(None), part, np.True_) for part in parts]
+
+    def _by_level(self, messages: Reports) -> list[About]:
+        """Every message is about one level: copied only where there are others between them."""
+        levels, whole, found = np.ascontiguousarray(messages[:, 0]), np.ascontiguousarray(messages), list[About]()
+        for number, way in enumerate(self._ways):
+            about = levels == number
+            here = slice(None) if about.all() else np.flatnonzero(about)
+            rows = whole if isinstance(here, slice) else np.take(whole, here, axis=0)
+            found.append(About(here, rows[:, 1 : 1 + way.octets], unset_from(rows, 1 + way.octets)))
+        return found
 
     def release(self, allotment: Allotment, *, seeded: bool) -> Release:
         """What was counted, as the answer to a plan of as many people as there were.

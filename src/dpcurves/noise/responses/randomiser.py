@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ...arguments import Refused, WrongKind
 from ...arrays import BoolArray, IntArray
+from ...compiled import compiled, loops_are_compiled
 from ..exponential import LEAST_EPSILON, MOST_EPSILON
 from ..randomness import Randomness
 
@@ -149,9 +150,29 @@ def in_octets(numbers: IntArray, octets: int) -> Reports:
 
 def from_octets(reports: Reports) -> IntArray:
     """The whole numbers that `in_octets` wrote."""
-    whole = np.zeros((len(reports), 8), dtype=np.uint8)
-    whole[:, : reports.shape[1]] = reports
-    return np.asarray(whole.view("<i8").reshape(-1), dtype=np.int64)
+    whole = reports[:, 0].astype(np.int64)
+    for place in range(1, reports.shape[1]):
+        whole |= reports[:, place].astype(np.int64) << 8 * place
+    return whole
+
+
+def unset_from(rows: Reports, begin: int) -> BoolArray:
+    """In which rows all octets from one on are 0."""
+    found = np.ones(len(rows), dtype=np.bool_)
+    if not loops_are_compiled():
+        return np.asarray(~rows[:, begin:].any(axis=1))
+    if begin < rows.shape[1]:
+        _look_behind(rows, begin, found)
+    return found
+
+
+@compiled
+def _look_behind(rows: Reports, begin: int, found: BoolArray) -> None:
+    for row in range(len(rows)):
+        seen = 0
+        for place in range(begin, rows.shape[1]):
+            seen |= rows[row, place]
+        found[row] = seen == 0
 
 
 def in_words(rows: Reports) -> NDArray[np.uint64]:
