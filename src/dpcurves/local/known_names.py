@@ -34,7 +34,7 @@ class KnownNames:
 
     def new(self, names: Octets) -> BoolArray:
         """Which names are new, here and in this table; from now on they are known."""
-        numbers = np.ascontiguousarray(names).view(f"<u{NAME}").reshape(-1).astype(np.uint64, copy=False)
+        numbers = np.ascontiguousarray(names.view(f"<u{NAME}").reshape(-1), dtype=np.uint64)
         while 4 * (self.count + len(numbers)) > 3 * (len(self._table) - 1):
             self._grow()
         first = np.empty(len(numbers), dtype=np.bool_)

@@ -164,8 +164,8 @@ class Form:
 
     def _sound(self, rows: Octets, damaged: int) -> Records:
         """The records whose check is right; the others are counted."""
-        told, checks = rows[:, : NAME + self.octets], np.ascontiguousarray(rows[:, NAME + self.octets :])
-        good: BoolArray = checks.view("<u4").reshape(-1) == self._checks(told)
+        told, checks = rows[:, : NAME + self.octets], rows[:, NAME + self.octets :].view("<u4")
+        good: BoolArray = checks.reshape(-1) == self._checks(told)
         bad = int(len(good) - np.count_nonzero(good))
         kept = told[good] if bad else told
         return Records(kept[:, :NAME], kept[:, NAME:], damaged + bad)

@@ -16,7 +16,7 @@ from ..mechanisms.reported_tree import Coins, planned, ways_of
 from ..noise.randomness import Randomness
 from ..noise.responses import Randomiser
 from ..noise.responses.coins import even
-from ..noise.responses.randomiser import Reports, unset_from
+from ..noise.responses.randomiser import Reports, close_together, unset_from
 from ..privacy import Adjacency, PrivacyLoss, ReplaceOne
 from ..queries import CountQuery, Query, Read
 from ..release import Plan, Release, Setting, UnsupportedQuery
@@ -183,7 +183,7 @@ class Tables:
 
     def _by_level(self, messages: Reports) -> list[About]:
         """Every message is about one level: copied only where there are others between them."""
-        levels, whole, found = np.ascontiguousarray(messages[:, 0]), np.ascontiguousarray(messages), list[About]()
+        levels, whole, found = np.ascontiguousarray(messages[:, 0]), close_together(messages), list[About]()
         for number, way in enumerate(self._ways):
             about = levels == number
             here = slice(None) if about.all() else np.flatnonzero(about)

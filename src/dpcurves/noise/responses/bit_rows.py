@@ -55,7 +55,7 @@ def bits_set(rows: Reports) -> IntArray:
     words = in_words(rows)
     if words.shape[1] == 1:
         return np.bitwise_count(words[:, 0]).astype(np.int64)
-    return np.asarray(np.bitwise_count(words).sum(axis=1, dtype=np.int64))
+    return np.asarray(np.einsum("ij->i", np.bitwise_count(words), dtype=np.int64))
 
 
 def _sums_of_bits(reports: Reports, answers: int) -> IntArray:
