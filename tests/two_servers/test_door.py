@@ -16,7 +16,7 @@ from dpcurves.serving.channel import trusting
 from dpcurves.serving.door import Door, Limits
 from dpcurves.serving.entrance import Entrance, Guest, listening_at, proving
 from dpcurves.serving.identity import Identity
-from dpcurves.serving.launch import leave_no_image
+from dpcurves.serving.memory_image import leave_no_image
 
 
 class Stranger:

@@ -8,7 +8,7 @@ import sys
 from traceback import extract_tb
 
 from ..arguments import Named
-from ..serving.launch import leave_no_image
+from ..serving.memory_image import leave_no_image
 from .counting import Counting
 
 PATIENCE = 1.0

@@ -6,7 +6,6 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +15,7 @@ import uvicorn
 from .door import Door
 from .entrance import Entrance, Guest, Talks, listening_at
 from .errors import ProtocolAborted
+from .memory_image import leave_no_image
 
 IDLE = 75
 """Seconds after which a connection of the other server ends."""
@@ -85,11 +85,3 @@ class _Announced(uvicorn.Server):
 
     def _welcome(self, connection: socket.socket) -> None:
         Guest(self._door, self.config, self.server_state, self._talks).come(connection, self._context)
-
-
-def leave_no_image() -> None:
-    """Let the system write no image of this process's memory, which holds keys and shares, should it crash."""
-    with suppress(ImportError):  # where there are no such limits
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
