@@ -61,8 +61,9 @@ class Running:
         tasks = Path(f"/proc/{self.process.pid}/task").glob("*/children")
         return [int(child) for each in tasks for child in each.read_text().split()]
 
-    def kill_workers(self) -> int:
-        killed = self.children()
+    def kill_workers(self, most: int | None = None) -> int:
+        """Kill all workers, or so many of them; how many there were to kill."""
+        killed = self.children()[:most]
         for child in killed:
             with suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)

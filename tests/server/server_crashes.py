@@ -1,8 +1,10 @@
 """SIGKILLs of a verification server and of its workers, at times that are drawn: run by ``make crash``.
 
-Each round asks a question, kills the workers or the whole server a random while later, lets what is left go on, and
-waits for the answer. In the end: each question was answered once, what was spent is the sum of what was asked, every
-release says what its ledger has, and the chain holds. ``python tests/server/server_crashes.py [KILLS] [STORE]``.
+Each round asks a question, kills a worker, all of them or the whole server a drawn while after it was asked, or after
+it is seen to be paid or counted, lets what is left go on, and waits for the answer. In the end: each question was
+answered once, what was spent is the sum of what was asked, every release says what its ledger has, and the chain holds.
+``python tests/server/server_crashes.py [KILLS] [STORE] [SECONDS]`` (STORE: - for a file of its own); after so many
+seconds no more are killed.
 """
 
 from __future__ import annotations
@@ -18,15 +20,22 @@ from typing import Any
 
 from running import Running
 from scene import made
+from sqlalchemy import select
 
 from dpcurves.ledger import Together
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.server import MACHINE
 from dpcurves.server.questions import Asked, State
+from dpcurves.server.tables import QUESTIONS
 from dpcurves.serving.errors import ProtocolAborted
 
 PRICE = Fraction(1, 1000)
-LONGEST = 600.0
+LONGEST = 1800.0
+STAGES = (State.QUEUED, State.PAID, State.COUNTED)
+"""Where a question stands when the while begins after which something is killed."""
+SHORT, LONG = 20.0, 1.0
+"""Kills a second: soon after a stage is seen, or whenever."""
+LOOK = 0.005
 SERVER_EACH = 10
 """One of so many kills is of the whole server: to start it again takes seconds."""
 
@@ -43,16 +52,18 @@ class Rounds:
         self.running, self.draws = Running(self.scene, workers=2), random.Random(seed)
         self.kills = {"workers": 0, "server": 0}
         self.seen: dict[str, str] = {}
+        self.ann, self.bob = self.scene.ann, self.scene.bob
 
-    def play(self, kills: int) -> int:
-        """So many kills; how many questions were asked."""
+    def play(self, kills: int, seconds: float) -> int:
+        """So many kills, or fewer in so many seconds; how many questions were asked."""
         self.running.start()
-        number = 0
-        while sum(self.kills.values()) < kills:
+        number, end = 0, time.monotonic() + seconds
+        while sum(self.kills.values()) < kills and time.monotonic() < end:
             number += 1
             asked = self._ask(number)
-            self._kill_for_a_while(kills)
+            self._kill_for_a_while(asked, kills)
             self._awaited(asked)
+            print(f"{sum(self.kills.values())} killed, {number} questions answered", flush=True)
         self.running.stop()
         return number
 
@@ -63,39 +74,55 @@ class Rounds:
         assert ledger.balance("flights").spent.exact == PRICE * questions
         assert len(ledger.statement("flights").grants) == questions
         for name, told in self.seen.items():
-            assert self.scene.gate.releases.get(self.scene.ann, name).json == told
-            grant = ledger.granted("flights", self.scene.gate.questions.get(self.scene.ann, name).request)
+            assert self.scene.gate.releases.get(self.ann, name).json == told
+            grant = ledger.granted("flights", self.scene.gate.questions.get(self.ann, name).request)
             assert grant is not None
             assert ledger.stored(grant, 0, 0) is not None
         assert ledger.verify().entries > 0
 
     def _ask(self, number: int) -> Asked:
         question: dict[str, Any] = {"ask": "histogram", "column": "delay", "grid": f"-60:600:{number + 3}"}
-        asked = self.scene.gate.questions.ask(self.scene.ann, "delays", question, PrivacyLoss.pure(PRICE))
-        again = self.scene.gate.questions.ask(self.scene.bob, "delays", question, PrivacyLoss.pure(PRICE))
+        asked = self.scene.gate.questions.ask(self.ann, "delays", question, PrivacyLoss.pure(PRICE))
+        again = self.scene.gate.questions.ask(self.bob, "delays", question, PrivacyLoss.pure(PRICE))
         assert again.id == asked.id
         return asked
 
-    def _kill_for_a_while(self, kills: int) -> None:
+    def _kill_for_a_while(self, asked: Asked, kills: int) -> None:
         for _ in range(self.draws.randint(1, 4)):
             if sum(self.kills.values()) >= kills:
                 return
-            time.sleep(self.draws.expovariate(0.5))
-            if self.draws.randrange(SERVER_EACH):
-                self.kills["workers"] += self.running.kill_workers()
+            self._until_drawn(asked)
+            chosen = self.draws.randrange(SERVER_EACH)
+            if chosen:
+                self.kills["workers"] += self.running.kill_workers(most=1 if chosen % 2 else None)
             else:
                 self.kills["server"] += 1
                 self.running.kill()
                 self.running.start()
+
+    def _until_drawn(self, asked: Asked) -> None:
+        """Until a drawn while after the question has come to a drawn stage, or for one that does not look at it."""
+        stage = self.draws.choice((None, *STAGES))
+        if stage is not None:
+            end = time.monotonic() + self.draws.expovariate(0.2)
+            while self._stands(asked) < STAGES.index(stage) and time.monotonic() < end:
+                time.sleep(LOOK)
+        time.sleep(self.draws.expovariate(LONG if stage is None else SHORT))
+
+    def _stands(self, asked: Asked) -> int:
+        """How far it is, whether it was shown or not."""
+        query = select(QUESTIONS.c.state).where(QUESTIONS.c.id == asked.id)
+        state = State(self.scene.gate.archive.read(lambda one: one.execute(query).scalar_one()))
+        return STAGES.index(state) if state in STAGES else len(STAGES)
 
     def _awaited(self, asked: Asked) -> None:
         end = time.monotonic() + LONGEST
         while (state := self._state(asked)) is not State.ANSWERED:
             assert state is not State.REFUSED, asked
             assert time.monotonic() < end, f"no answer in {LONGEST:g} seconds"
-            self.scene.gate.questions.ask(self.scene.bob, "delays", asked.question, asked.loss)
+            self.scene.gate.questions.ask(self.bob, "delays", asked.question, asked.loss)
             time.sleep(0.2)
-        self.seen[asked.id] = self.scene.gate.releases.get(self.scene.ann, asked.id).json
+        self.seen[asked.id] = self.scene.gate.releases.get(self.ann, asked.id).json
 
     def _state(self, asked: Asked) -> State:
         with suppress(ProtocolAborted):
@@ -105,19 +132,21 @@ class Rounds:
 
 def main() -> None:
     """Play the rounds, and say what was found."""
-    kills, store = int((sys.argv[1:2] or ["1000"])[0]), sys.argv[2] if len(sys.argv) > 2 else None
+    given = sys.argv[1:]
+    kills, seconds = int((given[:1] or ["1000"])[0]), float((given[2:3] or ["inf"])[0])
+    store = given[1] if given[1:2] and given[1] != "-" else None
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         rounds = Rounds(Path(folder), store, seed=16)
         try:
-            questions = rounds.play(kills)
+            questions = rounds.play(kills, seconds)
             rounds.check(questions)
         finally:
             if rounds.running.process is not None and rounds.running.process.poll() is None:
                 rounds.running.kill()
     words = f"{rounds.kills['workers']} SIGKILLs of workers and {rounds.kills['server']} of servers"
-    print(f"{words}, {questions} questions: each answered once and paid once, the chain holds")
-    print(f"{time.monotonic() - begun:.0f} s")
+    lasted = f"in {time.monotonic() - begun:.0f} s"
+    print(f"{words} {lasted}, {questions} questions: each answered once and paid once, the chain holds; 0 wrong")
 
 
 if __name__ == "__main__":
