@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import BoundedSemaphore
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +20,7 @@ from sqlalchemy import update
 from dpcurves.curves.question_json import question_from_json
 from dpcurves.ledger import Member, Together
 from dpcurves.privacy import Neighbours, PrivacyLoss
-from dpcurves.server import Gate
+from dpcurves.server import Gate, releases
 from dpcurves.server.counting import UNREADABLE, Counting
 from dpcurves.server.questions import State
 from dpcurves.server.queue import Queue
@@ -114,6 +117,48 @@ def test_pictures_are_drawn_when_nothing_waits_and_are_those_that_who_looks_befo
     assert after.kept_svg.startswith("<svg")
     assert (before.svg[:40], before.csv) == (after.svg[:40], after.kept_csv)
     assert not counting.step()
+
+
+def test_an_answer_is_drawn_by_one_worker_and_by_another_one_where_that_was_killed(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
+    first, second, queue = Counting(scene.url, "first"), Counting(scene.url, "second"), Queue(scene.gate.archive)
+    assert first.step()
+    queue.strike()
+    with monkeypatch.context() as patched:
+        killed_before(Queue, "drawn", patched)
+        with pytest.raises(Killed):
+            first.step()
+        assert not second.step()
+    assert not queue.claim_drawing("second", asked.id)
+    queue.free("first")
+    assert second.step()
+    assert scene.gate.releases.get(scene.ann, asked.id).kept_svg.startswith("<svg")
+
+
+def test_who_looks_waits_for_the_picture_that_a_worker_draws_and_too_many_do_not(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
+    counting = Counting(scene.url, "one")
+    assert counting.step()
+    Queue(scene.gate.archive).strike()
+    monkeypatch.setattr(releases, "PATIENCE", 0.0)
+    assert scene.gate.releases.drawn(scene.ann, asked.id).svg.startswith("<svg")  # nobody came: drawn here
+    monkeypatch.setattr(releases, "PATIENCE", 600.0)
+    monkeypatch.setattr(releases, "LOOK", 0.01)
+    monkeypatch.setattr(releases, "_WAITING", BoundedSemaphore(1))
+    with ThreadPoolExecutor(1) as others:
+        waiting = others.submit(scene.gate.releases.drawn, scene.ann, asked.id)
+        while releases._WAITING._value:
+            time.sleep(0.01)
+        with pytest.raises(ProtocolAborted, match="too many are being drawn now") as refused:
+            scene.gate.releases.drawn(scene.ann, asked.id)
+        assert refused.value.status == 503
+        assert not waiting.done()
+        assert counting.step()
+        assert waiting.result().kept_svg.startswith("<svg")
 
 
 def test_what_is_not_affordable_is_refused_and_not_charged(scene: Scene) -> None:

@@ -14,7 +14,7 @@ from . import plain
 from .audit import MOST_AT_ONCE, line_of
 from .gate import Gate
 from .messages import HeadMessage, ModelMessage, QuestionMessage, require_plain
-from .releases import Answer
+from .releases import DRAWN, Answer
 from .shield import OF_PICTURES
 from .visitors import Visitor
 
@@ -146,7 +146,8 @@ def release(name: str, who: Who, gate: Open) -> Response:
         raise ProtocolAborted("release", f"ID.{', ID.'.join(ENDINGS)} is needed", 404)
     media, form = ENDINGS[ending]
     headers = {"Content-Security-Policy": OF_PICTURES} if ending in ("svg", "html") else {}
-    return Response(form(gate.releases.get(who, id)), media_type=media, headers=headers)
+    get = gate.releases.drawn if ending in DRAWN else gate.releases.get
+    return Response(form(get(who, id)), media_type=media, headers=headers)
 
 
 def publish(id: str, who: Who, gate: Open) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from zlib import crc32
 
 from ..arguments import Named, Refused
 from ..curves import CurveWarning
@@ -54,11 +53,11 @@ class Counting:
         return job is not None or self._drawn()
 
     def _drawn(self) -> bool:
-        """Draw one answer, if one is not drawn yet. One that fails is left to whoever looks at it."""
-        waiting = [each for each in self._queue.undrawn() if each not in self._left]
-        if not waiting:
+        """Draw one answer that nobody draws yet, if there is one. One that fails is left to whoever looks at it."""
+        waiting = (each for each in self._queue.undrawn() if each not in self._left)
+        chosen = next((each for each in waiting if self._queue.claim_drawing(self._worker, each)), None)
+        if chosen is None:
             return False
-        chosen = waiting[crc32(self._worker.encode()) % len(waiting)]  # workers begin at different ones
         self._left.add(chosen)
         curve = curve_from_json(self._queue.curve(chosen))
         self._queue.drawn(chosen, svg_of(curve), csv_of(curve))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from threading import Lock
 from typing import Any
 
 from .. import display
@@ -14,10 +15,14 @@ FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001
 """How a text begins that programs for tables of numbers work out as a formula."""
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
+DRAWING = Lock()
+"""Settings of the drawing library are those of the process: one picture at a time."""
+
 
 def svg_of(curve: Any) -> str:
     """The picture, by itself."""
-    return display.svg_text(curve.plot(ax=display.headless_axes(getattr(curve, "SIZE", display.LANDSCAPE))))
+    with DRAWING:
+        return display.svg_text(curve.plot(ax=display.headless_axes(getattr(curve, "SIZE", display.LANDSCAPE))))
 
 
 def csv_of(curve: Any) -> str:

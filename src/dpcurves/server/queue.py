@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, insert, or_, select, update
 
 from ..curves.question_json import question_from_json
 from ..ledger import Member
@@ -109,9 +109,16 @@ class Queue:
         self._archive.write(work)
 
     def undrawn(self) -> list[str]:
-        """Answers that have no picture yet."""
-        query = select(RELEASES.c.id).where(RELEASES.c.svg == "").order_by(RELEASES.c.id).limit(MOST_DRAWN)
+        """Answers that have no picture yet and that nobody draws, the first one first."""
+        free = _is_free(int(time.time()))
+        query = _UNDRAWN.where(RELEASES.c.svg == "", free).order_by(QUESTIONS.c.number).limit(MOST_DRAWN)
         return self._archive.read(lambda connection: [str(each) for each in connection.execute(query).scalars()])
+
+    def claim_drawing(self, worker: str, id: str) -> bool:
+        """Whether this worker may draw an answer: nobody else does."""
+        now = int(time.time())
+        claim = update(QUESTIONS).where(QUESTIONS.c.id == id, _is_free(now)).values(worker=worker, claimed=now)
+        return bool(self._archive.write(lambda connection: connection.execute(claim).rowcount))
 
     def curve(self, id: str) -> str:
         """An answer, as it was counted."""
@@ -120,10 +127,13 @@ class Queue:
 
     def drawn(self, id: str, svg: str, csv: str) -> None:
         """Its picture and its table are here."""
-        mine = (RELEASES.c.id == id, RELEASES.c.svg == "")
-        self._archive.write(
-            lambda connection: connection.execute(update(RELEASES).where(*mine).values(svg=svg, csv=csv)).rowcount
-        )
+
+        def work(connection: Connection) -> None:
+            mine = (RELEASES.c.id == id, RELEASES.c.svg == "")
+            connection.execute(update(RELEASES).where(*mine).values(svg=svg, csv=csv))
+            connection.execute(update(QUESTIONS).where(QUESTIONS.c.id == id).values(worker=None))
+
+        self._archive.write(work)
 
     def strike(self) -> int:
         """The public clock strikes: what was done since is shown. How many questions moved."""
@@ -153,8 +163,16 @@ class Queue:
         )
 
 
+_UNDRAWN = select(RELEASES.c.id).join(QUESTIONS, QUESTIONS.c.id == RELEASES.c.id)
+
+
+def _is_free(now: int) -> ColumnElement[bool]:
+    """Whether no worker has claimed a question, or only long ago."""
+    return or_(QUESTIONS.c.worker.is_(None), QUESTIONS.c.claimed < now - STALE)
+
+
 def _next(connection: Connection, now: int, way: Callable[[Select[Any]], Select[Any]]) -> Row[Any] | None:
-    free = or_(QUESTIONS.c.worker.is_(None), QUESTIONS.c.claimed < now - STALE)
+    free = _is_free(now)
     for state in (State.QUEUED, State.PAID):
         query = select(QUESTIONS).where(QUESTIONS.c.state == state.value, free).order_by(QUESTIONS.c.number)
         row = connection.execute(way(query.limit(1))).first()

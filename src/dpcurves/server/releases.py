@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from threading import BoundedSemaphore
 from typing import Any
 
 from sqlalchemy import Connection, Row, select, update
 
 from ..curves.kinds import curve_from_json
 from ..ledger import Event
+from ..serving.errors import ProtocolAborted
 from .archive import Archive
 from .drawing import csv_of, svg_of
 from .projects import project_of
@@ -20,6 +23,12 @@ from .tables import QUESTIONS, RELEASES
 from .visitors import Right, Subject, Visitor, may, require, unknown
 
 MOST_LISTED = 500
+DRAWN = frozenset({"svg", "csv"})
+"""Forms of an answer that workers make."""
+PATIENCE, LOOK = 15.0, 0.1
+"""Seconds that a picture is waited for, which a worker draws, and between looks whether it has."""
+_WAITING = BoundedSemaphore(16)
+"""Who waits for pictures holds a thread that pages need, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +87,26 @@ class Releases:
         found = self._archive.read(lambda connection: _find(connection, id))
         if found is None or found.asked.state is not State.ANSWERED or not _may_see(who, found.asked):
             raise unknown("release")
+        return found
+
+    def drawn(self, who: Visitor, id: str) -> Answer:
+        """One release with its picture and its table, once a worker has drawn it; after a while, whoever looks does.
+
+        Raises:
+            ProtocolAborted: as of `get`; or too many wait for pictures.
+        """
+        found = self.get(who, id)
+        if found.kept_svg:
+            return found
+        if not _WAITING.acquire(blocking=False):
+            raise ProtocolAborted("picture", "too many are being drawn now; look again later", 503)
+        try:
+            end = time.monotonic() + PATIENCE
+            while not found.kept_svg and time.monotonic() < end:
+                time.sleep(LOOK)
+                found = self.get(who, id)
+        finally:
+            _WAITING.release()
         return found
 
     def all(self, who: Visitor, project: str) -> tuple[Asked, ...]:

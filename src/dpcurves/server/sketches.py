@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Iterator, Sequence
 from hashlib import sha256
-from threading import BoundedSemaphore, Lock
+from threading import BoundedSemaphore
 from typing import Any, NamedTuple
 from warnings import catch_warnings
 
@@ -17,7 +17,7 @@ from ..curves.kinds import curve_from_json
 from ..curves.notes import CurveWarning
 from ..curves.question_json import question_from_json
 from ..data.predictor import Predictor
-from ..display import LANDSCAPE, headless_axes, svg_text
+from ..display import headless_axes, svg_text
 from ..noise.randomness import Randomness
 from ..privacy import PrivacyLoss
 from ..release import Plan
@@ -25,6 +25,7 @@ from ..serving.errors import ProtocolAborted
 from ..session import Session
 from ..table_shortcuts import compare
 from .datasets import Dataset
+from .drawing import DRAWING, svg_of
 from .dummy import dummy_table
 from .questions import Planned
 from .recent import Recent
@@ -37,8 +38,6 @@ AT_ONCE, PATIENCE = 2, 10.0
 """Sketches at a time, and seconds that another one waits: pages come first."""
 MOST_KEPT = 64
 _TRYING = BoundedSemaphore(AT_ONCE)
-_DRAWING = Lock()
-"""Settings of the drawing library are those of the process: one picture at a time."""
 
 
 class Tried(NamedTuple):
@@ -122,7 +121,7 @@ def beside(curve: str, question: str, synthetic: Synthetic) -> Beside:
 
 def _compared(curve: str, question: str, synthetic: Synthetic) -> Beside:
     found = compare(curve_from_json(curve), question_from_json(json.loads(question)), synthetic.table)
-    with _DRAWING:
+    with DRAWING:
         axes = found.plot(ax=headless_axes(found.private.SIZE), names=("confidential", "synthetic"))
         return Beside(found.verdict, found.differs, standing_alone(svg_text(axes)))
 
@@ -139,8 +138,7 @@ def standing_alone(svg: str) -> str:
 
 
 def _picture(curve: Any) -> str:
-    with _DRAWING:
-        return standing_alone(svg_text(curve.plot(ax=headless_axes(getattr(curve, "SIZE", LANDSCAPE)))))
+    return standing_alone(svg_of(curve))
 
 
 def _table(trial: Tried) -> pa.Table:

@@ -14,7 +14,7 @@ from .counting import Counting
 PATIENCE = 1.0
 """Seconds between looks, where nobody says that there is something to do."""
 
-BEHIND = 5
+BEHIND = 10
 """Steps of niceness by which workers stand behind who serves."""
 
 

@@ -11,7 +11,7 @@ from fastapi import Response
 
 from ...serving.errors import ProtocolAborted
 from ..questions import Asked, State
-from ..releases import Answer
+from ..releases import DRAWN, Answer
 from ..seen import as_seen_by
 from ..sketches import Beside, beside, is_compared, standing_alone
 from ..synthetic import Synthetic
@@ -55,7 +55,7 @@ def release(visit: Visit) -> Response:
 
 def picture(visit: Visit) -> Response:
     """The picture of an answer."""
-    return download(standing_alone(visit.gate.releases.get(visit.who, visit.parts["release"]).svg), "image/svg+xml")
+    return download(standing_alone(visit.gate.releases.drawn(visit.who, visit.parts["release"]).svg), "image/svg+xml")
 
 
 def comparison(visit: Visit) -> Response:
@@ -69,8 +69,9 @@ def comparison(visit: Visit) -> Response:
 
 def export(visit: Visit) -> Response:
     """An answer as a file."""
-    found = visit.gate.releases.get(visit.who, visit.parts["release"])
-    ending, name = visit.parts["ending"], f"release-{found.id[:12]}"
+    ending = visit.parts["ending"]
+    found = _kept(visit, ending)
+    name = f"release-{found.id[:12]}"
     if ending == "html":
         return download(_card(found), "text/html", f"{name}.html")
     kept = {
@@ -87,6 +88,12 @@ def publish(visit: Visit) -> Response:
     """Show a release to everybody who sees datasets here."""
     visit.gate.releases.publish(visit.who, visit.parts["release"])
     return to("releases", visit.parts["release"], said="published")
+
+
+def _kept(visit: Visit, ending: str) -> Answer:
+    """An answer; what workers draw of it is waited for."""
+    releases = visit.gate.releases
+    return (releases.drawn if ending in DRAWN else releases.get)(visit.who, visit.parts["release"])
 
 
 def _progress(who: Visitor, asked: Asked) -> dict[str, Any]:
