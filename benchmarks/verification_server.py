@@ -1,121 +1,190 @@
 """What a verification server takes for pages, plans and answers, with 50 analysts who think for 5 seconds.
 
-``python benchmarks/verification_server.py [ANALYSTS] [SECONDS] [ROWS] [STORE]``. Clients run in this process, over TLS
-on loopback, beside the server and its two workers: on two cores all share them. Printed are percentiles in
-milliseconds, and for answers the seconds beyond the strike of the public clock that follows.
+``python benchmarks/verification_server.py [ANALYSTS] [SECONDS] [ROWS] [SIGNED_IN] [STORE]``. Between two thoughts an
+analyst looks at three pages and at the plan of a question, and one time in five asks, waits as the page does and looks
+at the answer and its picture. SIGNED_IN people besides look at a page a minute. Clients are one light process beside
+the server and its two workers: what each takes of the processors is printed. Percentiles are in milliseconds: for
+answers without the wait for the strike of the public clock that follows the question.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
 import random
 import sys
 import tempfile
-import threading
 import time
 from collections import defaultdict
+from collections.abc import Awaitable
 from pathlib import Path
+from urllib.parse import urlencode
 
 import numpy as np
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "server"))
 
+from light_browser import Browser, Heard, believing
 from running import Running
 from scene import ROWS, made
 
-import dpcurves as dp
 from dpcurves.ledger import Together
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.server import MACHINE
+from dpcurves.server.front import COOKIE
 
-THINK = 5.0
+THINK, LOOK = 5.0, 60.0
+"""Seconds between what analysts do, and between two pages of who is signed in besides."""
 EVERY = 2.0
+LOOKS_EACH = 1.0
+"""Seconds between looks of the page that waits."""
+PATIENCE = 60
+PAGES = ("/datasets", "/datasets/flights", "/projects/delays")
+FORM = "/projects/delays/ask/histogram"
 TARGETS = {"page": 200, "plan": 400, "answer": 3000}
+TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Crowd:
     """Analysts, and what they waited for."""
 
-    def __init__(self, running: Running, analysts: int, seconds: float) -> None:
+    def __init__(self, running: Running, analysts: int, besides: int, seconds: float) -> None:
         self.running, self.seconds = running, seconds
         self.took: dict[str, list[float]] = defaultdict(list)
         self.errors: list[str] = []
-        self.lock = threading.Lock()
-        self.names = [f"analyst {number}" for number in range(analysts)]
+        self.analysts = [f"analyst {number}" for number in range(analysts)]
+        self.besides = [f"reader {number}" for number in range(besides)]
+        self.context = believing(str(running.scene.folder / "cert.pem"))
+        self.csrf: dict[str, str] = {}
+        self.browsers: dict[str, Browser] = {}
+        self.used: dict[str, float] = {}
 
     def admit(self) -> None:
         gate, steward = self.running.scene.gate, self.running.scene.stu
         gate.projects.allow(MACHINE, "delays", PrivacyLoss.pure(90_000), None, Together.MAY_EXCEED)
-        for name in self.names:
+        for name in (*self.analysts, *self.besides):
             gate.people.add(MACHINE, name, "correct horse battery")
             gate.projects.admit(steward, "delays", name)
             gate.projects.allow(MACHINE, "delays", PrivacyLoss.pure(1000), name, Together.MAY_EXCEED)
+            session = gate.sessions.begin(name)
+            own = {"Cookie": f"{COOKIE}={session.cookie}", "Origin": f"https://127.0.0.1:{self.running.port}"}
+            self.csrf[name] = session.csrf
+            self.browsers[name] = Browser(self.running.port, self.context, own)
 
-    def play(self) -> None:
-        end = time.monotonic() + self.seconds
-        threads = [threading.Thread(target=self.analyst, args=(name, end)) for name in self.names]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    async def play(self) -> None:
+        before, began = self.processors(), time.monotonic()
+        end = began + self.seconds
+        await asyncio.gather(
+            *(self.analyst(name, end) for name in self.analysts), *(self.reader(name, end) for name in self.besides)
+        )
+        lasted = time.monotonic() - began
+        self.used = {who: (now - before[who]) / lasted for who, now in self.processors().items()}
 
-    def analyst(self, name: str, end: float) -> None:
-        draws, remote = random.Random(name), self.running.remote(name)
-        time.sleep(draws.random() * THINK)
+    async def analyst(self, name: str, end: float) -> None:
+        draws, browser = random.Random(name), self.browsers[name]
+        await asyncio.sleep(draws.random() * THINK)
         while time.monotonic() < end:
-            self.one(draws, remote)
-            time.sleep(draws.expovariate(1 / THINK))
-        remote.close()
+            await self.noted(self.one(draws, browser, name))
+            await asyncio.sleep(draws.expovariate(1 / THINK))
+        browser.close()
 
-    def one(self, draws: random.Random, remote: dp.Remote) -> None:
-        """Three pages, a plan, and now and then a question."""
-        question = dp.HistogramQuestion("delay", dp.Grid(-60, 600, cells=draws.randrange(10, 100_000)))
+    async def reader(self, name: str, end: float) -> None:
+        draws, browser = random.Random(name), self.browsers[name]
+        await asyncio.sleep(draws.random() * LOOK)
+        while time.monotonic() < end:
+            await self.noted(self.timed("page", browser.get(draws.choice(PAGES))))
+            await asyncio.sleep(draws.expovariate(1 / LOOK))
+        browser.close()
+
+    async def noted(self, work: Awaitable[object]) -> None:
         try:
-            self.timed("page", lambda: remote.statement)
-            self.timed("page", lambda: remote.releases)
-            self.timed("page", lambda: remote.datasets)
-            body = {"question": dp.curves.question_json.question_to_json(question), "epsilon": "0.01"}
-            self.timed("plan", lambda: remote._post("projects", "delays", "plan", message=body))
-            if draws.random() < 0.2:
-                small = dp.HistogramQuestion("delay", dp.Grid(-60, 600, cells=draws.randrange(10, 5000)))
-                self.timed("answer", lambda: remote.ask(small, PrivacyLoss.pure("0.01")))
+            await work
         except Exception as error:
-            with self.lock:
-                self.errors.append(f"{type(error).__name__}: {error}")
+            self.errors.append(f"{type(error).__name__}: {error}"[:200])
 
-    def timed(self, what: str, work: object) -> None:
+    async def one(self, draws: random.Random, browser: Browser, name: str) -> None:
+        """Three pages, a plan, and now and then a question."""
+        for path in PAGES:
+            await self.timed("page", browser.get(path))
+        await self.timed("plan", browser.post(f"{FORM}/plan", *self.typed(name, draws.randrange(10, 100_000))))
+        if draws.random() < 0.2:
+            await self.ask(browser, *self.typed(name, draws.randrange(10, 5000), do="ask"))
+
+    def typed(self, name: str, cells: int, **more: str) -> tuple[bytes, str]:
+        fields = {"csrf": self.csrf[name], "column": "delay", "grid": f"-60:600:{cells}", "amount": "0.01", **more}
+        return urlencode(fields).encode(), "application/x-www-form-urlencoded"
+
+    async def ask(self, browser: Browser, body: bytes, kind: str) -> None:
+        asked = require(await browser.post(FORM, body, kind), 303).headers["location"]
         begun = time.monotonic()
-        work()  # type: ignore[operator]
-        with self.lock:
-            self.took[what].append((time.monotonic() - begun) * 1000)
+        strike = EVERY - time.time() % EVERY
+        answer = ""
+        while not answer:
+            if time.monotonic() - begun > PATIENCE:
+                raise TimeoutError(f"no answer in {PATIENCE} seconds")
+            await asyncio.sleep(LOOKS_EACH)
+            looked = require(await browser.get(f"{asked}/progress"))
+            answer = looked.headers.get("hx-redirect", "")
+        self.took["answer"].append(max(time.monotonic() - begun - strike, 0) * 1000)
+        await self.timed("page", browser.get(answer))
+        await self.timed("picture", browser.get(f"{answer}/picture.svg"))
+
+    async def timed(self, what: str, coming: Awaitable[Heard]) -> None:
+        begun = time.monotonic()
+        require(await coming)
+        self.took[what].append((time.monotonic() - begun) * 1000)
+
+    def processors(self) -> dict[str, float]:
+        """Seconds of a processor that each has taken."""
+        assert self.running.process is not None
+        workers = sum(map(seconds_of, self.running.children()))
+        return {"server": seconds_of(self.running.process.pid), "workers": workers, "clients": time.process_time()}
 
     def table(self) -> str:
         lines = [f"{'':8} {'n':>6} {'p50':>8} {'p95':>8} {'p99':>8} {'asked':>8}"]
         for what, took in self.took.items():
-            found = np.percentile(took, [50, 95, 99])
-            lines.append(
-                f"{what:8} {len(took):6} " + " ".join(f"{each:8.0f}" for each in found) + f" {TARGETS[what]:8}"
-            )
+            found = " ".join(f"{each:8.0f}" for each in np.percentile(took, [50, 95, 99]))
+            lines.append(f"{what:8} {len(took):6} {found} {TARGETS.get(what, ''):>8}")
+        used = ", ".join(f"{who} {share:.2f}" for who, share in self.used.items())
+        opened = sum(each.opened for each in self.browsers.values())
+        asked = sum(map(len, self.took.values())) / self.seconds
+        lines.append(f"processors of {os.cpu_count()}: {used}; {asked:.0f} requests a second, {opened} connections")
         return "\n".join([*lines, f"errors: {len(self.errors)} {sorted(set(self.errors))[:3]}"])
+
+
+def require(heard: Heard, status: int = 200) -> Heard:
+    if heard.status != status:
+        raise ValueError(f"answered {heard.status}: {heard.body[:80]!r}")
+    return heard
+
+
+def seconds_of(process: int) -> float:
+    """Seconds of a processor that a process has taken; none once it has ended."""
+    try:
+        facts = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(facts[11]) + int(facts[12])) / TICKS
 
 
 def main() -> None:
     """Print the table."""
     given = sys.argv[1:]
-    usual = ["50", "60", "1000000"]
-    analysts, seconds, rows = (int(each) for each in given[:3] + usual[len(given[:3]) :])
-    store = given[3] if len(given) > 3 else None
+    usual = ["50", "60", "1000000", "0"]
+    analysts, seconds, rows, besides = (int(each) for each in given[:4] + usual[len(given[:4]) :])
+    store = given[4] if len(given) > 4 else None
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         scene = made(folder, store, cap="100000", times=rows // ROWS)
         running = Running(scene, workers=2, every=str(EVERY))
         running.start()
         try:
-            crowd = Crowd(running, analysts, seconds)
+            crowd = Crowd(running, analysts, besides, seconds)
             crowd.admit()
-            crowd.play()
+            asyncio.run(crowd.play())
         finally:
             running.stop()
-    print(f"{analysts} analysts for {seconds} s, {rows} rows, clock every {EVERY:g} s (in the time of answers)")
+    print(f"{analysts} analysts for {seconds} s, {besides} signed in besides, {rows} rows, clock every {EVERY:g} s")
     print(crowd.table())
 
 
