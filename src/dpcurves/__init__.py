@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .queries import Hint as Hint
     from .records.engines import postgres as postgres
     from .records.engines import spark as spark
+    from .records.engines import spark_at as spark_at
     from .rehearsal import rehearse as rehearse
     from .release import UnsupportedQuery as UnsupportedQuery
     from .remote import Remote as Remote
@@ -56,7 +57,7 @@ _ROOMS = {
         "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "Neighbours", "PrivacyLoss", "Unit",
     ),
     "queries": ("Hint",),
-    "records.engines": ("postgres", "spark"),
+    "records.engines": ("postgres", "spark", "spark_at"),
     "release": ("UnsupportedQuery",),
     "rehearsal": ("rehearse",),
     "remote": ("Remote",),

@@ -78,10 +78,10 @@ class Source:
         """What a session opens."""
         if not self.table:
             return self.data
-        from ..records.engines import connected, postgres, spark
+        from ..records.engines import postgres, spark_at
 
         if self.data.startswith("sc://"):
-            return spark(self.table, spark=connected(self.data))
+            return spark_at(self.data, table=self.table)
         return postgres(self.data, table=self.table)
 
     def require(self, unit: Unit, columns: Sequence[Declared]) -> None:

@@ -17,8 +17,8 @@ from ...data.spacing import Outside
 from .engine import BoundAxis
 
 SPECIAL = (
-    np.nan, np.inf, -np.inf, 1e308, -1e308, np.finfo(float).max, -np.finfo(float).max, np.finfo(float).tiny, 5e-324,
-    -5e-324, 0.0, -0.0, 2.0**31, 2.0**32, 2.0**53, 2.0**63, -(2.0**63), 2.0**64, 1e22, 0.1 + 0.2,
+    np.nan, -np.nan, np.inf, -np.inf, 1e308, -1e308, np.finfo(float).max, -np.finfo(float).max, np.finfo(float).tiny,
+    5e-324, -5e-324, 0.0, -0.0, 2.0**31, 2.0**32, 2.0**53, 2.0**63, -(2.0**63), 2.0**64, 1e22, 0.1 + 0.2,
 )  # fmt: skip
 """What breaks engines, besides edges."""
 SOME = 1000

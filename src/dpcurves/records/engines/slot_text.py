@@ -69,10 +69,13 @@ class Dialect(Protocol):
         """Exactly this double."""
 
     def whole(self, number: str) -> str:
-        """A double without digits behind its point, as a whole number of 64 bits."""
+        """A double without digits behind its point, or a truth as 0 or 1, as a whole number of 32 bits."""
 
     def real(self, number: str) -> str:
         """A whole number as a double."""
+
+    def clipped(self, number: str, lower: str, upper: str) -> str:
+        """A double between bounds; what is missing may be any double of them."""
 
     def is_missing(self, number: str) -> str:
         """Whether a double is NULL or NaN."""
@@ -81,11 +84,11 @@ class Dialect(Protocol):
 def guess_by_formula(grid: Grid, formula: Formula, number: str, dialect: Dialect) -> str:
     """SQL for the cell of a double between inner edges (so of two cells or more), or one above it.
 
-    Total: what lies below the first inner edge, where the arithmetic could underflow, and what is missing or lies from
-    the last one on, stands there as the first inner edge.
+    Total: what lies below the first inner edge, where the arithmetic could underflow, or behind the last one, and what
+    is missing, stands there as one of them.
     """
     first, end = (dialect.double(grid.edge(np.array([at])).item()) for at in (1, grid.cells - 1))
-    safe = f"CASE WHEN {number} >= {first} AND {number} < {end} THEN {number} ELSE {first} END"
+    safe = dialect.clipped(number, first, end)
     guess = f"({safe} - {dialect.double(grid.lower)}) * {dialect.double(formula.scale)}"
     return dialect.whole(
         f"floor({guess} + {dialect.double(formula.shift)})" if formula.corrected else f"floor({guess})"
@@ -103,14 +106,17 @@ def slot_by_formula(grid: Grid, formula: Formula, number: str, guess: str, diale
         dialect: Writes it.
     """
     apart, last = int(grid.outside is Outside.APART), grid.cells - 1
-    below = [f"WHEN {dialect.is_missing(number)} THEN NULL", f"WHEN {number} < {dialect.double(grid.lower)} THEN 0"]
-    inner = []
-    if grid.cells > 1:
+    cases = [f"WHEN {dialect.is_missing(number)} THEN NULL"]
+    if apart or not last:
+        cases.append(f"WHEN {number} < {dialect.double(grid.lower)} THEN 0")
+    if last:
         first, end = (dialect.double(grid.edge(np.array([at])).item()) for at in (1, last))
-        inner.append(f"WHEN {number} < {first} THEN {apart}")
-        inner.append(f"WHEN {number} < {end} THEN {_put_right(grid, formula, number, guess, dialect)} + {apart}")
-    closed = [f"WHEN {number} <= {dialect.double(grid.upper)} THEN {last + 1}"] if apart else []
-    return f"CASE {' '.join([*below, *inner, *closed])} ELSE {last + 2 * apart} END"
+        inner = _put_right(grid, formula, number, guess, dialect)
+        cases.append(f"WHEN {number} < {first} THEN {apart}")
+        cases.append(f"WHEN {number} < {end} THEN {inner}{' + 1' * apart}")
+    if apart:
+        cases.append(f"WHEN {number} <= {dialect.double(grid.upper)} THEN {last + 1}")
+    return f"CASE {' '.join(cases)} ELSE {last + 2 * apart} END"
 
 
 def _put_right(grid: Grid, formula: Formula, number: str, guess: str, dialect: Dialect) -> str:
@@ -119,7 +125,7 @@ def _put_right(grid: Grid, formula: Formula, number: str, guess: str, dialect: D
     lower, width, cells = (dialect.double(each) for each in (grid.lower, grid.upper - grid.lower, grid.cells))
     # Operation by operation what `Grid.edge` computes.
     parts = f"* {width} / {cells}" if grid.multiplies_first else f"/ {cells} * {width}"
-    return f"({guess} - CASE WHEN {number} < {lower} + {dialect.real(guess)} {parts} THEN 1 ELSE 0 END)"
+    return f"({guess} - {dialect.whole(f'({number} < {lower} + {dialect.real(guess)} {parts})')})"
 
 
 def thresholds_of(grid: Grid) -> FloatArray:

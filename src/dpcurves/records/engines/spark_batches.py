@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 LOW_BITS = 31
+ROWS_AT_ONCE = 2**17
 Batches = Iterable[Any]
 
 
 def counting(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None) -> Callable[[Batches], Iterator[Any]]:
-    """Add batches up: for each, the cells that it has, and in two parts what is added to each of them.
+    """Add batches up: for some of them the cells that they have, and in two parts what is added to each of them.
 
     Args:
         axes: For each column its thresholds, or None where it holds slots already; and how many slots it has.
@@ -22,9 +23,10 @@ def counting(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None) -> 
         import numpy as np
         import pyarrow as pa
 
-        for batch in batches:
-            values = [column.to_numpy(zero_copy_only=False).astype(np.float64) for column in batch.columns]
-            place, slot, missing = _places(values, axes)
+        for values in _together(batches):
+            # In rising order cells are found three times as fast.
+            alike = [np.sort(values[0])] if len(values) == 1 and amounts is None else values
+            place, slot, missing = _places(alike, axes)
             cells, entries = np.unique(place, return_inverse=True)
             high, low = np.zeros((2, len(cells)), dtype=np.int64)
             if amounts is None:
@@ -37,6 +39,20 @@ def counting(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None) -> 
             yield pa.RecordBatch.from_arrays([pa.array(each, pa.int64()) for each in (cells, high, low)], names=names)
 
     return count
+
+
+def _together(batches: Batches) -> Iterator[list[Any]]:
+    """The columns of so many batches that few cells are sent on for each row; those that are left over at the end."""
+    import numpy as np
+
+    held: list[list[Any]] = []
+    for batch in batches:
+        held.append([column.to_numpy(zero_copy_only=False).astype(np.float64) for column in batch.columns])
+        if sum(len(columns[0]) for columns in held) >= ROWS_AT_ONCE:
+            yield [np.concatenate(column) for column in zip(*held, strict=True)]
+            held = []
+    if held:
+        yield [np.concatenate(column) for column in zip(*held, strict=True)]
 
 
 def placing(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None) -> Callable[[Batches], Iterator[Any]]:

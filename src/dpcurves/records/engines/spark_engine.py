@@ -21,9 +21,11 @@ from . import spark_batches, spark_sql
 from .conformance import require_proof
 from .duckdb_units import pads
 from .engine import BoundAxis, grid_of, size_of
+from .parted import subsets_of
 from .pieces import Pieces
 from .slot_text import thresholds_of
 from .spark_kept import KeptRows
+from .spark_link import end
 from .spark_proof import SparkProver, amounts_of, fetched, mapped
 
 FAILED = "Spark did not answer (what it says is not shown: it may quote a record); are its session and workers up?"
@@ -74,7 +76,7 @@ class SparkEngine(SparkProver):
         if None not in slots:
             place = spark_sql.joined([slot for slot in slots if slot], [each.axis.slots for each in bound])
             rows = self._rows(bound).selectExpr("*", *spark_sql.guessed(bound))
-            placed = rows.selectExpr(f"coalesce({place}, CAST(-1 AS BIGINT)) AS place")
+            placed = rows.selectExpr(f"coalesce({place}, -1) AS place")
             found = fetched(placed.groupBy("place").count())
             table[found["place"]] = found["count"]
             return table
@@ -111,6 +113,39 @@ class SparkEngine(SparkProver):
         names = [f"{spark_sql.value(each)} AS v{i}" for i, each in enumerate(bound)]
         found = fetched(self._rows(bound).selectExpr(*names))
         yield [np.asarray(found[f"v{i}"], dtype=np.float64) for i in range(len(bound))]
+
+    def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
+        names = [f"{spark_sql.value(each)} AS v{i}" for i, each in enumerate(bound)]
+        found = fetched(self._named(bound).selectExpr(*names, "name"))
+        parted = subsets_of((str(name).encode() for name in found["name"]), self._key, subsets)
+        yield [*(np.asarray(found[f"v{i}"], dtype=np.float64) for i in range(len(bound))), parted]
+
+    def _named(self, bound: Sequence[BoundAxis]) -> Any:
+        """The used rows, columns by their places, and a text that names the unit of each.
+
+        Where each record is a unit, it is named by a digest of all that is counted of it, and by its number among
+        those that are the same, in no order, for they are the same.
+        """
+        places = sorted({each.place for each in bound})
+        kept = [f"c{place}" for place in places]
+        if self._unit != EACH_RECORD:
+            at = place_of(self._unit.column, self.columns)
+            unit = self.columns[at].unit.format(f"c{at}")
+            rows = self._kept.rows(sorted({*places, at}))
+            return rows.selectExpr(*kept, f"coalesce(CAST({unit} AS STRING), '') AS name")
+        columns = [f"{self._name(place)} AS c{place}" for place in places]
+        whole = self._frame.selectExpr(*columns, f"{self._digest()} AS digest")
+        copy = "row_number() OVER (PARTITION BY digest ORDER BY digest)"
+        return whole.selectExpr(*kept, f"concat(digest, ':', CAST({copy} AS STRING)) AS name")
+
+    def _digest(self) -> str:
+        """SQL for a digest of all that is counted of a row."""
+        texts = [spark_sql.piece(self.columns[i], self._name(i)) for i in self._countable()]
+        parts = [f"coalesce(concat(CAST(octet_length({text}) AS STRING), ':', {text}), '-')" for text in texts]
+        return f"sha2(concat({', '.join(parts)}), 256)"
+
+    def _countable(self) -> list[int]:
+        return [i for i, each in enumerate(self.columns) if each.kind in {Kind.NUMBERS, Kind.TEXT}]
 
     def places(self, bound: Sequence[BoundAxis]) -> IntArray:
         (columns,) = self.numbers(bound)
@@ -161,8 +196,7 @@ class SparkEngine(SparkProver):
         """
         kept = [f"{self._name(place)} AS c{place}" for place in places]
         unit = f"{self._unit_of(place_of(self._unit.column, self.columns))} AS unit"
-        countable = [i for i, each in enumerate(self.columns) if each.kind in {Kind.NUMBERS, Kind.TEXT}]
-        texts = [f"{spark_sql.piece(self.columns[i], self._name(i))} AS t{i}" for i in countable]
+        texts = [f"{spark_sql.piece(self.columns[i], self._name(i))} AS t{i}" for i in self._countable()]
         read = self._frame.selectExpr(*kept, unit, *texts)
         key, names = pads(self._key), [*(f"c{place}" for place in places), "unit"]
         schema = ", ".join(f"{each.name} {each.dataType.simpleString()}" for each in read.schema.fields[: len(names)])
@@ -175,6 +209,16 @@ class SparkEngine(SparkProver):
 
     def _unit_of(self, place: int) -> str:
         return self.columns[place].unit.format(self._name(place))
+
+
+class RemoteSparkEngine(SparkEngine):
+    """A table at a URL: the session is the engine's own, and ends with it."""
+
+    def close(self) -> None:
+        with suppress(Exception):  # who has gone is waited for no longer
+            self._session.client.set_retry_policies([])
+        super().close()
+        end(self._session)
 
 
 def _thresholds(bound: BoundAxis) -> FloatArray:

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...arguments import Refused
 from ...arrays import FloatArray, IntArray
 from ...data.axis import Axis
 from ...data.grid import Grid
@@ -19,8 +18,7 @@ from .conformance import Checked, findings
 from .duckdb_units import pads
 from .engine import BoundAxis
 from .slot_text import Offsets, thresholds_of
-
-UNREACHED = "Spark was not reached: sc://host:port is needed, off loopback with ;use_ssl=true"
+from .spark_link import UNREACHED, connected, end
 
 
 class SparkProver:
@@ -39,7 +37,7 @@ class SparkProver:
             placed = self._placed(grid, values, None, "place")
             return np.where(placed < 0, np.int64(grid.slots), placed)
         guessed = self._sent(values).selectExpr("*", *spark_sql.guessed([bound]))
-        answer = fetched(guessed.selectExpr("at", f"coalesce({found}, CAST({grid.slots} AS BIGINT)) AS slot"))
+        answer = fetched(guessed.selectExpr("at", f"coalesce({found}, {grid.slots}) AS slot"))
         return _in_order(answer["slot"], answer["at"]).astype(np.int64)
 
     def offsets_of(self, grid: Grid, values: FloatArray, half: int) -> IntArray:
@@ -90,29 +88,15 @@ def _in_order(values: Any, at: Any) -> NDArray[Any]:
     return np.asarray(values)[np.argsort(at)]
 
 
-def connected(url: str) -> Any:
-    """The session at a URL of Spark Connect.
-
-    Raises:
-        ValueError: it is not reached, or would not be encrypted off loopback.
-    """
-    host = url.removeprefix("sc://").partition("/")[0].rpartition(":")[0] or url.removeprefix("sc://").partition("/")[0]
-    if host not in ("localhost", "[::1]") and not host.startswith("127.") and ";use_ssl=true" not in url.lower():
-        raise Refused("data", "TLS is demanded off loopback: write sc://host:port/;use_ssl=true")
-
-    def opened() -> Any:
-        from pyspark.sql import SparkSession
-
-        return SparkSession.builder.remote(url).getOrCreate()
-
-    return hidden(opened, UNREACHED)
-
-
 def checked_spark(url: str) -> Checked:
     """All that is tried on the server at this URL.
 
     Raises:
         ValueError: it is not reached, or fails on a public number.
     """
-    prover = SparkProver(connected(url))
-    return Checked(prover.name, tuple(hidden(lambda: list(findings(prover)), UNREACHED)))
+    session = connected(url)
+    try:
+        prover = SparkProver(session)
+        return Checked(prover.name, tuple(hidden(lambda: list(findings(prover)), UNREACHED)))
+    finally:
+        end(session)

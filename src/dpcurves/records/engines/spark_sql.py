@@ -24,10 +24,13 @@ class SparkDialect:
         return f"CAST('{float(value)!r}' AS DOUBLE)"
 
     def whole(self, number: str) -> str:
-        return f"CAST({number} AS BIGINT)"
+        return f"CAST({number} AS INT)"
 
     def real(self, number: str) -> str:
         return f"CAST({number} AS DOUBLE)"
+
+    def clipped(self, number: str, lower: str, upper: str) -> str:
+        return f"least(greatest({number}, {lower}), {upper})"
 
     def is_missing(self, number: str) -> str:
         return f"{number} IS NULL OR isnan({number})"
@@ -81,14 +84,13 @@ def slot(bound: BoundAxis, place: int) -> str | None:
     number, text = _number(bound), bound.column.text.format(f"c{bound.place}")
     if isinstance(bound.axis, Axis):
         formula, grid = formula_of(bound.axis.grid), bound.axis.grid
-        found = formula and slot_by_formula(grid, formula, number, f"g{place}", DIALECT)
-        return None if found is None else f"CAST({found} AS BIGINT)"
+        return slot_by_formula(grid, formula, number, f"g{place}", DIALECT) if formula else None
     texts, numbers = texts_and_numbers(keys_of(bound.axis, bound.column.kind))
     alike = [f"WHEN {text} = {_text(key)} THEN {place}" for place, key in enumerate(texts) if key is not None]
     alike += [
         f"WHEN {number} = {DIALECT.double(key)} THEN {place}" for place, key in enumerate(numbers) if key is not None
     ]
-    return f"CAST(CASE {' '.join(alike)} ELSE NULL END AS BIGINT)" if alike else "CAST(NULL AS BIGINT)"
+    return f"CASE {' '.join(alike)} ELSE NULL END" if alike else "CAST(NULL AS INT)"
 
 
 def value(bound: BoundAxis) -> str:
@@ -103,7 +105,7 @@ def _number(bound: BoundAxis) -> str:
 
 def joined(slots: list[str], sizes: list[int]) -> str:
     """SQL for the place in the table, the last axis fastest; NULL where a slot is."""
-    place = slots[0]
+    place = slots[0]  # of one axis a number of 32 bits, which is grouped faster
     for found, size in zip(slots[1:], sizes[1:], strict=True):
         place = f"({place} * CAST({size} AS BIGINT) + {found})"
     return place
