@@ -264,7 +264,7 @@ class Session:
         """The records, once they have all that is asked for."""
         records = self._opened()
         for plan in plans:
-            records.require(plan.query)
+            records.check(plan.query.axes)
         self._check_units(records)
         return records
 

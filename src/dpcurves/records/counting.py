@@ -15,7 +15,7 @@ from ..data.axis import Axis, Categories
 from ..queries.query import PrefixQuery, Query, SquareQuery, SumQuery
 from ..queries.subsets import SubsetQuery
 from .column import Column, Kind, place_of
-from .engines.engine import BoundAxis, CountingEngine, PartingEngine
+from .engines.engine import BoundAxis, CountingEngine
 from .engines.slot_text import in_numbers
 from .fits import confirmed
 from .hiding import hidden
@@ -190,17 +190,9 @@ class Records:
 
     def _confirmed(self, query: SubsetQuery) -> int:
         bound = self._bound(query.axes)
-        batches = list(_parting(self._engine).in_subsets(bound, query.subsets))
+        batches = list(self._engine.in_subsets(bound, query.subsets))
         joined = [np.concatenate([np.empty(0), *(batch[i] for batch in batches)]) for i in range(len(bound) + 1)]
         return confirmed(query, joined[:-1], joined[-1])
-
-    def require_subsets(self) -> None:
-        """Refuse an engine that puts no units into subsets.
-
-        Raises:
-            ValueError: it is one.
-        """
-        _parting(self._engine)
 
     def units(self) -> int:
         if self._counted_units is None:
@@ -215,12 +207,6 @@ class Records:
         columns = self._engine.columns
         places = [place_of(axis.column, columns) for axis in axes]
         return [BoundAxis(axis, columns[place], place) for axis, place in zip(axes, places, strict=True)]
-
-
-def _parting(engine: CountingEngine) -> PartingEngine:
-    if not isinstance(engine, PartingEngine):
-        raise Refused("data", "units are put into subsets where records are in files or in memory, not in this engine")
-    return engine
 
 
 def tabulate(records: CountSource, query: Query) -> NDArray[Any]:

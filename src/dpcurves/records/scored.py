@@ -14,7 +14,6 @@ from ..arrays import FloatArray, IntArray
 from ..data.axis import Axis, Categories
 from ..data.grid import Grid
 from ..data.predictor import Predictor
-from ..queries.query import Query
 from ..queries.subsets import SubsetQuery
 from .counting import CountSource
 
@@ -36,9 +35,6 @@ class NumberSource(CountSource, Protocol):
 
     def places(self, axes: Axes) -> NDArray[np.int64]:
         """The cell of each used record."""
-
-    def require_subsets(self) -> None:
-        """Refuse an engine that puts no units into subsets."""
 
     def close(self) -> None:
         """Let go of the records."""
@@ -75,16 +71,6 @@ class Scored:
             ValueError: as for `Records.check`.
         """
         self._records.check(axes if not _has_model(axes) else _inputs(axes))
-
-    def require(self, query: Query) -> None:
-        """Refuse what cannot be asked of these records, before it is charged.
-
-        Raises:
-            ValueError: as `check`; or units are put into subsets that the engine does not part.
-        """
-        self.check(query.axes)
-        if isinstance(query, SubsetQuery):
-            self._records.require_subsets()
 
     def counts(self, axes: Axes) -> NDArray[np.int64]:
         if not _has_model(axes):

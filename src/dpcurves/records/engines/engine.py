@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import prod
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol
 
 from ...arguments import WrongKind
 from ...arrays import FloatArray, IntArray
@@ -74,6 +74,12 @@ class CountingEngine(Protocol):
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
         """Batches of rows: the numbers themselves of columns on a grid, the slots of categories; NaN: missing."""
 
+    def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
+        """Batches as `numbers` gives them, and behind each the subset of each row.
+
+        Formal guarantees: the subset of a row is a function of a key and of its unit alone.
+        """
+
     def places(self, bound: Sequence[BoundAxis]) -> IntArray:
         """The cell of each row; one that is missing on any axis lies behind them all."""
 
@@ -82,15 +88,3 @@ class CountingEngine(Protocol):
 
     def close(self) -> None:
         """Let go of the records, and of all that was kept of them."""
-
-
-@runtime_checkable
-class PartingEngine(Protocol):
-    """An engine that puts units into disjoint subsets by a keyed hash."""
-
-    def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
-        """Batches as `CountingEngine.numbers` gives them, and behind each the subset of each row.
-
-        Formal guarantees: the subset of a row is a function of a key and of its unit alone.
-        """
-        ...

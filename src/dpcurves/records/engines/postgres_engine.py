@@ -17,11 +17,12 @@ from ..column import Column, place_of
 from . import postgres_sql as sql
 from .conformance import require_proof
 from .engine import BoundAxis, grid_of, size_of
+from .parted import subsets_of
 from .pieces import Pieces
 from .postgres_duties import require_no_log, require_room
 from .postgres_link import FAILED, Link
 from .postgres_proof import PostgresProver
-from .postgres_ranks import used_rows
+from .postgres_ranks import named_units, used_rows
 from .postgres_sql import Statement
 from .postgres_table import Table
 from .postgres_types import require_unit
@@ -98,8 +99,8 @@ class PostgresEngine(PostgresProver):
         grid = grid_of(bound[-1])
         offset = sql.offset(grid, f"n{last}", f"s{last}", half, statement)
         place = sql.joined(bound, [f"s{i}" for i in range(len(bound))])
-        # OFFSET 0 keeps each slot from being found once for every place where it stands.
-        slotted = f"SELECT {named} FROM ({sql.read(bound, self._rows(bound, statement))}) AS values OFFSET 0"
+        # Apart, each slot is found once, and not for every place where it stands.
+        slotted = f"SELECT {named} FROM ({sql.read(bound, self._rows(bound, statement))}) AS values {sql.APART}"
         inner = f"SELECT {place} AS place, {offset} AS amount FROM ({slotted}) AS slotted"
         query = f"SELECT place, sum({amount})::text FROM ({inner}) AS placed WHERE place IS NOT NULL GROUP BY place"
         table = [0] * (size_of(bound) + 1)
@@ -120,13 +121,30 @@ class PostgresEngine(PostgresProver):
 
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
         statement = Statement()
-        slots = (
+        query = (
+            f"SELECT {self._numbers(bound, statement)} FROM ({sql.read(bound, self._rows(bound, statement))}) AS values"
+        )
+        for rows in self._link.batches(query, ROWS_AT_ONCE, statement.parameters):
+            yield list(np.array(rows, dtype=np.float64).T)  # what is NULL there is NaN here
+
+    def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
+        statement, places = Statement(), sorted({each.place for each in bound})
+        numbers = self._numbers(bound, statement)
+        own = [] if self._unit == EACH_RECORD else [place_of(self._unit.column, self.columns)]
+        used = self._used(sorted({*places, *own}), statement) if own else ""
+        named = named_units(self._table, places, self._unit, used)
+        query = f"SELECT {numbers}, name FROM ({sql.read(bound, named, 'name')}) AS values"
+        for rows in self._link.batches(query, ROWS_AT_ONCE, statement.parameters):
+            *columns, names = zip(*rows, strict=True)
+            found = [np.array(column, dtype=np.float64) for column in columns]
+            yield [*found, subsets_of(names, self._key, subsets)]
+
+    def _numbers(self, bound: Sequence[BoundAxis], statement: Statement) -> str:
+        """SQL for the number on each grid, and the slot of each category."""
+        return ", ".join(
             f"n{i}" if isinstance(each.axis, Axis) else f"({sql.slot(each, i, statement)})::float8"
             for i, each in enumerate(bound)
         )
-        query = f"SELECT {', '.join(slots)} FROM ({sql.read(bound, self._rows(bound, statement))}) AS values"
-        for rows in self._link.batches(query, ROWS_AT_ONCE, statement.parameters):
-            yield list(np.array(rows, dtype=np.float64).T)  # what is NULL there is NaN here
 
     def places(self, bound: Sequence[BoundAxis]) -> IntArray:
         statement = Statement()
@@ -151,7 +169,8 @@ class PostgresEngine(PostgresProver):
 
     def _asked(self, selected: str, total: str, bound: Sequence[BoundAxis], statement: Statement) -> list[Any]:
         rows = f"({sql.read(bound, self._rows(bound, statement))}) AS values"
-        query = f"SELECT place, {total} FROM ({selected} FROM {rows}) AS placed GROUP BY place"
+        # Apart, places are not guessed to be as many as values: so the server hashes them, and in parallel.
+        query = f"SELECT place, {total} FROM ({selected} FROM {rows} {sql.APART}) AS placed GROUP BY place"
         return self._link.rows(query, statement.parameters)
 
     def _place(self, bound: Sequence[BoundAxis], statement: Statement) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...privacy import Unit
+from ...privacy import EACH_RECORD, Unit
 from ..column import LONGEST_TEXT, Kind, place_of
 from . import postgres_sql as sql
 from .postgres_sql import Statement
@@ -36,7 +36,7 @@ def used_rows(table: Table, places: Sequence[int], unit: Unit, key: bytes, state
         key: A secret key for this engine.
         statement: Takes the key as parameters, so that it stands in no text.
     """
-    countable = [i for i, column in enumerate(table.columns) if column.kind in {Kind.NUMBERS, Kind.TEXT}]
+    countable = _countable(table)
     read = ", ".join(f"{table.quoted[i]} AS c{i}" for i in sorted({*countable, *places}))
     order, kept = ", ".join(order_of(table, countable, key, statement)), ", ".join(f"c{place}" for place in places)
     at = place_of(unit.column, table.columns)
@@ -46,6 +46,37 @@ def used_rows(table: Table, places: Sequence[int], unit: Unit, key: bytes, state
         return f"SELECT {kept} FROM (SELECT DISTINCT ON (unit) * FROM {named} ORDER BY unit, {order}) AS ranked"
     turn = f"row_number() OVER (PARTITION BY unit ORDER BY {order}) AS turn"
     return f"SELECT {kept} FROM (SELECT {kept}, {turn} FROM {named}) AS ranked WHERE turn <= {unit.records}"
+
+
+def named_units(table: Table, places: Sequence[int], unit: Unit, used: str) -> str:
+    """SQL for used rows, columns by their places, and behind them bytes that name the unit of each.
+
+    Texts of equal names may differ, as of 0.0 and -0.0, so the least one among the unit's own rows is taken; rows
+    without a unit are one unit. Where each record is one, it is named by a digest of all that is counted of it, and by
+    its number among those that are the same, in no order, for they are the same.
+
+    Args:
+        table: Whose rows.
+        places: Columns that are needed.
+        unit: Whose records they are.
+        used: A FROM clause of the used rows with the unit's column; it is not read where each record is a unit.
+    """
+    kept = ", ".join(f"c{place}" for place in places)
+    if unit != EACH_RECORD:
+        at = place_of(unit.column, table.columns)
+        own = f"(SELECT *, {table.columns[at].unit.format(f'c{at}')} AS unit FROM {used}) AS owned"
+        text = "min(coalesce(unit::text, '') COLLATE \"C\") OVER (PARTITION BY unit)"
+        return f"(SELECT {kept}, convert_to({text}, 'UTF8') AS name FROM {own}) AS named"
+    countable = _countable(table)
+    parts = ", ".join(part for place in countable for part in _parts(table, place, len(countable)))
+    digest = f"sha256(record_send(ROW({parts}))) AS digest"
+    whole = f"(SELECT {kept}, {digest} FROM {table.scan(sorted({*countable, *places}))}) AS digested"
+    copy = "int8send(row_number() OVER (PARTITION BY digest))"
+    return f"(SELECT {kept}, digest || {copy} AS name FROM {whole}) AS named"
+
+
+def _countable(table: Table) -> list[int]:
+    return [i for i, column in enumerate(table.columns) if column.kind in {Kind.NUMBERS, Kind.TEXT}]
 
 
 def order_of(table: Table, countable: Sequence[int], key: bytes, statement: Statement) -> list[str]:

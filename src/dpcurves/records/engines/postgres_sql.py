@@ -19,6 +19,8 @@ MOST_AS_PARAMETER = 2**11
 """Slots up to this number are looked up, which costs no more than the formula; of 2**16 it costs half as much again."""
 MARGIN = 2.0**-20
 """By how much of a cell a value may be guessed to lie higher than it does."""
+APART = "OFFSET '0'::int8"
+"""Ends a subquery that is planned by itself. (Behind ``OFFSET 0``, a number of 32 bits, none is worked in parallel.)"""
 LEAST_WIDTH = 1e-290
 """A product for narrower cells might underflow, which PostgreSQL takes for an error."""
 
@@ -55,13 +57,13 @@ class Statement:
         return f"${len(self.parameters)}"
 
 
-def read(bound: Sequence[BoundAxis], rows: str) -> str:
-    """SQL for the number and the text of each axis: n0, t0, n1, ..."""
+def read(bound: Sequence[BoundAxis], rows: str, *more: str) -> str:
+    """SQL for the number and the text of each axis: n0, t0, n1, ...; and for other columns of the rows."""
     each = [
         f"{axis.column.number.format(f'c{axis.place}')} AS n{i}, {axis.column.text.format(f'c{axis.place}')} AS t{i}"
         for i, axis in enumerate(bound)
     ]
-    return f"SELECT {', '.join(each)} FROM {rows}"
+    return f"SELECT {', '.join([*each, *more])} FROM {rows}"
 
 
 def slot(bound: BoundAxis, number: int, statement: Statement) -> str:
