@@ -36,6 +36,21 @@ SEES: dict[str, dict[str, int]] = {  # 200 where nothing else is said
     "/audit.jsonl": {"ann": 403, "eve": 403, "stu": 403, "oda": 403, "a stranger": 303},
     "/people": {"ann": 403, "eve": 403, "stu": 403, "aud": 403, "a stranger": 303},
 }
+DOES: dict[str, dict[str, int]] = {  # with nothing typed: 400 or 404 for who may, and in words of the form
+    "/desk/flights/projects": {"stu": 400},
+    "/desk/flights/questions": {"stu": 404},
+    "/desk/flights/people": {"stu": 404},
+    "/desk/flights/allowances": {"stu": 404},
+    "/projects/delays/models": {"ann": 400},
+    "/projects/delays/tokens": {"ann": 400},
+    "/people/change": {"oda": 400},
+    "/audit": {"aud": 200},
+}
+TYPED = {
+    "/desk/flights/questions": {"do": "take back", "question": "none"},
+    "/desk/flights/allowances": {"project": "delays", "most": "1", "analyst": "nobody"},
+    "/people/change": {"do": "make"},
+}
 PLAN = {"column": "delay", "grid": "-60:600:66", "amount": "0.25"}
 HERE = "/projects/delays/ask/histogram"
 
@@ -81,6 +96,20 @@ def test_each_role_sees_its_pages_and_no_other(house: Pages, name: str) -> None:
     browser = house.browser(name)
     found = {path: browser.get(path)[0] for path in SEES}
     assert found == {path: others.get(name, 200) for path, others in SEES.items()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_role_sends_its_forms_and_no_other(house: Pages, name: str) -> None:
+    browser = house.browser(name)
+    for path, mine in DOES.items():
+        status, text, place = browser.post(path, **TYPED.get(path, {}))
+        if name == "a stranger":
+            assert (status, place) == (303, "/sign-in"), path
+        elif name in mine:
+            assert (status, "role: yours" in text) == (mine[name], False), path
+        else:
+            assert status in (403, 404, 400), path
+            assert re.search("role: yours does not|there is none of this name", text), (path, text)
 
 
 @pytest.mark.parametrize("name", NAMES)

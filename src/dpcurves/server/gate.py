@@ -7,6 +7,7 @@ from collections.abc import Callable
 from .archive import Archive
 from .audit import Audit
 from .datasets import Datasets
+from .desk import Desk
 from .models import Models
 from .passwords import Passwords
 from .people import People
@@ -30,6 +31,7 @@ class Gate:
         datasets: What there is to ask, and what was spent of it.
         projects: Who asks together, and their allowances.
         questions: Plans, the queue, and where questions stand.
+        desk: What stewards do about questions that wait.
         releases: Answers.
         models: What analysts handed in.
         synthetic: Tables that stand beside the confidential ones.
@@ -43,5 +45,6 @@ class Gate:
         self.sessions, self.tokens = Sessions(self.archive, passwords), Tokens(self.archive)
         self.datasets, self.projects = Datasets(self.archive), Projects(self.archive)
         self.questions = Questions(self.archive, self.datasets, self.projects, call)
+        self.desk = Desk(self.archive, self.questions, call)
         self.releases, self.models, self.audit = Releases(self.archive), Models(self.archive), Audit(self.archive)
         self.synthetic = SyntheticTables(self.archive)

@@ -24,6 +24,8 @@ from .tables import QUESTIONS, RELEASES
 STALE = 600
 """Seconds after which a claim counts no more, though nobody has seen its worker end."""
 MOST_DRAWN = 50
+LATER = "later"
+"""Who has a question that could not be counted, until it is tried again."""
 WAITS = (0, 2, 10, 60, 600)
 """Seconds before a question that was paid is tried again where counting failed: a disk is full, an engine is away."""
 
@@ -91,7 +93,7 @@ class Queue:
             until = int(time.time()) + WAITS[min(tries + 1, len(WAITS) - 1)]
             # A claim from the future: nobody's, and nobody takes it before.
             connection.execute(
-                update(QUESTIONS).where(mine).values(tries=tries + 1, worker="later", claimed=until - STALE)
+                update(QUESTIONS).where(mine).values(tries=tries + 1, worker=LATER, claimed=until - STALE)
             )
 
         self._archive.write(work)

@@ -67,6 +67,7 @@ class Right(Enum):
     SEE_OWN_BUDGET = "see one's own allowance"
     ASK = "ask questions"
     SEE_QUESTIONS = "see questions of a project"
+    KEEP_QUEUE = "take questions back, or have them counted again"
     SEE_QUEUE = "see all questions of a dataset"
     SEE_RELEASES = "see releases of a project"
     SEE_PUBLISHED = "see published releases"
@@ -115,6 +116,7 @@ RULES: Mapping[Right, Rule] = MappingProxyType(
         Right.SEE_OWN_BUDGET: _is_analyst,
         Right.ASK: _is_analyst,
         Right.SEE_QUESTIONS: lambda who, of: who.auditor or _is_steward(who, of) or _is_analyst(who, of),
+        Right.KEEP_QUEUE: _is_steward,
         Right.SEE_QUEUE: lambda who, of: who.auditor or _is_steward(who, of),
         Right.SEE_RELEASES: lambda who, of: who.auditor or _is_steward(who, of) or _is_analyst(who, of),
         Right.SEE_PUBLISHED: _sees_data,

@@ -78,6 +78,17 @@ def set_allowance(visit: Visit) -> Response:
     return to("desk", dataset, said="set")
 
 
+def change_question(visit: Visit) -> Response:
+    """Take a question back, or have it counted again."""
+    acts = {"take back": visit.gate.desk.take_back, "count again": visit.gate.desk.count_again}
+    act = acts.get(visit.typed("do"))
+    if act is None:
+        raise ProtocolAborted("do", UNKNOWN)
+    require(visit.who, Right.KEEP_QUEUE, Subject(visit.parts["dataset"]))
+    act(visit.who, visit.typed("question"))
+    return to("desk", visit.parts["dataset"], said="wanted")
+
+
 def may_put_table(visit: Visit) -> Response:
     """Refuse a table from who may not send one, before it is read."""
     require(visit.who, Right.PUT_SYNTHETIC, Subject(visit.parts["dataset"]))

@@ -81,6 +81,7 @@ PAGES = (
     Page("POST", "/desk/{dataset}/projects", keeping.make_project),
     Page("POST", "/desk/{dataset}/people", keeping.change_people),
     Page("POST", "/desk/{dataset}/allowances", keeping.set_allowance),
+    Page("POST", "/desk/{dataset}/questions", keeping.change_question),
     Page("GET", "/audit", keeping.audit),
     Page("POST", "/audit", keeping.verify),
     Page("GET", "/audit.jsonl", keeping.log),

@@ -24,6 +24,7 @@ from .rendering import rendered
 
 SAID = {
     "made": "It is made.", "changed": "It is changed.", "admitted": "Admitted.", "dismissed": "Dismissed.",
+    "wanted": "It is done if it still could be. What became of it is seen when the public clock strikes.",
     "put": "The table stands beside the dataset.",
     "set": "The share is set.", "published": "Published: everybody who may see datasets here sees it now.",
     "kept": "The model is kept. It stands wherever a column of scores could.", "back": "The token has ended.",

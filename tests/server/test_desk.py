@@ -1,0 +1,140 @@
+"""What a steward does about questions that wait, and what it costs: nothing, and nothing is refunded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from scene import HISTOGRAM, LOSS, Scene, made
+
+from dpcurves.server.counting import Counting
+from dpcurves.server.desk import TAKEN_BACK
+from dpcurves.server.questions import State
+from dpcurves.server.queue import Queue
+from dpcurves.server.visitors import Visitor
+from dpcurves.serving.errors import ProtocolAborted
+from dpcurves.session import Session
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return made(tmp_path)
+
+
+def asked(scene: Scene) -> str:
+    return scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS).id
+
+
+def state(scene: Scene, id: str) -> State:
+    """Where it stands after the clock has struck."""
+    Queue(scene.gate.archive).strike()
+    return scene.gate.questions.get(scene.ann, id).state
+
+
+def spent(scene: Scene) -> str:
+    return scene.gate.datasets.balance(scene.stu, "flights").spent.digits
+
+
+def done(scene: Scene) -> list[tuple[str, str]]:
+    events = scene.gate.audit.events(scene.stu, dataset="flights")
+    return [(each.event.actor, each.event.action) for each in events]
+
+
+def test_what_was_not_charged_is_taken_back_and_may_be_asked_again(scene: Scene) -> None:
+    id = asked(scene)
+    scene.gate.desk.take_back(scene.stu, id)
+    assert scene.gate.questions.get(scene.ann, id).state is State.QUEUED  # the clock has not struck
+    assert not Counting(scene.url, "here").step()
+    assert (state(scene, id), spent(scene)) == (State.REFUSED, "0")
+    assert scene.gate.questions.get(scene.ann, id).refusal == TAKEN_BACK
+    assert done(scene)[-1] == ("stu", "wanted taken back")
+    assert asked(scene) == id
+    assert Counting(scene.url, "here").step()
+    assert (state(scene, id), spent(scene)) == (State.ANSWERED, "0.25")
+
+
+def test_what_a_worker_has_begun_with_goes_on(scene: Scene) -> None:
+    id, queue = asked(scene), Queue(scene.gate.archive)
+    assert queue.claim("another") is not None
+    scene.gate.desk.take_back(scene.stu, id)
+    assert state(scene, id) is State.QUEUED
+    queue.free("another")
+    assert Counting(scene.url, "here").step()
+    assert (state(scene, id), spent(scene)) == (State.ANSWERED, "0.25")
+
+
+def test_what_was_charged_is_not_taken_back_though_it_still_stands_in_the_queue(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker was killed between the charge and its word for it."""
+    id = asked(scene)
+    with monkeypatch.context() as patch:
+        patch.setattr(Queue, "paid", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            Counting(scene.url, "here").step()
+    Queue(scene.gate.archive).free("here")
+    scene.gate.desk.take_back(scene.stu, id)
+    assert state(scene, id) is State.QUEUED
+    assert Counting(scene.url, "here").step()
+    assert (state(scene, id), spent(scene)) == (State.ANSWERED, "0.25")
+
+
+def test_another_question_of_a_request_that_was_charged_is_not_taken_back_either(scene: Scene) -> None:
+    """Both are paid at once: values of one distribution function at other places."""
+    stored = {"ask": "cdf", "column": "delay", "grid": "-60:600:66"}
+    first, second = (
+        scene.gate.questions.ask(scene.ann, "delays", {**stored, "at": [value]}, LOSS) for value in (7, 20)
+    )
+    assert (first.request == second.request, first.id == second.id) == (True, False)
+    assert Counting(scene.url, "here").step()
+    scene.gate.desk.take_back(scene.stu, second.id)
+    assert state(scene, second.id) is State.QUEUED
+
+
+def test_what_was_charged_and_could_not_be_counted_is_counted_again_from_the_same_payment(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id, worker = asked(scene), Counting(scene.url, "here")
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "answered", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            worker.step()
+    queue = Queue(scene.gate.archive)
+    for _ in range(3):
+        queue.failed(id)  # the engine is away: the next try is in a minute
+    assert queue.claim("here") is None
+    assert state(scene, id) is State.PAID
+    scene.gate.desk.take_back(scene.stu, id)
+    assert (state(scene, id), queue.claim("here")) == (State.PAID, None)
+    scene.gate.desk.count_again(scene.stu, id)
+    assert Counting(scene.url, "here").step()
+    assert (state(scene, id), spent(scene)) == (State.ANSWERED, "0.25")
+    assert done(scene)[-2:] == [("stu", "wanted taken back"), ("stu", "wanted counted again")]
+
+
+def test_what_a_worker_counts_just_now_is_left_to_it(scene: Scene) -> None:
+    id, queue = asked(scene), Queue(scene.gate.archive)
+    assert queue.claim("another") is not None
+    queue.paid(id)
+    scene.gate.desk.count_again(scene.stu, id)
+    assert queue.claim("here") is None
+
+
+def test_only_the_steward_of_the_dataset_does_so_and_of_what_waits(scene: Scene) -> None:
+    id = asked(scene)
+    before = done(scene)
+    for name in ("ann", "bob", "eve", "aud", "oda"):
+        who: Visitor = scene.visitor(name)
+        for act in (scene.gate.desk.take_back, scene.gate.desk.count_again):
+            with pytest.raises(ProtocolAborted, match="there is none of this name"):
+                act(who, id)
+    assert Counting(scene.url, "here").step()
+    assert state(scene, id) is State.ANSWERED
+    for act in (scene.gate.desk.take_back, scene.gate.desk.count_again):
+        with pytest.raises(ProtocolAborted, match="it does not wait any more"):
+            act(scene.stu, id)
+    assert done(scene) == before
+
+
+def _killed(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
