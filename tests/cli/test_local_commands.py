@@ -23,10 +23,10 @@ def test_people_report_and_the_aggregator_reads_a_curve(run: Run, parquet: Path,
     assert made.exit_code == 0, made.output
     assert "standard error: about" in made.output
     assert run("local", "randomize", parquet, "--task", task, "--out", reports).exit_code == 0
-    (tmp_path / "me.csv").write_text("delay\n12\n")
+    (tmp_path / "me.csv").write_text("minutes\n12\n")
     twice = []
     for _ in range(2):
-        kept = ("--id", "anna", "--kept", tmp_path / "kept.db")
+        kept = ("--id", "anna", "--kept", tmp_path / "kept.db", "--column", "minutes")
         assert run("local", "randomize", tmp_path / "me.csv", "--task", task, *kept, "--out", mine).exit_code == 0
         twice.append(mine.read_bytes())
     assert twice[0] == twice[1]

@@ -197,3 +197,15 @@ def test_one_person_of_a_file_and_many(tmp_path: Path) -> None:
     assert counted.reports == 3
     with pytest.raises(ValueError, match="column"):
         TASK.randomize_table({"z": [1.0]})
+
+
+def test_a_table_may_call_the_one_column_otherwise_than_the_task() -> None:
+    values = np.linspace(0, 1, 50)
+    sent = [
+        TASK.randomize_table({name: values, "y": values}, column=column, randomness=Randomness.from_seed(3))
+        for name, column in (("x", None), ("x", "x"), ("weight", "weight"))
+    ]
+    assert sent[0] == sent[1] == sent[2]
+    two = Task(dp.RocQuestion("y", "s", GRID), dp.PrivacyLoss.pure(1), people=100)
+    with pytest.raises(ValueError, match="^column: the task asks about several"):
+        two.randomize_table({"s": values, "y": values > 0.5}, column="s")

@@ -174,6 +174,10 @@ class Device:
     kept: Annotated[
         str | None, Option(help="A file that keeps the report: the next call gives the same one.", metavar="FILE")
     ] = None
+    column: Annotated[
+        str | None,
+        Option(help="Where the value stands, if the file calls it otherwise than the task.", metavar="NAME"),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -224,14 +228,15 @@ def randomize(source: Source, document: Document, device: Device, new: NewFile) 
     """
     from ..local import Kept
 
-    asked = document.read()
+    asked, column, delimiter = document.read(), device.column, source.delimiter
     if device.id is None:
         if device.kept is not None:
             raise Misuse("kept", "a report is kept for a person: give --id, too")
-        new.write(asked.randomize_table(source.records(), delimiter=source.delimiter))
+        new.write(asked.randomize_table(source.records(), column=column, delimiter=delimiter))
     else:
         kept = None if device.kept is None else Kept.at(device.kept)
-        new.write(asked.randomize_one(source.records(), device.id, delimiter=source.delimiter, kept=kept))
+        report = asked.randomize_one(source.records(), device.id, column=column, delimiter=delimiter, kept=kept)
+        new.write(report)
     say(terminal(), f"written: {new.out}")
 
 

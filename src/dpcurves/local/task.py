@@ -171,30 +171,51 @@ class Task:
         """
         return self._sent(slot_of(self.axes, value), person, kept, randomness or Randomness.system())
 
-    def randomize_table(self, table: Any, *, delimiter: str = ",", randomness: Randomness | None = None) -> bytes:
+    def randomize_table(
+        self,
+        table: Any,
+        *,
+        column: str | None = None,
+        delimiter: str = ",",
+        randomness: Randomness | None = None,
+    ) -> bytes:
         """SECRET argument. What the people of a table send, a row each, under names that are drawn: a file of reports.
 
+        Args:
+            table: The records.
+            column: Where the value stands, if the table calls it otherwise than the task.
+            delimiter: What stands between two columns of a file.
+            randomness: Where noise comes from. None: the operating system.
+
         Raises:
-            ValueError: a column is not there, or of the wrong type.
+            ValueError: a column is not there, or of the wrong type; or one is named and the task asks about several.
         """
-        source, slots = randomness or Randomness.system(), self._slots_of(table, delimiter)
+        source, slots = randomness or Randomness.system(), self._slots_of(table, column, delimiter)
         names = np.frombuffer(source.expanded().octets(NAME * len(slots)), dtype=np.uint8).reshape(-1, NAME)
         return self.form.written_all(names, self.said(names, slots, source))
 
-    def randomize_one(self, table: Any, person: str, *, delimiter: str = ",", kept: Kept | None = None) -> bytes:
-        """SECRET argument. What the one person of a table sends; see `randomize`.
+    def randomize_one(
+        self, table: Any, person: str, *, column: str | None = None, delimiter: str = ",", kept: Kept | None = None
+    ) -> bytes:
+        """SECRET argument. What the one person of a table sends; see `randomize` and `randomize_table`.
 
         Raises:
-            ValueError: a column is not there, or of the wrong type; or there is not one row.
+            ValueError: as in `randomize_table`; or there is not one row.
         """
-        slots = self._slots_of(table, delimiter)
+        slots = self._slots_of(table, column, delimiter)
         if len(slots) != 1:
             raise Refused("data", "one row is needed where a person is named")
         return self._sent(int(slots[0]), person, kept, Randomness.system())
 
-    def _slots_of(self, table: Any, delimiter: str) -> IntArray:
+    def _slots_of(self, table: Any, column: str | None, delimiter: str) -> IntArray:
+        axes = self.axes if column is None else self._axes_in(column)
         with open_records(table, unit=EACH_RECORD, key=bytes(32), delimiter=delimiter) as records:
-            return places_of(records, self.axes)
+            return places_of(records, axes)
+
+    def _axes_in(self, column: str) -> Sequence[Axis | Categories]:
+        if len(self.axes) != 1:
+            raise Refused("column", "the task asks about several: the table has to call them as the task does")
+        return (replace(self.axes[0], column=column),)
 
     def _sent(self, slot: int, person: str | None, kept: Kept | None, source: Randomness) -> bytes:
         if kept is not None and person is None:
