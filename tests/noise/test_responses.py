@@ -13,8 +13,17 @@ import pytest
 from dpcurves.arguments import Refused, WrongKind
 from dpcurves.noise import Randomness
 from dpcurves.noise.exponential import decay
-from dpcurves.noise.responses import RANDOMISERS, Hadamard, KAry, Randomiser, Subset, Unary, choose_randomiser
-from dpcurves.noise.responses.bit_rows import _sums_of_bits, bits_set
+from dpcurves.noise.responses import (
+    RANDOMISERS,
+    Hadamard,
+    KAry,
+    Randomiser,
+    Subset,
+    Unary,
+    bit_rows,
+    choose_randomiser,
+)
+from dpcurves.noise.responses.bit_rows import _sums_of_bits, bits_set, put_own
 from dpcurves.noise.responses.coins import (
     WHOLE,
     _by_octets,
@@ -315,6 +324,20 @@ def test_sets_go_on_where_words_gave_out_and_are_counted_word_by_word() -> None:
     assert np.array_equal(whole, parts)
     bits = np.unpackbits(whole.view(np.uint8), axis=1, bitorder="little")
     assert np.array_equal(bits[np.arange(100), answers] == 1, own)
+
+
+def test_own_bits_are_put_alike_with_and_without_compiled_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = np.frombuffer(Randomness.from_seed(2).octets(25 * 400), dtype=np.uint8).reshape(400, 25)
+    answers, own, found = np.arange(400) % 200, np.arange(400) % 3 == 0, []
+    for compiled in (True, False):
+        monkeypatch.setattr(bit_rows, "loops_are_compiled", lambda compiled=compiled: compiled)
+        rows = begun.copy()
+        put_own(rows, answers, own)
+        found.append(rows)
+    assert np.array_equal(found[0], found[1])
+    before, after = (np.unpackbits(each, axis=1, bitorder="little") for each in (begun, found[0]))
+    before[np.arange(400), answers] = own
+    assert np.array_equal(before, after)
 
 
 @pytest.mark.parametrize("answers", [2, 13, 64, 200])

@@ -50,6 +50,23 @@ class BitRows(Randomiser):
         return np.asarray((seen @ _BITS).reshape(-1)[: self.answers])
 
 
+def put_own(rows: Reports, answers: IntArray, own: BoolArray) -> None:
+    """SECRET arguments. Set the bit of each row's answer, or unset it."""
+    if loops_are_compiled():
+        _put_own(rows, answers, own)
+        return
+    every, place, bit = np.arange(len(rows)), answers >> 3, (1 << (answers & 7)).astype(np.uint8)
+    rows[every, place] = rows[every, place] & ~bit | own * bit
+
+
+@compiled
+def _put_own(rows: Reports, answers: IntArray, own: BoolArray) -> None:
+    """Write what `put_own` does."""
+    for row in range(len(rows)):
+        place, bit = answers[row] >> 3, 1 << (answers[row] & 7)
+        rows[row, place] = rows[row, place] & ~bit | bit * own[row]
+
+
 def bits_set(rows: Reports) -> IntArray:
     """How many bits of each row are set."""
     words = in_words(rows)

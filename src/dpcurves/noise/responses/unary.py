@@ -13,7 +13,7 @@ import numpy as np
 from ...arrays import BoolArray, IntArray
 from ..exponential import decay_above
 from ..randomness import Randomness
-from .bit_rows import BitRows
+from .bit_rows import BitRows, put_own
 from .coins import WHOLE, heads, rounded_up, rows_of_heads
 from .randomiser import Reports, Support
 
@@ -53,10 +53,7 @@ class Unary(BitRows):
         people = len(answers)
         rows = rows_of_heads(self._set, people, self.octets, randomness)
         rows[:, -1] &= self.used
-        place, bit = answers >> 3, (1 << (answers & 7)).astype(np.uint8)
-        own = heads(WHOLE // 2, people, randomness) * bit
-        every = np.arange(people)
-        rows[every, place] = rows[every, place] & ~bit | own
+        put_own(rows, answers, heads(WHOLE // 2, people, randomness))
         return rows
 
     def _may_be_set(self, received: Reports) -> BoolArray:
