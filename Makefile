@@ -9,7 +9,7 @@ WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between two workers.
 PYTEST  := $(BIN)/pytest -n 2 --dist loadfile
 
-.PHONY: demo demo-federated demo-local demo-pairs demo-server demo-stream demo-warehouse test lint types contracts docs examples unit package pictures bench bench-accuracy crash papers format constraints clean
+.PHONY: demo demo-federated demo-local demo-pairs demo-server demo-stream demo-warehouse test lint types contracts docs examples unit package release tag pictures bench bench-accuracy crash papers format constraints clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
@@ -64,6 +64,15 @@ package: $(READY)
 		tar -xzf dist/*.tar.gz -C "$$folder" --strip-components 1; cd "$$folder"; \
 		PYTHONPATH=$$folder/src $$python -m pytest tests/test_docs.py tests/test_one_question.py tests/privacy src/dpcurves/privacy
 
+# A release of what is committed, in dist/, tried in fresh environments; TESTED=COMMIT says that CI passed on it already.
+release: $(READY)
+	@UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --group release
+	$(BIN)/python publish/release.py $(VERSION) $(if $(TESTED),--tested $(TESTED))
+
+# The tag of a release that was made of this very commit.
+tag: $(READY)
+	$(BIN)/python publish/release.py $(VERSION) --tag
+
 # Those of the README, the page on numbers and the gallery, from today's code. (The other benchmark and papers draw their own.)
 pictures: $(READY)
 	$(BIN)/python docs/pictures.py
@@ -96,7 +105,7 @@ format: $(READY)
 
 # Pins again what pyproject.toml asks for: names and versions, no hosts, no markers.
 constraints: $(READY)
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.2 --upgrade --all-extras --group dev \
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.2 --upgrade --all-extras --group dev --group release \
 		--no-header --no-annotate pyproject.toml | sed 's/ *;.*//' > constraints.new
 	mv constraints.new constraints.txt
 

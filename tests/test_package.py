@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import email
+import importlib.util
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tomllib
+import zipfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from readme_renderer import markdown
 
 ROOT = Path(__file__).resolve().parents[1]
-BUILD = "import setuptools.build_meta; setuptools.build_meta.build_sdist('.')"
+BUILD = "import setuptools.build_meta as backend; backend.build_sdist('.'); backend.build_wheel('.')"
 NAME = re.compile(r"^[A-Za-z0-9._-]+")
 MADE = {"PKG-INFO", "setup.cfg"}
+HOME = "https://example.org/dpcurves"
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +68,51 @@ def test_the_page_of_an_index_is_rendered_and_has_no_link_into_the_repository(ar
     assert [
         target for target in re.findall(r'(?:src|href)="([^"]*)"', page) if not re.match(r"#|[a-z]+:", target)
     ] == []
+
+
+def test_the_wheel_has_the_package_and_nothing_else(archive: Path) -> None:
+    (wheel,) = archive.parent.glob("*.whl")
+    with zipfile.ZipFile(wheel) as opened:
+        held = {name for name in opened.namelist() if ".dist-info/" not in name}
+    assert held == {name.removeprefix("src/") for name in tracked() if name.startswith("src/")}
+
+
+def test_an_index_would_take_what_is_published(archive: Path) -> None:
+    made = [archive, *archive.parent.glob("*.whl")]
+    checked = subprocess.run(
+        [sys.executable, "-m", "twine", "check", "--strict", *made], check=False, capture_output=True, text=True
+    )
+    assert checked.returncode == 0, checked.stdout
+    assert checked.stdout.count("PASSED") == 2
+
+
+def test_a_named_repository_gives_the_page_of_an_index_its_links_and_pictures(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("setup.py", "README.md", "pyproject.toml"):
+        shutil.copy(archive.parent / name, tmp_path / name)
+    project = tmp_path / "pyproject.toml"
+    written = project.read_text(encoding="utf-8")
+    project.write_text(re.sub(r'^repository = ".*"', f'repository = "{HOME}"', written, flags=re.MULTILINE), "utf-8")
+    told: dict[str, Any] = {}
+    monkeypatch.setattr("setuptools.setup", lambda **words: told.update(words))
+    spec = importlib.util.spec_from_file_location("setup_of_a_copy", tmp_path / "setup.py")
+    assert spec is not None
+    assert spec.loader is not None
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    assert told["project_urls"]["Source"] == HOME
+    shown = markdown.render(told["long_description"])
+    assert shown is not None
+    places = re.findall(r'(?:src|href)="([^"]*)"', shown)
+    pictures = [place for place in places if place.startswith(f"{HOME}/raw/v{settings()['version']}/docs/images/")]
+    assert len(pictures) == (ROOT / "README.md").read_text(encoding="utf-8").count("![")
+    assert [place for place in places if not re.match(r"#|[a-z]+:", place)] == []
+
+
+def test_who_cites_names_the_version_that_is_published() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited["version"] == settings()["version"]
+    assert cited["license"] == settings()["license"]
 
 
 def test_every_package_has_one_floor() -> None:

@@ -1,0 +1,81 @@
+"""Source archive and wheel of one commit, the same bytes from every build; and what a wheel may hold."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from io import BytesIO
+from pathlib import Path
+
+UV = Path(sys.executable).with_name("uv")
+
+
+def build(root: Path, commit: str, out: Path) -> list[Path]:
+    """A source archive of a commit, and a wheel built from it."""
+    moment = int(told(root, "log", "-1", "--format=%ct", commit))
+    with tempfile.TemporaryDirectory() as name:
+        clone, made = Path(name, "clone"), Path(name, "made")
+        unpack(subprocess.run(["git", "archive", commit], cwd=root, check=True, capture_output=True).stdout, clone)
+        _uv(clone, "--sdist", made, moment)
+        (source,) = made.glob("*.tar.gz")
+        source.write_bytes(settled(source.read_bytes(), moment))
+        unpack(gzip.decompress(source.read_bytes()), clone := Path(name, "unpacked"))
+        (unpacked,) = clone.iterdir()
+        _uv(unpacked, "--wheel", made, moment)
+        out.mkdir(parents=True, exist_ok=True)
+        return [shutil.copy(each, out / each.name) for each in sorted(made.glob("dpcurves*"))]
+
+
+def told(root: Path, *words: str) -> str:
+    """What git says."""
+    return subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def unpack(archive: bytes, folder: Path) -> None:
+    """The files of a tar archive, in a folder that is made."""
+    with tarfile.open(fileobj=BytesIO(archive)) as opened:
+        opened.extractall(folder, filter="data")
+
+
+def settled(archive: bytes, moment: int) -> bytes:
+    """The same source archive, in one order, of one moment and of nobody: setuptools writes today's time into it."""
+    out = BytesIO()
+    with (
+        tarfile.open(fileobj=BytesIO(archive)) as given,
+        tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as made,
+    ):
+        for member in sorted(given.getmembers(), key=lambda each: each.name):
+            plain = tarfile.TarInfo(member.name)
+            plain.type, plain.size, plain.mtime = member.type, member.size, moment
+            plain.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+            made.addfile(plain, given.extractfile(member) if member.isfile() else None)
+    return gzip.compress(out.getvalue(), mtime=moment)
+
+
+def unlike(first: list[Path], second: list[Path]) -> list[str]:
+    """The archives of two builds that are not the same bytes."""
+    return [one.name for one, other in zip(first, second, strict=True) if one.read_bytes() != other.read_bytes()]
+
+
+def held(wheel: Path) -> set[str]:
+    """The files of a wheel, but for its metadata."""
+    with zipfile.ZipFile(wheel) as opened:
+        return {name for name in opened.namelist() if ".dist-info/" not in name}
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _uv(clone: Path, kind: str, out: Path, moment: int) -> None:
+    there = os.environ | {"SOURCE_DATE_EPOCH": str(moment)}
+    words = [UV, "build", "--quiet", kind, "--out-dir", out, "--build-constraint", "constraints.txt", "."]
+    subprocess.run(words, cwd=clone, check=True, env=there)

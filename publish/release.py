@@ -1,0 +1,137 @@
+"""Makes a release of what is committed, all but its tag and its upload: `python publish/release.py VERSION`.
+
+Checks the tree and the version, runs continuous integration (or takes `--tested COMMIT` for it), builds source archive
+and wheel twice, tries the wheel in fresh environments, and writes a bill of materials and hashes beside both, to
+`dist/`. `--tag` makes the tag, once all of this has been done to the same commit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+from archives import build, digest, told, unlike
+from environments import PYTHONS, Fresh, all_of_them, run, there
+from public_names import differences
+
+ROOT = Path(__file__).resolve().parents[1]
+DIST = ROOT / "dist"
+MADE = DIST / "release.json"
+DATED = r"^## {} - \d{{4}}-\d{{2}}-\d{{2}}$"
+UPLOAD = "Nothing is uploaded. A person does that, with a token of the index: {} upload {}"
+
+
+def main() -> int:
+    """Make a release, or tag the one that was made; a line says what stops it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("version")
+    parser.add_argument("--tested", metavar="COMMIT", default="", help="CI was run on this commit, and passed")
+    parser.add_argument("--tag", action="store_true", help="tag the release that was made of this commit")
+    given = parser.parse_args()
+    try:
+        commit = ready(given.version)
+        tag(given.version, commit) if given.tag else make(given.version, commit, given.tested)
+    except RuntimeError as stopped:
+        print(f"release: {stopped}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def ready(version: str) -> str:
+    """The commit that is released: nothing lies beside it, and it has this version."""
+    if told(ROOT, "status", "--porcelain"):
+        raise RuntimeError("the tree is not clean: commit, or put away, what `git status` shows")
+    said = settings()["version"]
+    if said != version:
+        raise RuntimeError(f"pyproject.toml says version {said}, not {version}")
+    if changed := differences(ROOT, version):
+        raise RuntimeError(f"run `python publish/public_names.py --keep` and commit: {', '.join(changed[:5])} ...")
+    return told(ROOT, "rev-parse", "HEAD")
+
+
+def settings() -> dict[str, str]:
+    """What pyproject.toml says of the project, with the address of its repository."""
+    read = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return {"repository": read["tool"]["dpcurves"]["repository"], "version": read["project"]["version"]}
+
+
+def make(version: str, commit: str, tested: str) -> None:
+    """Test, build, try, and write down what was done."""
+    if not settings()["repository"]:
+        say("pyproject.toml names no repository: the page of an index will have no links and no pictures")
+    continuous(commit, tested)
+    archives = built(commit)
+    say(run(sys.executable, "-m", "twine", "check", "--strict", *archives).strip())
+    (wheel,) = (each for each in archives if each.suffix == ".whl")
+    missing = sorted({*PYTHONS} - {*there()})
+    for fresh in all_of_them():
+        say(f"{fresh}: {', '.join(line.partition(':')[0] for line in fresh.smoke(wheel).splitlines())} answer")
+    if missing:
+        say(f"not tried, as they are not on this machine: Python {', '.join(missing)}")
+    bill = materials(wheel, version)
+    DIST.joinpath("SHA256SUMS").write_text("".join(f"{digest(each)}  {each.name}\n" for each in (*archives, bill)))
+    MADE.write_text(json.dumps({"version": version, "commit": commit, "not tried": missing}, indent=1) + "\n")
+    named = " ".join(each.relative_to(ROOT).as_posix() for each in archives)
+    say(UPLOAD.format(".venv/bin/twine", named))
+    say(f"`make tag VERSION={version}` tags commit {commit[:12]}")
+
+
+def continuous(commit: str, tested: str) -> None:
+    """Run what CI runs, unless somebody says that it was run on this very commit."""
+    if tested == commit:
+        say(f"CI passed on {commit[:12]}, says --tested")
+    elif tested:
+        raise RuntimeError(f"--tested names {tested[:12]}; what is released is {commit}")
+    elif subprocess.run(["bash", ".ci/run"], cwd=ROOT, check=False).returncode != 0:
+        raise RuntimeError("CI failed")
+
+
+def built(commit: str) -> list[Path]:
+    """Both archives in an empty `dist`, after two builds gave the same bytes."""
+    shutil.rmtree(DIST, ignore_errors=True)
+    archives = build(ROOT, commit, DIST)
+    with tempfile.TemporaryDirectory() as again:
+        if apart := unlike(archives, build(ROOT, commit, Path(again))):
+            raise RuntimeError(f"two builds are not the same bytes: {', '.join(apart)}")
+    say(f"two builds, the same bytes: {', '.join(each.name for each in archives)}")
+    return archives
+
+
+def materials(wheel: Path, version: str) -> Path:
+    """The bill of materials: all that an environment with the wheel and its newest dependencies holds."""
+    bill = DIST / f"dpcurves-{version}.cdx.json"
+    with tempfile.TemporaryDirectory() as name:
+        python = Fresh(next(there()), "highest", "[all]").install(wheel, Path(name, "fresh"))
+        run(sys.executable, "-m", "cyclonedx_py", "environment", "--output-reproducible", "--output-file", bill, python)
+    # Where the wheel lay when it was installed is nobody's business.
+    plain = json.loads(bill.read_text(encoding="utf-8"))
+    for component in plain["components"]:
+        component.pop("externalReferences", None)
+    bill.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+    return bill
+
+
+def tag(version: str, commit: str) -> None:
+    """Tag a commit of which a release was made, and whose changelog has its day."""
+    if not MADE.exists() or json.loads(MADE.read_text(encoding="utf-8"))["commit"] != commit:
+        raise RuntimeError(f"no release was made of commit {commit[:12]}: `make release VERSION={version}`")
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    if not re.search(DATED.format(re.escape(version)), changelog, re.MULTILINE):
+        raise RuntimeError(f"CHANGELOG.md has no heading `## {version} - YYYY-MM-DD`")
+    told(ROOT, "tag", "--annotate", "--message", f"dpcurves {version}", f"v{version}", commit)
+    say(f"tagged v{version}")
+
+
+def say(line: str) -> None:
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

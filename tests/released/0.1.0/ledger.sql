@@ -1,0 +1,233 @@
+BEGIN TRANSACTION;
+CREATE TABLE dpcurves_accounts (
+	entry BIGINT NOT NULL, 
+	dataset TEXT NOT NULL, 
+	neighbours TEXT NOT NULL, 
+	unit_column TEXT NOT NULL, 
+	unit_records BIGINT NOT NULL, 
+	currency TEXT NOT NULL, 
+	cap BIGINT NOT NULL, 
+	spent BIGINT NOT NULL, 
+	seal TEXT NOT NULL, 
+	previous TEXT NOT NULL, 
+	mac TEXT NOT NULL, 
+	PRIMARY KEY (entry), 
+	CONSTRAINT dpcurves_spent_within_cap CHECK (spent >= 0 AND spent <= cap), 
+	UNIQUE (dataset)
+);
+INSERT INTO "dpcurves_accounts" VALUES(1,'kept','replace-one','',1,'epsilon',21000000000,20000000000,'aa687cfb84effd0d3183565a08c31dc775d16af0467f770f34e148ba559ec4c9','647a6d4096bc6b9fca14671db5920ccd90f58d02cffaf34c31c88c4f6ef53843','6b4280c3fcc775bdb49ea04b0b894b69833f65300dbcba5767f273f160a4fdd9');
+CREATE TABLE dpcurves_allowances (
+	entry BIGINT NOT NULL, 
+	dataset TEXT NOT NULL, 
+	project TEXT NOT NULL, 
+	analyst TEXT NOT NULL, 
+	currency TEXT NOT NULL, 
+	most BIGINT NOT NULL, 
+	together TEXT NOT NULL, 
+	set_at TEXT NOT NULL, 
+	spent BIGINT NOT NULL, 
+	seal TEXT NOT NULL, 
+	previous TEXT NOT NULL, 
+	mac TEXT NOT NULL, 
+	PRIMARY KEY (entry), 
+	CONSTRAINT dpcurves_spent_within_allowance CHECK (spent >= 0 AND spent <= most)
+);
+CREATE TABLE dpcurves_answers (
+	entry BIGINT NOT NULL, 
+	grant BIGINT NOT NULL, 
+	turn BIGINT NOT NULL, 
+	part BIGINT NOT NULL, 
+	answer TEXT NOT NULL, 
+	previous TEXT NOT NULL, 
+	mac TEXT NOT NULL, 
+	PRIMARY KEY (entry), 
+	CONSTRAINT dpcurves_first_answer_stays UNIQUE (grant, turn, part)
+);
+INSERT INTO "dpcurves_answers" VALUES(3,2,0,0,'{"plan": "87deb9beb17047633bd354b66f0d481766b074a2dfb18e52143e2c8eef73b6cd", "values": [78, 77, 72, 78, 71, 67, 80, 73, 1], "seeded": false}','b017af3e1886873215c47afa9ea00325560a894a74290029a1c3539c160d347f','32fe0fa59e765b740eff6cdb49c44ec333fa7a5116be63b43d16a292ae5efe77');
+INSERT INTO "dpcurves_answers" VALUES(5,4,0,0,'{"plan": "c560aa1b7e0c8879b55302d54684771d05628592fe28d5a5b21c9eb3c76ae77a", "values": [44, 46, 47, 38, 46, 41, 40, 40, 34, 34, 30, 32, 33, 30, 36, 27, -2], "seeded": false}','8c951f99408b2e31eb0d7339881ed44903a9bce78e3e870c376186e6442b4471','f0b31a0ad778062552d80475917e9cce082f25ba64277517f5c225fa9909d118');
+INSERT INTO "dpcurves_answers" VALUES(10,6,0,0,'{"plan": "1db42290147ac6d642268a6a4de67a8c146e57ff99ef788353b923146617ad78", "values": [1], "seeded": false}','8b7eff2a5dd0536f71723be8073fc147e8c668ebe4b606978dc4b9b3b762610d','f04707635248a2fc01262b52bdb5e1ea989bb73abcbfa797f37ce44676e15048');
+INSERT INTO "dpcurves_answers" VALUES(71,70,0,0,'{"plan": "87deb9beb17047633bd354b66f0d481766b074a2dfb18e52143e2c8eef73b6cd", "values": [76, 78, 71, 79, 76, 66, 77, 73, 2], "seeded": false}','e2b2c141b57fddb44f397586a7acf9c8d1064a17f7f08c5a5a2f81088304d421','73c5658b13ab2b9e831e6e75a4be47b2d9bdf2d00b4438b98dfac55d74b72a18');
+INSERT INTO "dpcurves_answers" VALUES(73,72,0,0,'{"plan": "010152665216a68269a9d046ea4c292cae794bc2ab7de3dfecd643e613fd4630", "values": [83, 77, 70, 79, 78, 70, 78, 69, 1], "seeded": false}','32540e95da0d11b7ef5eba460098e3844f0b17ba2f07f846cfa1427c6ff5c514','3bcd6a52a2038057608d5504c0830091a1ddbe3ba4df81e0bc306b120bd17a41');
+INSERT INTO "dpcurves_answers" VALUES(75,74,0,0,'{"plan": "cf6742236b636e66606050ae5c065448de046844834cf21d84d072cbbda1c0ce", "values": [0, 81, 0, 70, -2, 0, 0, -6, 0, 61, 0, 1, 20, -4, 73, -8, -3, 1, 0, 3, 2, -2, 1, 2, 2, -3, 0, -3, -1, 0, -3, 2, 2, 3, 0, 2, 35, 35, 0, 48, 1, -2, 0, 0, -1, 1, 1, 0, -2, -3, 23, -2, 4, 1, 0, 3, 41, 32, 0, 35, 4, 3, 36, -3, -6], "seeded": false}','2b70a3193b2a3fa83ed7415fce96de7af969ad8f515979bb8cd074ec6f0ad9d7','2d96eae241977c25dda21da35d4e2ebc189459791cbb15200676978800cea223');
+INSERT INTO "dpcurves_answers" VALUES(77,76,0,0,'{"plan": "3b7ccefb0ac22f25a1ea676ac4d1b0b2fc7060e61b8e1a8fa04cc7a13120af3f", "values": [1944, 2533, 2994, 8487, 10845, 12173, 14877], "seeded": false}','c60377b89c236a1283a39b3e2db658f989d87f5310d91be774592cec0cce459c','858b5462b35bf1143ed4578be5f03738644a1e2243dc226c15bef169c5bdec3e');
+INSERT INTO "dpcurves_answers" VALUES(78,76,1,1,'{"plan": "8585c58d67c01e081cfd0b2ccf2973e0054ed38c43a5cda1834ae20e4b1d9da5", "values": [0, 19, 22, 5, 11, 9, 2, 59, 55, 24, 20, 11, 16, 22, 26, 17, 14, 4, -6, 16, 21, 6, 4, 5, 9, 45, 42, 19, 19, 10, 16, 19, 22, 13, 11, -1, -1], "seeded": false}','858b5462b35bf1143ed4578be5f03738644a1e2243dc226c15bef169c5bdec3e','786e5769e09bf4b2d8a1479c56a4d3c7c05796417b1f945c6e53c6848e2f7b1a');
+INSERT INTO "dpcurves_answers" VALUES(80,79,0,0,'{"plan": "df10b63f217566b4b272f2152353460180525381fc0e498d7e8f902c75b3f7e7", "values": [60, 48, 47, 47, 41, 52, 38, 51, 22, 29, 40, 32, 37, 30, 3, 6, 2, 0, 1, 3, 15, 4, 1, 9, 4, 11, 8, -3, -1, 6, 1, 3, 4, 3, 3, 7, 4, -4, 20, 5, 3, -2, 3, 9, 5, 8, 3, 5, 7, -7, 0, 23, 0, 15, 0, -5, 2, 1, 3, 7, 8, 3, 0, 8, 4, 3, 3, 14, 5, -5, 1, 13, 5, 7, 4, 4, 14, -5, 9, 5, 4, 2, 4, 5, 17, -3, 3, 6, 8, 3, 13, 11, 4, 0, 2, -1, 6, 0, 5, 9, 8, 4, 4, 10, 2, 9, 3, 5, 2, 6, -10, -5, 8, 5, 3, 3, 1, 1, 5, 5, 1, 9, 5, 1, 0, 5, 4, 4, 2, 7, -1, 3, -3, 6, -15, -11, 0, 1, 9, 7, 0, 3, 4, -5, 0, 0, 11, -14, -6, 2, 1, 4, 6, 11, -5, -1, 8, -8, -2, -6, -6, 3, 12, 2, 2, -6, 3, 2, 1, 0, 5, 11, 3, 0, 3, 4, 5, 2, 13, -3, -1, 2, 7, -7, 6, 1, 4, -1, -2, 3, 3, 6, -4, 2, 12, 6, 1, 12, 4, 10, 1, -2, 0, 0, 2, 4, 9, 0, 0, 8, -3, 3, 13, 5, 7, -4, 3, -3, 4], "seeded": false}','393dfc3eed791c0e02b3001c8c2e9c6c51d2f292d9caa277db273c66d6c44f22','ba7212662deaa79ada950ecec0048b065e1c61c34d493c83a089b54bc92fe5c0');
+INSERT INTO "dpcurves_answers" VALUES(82,81,0,0,'{"plan": "d8a4985c7c393fe168880b885316103378a6ed92b5ce3c50ffc05906994e524f", "values": [540905], "seeded": false}','222c16dd3e5fb765eedff10de9aea6ce2626db1aea3a07c3c43d48bb7a643caf','5e73f629ae026699432f36b5b65216654fe360f55c4342e9c876cbbd4899acca');
+INSERT INTO "dpcurves_answers" VALUES(84,83,0,0,'{"plan": "fc9d19c781f76364c0c29fe010ea8e7df0fd08130ce4371bbbe3ce2879aa7b83", "values": [1306, 1950, 3145], "seeded": false}','cce97f8355ff0876e7058eae1eb994245d2b3a47ab667f7e94e86d12fee2482f','fa09554b4dfdad38b4ff5384767dc1abf75c250b7c45724fb78f575668ef2c06');
+INSERT INTO "dpcurves_answers" VALUES(85,83,1,1,'{"plan": "769d3a5ddbee46958c8a49605126d01552c1ede77ee33b9c0d715d5ea11fb073", "values": [-2, 112, 54, 111, 77, -17, 5, 84, 42, 70, 59, 1, 1], "seeded": false}','fa09554b4dfdad38b4ff5384767dc1abf75c250b7c45724fb78f575668ef2c06','d47a9fd2a6b72d07fff535d0983708dab0a095a24a488695dc6885caa54a54a5');
+INSERT INTO "dpcurves_answers" VALUES(86,83,2,2,'{"plan": "1673ec12aba59634d57c75ce5e897013ef7296fd5b303a461ec7933ea53eece0", "values": [12965641479691, 4136239002142, -18682012954343, -4977662503497, -5968598751301, 21014128938688, 1569657406078, 477845276782, -4193859700651, -933724213986, 25535152478, -3208101942956], "seeded": false}','d47a9fd2a6b72d07fff535d0983708dab0a095a24a488695dc6885caa54a54a5','c0dff03a51b2b77567034c4cc6bf07f55c996d19b3093966084bfec9d100cc84');
+INSERT INTO "dpcurves_answers" VALUES(88,87,0,0,'{"plan": "e20415a5f6310ffb94464ccc1507541da920b48c94104bbe218e60567cfb11ff", "values": [1476, 2207, 3241], "seeded": false}','f453da2e8352fa374ceb107471ca3d55f451182ca4446c0e66c84c3f84adee21','a01a190caa42b2a2c7a37fd946c9072c6ab801890c53fc4b259635d8d51926b7');
+INSERT INTO "dpcurves_answers" VALUES(89,87,1,1,'{"plan": "d467caee337ad798a29919b512770fe1bedd909b045d08eb52d90b8295d7257b", "values": [-4, 131, 61, 80, 62, 12, 0, 94, 42, 62, 52, -5, 2], "seeded": false}','a01a190caa42b2a2c7a37fd946c9072c6ab801890c53fc4b259635d8d51926b7','06dba08db9a7438a41739744d5a7cb8dffd76700941bbd220b0e15e7bb4c8020');
+INSERT INTO "dpcurves_answers" VALUES(90,87,2,2,'{"plan": "4c8513e02896755907f0d275638c0cb3b0f5250032e87a1f8bbe98e781036f26", "values": [-5859746779124, 64037867433, -1058768864165, -6094885430675, -4315081555178, 859035387957, 460300796820, 475933976356, 3506714934097, 4723035774615, -758968998467, 4304403608592], "seeded": false}','06dba08db9a7438a41739744d5a7cb8dffd76700941bbd220b0e15e7bb4c8020','7546080d1a766cab801bb686b4acc37a68f344f5591c23b9550df4aa39a5187a');
+INSERT INTO "dpcurves_answers" VALUES(92,91,0,0,'{"plan": "2b50cd9ed19a3a3a360137f939ec989daf81094c55b04db7a1efa9e32590659c", "values": [468, 700, 1201, 1614, 2131, 2194, 2257, 2310, 2420, 3067, 3555], "seeded": false}','ce2b60e8ffae4be3ee53be086c7ee1fbc05841c7d7b6291e14199a9abbab8d92','e31b273b450b3cb282716f56b820e0e88632dc000ec2ca3de6bd5a38ef809d01');
+INSERT INTO "dpcurves_answers" VALUES(93,91,1,1,'{"plan": "dbd27ddeaa7e02ef8af4cc44b07dac676090e79fa1bc69f39c1fa5fa76edab0f", "values": [0, 1, 1, 0, 1, 0, 0, 0, 0, 1, 0, 1], "seeded": false}','e31b273b450b3cb282716f56b820e0e88632dc000ec2ca3de6bd5a38ef809d01','60322bbadccc059977636c690857ec18a901aea1c8d88c71a6907275a744e744');
+INSERT INTO "dpcurves_answers" VALUES(94,91,2,2,'{"plan": "d8ff6c04e162dda6763994531185a2c526ee10576ef85220c039e71186cb42d7", "values": [5, 61, 43, 77, 76, 85, -9, 6, 45, 28, 59, 65, 69, 5, 6], "seeded": false}','60322bbadccc059977636c690857ec18a901aea1c8d88c71a6907275a744e744','d121eed99b611728ed9a5939a08f475c56f6a2b848ca75aac57762d667912739');
+INSERT INTO "dpcurves_answers" VALUES(95,91,3,3,'{"plan": "4fd6e3c5fbe5fb0ada51f7df165e3af5956cc659f4eb060f5f12368a9ee9675b", "values": [-976419483245, 1915837091571, -2628033218579, 12623779701924, 40718920115, -3238218981568, 325391753733, -23136024094849, -644363797165, -2195288208471, -10721236966625, 15312216004825, 1660864421610, 933920222010], "seeded": false}','d121eed99b611728ed9a5939a08f475c56f6a2b848ca75aac57762d667912739','1f81f2228c70aa61a7b113dceb1ab0f1a86833c3392c35c4a991e41066d40639');
+INSERT INTO "dpcurves_answers" VALUES(97,96,0,0,'{"plan": "3a66479926d5a0b769a538a53e285579b6397a3e5e060ac01b5afc05b5f8d7de", "values": [115, 113, 106, 86, 86, 87, 0], "seeded": false}','70fde8b1e09bdc97c8fd12d419a2c0fb64c2d314a7bec31e080c579b06004f49','0b915ca68c86b69722cbdc87abbafbdbba1bf6efa5371aff21cd3298893fe7d8');
+INSERT INTO "dpcurves_answers" VALUES(99,98,0,0,'{"plan": "7696055ee5cb08759e87cd60582c24d39196f017a5b2578b6283d5c0fb30596c", "values": [-3, 44, 45, 42, 53, 45, 52, 44, 42, 5, 0, 36, 29, 29, 33, 35, 33, 24, 30, 0, 1], "seeded": false}','c61ab5b37bf4e3917d1d470082a97a80c2956c2f7a2e3c3d4baa95f2c2c3ad9e','d4145c5685d318969ef1f7c2332ee32bccdc1abf7410d3e254a295bdb0c4ac24');
+INSERT INTO "dpcurves_answers" VALUES(101,100,0,0,'{"plan": "db40982099677095178eee7ecb76ca37ef05bf2570c12c8494c111316645973f", "values": [614, 3], "seeded": false}','76d9b9c4041d82e56fb532a8acf1b74b421707bd26c8dfdef01f5c6875f8cdae','ae2144539ac3aae449742ba00f9e3cdbb3e3b42d3d7442f3f6039b6b3725a191');
+INSERT INTO "dpcurves_answers" VALUES(102,100,1,1,'{"plan": "e519e0694ceeb38a0af5e34ef42644da2771e35ee0cc709768edb01ebdf9d76a", "values": [-455728], "seeded": false}','ae2144539ac3aae449742ba00f9e3cdbb3e3b42d3d7442f3f6039b6b3725a191','3e6b9aa0f11c6dfb0158c89b5e85b17b0d5cbb0fdc1da1ae82451363b9bc3c3c');
+INSERT INTO "dpcurves_answers" VALUES(103,100,2,2,'{"plan": "9cb15341997c5f1d94934af23ae5b4182225ef1c4a41daf9a6e4fdbeb1a2f571", "values": [-13583096974126], "seeded": false}','3e6b9aa0f11c6dfb0158c89b5e85b17b0d5cbb0fdc1da1ae82451363b9bc3c3c','dc3326171dc4195610d3886220a7083caafbb17aa829a615d40bbdefb6efa9c3');
+INSERT INTO "dpcurves_answers" VALUES(105,104,0,0,'{"plan": "904456f8ab5fae33903d98500f68445df89f28d8548cce2cd0941a8eef2385b1", "values": [326, 262, -7], "seeded": false}','11c35a1930af7b89c4fde3b74e7324675e8e70a5b6a051d3530a971613633f81','aae8308893edcbe0067781903e5fdc46ea54b53acf84528f85c52e51b2067a6c');
+INSERT INTO "dpcurves_answers" VALUES(106,104,1,1,'{"plan": "6e7000da003c3dced03cc9656aea99f3bd5544914a642abcb411c3b280c1462a", "values": [-385302, -174601], "seeded": false}','aae8308893edcbe0067781903e5fdc46ea54b53acf84528f85c52e51b2067a6c','e7f7e7216f088f80366749475c9fe6f88bae2f0cda3d7fbbb310e5e9d8a4f8db');
+INSERT INTO "dpcurves_answers" VALUES(107,104,2,2,'{"plan": "45805607781b8bde141f18e900b50041301f7c9eef8fdb45fd4e91ccb0bd1028", "values": [-8882907526554, -5218496289512], "seeded": false}','e7f7e7216f088f80366749475c9fe6f88bae2f0cda3d7fbbb310e5e9d8a4f8db','66397bc079b8ceb6082401462fc4513a1f2a197a038f60cec2c400602d05040d');
+INSERT INTO "dpcurves_answers" VALUES(109,108,0,0,'{"plan": "84703ba4165da65519870301c55f7c61754fd0a99eb1e68231168d27acde63e8", "values": [3], "seeded": false}','60b0fd021c82bde74c3cd4b7e547851002507c314b7fad2d5c3a35906c501c18','4ac554b03bd27ee5850f267a3d2655e7fcfff9ec3e08a20198e6b1c8f61a2a82');
+INSERT INTO "dpcurves_answers" VALUES(111,110,0,0,'{"plan": "39f820053547b66f9aba6d72266b01c714f2d70e556822a95b753ab602ceadcc", "values": [2], "seeded": false}','d230b036ca9b7c25459b5cec3b4b214ccae04573b1f21e4d473f1add0ce63167','fb5fe1022e555693e1e4b8e8b3043ccebbeee48be050af59e2c3d13731a2a9a0');
+INSERT INTO "dpcurves_answers" VALUES(112,110,1,1,'{"plan": "ed39d573cf7f378047a28d0d4b802ef36bc079753622feeaf1fc347af3b9497d", "values": [3], "seeded": false}','fb5fe1022e555693e1e4b8e8b3043ccebbeee48be050af59e2c3d13731a2a9a0','e128ef16d66097c5d730c0bb9e07712ef0168f581cf4bcc025b0ffd9c05ae343');
+INSERT INTO "dpcurves_answers" VALUES(114,113,0,0,'{"plan": "fce932672426a8fa03cb52744a576c86fa010029a88e1772154beba34b3cfbf6", "values": [2], "seeded": false}','46a7c1daf8b77ef49a3d5fd9ffe304c7a24aee2c5e48aba6892bf1f6259d3d09','b402d736082f24616a9febaec517463825405c97bdbcf5263caa86d104701fae');
+INSERT INTO "dpcurves_answers" VALUES(115,113,1,1,'{"plan": "c4588d9f9793d64930d9a0911cd1b9cca167eff08c0d6bc85443f2e5a23e4228", "values": [3], "seeded": false}','b402d736082f24616a9febaec517463825405c97bdbcf5263caa86d104701fae','94a219ebef8696742f84ff2bef2bc11ce426aee3f9cf548d16e7086f1f8711e3');
+INSERT INTO "dpcurves_answers" VALUES(116,113,2,2,'{"plan": "74a936df9ea88867c0d0ae516d8ae248a54c1a1efb7ebe3a38bcbc7b6f5571a4", "values": [0, -4, 1, -2, 0, -4, -3, -2, -4, 0, 4, 3, 1, 2, 3, 3, 1, 0, 2, 0, 2, -1, -3, 5, -1, 1, -1, 2, 0, 4, 2, 1, 156, -1, 62, 84, 0, 2, -3, -2, 0, 1, -1, 2, 67, 58, -1, -3, 4, 1, -3, -1, -2, 0, 3, 0, 26, 2, 28, 47, 0, 2, 40, 31, -4, 1], "seeded": false}','94a219ebef8696742f84ff2bef2bc11ce426aee3f9cf548d16e7086f1f8711e3','5c5d786c076a23c0cbae727012fc27bddebf2fdd27132d1f7ab938a2ff248fb3');
+INSERT INTO "dpcurves_answers" VALUES(118,117,0,0,'{"plan": "d8495c724d4f02870a6112808e707cf1d469bae25f92f58e0fd77b2bbd2336cd", "values": [20], "seeded": false}','4181a7945d1ef784f714599b48aca8fb9d0ee4891284d3cbc834fbf126773e5e','adfba3556376adecaaa7afb5aa3d00be3ef763b0679676c8233d93f90b89b5bc');
+CREATE TABLE dpcurves_book (
+	id INTEGER NOT NULL CHECK (id = 1), 
+	version INTEGER NOT NULL, 
+	name TEXT NOT NULL, 
+	"key" TEXT NOT NULL, 
+	entries BIGINT NOT NULL, 
+	head TEXT NOT NULL, 
+	seal TEXT NOT NULL, 
+	PRIMARY KEY (id)
+);
+INSERT INTO "dpcurves_book" VALUES(1,5,'7fddf527a345a5f8f4d8b6a83f87b452','33148803a5f9058b6d03d47640011b4fafcda5bae36dcd0f093b3f924f147878',118,'adfba3556376adecaaa7afb5aa3d00be3ef763b0679676c8233d93f90b89b5bc','11cbbb86385347c808a513ece77ce538ce2d0f96a113fe0464af5bd6eb5cf460');
+CREATE TABLE dpcurves_events (
+	entry BIGINT NOT NULL, 
+	actor TEXT NOT NULL, 
+	action TEXT NOT NULL, 
+	subject TEXT NOT NULL, 
+	dataset TEXT NOT NULL, 
+	happened_at TEXT NOT NULL, 
+	previous TEXT NOT NULL, 
+	mac TEXT NOT NULL, 
+	PRIMARY KEY (entry)
+);
+CREATE TABLE dpcurves_grants (
+	entry BIGINT NOT NULL, 
+	request TEXT NOT NULL, 
+	dataset TEXT NOT NULL, 
+	purpose TEXT NOT NULL, 
+	binding TEXT NOT NULL, 
+	epsilon TEXT, 
+	rho TEXT NOT NULL, 
+	amount BIGINT NOT NULL CONSTRAINT dpcurves_amount_above_zero CHECK (amount > 0), 
+	units BIGINT, 
+	charged_at TEXT NOT NULL, 
+	previous TEXT NOT NULL, 
+	mac TEXT NOT NULL, 
+	PRIMARY KEY (entry), 
+	UNIQUE (request)
+);
+INSERT INTO "dpcurves_grants" VALUES(2,'cdf','kept','distribution function of x','c618db5668585dfd08ac98151b71ebe6eebcc9676c48876a622e426de9f56c6d','1','1/2',1000000000,600,'2026-11-22T22:58:02+00:00','6b4280c3fcc775bdb49ea04b0b894b69833f65300dbcba5767f273f160a4fdd9','b017af3e1886873215c47afa9ea00325560a894a74290029a1c3539c160d347f');
+INSERT INTO "dpcurves_grants" VALUES(4,'cdf by category','kept','distribution function of x by y','99e541a1e78874267f0f98a2a876fd3295f63103ab142b37aa116e715fd0da29','1','1/2',1000000000,600,'2026-11-22T22:58:02+00:00','32fe0fa59e765b740eff6cdb49c44ec333fa7a5116be63b43d16a292ae5efe77','8c951f99408b2e31eb0d7339881ed44903a9bce78e3e870c376186e6442b4471');
+INSERT INTO "dpcurves_grants" VALUES(6,'cdf at edges','kept','distribution function at some edges of x','956e7dee444f7cc367c0c191a193abf39785900c3bcd58151c49127f4791f667','1','1/2',1000000000,600,'2026-11-22T22:58:02+00:00','f0b31a0ad778062552d80475917e9cce082f25ba64277517f5c225fa9909d118','615225f2ad9189a739b0c4e4260910c68ac158abfe0ccf76bf6cda510e7dc485');
+INSERT INTO "dpcurves_grants" VALUES(70,'quantiles','kept','quantiles of x','f8401568da50542e98f45b20161462345af24b1d8e5755f6f16a4a93024fde0f','1','1/2',1000000000,600,'2026-11-22T22:58:03+00:00','4b84fae0db7de5966f04d6cd459325d813aa6f3340b2e8c071fefd2320599728','e2b2c141b57fddb44f397586a7acf9c8d1064a17f7f08c5a5a2f81088304d421');
+INSERT INTO "dpcurves_grants" VALUES(72,'histogram','kept','histogram of x','8b162d86c96a2166a8611f7c5529978e5fb6a774cf1f600c9e909ff44a6f3f41','1','1/2',1000000000,600,'2026-11-22T22:58:03+00:00','73c5658b13ab2b9e831e6e75a4be47b2d9bdf2d00b4438b98dfac55d74b72a18','32540e95da0d11b7ef5eba460098e3844f0b17ba2f07f846cfa1427c6ff5c514');
+INSERT INTO "dpcurves_grants" VALUES(74,'plane','kept','counts of x and z','353226e9fec332ff6549393024e54a31eb7c98de60b602dda98371492415a083','1','1/2',1000000000,600,'2026-11-22T22:58:03+00:00','3bcd6a52a2038057608d5504c0830091a1ddbe3ba4df81e0bc306b120bd17a41','2b70a3193b2a3fa83ed7415fce96de7af969ad8f515979bb8cd074ec6f0ad9d7');
+INSERT INTO "dpcurves_grants" VALUES(76,'roc','kept','ROC curve of x for y','c42fda7335db1dd11d635fc743cff710ba4e3da29a64d8a4b8dc0757d297056c','1','1/2',1000000000,600,'2026-11-22T22:58:05+00:00','2d96eae241977c25dda21da35d4e2ebc189459791cbb15200676978800cea223','c60377b89c236a1283a39b3e2db658f989d87f5310d91be774592cec0cce459c');
+INSERT INTO "dpcurves_grants" VALUES(79,'scores','kept','scores x for y','7e4d71820e37a9885be333d0adad3aabd577f62565f9aeb0aa84570eb3e59e6d','1','1/2',1000000000,600,'2026-11-22T22:58:05+00:00','786e5769e09bf4b2d8a1479c56a4d3c7c05796417b1f945c6e53c6848e2f7b1a','393dfc3eed791c0e02b3001c8c2e9c6c51d2f292d9caa277db273c66d6c44f22');
+INSERT INTO "dpcurves_grants" VALUES(81,'smooth area','kept','area under the ROC curve of x for y','8e11e4f19ef68a14e8bced9a858d775bba9daa992bd533f7a946bbdaf7473a4d','1','1/2',1000000000,600,'2026-11-22T22:58:06+00:00','ba7212662deaa79ada950ecec0048b065e1c61c34d493c83a089b54bc92fe5c0','222c16dd3e5fb765eedff10de9aea6ce2626db1aea3a07c3c43d48bb7a643caf');
+INSERT INTO "dpcurves_grants" VALUES(83,'calibration','kept','calibration curve of x for y','54c7da19ecf0ebf438936a541882a1f068eaa646673b6b032da6251be6ac8b30','1','1/2',1000000000,600,'2026-11-22T22:58:06+00:00','5e73f629ae026699432f36b5b65216654fe360f55c4342e9c876cbbd4899acca','cce97f8355ff0876e7058eae1eb994245d2b3a47ab667f7e94e86d12fee2482f');
+INSERT INTO "dpcurves_grants" VALUES(87,'fit','kept','Hosmer-Lemeshow test of x for y','7a9fab30489ae3bc911aab06b7090f374f1b952196f4ed4fe15e2e3ca52ebf08','1','1/2',1000000000,600,'2026-11-22T22:58:06+00:00','c0dff03a51b2b77567034c4cc6bf07f55c996d19b3093966084bfec9d100cc84','f453da2e8352fa374ceb107471ca3d55f451182ca4446c0e66c84c3f84adee21');
+INSERT INTO "dpcurves_grants" VALUES(91,'binned residuals','kept','binned residuals of x for y','adc04964762f0db93dd8755375638974a6c5416927a017caa66cd62bdd65b39b','1','1/2',1000000000,600,'2026-11-22T22:58:07+00:00','7546080d1a766cab801bb686b4acc37a68f344f5591c23b9550df4aa39a5187a','ce2b60e8ffae4be3ee53be086c7ee1fbc05841c7d7b6291e14199a9abbab8d92');
+INSERT INTO "dpcurves_grants" VALUES(96,'contingency','kept','table of y by w','a06c3937f5217ccd6a9b9c7d1165504e26a95ad975dc7759e6420ecf141f42bd','1','1/2',1000000000,600,'2026-11-22T22:58:07+00:00','1f81f2228c70aa61a7b113dceb1ab0f1a86833c3392c35c4a991e41066d40639','70fde8b1e09bdc97c8fd12d419a2c0fb64c2d314a7bec31e080c579b06004f49');
+INSERT INTO "dpcurves_grants" VALUES(98,'survival','kept','survival by y of x','b7fb352cefe16ef1db715933268c09d2d3f099eae3c4cd516c6fced2a98f55b5','1','1/2',1000000000,600,'2026-11-22T22:58:08+00:00','0b915ca68c86b69722cbdc87abbafbdbba1bf6efa5371aff21cd3298893fe7d8','c61ab5b37bf4e3917d1d470082a97a80c2956c2f7a2e3c3d4baa95f2c2c3ad9e');
+INSERT INTO "dpcurves_grants" VALUES(100,'summary','kept','summary of x','debc8056294bbb44bdd8f6b12207754e217909db0300d64236c04c13eae5d4f4','1','1/2',1000000000,600,'2026-11-22T22:58:08+00:00','d4145c5685d318969ef1f7c2332ee32bccdc1abf7410d3e254a295bdb0c4ac24','76d9b9c4041d82e56fb532a8acf1b74b421707bd26c8dfdef01f5c6875f8cdae');
+INSERT INTO "dpcurves_grants" VALUES(104,'summary by category','kept','summary of x by y','eb4395cdc179c185b1a23cbfbc43c8fa8253e72460e64a8ca97e4fc66df5e4ee','1','1/2',1000000000,600,'2026-11-22T22:58:08+00:00','dc3326171dc4195610d3886220a7083caafbb17aa829a615d40bbdefb6efa9c3','11c35a1930af7b89c4fde3b74e7324675e8e70a5b6a051d3530a971613633f81');
+INSERT INTO "dpcurves_grants" VALUES(108,'bounds','kept','bounds of z','9c78de5bc860bc3b44c96652ecdfe1d831e07593f7ef29b36e1b343be47f0d4f','1','1/2',1000000000,600,'2026-11-22T22:58:09+00:00','66397bc079b8ceb6082401462fc4513a1f2a197a038f60cec2c400602d05040d','60b0fd021c82bde74c3cd4b7e547851002507c314b7fad2d5c3a35906c501c18');
+INSERT INTO "dpcurves_grants" VALUES(110,'bounds of two','kept','bounds of x and z','7b6e5119f8972dd256bbc7cdede0f84f0e3006f5ae156c1623f15f3eb9ec0319','1','1/2',1000000000,600,'2026-11-22T22:58:09+00:00','4ac554b03bd27ee5850f267a3d2655e7fcfff9ec3e08a20198e6b1c8f61a2a82','d230b036ca9b7c25459b5cec3b4b214ccae04573b1f21e4d473f1add0ce63167');
+INSERT INTO "dpcurves_grants" VALUES(113,'residuals','kept','residual plot of z on x','fc810b9b44889e6b78e15ce243bd49eb4e10ea70663c5562e23708b0fcbd91bc','1','1/2',1000000000,600,'2026-11-22T22:58:09+00:00','e128ef16d66097c5d730c0bb9e07712ef0168f581cf4bcc025b0ffd9c05ae343','46a7c1daf8b77ef49a3d5fd9ffe304c7a24aee2c5e48aba6892bf1f6259d3d09');
+INSERT INTO "dpcurves_grants" VALUES(117,'verification','kept','verification of -1e+06 < coefficient of x for y in 20 subsets','3180a35ab4115ce765b31d23be2ad70b9a04111d0eca5bcbcc1f1af3110524e1','1','1/2',1000000000,600,'2026-11-22T22:58:10+00:00','5c5d786c076a23c0cbae727012fc27bddebf2fdd27132d1f7ab938a2ff248fb3','4181a7945d1ef784f714599b48aca8fb9d0ee4891284d3cbc834fbf126773e5e');
+CREATE TABLE dpcurves_notes (
+	entry BIGINT NOT NULL, 
+	grant BIGINT NOT NULL, 
+	part BIGINT NOT NULL, 
+	name TEXT NOT NULL, 
+	value TEXT NOT NULL, 
+	previous TEXT NOT NULL, 
+	mac TEXT NOT NULL, 
+	PRIMARY KEY (entry), 
+	CONSTRAINT dpcurves_first_note_stays UNIQUE (grant, part, name)
+);
+INSERT INTO "dpcurves_notes" VALUES(7,6,0,'seeded','0','615225f2ad9189a739b0c4e4260910c68ac158abfe0ccf76bf6cda510e7dc485','a8cc09c10b7d5d621e452616a202485b36602219bfe47bd38ce106d22d8c8d0a');
+INSERT INTO "dpcurves_notes" VALUES(8,6,0,'paid','89493116535340714','a8cc09c10b7d5d621e452616a202485b36602219bfe47bd38ce106d22d8c8d0a','35a2c179075d39b91b3fbc17e3b5276a6f655099d50501d97d4f68f1bd21f3db');
+INSERT INTO "dpcurves_notes" VALUES(9,6,0,'missing','1','35a2c179075d39b91b3fbc17e3b5276a6f655099d50501d97d4f68f1bd21f3db','8b7eff2a5dd0536f71723be8073fc147e8c668ebe4b606978dc4b9b3b762610d');
+INSERT INTO "dpcurves_notes" VALUES(11,6,0,'0:6','21','f04707635248a2fc01262b52bdb5e1ea989bb73abcbfa797f37ce44676e15048','0baab08deb63c296c3ebb021ca3ac4ef89b95faf8ce3c2307840429e76d16c72');
+INSERT INTO "dpcurves_notes" VALUES(12,6,0,'1:3','-39','0baab08deb63c296c3ebb021ca3ac4ef89b95faf8ce3c2307840429e76d16c72','425201714daf371fe75b5d9618622e4ba6ccd5e6b9d09368eaf62821214cb755');
+INSERT INTO "dpcurves_notes" VALUES(13,6,0,'2:1','30','425201714daf371fe75b5d9618622e4ba6ccd5e6b9d09368eaf62821214cb755','8ac9c5084d5bc3c58d77263928500befc70245bbc1676c79274eaa2a2d4b48cd');
+INSERT INTO "dpcurves_notes" VALUES(14,6,0,'3:0','10','8ac9c5084d5bc3c58d77263928500befc70245bbc1676c79274eaa2a2d4b48cd','b2745a935a8faa26ee629af3bff862d153e0c4880e8fc4dfa94a98e433a155a7');
+INSERT INTO "dpcurves_notes" VALUES(15,6,0,'4:0','-36','b2745a935a8faa26ee629af3bff862d153e0c4880e8fc4dfa94a98e433a155a7','7da7474e3998370dc3372ad9649ed12a9a44d7068d8d585ab03656a1724c00c0');
+INSERT INTO "dpcurves_notes" VALUES(16,6,0,'5:0','0','7da7474e3998370dc3372ad9649ed12a9a44d7068d8d585ab03656a1724c00c0','504b6113cab68c1668360e89ece3cdcde5929b869da3207860182f049e3d4be3');
+INSERT INTO "dpcurves_notes" VALUES(17,6,0,'6:0','-7','504b6113cab68c1668360e89ece3cdcde5929b869da3207860182f049e3d4be3','ffd052e7d83bb873a7dfedd173207bd92d43dc2507bcc381e13b759f1d046ad2');
+INSERT INTO "dpcurves_notes" VALUES(18,6,0,'7:0','7','ffd052e7d83bb873a7dfedd173207bd92d43dc2507bcc381e13b759f1d046ad2','b5f9a78f76501dbce46a34ee5f0c68e49ee78174e67661f772465bda3fa6e670');
+INSERT INTO "dpcurves_notes" VALUES(19,6,0,'8:0','-18','b5f9a78f76501dbce46a34ee5f0c68e49ee78174e67661f772465bda3fa6e670','aa72b9711edf7415a0e056f435ef527733868fc6c9484bfcb08ebd4278c8bce0');
+INSERT INTO "dpcurves_notes" VALUES(20,6,0,'9:0','8','aa72b9711edf7415a0e056f435ef527733868fc6c9484bfcb08ebd4278c8bce0','fede8e345f95f5c9b1feb2f2b3b1bd035f67e9ae3f4c281efacad2e2e45b05b6');
+INSERT INTO "dpcurves_notes" VALUES(21,6,0,'10:0','-41','fede8e345f95f5c9b1feb2f2b3b1bd035f67e9ae3f4c281efacad2e2e45b05b6','b3acfa745d8c98f9e904e915d06eafd820c4c20181a117db25b682f14ce3d8fa');
+INSERT INTO "dpcurves_notes" VALUES(22,6,0,'11:0','3','b3acfa745d8c98f9e904e915d06eafd820c4c20181a117db25b682f14ce3d8fa','d766071ad138fdef7519133aba30d5c20139c615de8b6c95e8b1f8cce2cf4242');
+INSERT INTO "dpcurves_notes" VALUES(23,6,0,'12:0','0','d766071ad138fdef7519133aba30d5c20139c615de8b6c95e8b1f8cce2cf4242','353570bd36299a3f9d9994832d31a7ba1a1cb656bd9fbbd0f64870b946a6a302');
+INSERT INTO "dpcurves_notes" VALUES(24,6,0,'13:0','-12','353570bd36299a3f9d9994832d31a7ba1a1cb656bd9fbbd0f64870b946a6a302','ac7ce3a479fe08681a54c4ccd6289582187ef092b9dab40eaee5799d47347ca7');
+INSERT INTO "dpcurves_notes" VALUES(25,6,0,'14:0','-81','ac7ce3a479fe08681a54c4ccd6289582187ef092b9dab40eaee5799d47347ca7','f0c0e83f81cb5e83954c98191136fe83990550a7e58afa9ba5fa46714354267e');
+INSERT INTO "dpcurves_notes" VALUES(26,6,0,'15:0','10','f0c0e83f81cb5e83954c98191136fe83990550a7e58afa9ba5fa46714354267e','81a3135c197588d73a3a20589ff04efa6223f422b03453a7455ac8083779e386');
+INSERT INTO "dpcurves_notes" VALUES(27,6,0,'16:0','-24','81a3135c197588d73a3a20589ff04efa6223f422b03453a7455ac8083779e386','ab44489ef9c4e74e96dc265c89102c7d1d990425ccf7ce76accb0cb74a090d4a');
+INSERT INTO "dpcurves_notes" VALUES(28,6,0,'17:0','-40','ab44489ef9c4e74e96dc265c89102c7d1d990425ccf7ce76accb0cb74a090d4a','7bceb781a7c85e337cdc18a422aaecd541ac3d2ebcb2c0c05b574fd03c63f5f4');
+INSERT INTO "dpcurves_notes" VALUES(29,6,0,'18:0','-5','7bceb781a7c85e337cdc18a422aaecd541ac3d2ebcb2c0c05b574fd03c63f5f4','55405b404c9035d47ee3733b5675053191be5fa6dfae43d602c314e1efe33f12');
+INSERT INTO "dpcurves_notes" VALUES(30,6,0,'19:0','119','55405b404c9035d47ee3733b5675053191be5fa6dfae43d602c314e1efe33f12','82f9bc92a726c8bbfa5e560d65eb74602e0935b6766fcc2e386ddcad20efcc5a');
+INSERT INTO "dpcurves_notes" VALUES(31,6,0,'0:524287','0','82f9bc92a726c8bbfa5e560d65eb74602e0935b6766fcc2e386ddcad20efcc5a','f46e678b77adb297d9bed98de14306b498a6e7102f1e0f8bac91b9744fe06d85');
+INSERT INTO "dpcurves_notes" VALUES(32,6,0,'1:262143','31','f46e678b77adb297d9bed98de14306b498a6e7102f1e0f8bac91b9744fe06d85','2064e61b7efa9f115e0651bd526533266c4a96c1411794e23b130ba2a524284a');
+INSERT INTO "dpcurves_notes" VALUES(33,6,0,'2:131071','10','2064e61b7efa9f115e0651bd526533266c4a96c1411794e23b130ba2a524284a','9333bb747f2cb2aea3ab439da100e6ce3963ea9c6a33de4e2dc310f63cce50de');
+INSERT INTO "dpcurves_notes" VALUES(34,6,0,'3:65535','23','9333bb747f2cb2aea3ab439da100e6ce3963ea9c6a33de4e2dc310f63cce50de','474ab5454347eb031c14c00ca15e327dcf63ca3fd27a118b78ebb8d95e028f0a');
+INSERT INTO "dpcurves_notes" VALUES(35,6,0,'4:32767','24','474ab5454347eb031c14c00ca15e327dcf63ca3fd27a118b78ebb8d95e028f0a','eb3b1008adce569441559bdf8b083c526fc445d6945c14bddd991549b2adda56');
+INSERT INTO "dpcurves_notes" VALUES(36,6,0,'5:16383','-10','eb3b1008adce569441559bdf8b083c526fc445d6945c14bddd991549b2adda56','f6ddd29fa9335391b63e4af5d99430e2edc5c0fa01de47a46a9ea0482f031d92');
+INSERT INTO "dpcurves_notes" VALUES(37,6,0,'6:8191','-22','f6ddd29fa9335391b63e4af5d99430e2edc5c0fa01de47a46a9ea0482f031d92','4ab1e9203eb22f079f88bc2d1faece8c89827d7f31c080c1c3aefd12e8f9a812');
+INSERT INTO "dpcurves_notes" VALUES(38,6,0,'7:4095','26','4ab1e9203eb22f079f88bc2d1faece8c89827d7f31c080c1c3aefd12e8f9a812','7bfd69a86401f8c0b0f6729d1ef2693158ab0123f8883cc9402762537b785be2');
+INSERT INTO "dpcurves_notes" VALUES(39,6,0,'8:2047','5','7bfd69a86401f8c0b0f6729d1ef2693158ab0123f8883cc9402762537b785be2','7927f7ff946ff406d019da463b209d0b830b623aebefea12bd6dcf4f817c0397');
+INSERT INTO "dpcurves_notes" VALUES(40,6,0,'9:1023','8','7927f7ff946ff406d019da463b209d0b830b623aebefea12bd6dcf4f817c0397','bc3271f3ac5a4531be24ebc4e7a76962ac2a8a30db987105a7290d032ba4ccfa');
+INSERT INTO "dpcurves_notes" VALUES(41,6,0,'10:511','7','bc3271f3ac5a4531be24ebc4e7a76962ac2a8a30db987105a7290d032ba4ccfa','297ae9e60ab31edf5eaf8fa4389dcfb81e599d65cf607b228295bf072dfc571f');
+INSERT INTO "dpcurves_notes" VALUES(42,6,0,'11:255','-1','297ae9e60ab31edf5eaf8fa4389dcfb81e599d65cf607b228295bf072dfc571f','a4bf3a88b9689db6b8939e1ddc83f66554a0e1c05486a993032cd19f989dccf3');
+INSERT INTO "dpcurves_notes" VALUES(43,6,0,'12:127','-20','a4bf3a88b9689db6b8939e1ddc83f66554a0e1c05486a993032cd19f989dccf3','a0936d093b19366ec0cbb5fb86ce3127718fad6a2739cbb7676eb41bbb7183d9');
+INSERT INTO "dpcurves_notes" VALUES(44,6,0,'13:63','-21','a0936d093b19366ec0cbb5fb86ce3127718fad6a2739cbb7676eb41bbb7183d9','b7ecda1625b0232c4e2b0aba5dbe11a1c1917195001acec53721777c0d35a36f');
+INSERT INTO "dpcurves_notes" VALUES(45,6,0,'14:31','18','b7ecda1625b0232c4e2b0aba5dbe11a1c1917195001acec53721777c0d35a36f','b553a69b77411e847b4eb3c982cddec5abdaa7e6974e4c84202d81e0dcae2b9d');
+INSERT INTO "dpcurves_notes" VALUES(46,6,0,'15:15','-50','b553a69b77411e847b4eb3c982cddec5abdaa7e6974e4c84202d81e0dcae2b9d','8bc549b9a7dd64220530f454cf53bf587376b7172b03c7b203c465aacf7dc9d7');
+INSERT INTO "dpcurves_notes" VALUES(47,6,0,'16:7','23','8bc549b9a7dd64220530f454cf53bf587376b7172b03c7b203c465aacf7dc9d7','1f1ede66dd5336845322cb22d9f541229cb40bbdae3cb2469ae5da2a7655047a');
+INSERT INTO "dpcurves_notes" VALUES(48,6,0,'17:3','65','1f1ede66dd5336845322cb22d9f541229cb40bbdae3cb2469ae5da2a7655047a','83b52ffcd26c9c2acab105dea2f21df7cb3dae02eda79d589025d6cb17f05058');
+INSERT INTO "dpcurves_notes" VALUES(49,6,0,'18:1','101','83b52ffcd26c9c2acab105dea2f21df7cb3dae02eda79d589025d6cb17f05058','92f0bcb42bcfdff8dc6919cf3a92f8a2a8ffafaf806063c5a4918283833762d1');
+INSERT INTO "dpcurves_notes" VALUES(50,6,0,'0:1048575','24','92f0bcb42bcfdff8dc6919cf3a92f8a2a8ffafaf806063c5a4918283833762d1','e3561d14e6f814f9abb53f9d9358c29a5f6dfe0497b02bce6850a35f790efc01');
+INSERT INTO "dpcurves_notes" VALUES(51,6,0,'1:524287','-22','e3561d14e6f814f9abb53f9d9358c29a5f6dfe0497b02bce6850a35f790efc01','78bbfdc579e92ceb71d28d3a8b787683dd188b81eae00aec81704786931f6b22');
+INSERT INTO "dpcurves_notes" VALUES(52,6,0,'2:262143','4','78bbfdc579e92ceb71d28d3a8b787683dd188b81eae00aec81704786931f6b22','0f7a47bba9aa2847bbc5c892bf227c6c682c311bd86d44f50ad1f2eb1cf34d5c');
+INSERT INTO "dpcurves_notes" VALUES(53,6,0,'3:131071','-2','0f7a47bba9aa2847bbc5c892bf227c6c682c311bd86d44f50ad1f2eb1cf34d5c','482f9bf9f784331853f13de9805234096cb2280e54682a91e50173242d09f329');
+INSERT INTO "dpcurves_notes" VALUES(54,6,0,'4:65535','-19','482f9bf9f784331853f13de9805234096cb2280e54682a91e50173242d09f329','750c6000e4bbb0f6d9d0dcc5555cb213ec206a7c512ab1d16658d5cddecc86a0');
+INSERT INTO "dpcurves_notes" VALUES(55,6,0,'5:32767','-16','750c6000e4bbb0f6d9d0dcc5555cb213ec206a7c512ab1d16658d5cddecc86a0','298db9aaa6d87076c4ca207cff3e1feaf59a02389829e880603d1dac9254da7a');
+INSERT INTO "dpcurves_notes" VALUES(56,6,0,'6:16383','-15','298db9aaa6d87076c4ca207cff3e1feaf59a02389829e880603d1dac9254da7a','770ab2a55bb1d9e3ba17c5d63d63386f20501172ad2e55bc9ae54798a2c548e6');
+INSERT INTO "dpcurves_notes" VALUES(57,6,0,'7:8191','4','770ab2a55bb1d9e3ba17c5d63d63386f20501172ad2e55bc9ae54798a2c548e6','fd916cb45c8210c9b48482034de7e070debfa3e3f2893a80d452e737b35144a2');
+INSERT INTO "dpcurves_notes" VALUES(58,6,0,'8:4095','3','fd916cb45c8210c9b48482034de7e070debfa3e3f2893a80d452e737b35144a2','08fc12d678bbd5fc0b5e2afabed1226b448bfdcfe1c84fc3b9f86257ec118bfc');
+INSERT INTO "dpcurves_notes" VALUES(59,6,0,'9:2047','-3','08fc12d678bbd5fc0b5e2afabed1226b448bfdcfe1c84fc3b9f86257ec118bfc','c2e44e2ace16ad0765fa72b575dfe3539a0ffba269f21f20019006cb4291e2a7');
+INSERT INTO "dpcurves_notes" VALUES(60,6,0,'10:1023','2','c2e44e2ace16ad0765fa72b575dfe3539a0ffba269f21f20019006cb4291e2a7','24fd45735e2c71cc17510a25b230550543cfae33567f74ea8dcbd49c926331e0');
+INSERT INTO "dpcurves_notes" VALUES(61,6,0,'11:511','-20','24fd45735e2c71cc17510a25b230550543cfae33567f74ea8dcbd49c926331e0','a457933a3486e97cd1ccba410308f8cdcd4e2c234adcc113c6f82710dd22be14');
+INSERT INTO "dpcurves_notes" VALUES(62,6,0,'12:255','-5','a457933a3486e97cd1ccba410308f8cdcd4e2c234adcc113c6f82710dd22be14','339b9e765989624d830a3e1b8a239d2948f07c4832b5e28bd069a09be0c8753f');
+INSERT INTO "dpcurves_notes" VALUES(63,6,0,'13:127','24','339b9e765989624d830a3e1b8a239d2948f07c4832b5e28bd069a09be0c8753f','1541ad2201936eb9b1891808837f3f4becc5c5189fa2c6f812f9ba1135929a42');
+INSERT INTO "dpcurves_notes" VALUES(64,6,0,'14:63','-1','1541ad2201936eb9b1891808837f3f4becc5c5189fa2c6f812f9ba1135929a42','451e1afacfa1d559d5e7d783574c7c797b9b49c60a09e53e05d1e4a1fdad8b5d');
+INSERT INTO "dpcurves_notes" VALUES(65,6,0,'15:31','10','451e1afacfa1d559d5e7d783574c7c797b9b49c60a09e53e05d1e4a1fdad8b5d','3d8ac0eb54a91d1202eab011c8234e8a6a887393c7887d5288cf57311283bf90');
+INSERT INTO "dpcurves_notes" VALUES(66,6,0,'16:15','40','3d8ac0eb54a91d1202eab011c8234e8a6a887393c7887d5288cf57311283bf90','09665bfdcdcc3f8c7be98fa92b0c5df3a022791bd1b77a7cd0737c27bbbfe699');
+INSERT INTO "dpcurves_notes" VALUES(67,6,0,'17:7','51','09665bfdcdcc3f8c7be98fa92b0c5df3a022791bd1b77a7cd0737c27bbbfe699','caf55d12992c9cc45030def52fa7c16c78e5aad3e2d7a527e255df1ed61febd3');
+INSERT INTO "dpcurves_notes" VALUES(68,6,0,'18:3','-21','caf55d12992c9cc45030def52fa7c16c78e5aad3e2d7a527e255df1ed61febd3','524859c6b0d94bc268c03b2b8356f1f0a76e962a7497d21dd6f3e8b72c2eb705');
+INSERT INTO "dpcurves_notes" VALUES(69,6,0,'19:1','560','524859c6b0d94bc268c03b2b8356f1f0a76e962a7497d21dd6f3e8b72c2eb705','4b84fae0db7de5966f04d6cd459325d813aa6f3340b2e8c071fefd2320599728');
+CREATE TABLE dpcurves_payments (
+	entry BIGINT NOT NULL, 
+	grant BIGINT NOT NULL, 
+	dataset TEXT NOT NULL, 
+	project TEXT NOT NULL, 
+	analyst TEXT NOT NULL, 
+	amount BIGINT NOT NULL CONSTRAINT dpcurves_payment_above_zero CHECK (amount > 0), 
+	previous TEXT NOT NULL, 
+	mac TEXT NOT NULL, 
+	PRIMARY KEY (entry), 
+	UNIQUE (grant)
+);
+CREATE TABLE dpcurves_states (
+	grant BIGINT NOT NULL, 
+	sealed TEXT NOT NULL, 
+	PRIMARY KEY (grant)
+);
+CREATE INDEX dpcurves_grants_of_dataset ON dpcurves_grants (dataset, amount);
+CREATE INDEX dpcurves_allowances_of_owner ON dpcurves_allowances (dataset, project, analyst);
+CREATE INDEX dpcurves_payments_of_owner ON dpcurves_payments (dataset, project, analyst, amount);
+CREATE INDEX dpcurves_events_of_dataset ON dpcurves_events (dataset, entry);
+COMMIT;

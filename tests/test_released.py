@@ -1,0 +1,87 @@
+"""What a release wrote is opened for ever; what it promised is gone only where the changelog says so."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import keeping
+import public_names as names
+import pytest
+
+import dpcurves as dp
+from dpcurves.curves.kinds import curve_from_json
+
+ROOT = Path(__file__).resolve().parents[1]
+KEPT = ROOT / "tests" / "released"
+
+VERSIONS = sorted(path.name for path in KEPT.iterdir() if path.joinpath("ledger.sql").exists())
+
+
+def restored(version: str, folder: Path) -> Path:
+    """The ledger of a version as it lay on its disk."""
+    with closing(sqlite3.connect(folder / "budget.db")) as opened:
+        opened.executescript((KEPT / version / "ledger.sql").read_text(encoding="utf-8"))
+    (folder / "budget.db.key").write_bytes((KEPT / version / "key.txt").read_bytes())
+    return folder
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_ledger_of_every_release_opens_verifies_and_gives_its_answers_again_for_nothing(
+    version: str, tmp_path: Path
+) -> None:
+    told = (KEPT / version / "curves.jsonl").read_text(encoding="utf-8").splitlines()
+    with keeping.session(restored(version, tmp_path)) as opened:
+        left = opened.left
+        for (request, question), text in zip(keeping.QUESTIONS.items(), told, strict=False):
+            again = json.loads(opened.ask(question, keeping.LOSS, request).to_json())
+            assert again["evidence"]["releases"] == json.loads(text)["evidence"]["releases"], request
+        assert opened.left == left
+        opened.ask(dp.HistogramQuestion("x", keeping.GRID), keeping.LOSS, "a new one")
+        with pytest.raises(dp.BudgetExceeded):
+            opened.ask(dp.HistogramQuestion("x", keeping.GRID), keeping.LOSS, "one too many")
+    assert dp.Ledger.open(f"sqlite:///{tmp_path / 'budget.db'}").verify()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_every_release_wrote_as_json_is_read_with_its_numbers(version: str) -> None:
+    for text in (KEPT / version / "curves.jsonl").read_text(encoding="utf-8").splitlines():
+        written, read = json.loads(text), json.loads(curve_from_json(text).to_json())
+        assert {name: read[name] for name in written} == written
+
+
+def test_the_newest_release_keeps_a_result_of_every_kind() -> None:
+    kinds = {path.stem for path in (ROOT / "src" / "dpcurves" / "display" / "kinds").glob("*.json")}
+    lines = (KEPT / VERSIONS[-1] / "curves.jsonl").read_text(encoding="utf-8").splitlines()
+    assert kinds <= {json.loads(line)["kind"] for line in lines}
+
+
+def test_no_public_name_goes_or_changes_without_a_word_in_the_changelog() -> None:
+    kept = names.last()
+    before, now = names.read(kept), names.public(ROOT)
+    if kept.stem == names.version(
+        ROOT
+    ):  # before its release names may be added: `make release` asks for the whole list
+        now = {name: now[name] for name in now if name in before}
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert list(names.unsaid(before, now, names.since(changelog, kept.stem))) == []
+
+
+def test_a_name_that_goes_comes_or_changes_is_found_unless_the_changelog_says_so() -> None:
+    before = {"cdf": "(values, *:grid)", "Grid": "", "Grid.edges": ""}
+    now = {"cdf": "(values, *:grid, *:hint=)", "Grid": "", "roc": "(label)"}
+    assert list(names.unsaid(before, now, "`Grid` is as it was")) == [
+        "Grid.edges is gone",
+        "cdf is changed",
+        "roc is new",
+    ]
+    assert list(names.unsaid(before, now, "`dp.cdf` has hints; `dp.roc`; `Grid.edges` is `Grid.cut`")) == []
+
+
+def test_the_changelog_since_a_release_is_what_stands_above_it() -> None:
+    text = "# Changelog\n\n## 0.2.0 (unreleased)\n\nnew\n\n## 0.1.0 - 2026-01-01\n\nold\n"
+    assert "new" in names.since(text, "0.1.0")
+    assert "old" not in names.since(text, "0.1.0")
+    assert "old" in names.since(text.replace(" - 2026-01-01", " (unreleased)"), "0.1.0")
