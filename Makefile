@@ -76,6 +76,8 @@ tag: $(READY)
 # Those of the README, the page on numbers and the gallery, from today's code. (The other benchmark and papers draw their own.)
 pictures: $(READY)
 	$(BIN)/python docs/pictures.py
+	$(BIN)/python docs/choices.py
+	$(BIN)/python docs/promise_pictures.py
 	$(BIN)/python demo/who_sees_what.py
 	$(BIN)/python papers/gallery.py
 

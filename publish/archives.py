@@ -45,7 +45,7 @@ def unpack(archive: bytes, folder: Path) -> None:
 
 
 def settled(archive: bytes, moment: int) -> bytes:
-    """The same source archive, in one order, of one moment and of nobody: setuptools writes today's time into it."""
+    """A source archive in one order, of one moment and of nobody: setuptools writes today's time into it."""
     out = BytesIO()
     with (
         tarfile.open(fileobj=BytesIO(archive)) as given,

@@ -1,0 +1,28 @@
+"""The page on choosing: its numbers are those that plans foretell, in the file, in the tables and in the form."""
+
+from __future__ import annotations
+
+import json
+
+import choices
+import pytest
+
+FOUND = json.loads(choices.NUMBERS.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("place", range(len(choices.SETTINGS)))
+def test_a_setting_has_the_error_that_its_plan_foretells(place: int) -> None:
+    setting, kept = choices.SETTINGS[place], FOUND["settings"][place]
+    assert kept["name"] == setting.name
+    row, column = choices.EPSILONS.index("1"), choices.UNITS.index(10_000)
+    assert kept["errors"][row][column] == pytest.approx(choices.error(setting, "1", 10_000), rel=0.02)
+
+
+def test_the_same_numbers_stand_on_the_page_as_text() -> None:
+    assert choices.tables(FOUND) in choices.PAGE.read_text(encoding="utf-8")
+
+
+def test_the_file_has_all_settings_and_is_small() -> None:
+    assert choices.NUMBERS.stat().st_size < 200_000
+    assert [len(each["errors"]) for each in FOUND["settings"]] == [len(choices.EPSILONS)] * 12
+    assert {len(row) for each in FOUND["settings"] for row in each["errors"]} == {len(choices.UNITS)}
