@@ -69,9 +69,6 @@ class CDF(Covered):
 
     KIND: ClassVar[str] = "cdf"
 
-    x: FloatArray
-    y: FloatArray
-    count: float
     label: str
     privacy: PrivacyStatement
     prefixes: Prefixes
@@ -85,8 +82,22 @@ class CDF(Covered):
     @classmethod
     def along(cls, prefixes: Prefixes, label: str, privacy: PrivacyStatement) -> CDF:
         """From readings along a grid, of one turn or of several."""
-        noted = privacy.noted(*notes_on_ends(prefixes))
-        return cls(prefixes.grid.edges, prefixes.shares, prefixes.total, label, noted, prefixes)
+        return cls(label, privacy.noted(*notes_on_ends(prefixes)), prefixes)
+
+    @cached_property
+    def x(self) -> FloatArray:
+        """See above."""
+        return self.prefixes.grid.edges
+
+    @cached_property
+    def y(self) -> FloatArray:
+        """See above. Read when first asked for: what a rehearsal was answered, nobody asks for."""
+        return self.prefixes.shares if self.smoothing is None else self.smoothing.shares(self.prefixes)
+
+    @property
+    def count(self) -> float:
+        """See above."""
+        return self.prefixes.total
 
     def smoothed(self, p: int = 2, at: Sequence[int] | None = None) -> CDF:
         """The curve after the smallest change of its noises that makes it rise (Barczewski, Mawass and Ramon, eq. 3).
@@ -110,8 +121,9 @@ class CDF(Covered):
         >>> curve.smoothed(p=1).y.round(2).tolist()
         [0.0, 0.0, 0.33, 0.67, 0.67, 0.67, 0.67, 1.0, 1.0]
         """
-        smoothing = Smoothing(p, None if at is None else tuple(at))
-        return replace(self, y=smoothing.shares(self.prefixes), smoothing=smoothing)
+        smoothed = replace(self, smoothing=Smoothing(p, None if at is None else tuple(at)))
+        _ = smoothed.y  # an edge that was not counted is refused now
+        return smoothed
 
     @overload
     def cdf(self, t: float) -> np.float64: ...

@@ -137,7 +137,7 @@ def weights_of_others(likelihood: FloatArray, weights: FloatArray, prior: FloatA
 def mixture_weights(likelihood: FloatArray, prior: FloatArray) -> FloatArray:
     """Weights of the kinds, (kinds,), by expectation and maximisation; `prior` weighs as much as one split."""
     weights = prior
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS if len(likelihood) else 0):  # of no split nothing is learned
         each = weights * (likelihood.T @ (1 / (likelihood @ weights)))  # the chances of the kinds, over all splits
         weights = (each + PSEUDO * prior) / (len(likelihood) + PSEUDO)
     return weights
