@@ -7,16 +7,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from ssl import SSLContext
 from threading import Lock
 
 import numpy as np
 from fastapi import FastAPI, Request, Response
 
-from ..arguments import Refused
-from ..serving.certificate import require_valid
 from ..serving.door import USUAL, Door, Limits
-from ..serving.entrance import proving
+from ..serving.entrance import proving_alone
 from ..serving.errors import ProtocolAborted
 from ..serving.launch import Address, serve
 from ..serving.replies import body_of, refused, told
@@ -136,19 +133,9 @@ class ReportServer:
         Raises:
             ValueError: the certificate is none, or has expired; or the store or the address can not be had.
         """
-        context = self._proving()
+        context = proving_alone(self.certificate, self.key)
         kept = ReportStore(self.store, self.task)
         try:
             serve(create_app(Reception(self.task, kept)), address, Door(self.limits), context, ready)
         finally:
             kept.close()
-
-    def _proving(self) -> SSLContext:
-        try:
-            context = proving(self.certificate, self.key, ())
-            text = self.certificate.read_text(encoding="utf-8")
-        except (OSError, ValueError):
-            files = f"{str(self.certificate)!r}, {str(self.key)!r}"
-            raise Refused("tls", f"no certificate and its key, without a password, can be read from {files}") from None
-        require_valid(text, "a new one is needed")
-        return context

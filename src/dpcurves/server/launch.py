@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from ssl import SSLContext
 
 from ..arguments import Refused
-from ..serving.certificate import require_valid
 from ..serving.door import USUAL, Door, Limits
-from ..serving.entrance import proving
+from ..serving.entrance import proving_alone
 from ..serving.launch import Address, serve
 from .app import create_app
 from .forms import Form
@@ -62,7 +60,7 @@ class VerificationServer:
         Raises:
             ValueError: the certificate is none, or has expired; or the store or the address can not be had.
         """
-        context = self._proving()
+        context = proving_alone(self.certificate, self.key)
         prepare()
         workers = Workers(self.store, self.workers, self.every)
         front = Front(Gate(self.store, workers.call), people=Rate(self.per_minute))
@@ -77,13 +75,3 @@ class VerificationServer:
             )
         finally:
             workers.stop()
-
-    def _proving(self) -> SSLContext:
-        try:
-            context = proving(self.certificate, self.key, ())
-            text = self.certificate.read_text(encoding="utf-8")
-        except (OSError, ValueError):
-            files = f"{str(self.certificate)!r}, {str(self.key)!r}"
-            raise Refused("tls", f"no certificate and its key, without a password, can be read from {files}") from None
-        require_valid(text, "a new one is needed")
-        return context

@@ -13,6 +13,8 @@ import uvicorn
 from fastapi.responses import JSONResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from ..arguments import Refused
+from .certificate import require_valid
 from .door import Door
 from .line import PROTOCOL, Line
 
@@ -155,6 +157,22 @@ def proving(certificate: Path, proof: Path, others: Sequence[str]) -> ssl.SSLCon
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     for other in others:
         context.load_verify_locations(cadata=other)
+    return context
+
+
+def proving_alone(certificate: Path, key: Path) -> ssl.SSLContext:
+    """Proves a server that knows no other one, by two files.
+
+    Raises:
+        ValueError: they are no certificate and its key, or it has expired.
+    """
+    try:
+        context = proving(certificate, key, ())
+        text = certificate.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        files = f"{str(certificate)!r}, {str(key)!r}"
+        raise Refused("tls", f"no certificate and its key, without a password, can be read from {files}") from None
+    require_valid(text, "a new one is needed")
     return context
 
 
