@@ -39,7 +39,7 @@ def asked_of(store: Store, work: Callable[[Store], object]) -> list[sql.Executab
     def told(connection: object, element: sql.Executable, *others: object) -> None:
         asked.append(element)
 
-    engine = store._database.writing
+    engine = store._database.database.writing
     sql.event.listen(engine, "before_execute", told)
     try:
         work(store)
@@ -81,11 +81,11 @@ def steps_of(store: Store, work: Callable[[Store], object]) -> int:
         assert isinstance(raw, sqlite3.Connection)
         raw.set_progress_handler(step, 1)
 
-    sql.event.listen(store._database.writing, "begin", count)
+    sql.event.listen(store._database.database.writing, "begin", count)
     try:
         work(store)
     finally:
-        sql.event.remove(store._database.writing, "begin", count)
+        sql.event.remove(store._database.database.writing, "begin", count)
     return taken
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fastapi import FastAPI, Request, Response
 
@@ -14,8 +13,9 @@ from ..serving.entrance import proving
 from ..serving.errors import ProtocolAborted
 from ..serving.identity import Identity
 from ..serving.launch import Address, serve
-from ..serving.replies import body_of, refused, told
-from ..serving.ticket import Role, hash_of
+from ..serving.replies import body_of, told
+from ..serving.task_app import bearer_of, service_of, task_app
+from ..serving.ticket import Role
 from .relay import LARGEST_QUESTION, OF_PERSON, Relay
 from .relay_store import RelayStore
 from .task import PairTask
@@ -23,15 +23,8 @@ from .task import PairTask
 
 def create_app(relays: Mapping[str, Relay]) -> FastAPI:
     """The app of one server, with a relay for each task: paths are those of two servers, and ``people/...``."""
-    app, front = FastAPI(title="dpcurves aggregator", openapi_url=None, docs_url=None, redoc_url=None), _Front(relays)
-    app.get("/tasks/{task}")(front.standing)
-    handlers: Mapping[str, Callable[..., Coroutine[Any, Any, Response]]] = {
-        "close": front.close, "answers": front.answers, "people/{what}": front.people,
-    }  # fmt: skip
-    for path, handler in handlers.items():
-        app.post(f"/tasks/{{task}}/{path}")(handler)
-    app.exception_handler(ProtocolAborted)(refused)
-    return app
+    front = _Front(relays)
+    return task_app(front.standing, {"close": front.close, "answers": front.answers, "people/{what}": front.people})
 
 
 class _Front:
@@ -47,21 +40,21 @@ class _Front:
     async def close(self, task: str, request: Request) -> Response:
         """The coordinator shows the seed."""
         relay = self._relay(task)
-        _bearer(relay, request, Role.COORDINATOR)
+        bearer_of(relay.task, request, Role.COORDINATOR)
         message = await body_of(request, LARGEST_QUESTION)
         return await told(lambda: relay.close(message))
 
     async def answers(self, task: str, request: Request) -> Response:
         """An analyst asks."""
         relay = self._relay(task)
-        _bearer(relay, request, Role.ANALYST)
+        bearer_of(relay.task, request, Role.ANALYST)
         message = await body_of(request, LARGEST_QUESTION)
         return await told(lambda: relay.answer(message))
 
     async def people(self, task: str, what: str, request: Request) -> Response:
         """A person enters, or leaves a letter, or takes one."""
         relay = self._relay(task)
-        person = _bearer(relay, request, Role.OWNER)
+        person = bearer_of(relay.task, request, Role.OWNER)
         if what not in OF_PERSON:
             raise ProtocolAborted("letter", "a person asks what this server does not know", 404)
         work, most = OF_PERSON[what]
@@ -69,18 +62,7 @@ class _Front:
         return await told(lambda: work(relay, person, message))
 
     def _relay(self, task: str) -> Relay:
-        if task not in self._relays:
-            raise ProtocolAborted("task", "this server has another task, not this one", 404)
-        return self._relays[task]
-
-
-def _bearer(relay: Relay, request: Request, role: Role) -> int:
-    """The number of who holds a ticket of this role."""
-    kind, _, token = request.headers.get("authorization", "").partition(" ")
-    number = relay.task.bearers.get((role, hash_of(token)))
-    if kind != "Bearer" or number is None:
-        raise ProtocolAborted("ticket", f"that of {role.bearer} of this task is needed", 403)
-    return number
+        return service_of(self._relays, task)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import sqlalchemy as sql
 from sqlalchemy import Column, Connection, Table, func, insert, select
 
-from ..arguments import Refused
-from ..ledger.database import Database
-from ..ledger.location import place_of
-from ..serving.errors import ProtocolAborted, Trouble
+from ..serving.database import ServerDatabase
+from ..serving.errors import ProtocolAborted
+from .shown_seeds import keep_seed, seeds_in, shown_seed
 
-Result = TypeVar("Result")
-Work = Callable[[Connection], Result]
 METADATA = sql.MetaData()
-SEEDS = Table(
-    "dpcurves_pair_seeds",
-    METADATA,
-    Column("task", sql.Text, primary_key=True),
-    Column("seed", sql.LargeBinary, nullable=False),
-)
+seeds_in(METADATA)
 CARDS = Table(
     "dpcurves_pair_cards",
     METADATA,
@@ -46,25 +37,20 @@ class RelayStore:
     """Cards and letters of all tasks, in the database at a URL: what was acknowledged is on its disk."""
 
     def __init__(self, url: str) -> None:
-        self._database: Database = place_of(url).database()
-        self._write(METADATA.create_all)
+        self._database = ServerDatabase(url, "relay")
+        self._database.write(METADATA.create_all)
 
     def seed(self, task: str) -> bytes | None:
         """The seed of pairs; None: it was not shown yet."""
-        return self._read(lambda connection: _one(connection, _seed(task)))
+        return self._database.read(lambda connection: shown_seed(connection, task))
 
     def show(self, task: str, seed: bytes) -> None:
         """Keep the seed. From now on there are no new cards."""
-
-        def work(connection: Connection) -> None:
-            if _one(connection, _seed(task)) is None:
-                connection.execute(insert(SEEDS), {"task": task, "seed": seed})
-
-        self._write(work)
+        self._database.write(lambda connection: keep_seed(connection, task, seed))
 
     def card(self, task: str, person: int) -> bytes | None:
         """The card of a person; None: there is none."""
-        return self._read(lambda connection: _one(connection, _card(task, person)))
+        return self._database.read(lambda connection: _one(connection, _card(task, person)))
 
     def register(self, task: str, person: int, card: bytes) -> None:
         """Keep the one card of a person.
@@ -79,11 +65,11 @@ class RelayStore:
                 return
             if kept is not None:
                 raise ProtocolAborted("card", "another device has entered with this ticket, which is good for one", 409)
-            if _one(connection, _seed(task)) is not None:
+            if shown_seed(connection, task) is not None:
                 raise ProtocolAborted("task", "it is closed: pairs are drawn, and nobody else enters", 409)
             connection.execute(insert(CARDS), {"task": task, "person": person, "card": card})
 
-        self._write(work)
+        self._database.write(work)
 
     def put(self, task: str, slot: Slot, letter: bytes) -> None:
         """Keep a letter; the second one of its place is forgotten."""
@@ -94,11 +80,11 @@ class RelayStore:
                 kept = {"task": task, "meeting": meeting, "writer": writer, "step": step, "letter": letter}
                 connection.execute(insert(LETTERS), kept)
 
-        self._write(work)
+        self._database.write(work)
 
     def get(self, task: str, slot: Slot) -> bytes | None:
         """The letter of a place; None: there is none yet."""
-        return self._read(lambda connection: _one(connection, _letter(task, slot)))
+        return self._database.read(lambda connection: _one(connection, _letter(task, slot)))
 
     def all_of(self, task: str, step: int) -> dict[tuple[int, int], bytes]:
         """All letters of one step, by meeting and writer."""
@@ -108,37 +94,18 @@ class RelayStore:
             rows = connection.execute(select(*columns).where(LETTERS.c.task == task, LETTERS.c.step == step))
             return {(row.meeting, row.writer): row.letter for row in rows}
 
-        return self._read(work)
+        return self._database.read(work)
 
     def entered(self, task: str) -> int:
         """How many people have a card."""
         found = select(func.count()).select_from(CARDS).where(CARDS.c.task == task)
-        return self._read(lambda connection: int(connection.execute(found).scalar_one()))
-
-    def _read(self, work: Work[Result]) -> Result:
-        return _told(self._database.read, work)
-
-    def _write(self, work: Work[Result]) -> Result:
-        return _told(self._database.write, work)
-
-
-def _told(way: Callable[[Work[Result]], Result], work: Work[Result]) -> Result:
-    try:
-        return way(work)
-    except ProtocolAborted:
-        raise
-    except Refused as error:
-        raise Trouble.of_database("relay", error) from None
+        return self._database.read(lambda connection: int(connection.execute(found).scalar_one()))
 
 
 def _one(connection: Connection, wanted: sql.Select[Any]) -> bytes | None:
     row = connection.execute(wanted).first()
     found: bytes | None = None if row is None else row[0]
     return found
-
-
-def _seed(task: str) -> sql.Select[Any]:
-    return select(SEEDS.c.seed).where(SEEDS.c.task == task)
 
 
 def _card(task: str, person: int) -> sql.Select[Any]:

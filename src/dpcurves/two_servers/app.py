@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from ssl import PEM_cert_to_DER_cert
@@ -15,8 +15,9 @@ from ..serving.entrance import PEER
 from ..serving.errors import ProtocolAborted
 from ..serving.json_messages import opened
 from ..serving.line import Line
-from ..serving.replies import body_of, refused, tell_of, told
-from ..serving.ticket import Role, hash_of
+from ..serving.replies import body_of, tell_of, told
+from ..serving.task_app import Handler, bearer_of, service_of, task_app
+from ..serving.ticket import Role
 from .collection import LARGEST_QUESTION, Collection
 from .pair_service import PairService
 
@@ -52,15 +53,11 @@ class Rate:
 
 def create_app(services: Mapping[str, AnyService]) -> FastAPI:
     """The app of one server, with a service for each task."""
-    app, front = FastAPI(title="dpcurves aggregator", openapi_url=None, docs_url=None, redoc_url=None), Front(services)
-    app.get("/tasks/{task}")(front.standing)
-    handlers: Mapping[str, Callable[..., Coroutine[Any, Any, Response]]] = {
+    front = Front(services)
+    handlers: Mapping[str, Handler] = {
         "reports": front.reports, "close": front.close, "answers": front.answers, "peer/{what}": front.of_peer,
     }  # fmt: skip
-    for path, handler in handlers.items():
-        app.post(f"/tasks/{{task}}/{path}")(handler)
-    app.exception_handler(ProtocolAborted)(refused)
-    return app
+    return task_app(front.standing, handlers)
 
 
 class Front:
@@ -79,20 +76,20 @@ class Front:
     async def reports(self, task: str, request: Request) -> Response:
         """An owner sends a batch."""
         service = self._service(task)
-        owner, message = _bearer(service, request, Role.OWNER), await body_of(request, LARGEST_BATCH)
+        owner, message = bearer_of(service.task, request, Role.OWNER), await body_of(request, LARGEST_BATCH)
         return await told(lambda: service.receive(owner, message))
 
     async def close(self, task: str, request: Request) -> Response:
         """The coordinator closes the task."""
         service = self._service(task)
-        _bearer(service, request, Role.COORDINATOR)
+        bearer_of(service.task, request, Role.COORDINATOR)
         message = await body_of(request, LARGEST_QUESTION)
         return await told(lambda: service.close(message))
 
     async def answers(self, task: str, request: Request) -> Response:
         """An analyst asks."""
         service = self._service(task)
-        self._rates[task].count(_bearer(service, request, Role.ANALYST))
+        self._rates[task].count(bearer_of(service.task, request, Role.ANALYST))
         message = await body_of(request, LARGEST_QUESTION)
         return await told(lambda: service.answer(message))
 
@@ -107,9 +104,7 @@ class Front:
         return await told(lambda: work(service, message), self._others)
 
     def _service(self, task: str) -> AnyService:
-        if task not in self._services:
-            raise ProtocolAborted("task", "this server has another task, not this one", 404)
-        return self._services[task]
+        return service_of(self._services, task)
 
 
 def talks_of(services: Mapping[str, AnyService]) -> Callable[[Line, bytes], None]:
@@ -134,15 +129,6 @@ def talks_of(services: Mapping[str, AnyService]) -> Callable[[Line, bytes], None
 def _other(service: AnyService) -> bytes:
     """The certificate of the other server."""
     return PEM_cert_to_DER_cert(service.task.servers[1 - service.party].certificate)
-
-
-def _bearer(service: AnyService, request: Request, role: Role) -> int:
-    """The number of who holds a ticket of this role."""
-    kind, _, token = request.headers.get("authorization", "").partition(" ")
-    number: int | None = service.task.bearers.get((role, hash_of(token)))
-    if kind != "Bearer" or number is None:
-        raise ProtocolAborted("ticket", f"that of {role.bearer} of this task is needed", 403)
-    return number
 
 
 def _require_peer(service: AnyService, request: Request) -> None:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from ..arguments import Refused
-from ..ledger.database import Database
-from ..ledger.location import place_of
 from ..parties.settlement import NOTHING, Kept, State
-from ..serving.errors import ProtocolAborted, Trouble
-from .tables import PAIR_RUNS, PAIR_SEEDS
-
-Result = TypeVar("Result")
-Work = Callable[[Connection], Result]
+from ..parties.shown_seeds import keep_seed, shown_seed
+from ..serving.database import ServerDatabase
+from ..serving.errors import ProtocolAborted
+from .tables import PAIR_RUNS
 
 
 @dataclass(repr=False)
@@ -30,30 +24,24 @@ class PairStore:
 
     url: str
     who: str
-    _database: Database = field(init=False)
+    _database: ServerDatabase = field(init=False)
 
     def __post_init__(self) -> None:
-        self._database = place_of(self.url).database()
-        self._told(self._database.write, PAIR_RUNS.metadata.create_all)
+        self._database = ServerDatabase(self.url, self.who)
+        self._database.write(PAIR_RUNS.metadata.create_all)
 
     def seed(self, task: str) -> bytes | None:
         """What pairs are drawn from, if it was shown."""
-        asked = select(PAIR_SEEDS.c.seed).where(PAIR_SEEDS.c.task == task)
-        return self._told(self._database.read, lambda connection: connection.execute(asked).scalar())
+        return self._database.read(lambda connection: shown_seed(connection, task))
 
     def keep_seed(self, task: str, seed: bytes) -> None:
         """Keep the seed of a task that is closed; it is the promised one, so there is no other."""
-
-        def work(connection: Connection) -> None:
-            if connection.execute(select(PAIR_SEEDS.c.task).where(PAIR_SEEDS.c.task == task)).first() is None:
-                connection.execute(insert(PAIR_SEEDS), {"task": task, "seed": seed})
-
-        self._told(self._database.write, work)
+        self._database.write(lambda connection: keep_seed(connection, task, seed))
 
     def kept(self, job: bytes) -> Kept:
         """What there is of a job."""
         asked = select(PAIR_RUNS).where(PAIR_RUNS.c.job == job)
-        row = self._told(self._database.read, lambda connection: connection.execute(asked).first())
+        row = self._database.read(lambda connection: connection.execute(asked).first())
         return Kept(State.NOTHING, NOTHING, b"") if row is None else Kept(State(row.state), row.run, row.share)
 
     def store(self, job: bytes, run: bytes, share: bytes) -> None:
@@ -72,7 +60,7 @@ class PairStore:
                 raise ProtocolAborted("settlement", "another session of this job was confirmed", 409)
             connection.execute(insert(PAIR_RUNS), fresh)
 
-        self._told(self._database.write, work)
+        self._database.write(work)
 
     def confirm(self, job: bytes, run: bytes) -> None:
         """Remember that the other server has its share of this run: from now on there is no other one.
@@ -85,14 +73,6 @@ class PairStore:
             .where(PAIR_RUNS.c.job == job, PAIR_RUNS.c.run == run)
             .values(state=State.CONFIRMED.value)
         )  # fmt: skip
-        found = self._told(self._database.write, lambda connection: connection.execute(changed).rowcount)
+        found = self._database.write(lambda connection: connection.execute(changed).rowcount)
         if found != 1:
             raise ProtocolAborted("settlement", "another session of this job has taken its place", 409)
-
-    def _told(self, way: Callable[[Work[Result]], Result], work: Work[Result]) -> Result:
-        try:
-            return way(work)
-        except ProtocolAborted:
-            raise
-        except Refused as error:
-            raise Trouble.of_database(self.who, error) from None

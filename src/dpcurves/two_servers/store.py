@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from hashlib import sha256
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import sqlalchemy as sql
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from ..arguments import Refused
-from ..ledger.database import Database
-from ..ledger.location import place_of
-from ..serving.errors import ProtocolAborted, Trouble
+from ..serving.database import ServerDatabase
+from ..serving.errors import ProtocolAborted
 from .batch import Earlier
 from .report_set import Listing, ReportSet
 from .tables import CONTRIBUTIONS, METADATA, REPORTS, TASKS, Standing, State, lock, standing_of, write_of
 
-Result = TypeVar("Result")
-Work = Callable[[Connection], Result]
 OTHER_CONTRIBUTION = (
     "other records were sent with it before, and one ticket is good for one file; to put these in their place,"
     " contribute with --earlier replace"
@@ -68,9 +64,8 @@ class Store:
     """The reports of all tasks of one server, in the database of its ledger; `who` it is called if that fails."""
 
     def __init__(self, url: str, who: str = "") -> None:
-        self._database: Database = place_of(url).database()
-        self._who = who
-        self._write(METADATA.create_all)
+        self._database = ServerDatabase(url, who)
+        self._database.write(METADATA.create_all)
 
     def begin(self, task: str) -> None:
         """Take up a task, if it is new."""
@@ -79,11 +74,11 @@ class Store:
             if connection.execute(select(TASKS.c.task).where(TASKS.c.task == task)).first() is None:
                 connection.execute(insert(TASKS), {"task": task, "state": State.OPEN.value, "reports": 0})
 
-        self._write(work)
+        self._database.write(work)
 
     def standing(self, task: str) -> Standing:
         """Where the task stands now."""
-        return self._read(lambda connection: standing_of(connection, task))
+        return self._database.read(lambda connection: standing_of(connection, task))
 
     def add(self, task: str, most: int, offer: Offer) -> int:
         """Keep reports of one owner, all or none; those whose id is known are passed over. How many were new.
@@ -107,16 +102,16 @@ class Store:
                 _count(connection, task, offer.owner, len(new))
             return len(new)
 
-        return self._write(work)
+        return self._database.write(work)
 
     def owners(self, task: str) -> int:
         """How many owners have sent reports; once the task is closed, reports that count."""
         found = select(func.count(REPORTS.c.owner.distinct())).where(REPORTS.c.task == task)
-        return self._read(lambda connection: int(connection.execute(found).scalar_one()))
+        return self._database.read(lambda connection: int(connection.execute(found).scalar_one()))
 
     def listing(self, task: str) -> tuple[Standing, Listing]:
         """Where the task stands, and all reports that are here at that moment."""
-        return self._read(lambda connection: (standing_of(connection, task), _listing(connection, task)))
+        return self._database.read(lambda connection: (standing_of(connection, task), _listing(connection, task)))
 
     def attempt(self, task: str, attempt: str) -> None:
         """Write down that the task is about to be closed. Reports are taken as before.
@@ -133,7 +128,7 @@ class Store:
                 )
             write_of(connection, task, attempt=attempt)
 
-        self._write(work)
+        self._database.write(work)
 
     def give_up(self, task: str, attempt: str) -> State:
         """Let an attempt to close the task end in no decision from now on, unless it has; where the task stands."""
@@ -145,7 +140,7 @@ class Store:
                 write_of(connection, task, attempt=None)
             return standing.state
 
-        return self._write(work)
+        return self._database.write(work)
 
     def freeze(self, task: str, attempt: str) -> tuple[Standing, Listing]:
         """Take no reports as long as this attempt to close lasts, unless the task is closed; and the reports here."""
@@ -157,7 +152,7 @@ class Store:
                 write_of(connection, task, state=State.FROZEN.value, attempt=attempt)
             return standing, _listing(connection, task)
 
-        return self._write(work)
+        return self._database.write(work)
 
     def thaw(self, task: str, attempt: str | None) -> None:
         """Take reports again, if it was for this attempt that none were taken."""
@@ -168,7 +163,7 @@ class Store:
             if (standing.state, standing.attempt) == (State.FROZEN, attempt):
                 write_of(connection, task, state=State.OPEN.value, attempt=None)
 
-        self._write(work)
+        self._database.write(work)
 
     def decide(self, task: str, decide: Callable[[Listing], Decision], attempt: str | None = None) -> None:
         """Write down what is decided of the reports that are here, once, and forget the others.
@@ -194,7 +189,7 @@ class Store:
             facts = {"set": name, "reports": len(ids), "commitments": " ".join(commitments)}
             write_of(connection, task, state=State.CLOSED.value, attempt=None, **facts)
 
-        self._write(work)
+        self._database.write(work)
 
     def drop(self, task: str, bits: bytes) -> bytes:
         """Never count these reports again: a bit for each. All bits that were ever given.
@@ -211,7 +206,7 @@ class Store:
                 write_of(connection, task, dropped=union + _hash_of_marks(task, union))
             return union
 
-        return self._write(work)
+        return self._database.write(work)
 
     def shares(self, task: str) -> dict[bytes, Kept]:
         """SECRET: all shares, by id."""
@@ -221,21 +216,7 @@ class Store:
             rows = connection.execute(select(*columns).where(REPORTS.c.task == task))
             return {row.id: Kept(row.share, row.whole) for row in rows}
 
-        return self._read(work)
-
-    def _read(self, work: Work[Result]) -> Result:
-        return self._told(self._database.read, work)
-
-    def _write(self, work: Work[Result]) -> Result:
-        return self._told(self._database.write, work)
-
-    def _told(self, way: Callable[[Work[Result]], Result], work: Work[Result]) -> Result:
-        try:
-            return way(work)
-        except ProtocolAborted:
-            raise
-        except Refused as error:
-            raise Trouble.of_database(self._who, error) from None
+        return self._database.read(work)
 
 
 def _require_open(connection: Connection, task: str) -> None:

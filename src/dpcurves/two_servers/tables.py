@@ -8,6 +8,8 @@ from typing import NamedTuple
 import sqlalchemy as sql
 from sqlalchemy import Column, Connection, Table, select, update
 
+from ..parties.shown_seeds import seeds_in
+
 METADATA = sql.MetaData()
 TASKS = Table(
     "dpcurves_shared_tasks",
@@ -47,13 +49,7 @@ CONTRIBUTIONS = Table(
 )
 
 
-# The seed that pairs of people are drawn from, once the coordinator has shown it.
-PAIR_SEEDS = Table(
-    "dpcurves_pair_seeds",
-    METADATA,
-    Column("task", sql.Text, primary_key=True),
-    Column("seed", sql.LargeBinary, nullable=False),
-)
+seeds_in(METADATA)
 # SECRET: one share of the noisy output of a session; see `parties.settlement`.
 PAIR_RUNS = Table(
     "dpcurves_pair_runs",
