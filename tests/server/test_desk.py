@@ -120,6 +120,16 @@ def test_what_a_worker_counts_just_now_is_left_to_it(scene: Scene) -> None:
     assert queue.claim("here") is None
 
 
+def test_the_desk_has_the_last_entries_of_its_dataset(scene: Scene) -> None:
+    audit, project = scene.gate.audit, scene.gate.projects
+    for name in ("fares", "seats", "trips"):
+        project.make(scene.stu, name, "flights")
+    assert [each.event.subject for each in audit.latest(scene.stu, 2, "flights")] == ["seats", "trips"]
+    assert audit.latest(scene.stu, 200, "flights") == audit.events(scene.stu, dataset="flights")
+    with pytest.raises(ProtocolAborted, match="there is none of this name"):
+        audit.latest(scene.ann, 2, "flights")
+
+
 def test_only_the_steward_of_the_dataset_does_so_and_of_what_waits(scene: Scene) -> None:
     id = asked(scene)
     before = done(scene)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from sqlalchemy import select
+
 from ..ledger import Entered, Verified
+from ..ledger.schema import EVENTS
 from .archive import Archive
 from .visitors import NOTHING, Right, Subject, Visitor, require
 
@@ -31,6 +34,17 @@ class Audit:
         else:
             require(who, Right.SEE_LOG, Subject(dataset))
         return self._archive.ledger.events(after, min(max(most, 1), MOST_AT_ONCE), dataset)
+
+    def latest(self, who: Visitor, most: int, dataset: str) -> tuple[Entered, ...]:
+        """What was done last to one dataset, at most so much, from first to last.
+
+        Raises:
+            ProtocolAborted: it is not theirs to see.
+        """
+        require(who, Right.SEE_LOG, Subject(dataset))
+        newest = select(EVENTS.c.entry).where(EVENTS.c.dataset == dataset).order_by(EVENTS.c.entry.desc()).limit(most)
+        entries = self._archive.read(lambda connection: connection.execute(newest).scalars().all())
+        return self.events(who, min(entries, default=1) - 1, most, dataset)
 
     def lines(self, who: Visitor) -> Iterator[str]:
         """The whole log, each event as one line of JSON.

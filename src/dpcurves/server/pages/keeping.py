@@ -45,7 +45,7 @@ def _desk(visit: Visit, wrong: str = "", said_of_table: str = "") -> Response:
         "desk.html", 400 if wrong else 200, dataset=dataset, desks=sorted({*who.stewards, name}), statement=statement,
         projects=[{"project": each, **_parted(of)} for each, of in shares], queue=queue,
         currency=statement.account.currency.value, people=sorted({one for each in projects for one in each.people}),
-        events=gate.audit.events(who, dataset=name)[-LOG_LINES:], keeps=may(who, Right.KEEP_PROJECTS, Subject(name)),
+        events=gate.audit.latest(who, LOG_LINES, name), keeps=may(who, Right.KEEP_PROJECTS, Subject(name)),
         beside=gate.synthetic.said(who, name, dataset.version), said_of_table=said_of_table,
         most_megabytes=LARGEST_FILE >> 20, **problem,
     )  # fmt: skip
