@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,9 @@ from .pages.site import prepare, routes
 from .pages.visits import House
 from .patience import Rate
 from .workers import Workers
+
+TURN = 0.0005
+"""Seconds that a thread may go on while others wait: a page reads the database twenty times, and waits after each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,7 @@ class VerificationServer:
         """
         context = proving_alone(self.certificate, self.key)
         prepare()
+        sys.setswitchinterval(TURN)
         workers = Workers(self.store, self.workers, self.every)
         front = Front(Gate(self.store, workers.call), people=Rate(self.per_minute))
         workers.start()
