@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -67,6 +68,7 @@ class VerificationServer:
         context = proving_alone(self.certificate, self.key)
         prepare()
         sys.setswitchinterval(TURN)
+        gc.freeze()  # what was read by now stays: nobody waits while it is looked through for what may go
         workers = Workers(self.store, self.workers, self.every)
         front = Front(Gate(self.store, workers.call), people=Rate(self.per_minute))
         workers.start()

@@ -8,6 +8,7 @@ import sys
 from traceback import extract_tb
 
 from ..arguments import Named
+from ..display import headless_axes, svg_text
 from ..serving.memory_image import leave_no_image
 from .counting import Counting
 
@@ -25,10 +26,13 @@ def main() -> None:
     if not url:  # the server has ended before it said for what
         return
     pages_first()
-    counting = Counting(url, name)
+    counting, is_ready = Counting(url, name), False
     while True:
         while _stepped(counting):
             pass
+        if not is_ready:
+            ready_to_draw()
+            is_ready = True
         if not _called():
             return
 
@@ -37,6 +41,11 @@ def pages_first() -> None:
     """Leave the processor to whoever serves pages, where it is short: people wait for those, and for the clock."""
     if hasattr(os, "nice"):
         os.nice(BEHIND)
+
+
+def ready_to_draw() -> None:
+    """Read what draws pictures while there is nothing to do: whoever asks first does not wait for it."""
+    svg_text(headless_axes())
 
 
 def _stepped(counting: Counting) -> bool:

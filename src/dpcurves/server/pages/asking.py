@@ -153,8 +153,8 @@ def _page(visit: Visit, given: Given, planned: Planned | None, wrong: Wrong | No
 def _plan_facts(
     visit: Visit, project: Project, form: Form, planned: Planned | None, wrong: Wrong | None
 ) -> dict[str, Any]:
-    dataset = visit.gate.datasets.get(visit.who, project.dataset)
-    purse = visit.gate.projects.purse(visit.who, project.name)
+    dataset = visit.gate.datasets.get(visit.who, project.dataset) if planned is None else planned.dataset
+    purse = visit.gate.projects.purse(visit.who, project.name) if planned is None else planned.purse
     return {
         "project": project, "form": form, "wrong": wrong, "dataset": dataset, "purse": purse,
         "plan": None if planned is None else _shown(visit, planned, form),
