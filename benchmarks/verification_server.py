@@ -2,7 +2,7 @@
 
 ``python benchmarks/verification_server.py [ANALYSTS] [SECONDS] [ROWS] [SIGNED_IN] [STORE]``. Between two thoughts an
 analyst looks at three pages and at the plan of a question, and one time in five asks, waits as the page does and looks
-at the answer and its picture. SIGNED_IN people besides look at a page a minute. Clients are one light process beside
+at the answer and its picture. SIGNED_IN sessions besides look at a page a minute. Clients are one light process beside
 the server and its two workers: what each takes of the processors is printed. Percentiles are in milliseconds: for
 answers without the wait for the strike of the public clock that follows the question. The first ten seconds, in which
 all come at once and libraries are read, are not counted.
@@ -66,11 +66,13 @@ class Crowd:
     def admit(self) -> None:
         gate, steward = self.running.scene.gate, self.running.scene.stu
         gate.projects.allow(MACHINE, "delays", PrivacyLoss.pure(90_000), None, Together.MAY_EXCEED)
-        for name in (*self.analysts, *self.besides):
+        for name in self.analysts:
             gate.people.add(MACHINE, name, "correct horse battery")
             gate.projects.admit(steward, "delays", name)
             gate.projects.allow(MACHINE, "delays", PrivacyLoss.pure(1000), name, Together.MAY_EXCEED)
-            session = gate.sessions.begin(name)
+        for name in (*self.analysts, *self.besides):
+            # Who is signed in besides are sessions of the same people, at other machines.
+            session = gate.sessions.begin(name if name in self.analysts else random.Random(name).choice(self.analysts))
             own = {"Cookie": f"{COOKIE}={session.cookie}", "Origin": f"https://127.0.0.1:{self.running.port}"}
             self.csrf[name] = session.csrf
             self.browsers[name] = Browser(self.running.port, self.context, own)
