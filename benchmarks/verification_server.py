@@ -93,7 +93,7 @@ class Crowd:
         await asyncio.sleep(draws.random() * THINK)
         while time.monotonic() < end:
             await self.noted(self.one(draws, browser, name))
-            await asyncio.sleep(draws.expovariate(1 / THINK))
+            await thought(draws.expovariate(1 / THINK), end)
         browser.close()
 
     async def reader(self, name: str, end: float) -> None:
@@ -101,7 +101,7 @@ class Crowd:
         await asyncio.sleep(draws.random() * LOOK)
         while time.monotonic() < end:
             await self.noted(self.timed("page", browser.get(draws.choice(PAGES))))
-            await asyncio.sleep(draws.expovariate(1 / LOOK))
+            await thought(draws.expovariate(1 / LOOK), end)
         browser.close()
 
     async def noted(self, work: Awaitable[object]) -> None:
@@ -162,6 +162,11 @@ class Crowd:
         asked = sum(map(len, self.took.values())) / self.seconds
         lines.append(f"processors of {os.cpu_count()}: {used}; {asked:.0f} requests a second, {opened} connections")
         return "\n".join([*lines, f"errors: {len(self.errors)} {sorted(set(self.errors))[:3]}"])
+
+
+async def thought(seconds: float, end: float) -> None:
+    """Think, until all is over at the latest."""
+    await asyncio.sleep(max(min(seconds, end - time.monotonic()), 0))
 
 
 def require(heard: Heard, status: int = 200) -> Heard:
