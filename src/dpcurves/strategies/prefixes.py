@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from ..data import Axis
 from ..data.grid import MOST_LAID_OUT
-from ..laws import Family, Noise
+from ..laws import Family, Noise, ToeplitzSums
 from ..postprocess.estimation.empirical_bayes import Splits
 from ..postprocess.estimation.looks import Looks, layout_of
 from ..queries import CountQuery, Hint, PartitionQuery, Read
@@ -95,8 +95,9 @@ def refining(axis: Axis, setting: Setting) -> Strategy[Counted]:
 
 
 def _all_read(releases: tuple[Release, ...]) -> Counted:
-    """Counts of intervals are read together; a square root of prefix sums, which is none of intervals, alone."""
-    if isinstance(releases[-1].plan.query, CountQuery):
+    """All turns are read together; a tree over all cells that are not halved as those of the looks are, alone."""
+    last = releases[-1].plan
+    if isinstance(last.query, CountQuery) and not isinstance(last.law, ToeplitzSums):
         return Counted.last_of(releases)
     return Counted(releases, tuple(Evidence.of(release) for release in releases))
 
@@ -104,7 +105,7 @@ def _all_read(releases: tuple[Release, ...]) -> Counted:
 def _all_cells(axis: Axis, looks: Looks, times: Fraction) -> CountQuery | PartitionQuery:
     """What counts every cell, with so many times the loss of the first look: see `is_uneven`.
 
-    A square root of prefix sums has less noise than a tree, but not on intervals, so it is read alone.
+    A square root of prefix sums has less noise than a tree, but nothing of it can be smoothed.
     """
     if is_uneven(_worth_counting(looks, times, refinement), looks.splits):
         return CountQuery((axis,), Read.UNEVEN)

@@ -15,6 +15,7 @@ from ...arrays import FloatArray
 from ...data import Grid, Outside
 from ...laws.law import NoisySums
 from ...postprocess import Band, Sample, monotone_prefixes, shrunken_estimate
+from ...postprocess.estimation.convolved_looks import ConvolvedLooks, together
 from ...postprocess.estimation.looks import Looks
 from ...postprocess.inference.bands import PILOT
 from ...postprocess.inference.population_band import seen
@@ -124,8 +125,8 @@ class Prefixes:
         return band
 
     @cached_property
-    def _looks(self) -> Looks:
-        return Looks(self.turns)
+    def _looks(self) -> Looks | ConvolvedLooks:
+        return together(self.turns)
 
     @property
     def _best(self) -> FloatArray:
