@@ -9,7 +9,7 @@ WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between two workers.
 PYTEST  := $(BIN)/pytest -n 2 --dist loadfile
 
-.PHONY: demo demo-federated demo-local demo-pairs demo-server demo-stream demo-warehouse test lint types contracts docs examples unit package release tag pictures bench bench-accuracy crash papers format constraints clean
+.PHONY: demo demo-federated demo-local demo-pairs demo-server demo-stream demo-warehouse test lint types contracts docs examples unit package release tag pictures bench bench-accuracy expected-errors crash papers format constraints clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
@@ -96,6 +96,11 @@ bench: $(READY)
 # How far the defaults are from the best choice in hindsight, in two minutes; with SIZE=--full in an hour.
 bench-accuracy: $(READY)
 	$(BIN)/python benchmarks/regimes.py $(SIZE)
+
+# What the page "Which error to expect" says, and its picture, measured again: some minutes of one core.
+expected-errors: $(READY)
+	$(BIN)/python benchmarks/expected_errors.py --json docs/expected_errors.json
+	$(BIN)/python docs/expected_errors.py
 
 papers: $(READY)
 	@set -e; for file in papers/*/run.py; do echo "== $$file"; $(BIN)/python "$$file"; done

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from accuracy import data, distributions, forecasts, planes
+from accuracy import data, diagnostics, distributions, forecasts, peers, planes
 from accuracy.lines import EFFORTS, QUICK, Line, Run, show
 from accuracy.shapes import Half
 from rich.console import Console
@@ -26,7 +26,12 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 WIDTH = 180  # of the report, where no terminal says otherwise
 Part = Callable[[Run, Callable[[str], None]], Iterator[Line]]
-PARTS: dict[str, Part] = {"distributions": distributions.lines, "planes": planes.lines, "forecasts": forecasts.lines}
+PARTS: dict[str, Part] = {
+    "distributions": distributions.lines,
+    "planes": planes.lines,
+    "diagnostics": diagnostics.lines,
+    "forecasts": forecasts.lines,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -38,6 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     missing = sorted(set(data.HISTOGRAMS) - {task.name for task in data.real(options.data)})
     if missing:
         console.print(f"Skipped: {', '.join(missing)}. There are no such files in {options.data / 'hist1d'}")
+    if "distributions" in options.parts and not peers.diffprivlib():
+        console.print("Skipped: diffprivlib. `python benchmarks/cdf_accuracy.py` sets up an environment for it")
     found = {}
     for part in options.parts:
         found[part] = _measured(PARTS[part], run, console)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import json
 import os
 import re
 import runpy
@@ -98,6 +99,15 @@ def test_the_pictures_of_the_page_on_numbers_are_those_that_are_drawn() -> None:
     shown = re.findall(r"\]\(images/numbers/(\w+)\.png\)", page)
     kept = {path.stem for path in (ROOT / "docs" / "images" / "numbers").iterdir()}
     assert sorted(shown) == sorted(drawn) == sorted(kept)
+
+
+def test_the_page_of_errors_is_made_of_the_numbers_that_were_measured() -> None:
+    made = runpy.run_path(str(ROOT / "docs" / "expected_errors.py"))
+    measured = json.loads(made["NUMBERS"].read_text(encoding="utf-8"))
+    assert made["PAGE"].read_text(encoding="utf-8") == made["page"](measured)
+    assert made["PICTURE"].exists()
+    assert len(made["draw"](measured).axes) == len(measured["kinds"]) == 8
+    assert {row["hint"] for row in measured["hints"]} == set(made["HINTS"])
 
 
 def test_no_page_names_a_download_host() -> None:

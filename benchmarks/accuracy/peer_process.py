@@ -1,4 +1,4 @@
-"""Curves of other libraries, in their own environment: `python peer_process.py (google|histogram|quantiles) IN OUT`.
+"""Curves of other libraries, in their own environment: `python peer_process.py WAY IN OUT`, or `... serve`.
 
 Runs without dpcurves. Losses are for replace-one, where these libraries mean add-remove: a replaced record is one less
 and one more, so each gets half of the epsilon.
@@ -64,10 +64,26 @@ def main(way, read, written):
     np.save(written, np.stack([way(values[sample], ends, cells, epsilon, seed) for sample, epsilon, seed in jobs]))
 
 
+def serve():
+    """Answer lines of a way and two files, until there are no more."""
+    for line in sys.stdin:
+        way, read, written = line.rstrip("\n").split("\t")
+        try:
+            main(WAYS[way], read, written)
+            said = "done"
+        except Exception as error:
+            said = repr(error).replace("\n", " ")
+        print(said, flush=True)
+
+
+WAYS = {"google": google, "histogram": histogram, "quantiles": quantiles}
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     if sys.argv[1] == "check":
         import diffprivlib.tools  # noqa: F401
         from pydp._pydp._algorithms import QuantileTree  # noqa: F401
+    elif sys.argv[1] == "serve":
+        serve()
     else:
-        main({"google": google, "histogram": histogram, "quantiles": quantiles}[sys.argv[1]], *sys.argv[2:])
+        main(WAYS[sys.argv[1]], *sys.argv[2:])

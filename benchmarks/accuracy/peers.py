@@ -6,6 +6,7 @@ writes the curves to another one. Where that can not be set up, their rows are l
 
 from __future__ import annotations
 
+import atexit
 import os
 import subprocess
 import tempfile
@@ -49,6 +50,36 @@ def apart() -> list[Method]:
         )
     }
     return list(found.values())
+
+
+def diffprivlib() -> bool:
+    """Whether diffprivlib can be asked: `.venv-peers` is there, as `python benchmarks/cdf_accuracy.py` makes it."""
+    return _worker() is not None
+
+
+def histogram_of_diffprivlib(job: Job) -> FloatArray:
+    """The curve of its noisy histogram, in a process that stays."""
+    worker = _worker()
+    if worker is None or worker.stdin is None or worker.stdout is None:
+        raise RuntimeError(f"{PLACE.name} is not there")
+    with tempfile.TemporaryDirectory() as folder:
+        read, written = _handed_over([job], Path(folder))
+        worker.stdin.write(f"histogram\t{read}\t{written}\n")
+        worker.stdin.flush()
+        said = worker.stdout.readline().strip()
+        if said != "done":
+            raise RuntimeError(f"diffprivlib: {said or 'the process ended'}")
+        return np.asarray(np.load(written)[0])
+
+
+@lru_cache(maxsize=1)
+def _worker() -> subprocess.Popen[str] | None:
+    if not _works():
+        return None
+    command = [str(PYTHON), str(PROCESS), "serve"]
+    worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(worker.kill)
+    return worker
 
 
 def set_up(say: Callable[[str], None]) -> bool:
@@ -102,22 +133,28 @@ def _shares(counts: FloatArray, records: int) -> FloatArray:
 
 def _in_peers(name: str, jobs: Sequence[Job]) -> Iterator[FloatArray]:
     """Release jobs on one grid. Only counts that differ are handed over."""
-    distinct = {job.sample.counts.tobytes(): job.sample.counts for job in jobs}
-    places = {key: number for number, key in enumerate(distinct)}
-    epsilons = [float(job.loss.epsilon or 0) for job in jobs]
-    grid = jobs[0].sample.grid
     with tempfile.TemporaryDirectory() as folder:
-        read, written = Path(folder) / "counts.npz", Path(folder) / "curves.npy"
-        np.savez(
-            read, counts=np.stack(list(distinct.values())), ends=np.array([grid.lower, grid.upper]),
-            sample=np.array([places[job.sample.counts.tobytes()] for job in jobs]), epsilon=np.array(epsilons),
-            seed=np.array([job.seed for job in jobs]),
-        )  # fmt: skip
+        read, written = _handed_over(jobs, Path(folder))
         command = [str(PYTHON), str(PROCESS), name, str(read), str(written)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"{name}: {done.stderr.strip().splitlines()[-1] if done.stderr else done.returncode}")
         yield from np.load(written)
+
+
+def _handed_over(jobs: Sequence[Job], folder: Path) -> tuple[Path, Path]:
+    """Write the counts and losses of jobs into a file; say where that is, and where curves are to be written."""
+    distinct = {job.sample.counts.tobytes(): job.sample.counts for job in jobs}
+    places = {key: number for number, key in enumerate(distinct)}
+    epsilons = [float(job.loss.epsilon or 0) for job in jobs]
+    grid = jobs[0].sample.grid
+    read, written = folder / "counts.npz", folder / "curves.npy"
+    np.savez(
+        read, counts=np.stack(list(distinct.values())), ends=np.array([grid.lower, grid.upper]),
+        sample=np.array([places[job.sample.counts.tobytes()] for job in jobs]), epsilon=np.array(epsilons),
+        seed=np.array([job.seed for job in jobs]),
+    )  # fmt: skip
+    return read, written
 
 
 def _works() -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from baselines import KAry
@@ -110,6 +111,12 @@ def opendp(ask: Ask) -> FloatArray:
     return peers.opendp_tree(Job(ask.sample, ask.loss, ask.seed))
 
 
+def diffprivlib(ask: Ask) -> FloatArray:
+    """The histogram of diffprivlib, which means add-remove: for replace-one it is given half of the loss, there."""
+    loss = ask.loss if ask.neighbours.knows_units else ask.loss * Fraction(2)
+    return peers.histogram_of_diffprivlib(Job(ask.sample, loss, ask.seed))
+
+
 def recursive_cuts(ask: Ask) -> FloatArray:
     """Deciles by the exponential mechanism (Kaplan, Schnapp and Stemmer 2022), with all of the loss."""
     query = QuantileCutsQuery((Axis(COLUMN, ask.sample.grid),), len(DECILES) + 1)
@@ -143,6 +150,8 @@ def usual(ask: Ask) -> dict[str, Row]:
     if ask.neighbours.knows_units:
         rows |= {"coarse 1": coarse(1), "coarse 4": coarse(4)}
         rows |= {"OpenDP": opendp} if peers.in_process() else {}
+    if ask.loss.is_pure and peers.diffprivlib():
+        rows |= {"diffprivlib": diffprivlib}
     return rows if ask.loss.is_pure else rows | {"square root": plain(SquareRoot())}
 
 

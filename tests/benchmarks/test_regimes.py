@@ -41,3 +41,9 @@ def test_what_is_forecast_stands_beside_what_is_measured(found: dict[str, Any]) 
     asked = {line["asked"] for line in found["forecasts"]}
     assert asked >= {"forecast of records alike, over measured", "measured within the made-up ones, share"}
     assert all(np.isfinite(line["mean"]) and line["mean"] >= 0 for line in found["forecasts"])
+
+
+def test_diagnostics_stand_beside_fixed_bins(found: dict[str, Any]) -> None:
+    first = {line["regime"].split(",")[0] for line in found["diagnostics"]}
+    assert first == {"ROC", "calibration", "residual plot"}
+    assert all(line["mean"] > 0 and line["mark"] > 0 for line in found["diagnostics"])

@@ -1,0 +1,130 @@
+"""The page "Which error to expect" and its picture, from what was measured: `python docs/expected_errors.py`.
+
+The numbers stand in ``expected_errors.json`` beside this file, which `benchmarks/expected_errors.py` writes; `make
+expected-errors` does both. A test holds that the page is made of these numbers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+FOLDER = Path(__file__).parent
+NUMBERS, PAGE = FOLDER / "expected_errors.json", FOLDER / "expected_errors.md"
+PICTURE = FOLDER / "images" / "expected_errors.png"
+COLUMNS_OF_PANELS = 4
+HELPS, HARMS = 0.9, 1.1
+SURE = 3
+"""Standard errors by which a hint must differ from none before the page says that it helps or harms."""
+HINTS = {
+    "spread": "Hint.SPREAD: over a good part of the grid",
+    "peaked": "Hint.PEAKED: in a small part",
+    "atoms": "Hint.ATOMS: single cells hold much",
+}
+Found = dict[str, Any]
+INTRODUCTION = """# Which error to expect
+
+How far off is an answer as a whole, after all turns and all that is done with them? That depends on records times
+epsilon, and on how the records lie. Below stands the mean error of answers to made-up records of several kinds, at
+epsilon {epsilon} under {adjacency}, {rehearsals} answers each, with a standard error. It says nothing of records of
+other kinds: `dp.forecast(question, loss, adjacency, like=records)` tells the error for public records that are like
+yours, and `dpcurves plan KIND ... --forecast N` that for these kinds on your own grid. Noise alone is in these errors.
+How far a sample is from its population comes on top; it is in the bands and intervals for the population.
+
+![Errors of eight kinds of answers, each against records times epsilon](images/expected_errors.png)
+
+This page and its picture are made by `make expected-errors`. How far defaults are from the best choice in hindsight is
+another table, which `make bench-accuracy` prints.
+"""
+ON_HINTS = """## Which hint still helps
+
+A hint says what is known in public of how the records lie; it must not come from them. Below stands the error of a
+distribution function with the hint over that without one, on the same records, and its standard error: below 1 the hint
+helps.
+"""
+
+
+def page(found: Found) -> str:
+    """The whole page."""
+    parts = [INTRODUCTION.format(**found)]
+    parts += [
+        _section(kind, each["words"], each["rows"], float(found["epsilon"])) for kind, each in found["kinds"].items()
+    ]
+    return "\n".join([*parts, ON_HINTS, _hints(found["hints"], float(found["epsilon"]))])
+
+
+def _section(kind: str, words: str, rows: list[Found], epsilon: float) -> str:
+    by_records = _cells(rows, "records", lambda row: f"{row['error']:g} ± {row['se']:.1g}")
+    return (
+        f"## {kind[0].upper()}{kind[1:]}\n\nIn units of: {words}.\n\n{_table('records', rows, epsilon, by_records)}\n"
+    )
+
+
+def _hints(rows: list[Found], epsilon: float) -> str:
+    parts = []
+    for hint, words in HINTS.items():
+        own = [row for row in rows if row["hint"] == hint]
+        cells = _cells(own, "records", lambda row: f"{row['ratio']:g} ± {row['se']:.1g}")
+        parts.append(f"### {words}\n\n{_table('records', own, epsilon, cells)}\n\n{_verdict(own, epsilon)}\n")
+    return "\n".join(parts)
+
+
+def _verdict(rows: list[Found], epsilon: float) -> str:
+    """Where it helps and where it harms, in words, beyond what chance explains."""
+    helps = [row for row in rows if row["ratio"] + SURE * row["se"] < 1 and row["ratio"] < HELPS]
+    harms = [row for row in rows if row["ratio"] - SURE * row["se"] > 1 and row["ratio"] > HARMS]
+    said = (("It helps", helps), ("It harms", harms))
+    return " ".join(f"{verb}: {_named(found, epsilon)}." for verb, found in said if found) or "No difference is seen."
+
+
+def _named(rows: Iterable[Found], epsilon: float) -> str:
+    return "; ".join(f"{row['records']} at {row['size'] * epsilon:,.0f} ({row['ratio']:.2f})" for row in rows)
+
+
+def _table(first: str, rows: list[Found], epsilon: float, lines: dict[str, list[str]]) -> str:
+    sizes = sorted({row["size"] for row in rows})
+    head = " | ".join([first, *(f"records times ε = {size * epsilon:,.0f}" for size in sizes)])
+    body = "\n".join(f"| {name} | {' | '.join(cells)} |" for name, cells in lines.items())
+    return f"| {head} |\n|{'---|' * (len(sizes) + 1)}\n{body}"
+
+
+def _cells(rows: list[Found], key: str, written: Any) -> dict[str, list[str]]:
+    names = dict.fromkeys(row[key] for row in rows)
+    of = {name: sorted((row for row in rows if row[key] == name), key=lambda row: row["size"]) for name in names}
+    return {name: [written(row) for row in each] for name, each in of.items()}
+
+
+def draw(found: Found) -> Any:
+    """Errors against records times epsilon, a panel for each kind of question."""
+    from matplotlib.figure import Figure
+
+    kinds, epsilon = found["kinds"], float(found["epsilon"])
+    figure = Figure(figsize=(14, 7), layout="constrained")
+    panels = figure.subplots(-(-len(kinds) // COLUMNS_OF_PANELS), COLUMNS_OF_PANELS).ravel()
+    for panel, (kind, each) in zip(panels, kinds.items(), strict=False):
+        for name, rows in _by_records(each["rows"]):
+            across = [row["size"] * epsilon for row in rows]
+            upwards, spread = [row["error"] for row in rows], [2 * row["se"] for row in rows]
+            low = [max(value - apart, value / 3) for value, apart in zip(upwards, spread, strict=True)]
+            bars = [[v - lo for v, lo in zip(upwards, low, strict=True)], spread]
+            panel.errorbar(across, upwards, yerr=bars, marker="o", markersize=3, capsize=2, linewidth=1.2, label=name)
+        panel.set(xscale="log", yscale="log", title=f"{kind[0].upper()}{kind[1:]}", xlabel="records times ε")
+        panel.set_ylabel(fill(each["words"], 32), fontsize=8)
+        panel.grid(which="major", alpha=0.3)
+        panel.legend(fontsize=7, frameon=False)
+    return figure
+
+
+def _by_records(rows: list[Found]) -> Iterator[tuple[str, list[Found]]]:
+    ordered = sorted(rows, key=lambda row: (row["records"], row["size"]))
+    return ((name, list(each)) for name, each in groupby(ordered, key=lambda row: row["records"]))
+
+
+if __name__ == "__main__":
+    measured = json.loads(NUMBERS.read_text(encoding="utf-8"))
+    PAGE.write_text(page(measured), encoding="utf-8")
+    draw(measured).savefig(PICTURE, dpi=110, metadata={"Software": None})
