@@ -6,10 +6,15 @@ import os
 import secrets
 import shutil
 import signal
+import socket
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from fractions import Fraction
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +27,8 @@ import dpcurves as dp
 
 psycopg = pytest.importorskip("psycopg")
 SECONDS_TO_DIE = 60
+SECONDS_TO_START = 240
+CONNECT = "org.apache.spark.sql.connect.service.SparkConnectServer"
 QUESTION = dp.CdfQuestion("x", dp.Grid(0, 100, cells=2**16))
 LOSS, CAP = dp.PrivacyLoss.pure(1), dp.PrivacyLoss.pure(3)
 Kill = Callable[[dp.Session], None]
@@ -253,3 +260,89 @@ def test_a_spark_that_is_gone_is_one_line_and_what_was_paid_goes_on_for_nothing(
         assert session.ask(QUESTION, LOSS, "once").to_json() == curve.to_json()
         assert session.left.epsilon == Fraction(2)
     second.kill()
+
+
+class JavaSpark:
+    """A Spark Connect server with Java, in a process group of its own, and a session on it."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        self.url = f"sc://127.0.0.1:{port}"
+        home = Path(str(find_spec("pyspark").origin)).parent  # type: ignore[union-attr]
+        settings = {
+            "spark.connect.grpc.binding.port": port, "spark.connect.grpc.binding.address": "127.0.0.1",
+            "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": 2, "spark.driver.memory": "1g",
+            "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
+            "spark.sql.warehouse.dir": folder / "warehouse",
+        }  # fmt: skip
+        given = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
+        started = (home / "bin" / "spark-submit", "--master", "local[1]", *given, "--class", CONNECT, "spark-internal")
+        environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_HOME": str(home)}
+        with (folder / "spark.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                started, cwd=folder, env=environment, stdout=log, stderr=log, start_new_session=True
+            )
+        self._answers(port)
+
+    def _answers(self, port: int) -> None:
+        latest = time.monotonic() + SECONDS_TO_START
+        while time.monotonic() < latest:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                return
+            time.sleep(0.2)
+        raise TimeoutError("Spark with Java did not start")
+
+    def kill(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+@pytest.fixture
+def java(tmp_path: Path) -> Iterator[JavaSpark]:
+    if shutil.which("java") is None or find_spec("py4j") is None or find_spec("pyspark") is None:
+        pytest.skip("no Spark with Java here: java and a whole pyspark are needed, and not its small client")
+    made = JavaSpark(tmp_path)
+    yield made
+    made.kill()
+
+
+@pytest.mark.filterwarnings("ignore")  # pyspark warns of pandas 3
+@pytest.mark.parametrize("turn", [-1, 0, 1], ids=["before the charge", "before a count", "between turns"])
+def test_a_spark_with_java_that_is_killed_is_one_line_in_every_phase(
+    java: JavaSpark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turn: int
+) -> None:
+    from dpcurves.records.engines import spark_link
+
+    monkeypatch.setattr(spark_link, "PAUSES", 1)
+    monkeypatch.setattr(spark_link, "SECONDS_TO_CONNECT", 120)
+    ledger, file = f"sqlite:///{tmp_path}/budget.db", tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"x": np.linspace(0, 100, 20000)}), file)
+    table = f"parquet.`{file}`"
+    with asked(dp.spark_at(java.url, table=table), ledger) as session:
+        assert len(session.plan(QUESTION, LOSS)) > 1
+        session._opened()
+        if turn < 0:
+            java.kill()
+        killing = _killing(dp.Session._require_moment, turn, session, lambda _: java.kill())
+        with monkeypatch.context() as patch:
+            patch.setattr(dp.Session, "_require_moment", killing)
+            with pytest.raises(ValueError, match="data: Spark did not answer") as caught:
+                session.ask(QUESTION, LOSS, "once")
+        line_of(caught.value)
+        assert session.left.epsilon == Fraction(3 if turn < 0 else 2)
+    with (
+        pytest.raises(ValueError, match="data: Spark was not reached") as caught,
+        asked(dp.spark_at(java.url, table=table), ledger) as session,
+    ):
+        session.ask(QUESTION, LOSS, "once")
+    line_of(caught.value)
+    second = JavaSpark(tmp_path)
+    try:
+        with asked(dp.spark_at(second.url, table=table), ledger) as session:
+            curve = session.ask(QUESTION, LOSS, "once")
+            assert session.ask(QUESTION, LOSS, "once").to_json() == curve.to_json()
+            assert session.left.epsilon == Fraction(2)
+    finally:
+        second.kill()

@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 ENCRYPTED = "spark.io.encryption.enabled"
+APART = "0 AS of_no_column"
+"""A column more of what is kept: else Spark takes all columns of a table for the table, and tells no files of it any
+more (`CacheManager` looks for equal plans, whatever columns are called)."""
 
 
 class KeptRows:
@@ -34,7 +37,7 @@ class KeptRows:
             return self._used(sorted(asked))
         self.drop()
         self._places |= asked
-        self._kept = self._used(sorted(self._places)).persist(_level(self._session))
+        self._kept = self._used(sorted(self._places)).selectExpr("*", APART).persist(_level(self._session))
         return self._kept
 
     def drop(self) -> None:
