@@ -277,7 +277,15 @@ class JavaSpark:
             "spark.sql.warehouse.dir": folder / "warehouse",
         }  # fmt: skip
         given = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
-        started = (home / "bin" / "spark-submit", "--master", "local[1]", *given, "--class", CONNECT, "spark-internal")
+        started = (
+            str(home / "bin" / "spark-submit"),
+            "--master",
+            "local[1]",
+            *given,
+            "--class",
+            CONNECT,
+            "spark-internal",
+        )
         environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_HOME": str(home)}
         with (folder / "spark.log").open("wb") as log:
             self._process = subprocess.Popen(
