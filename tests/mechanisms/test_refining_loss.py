@@ -14,7 +14,7 @@ from tiny_tables import ADJACENCIES, data_sets, neighbours
 from dpcurves.curves import CdfQuestion
 from dpcurves.data import Grid, Outside
 from dpcurves.laws import Family, IntervalSums, NoisySums, ToeplitzSums
-from dpcurves.mechanisms import AUTO
+from dpcurves.mechanisms import AUTO, Mechanism, SquareRoot
 from dpcurves.mechanisms.sums.linear import exact_sums
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import CountQuery, Hint, PartitionQuery
@@ -42,15 +42,16 @@ def answers(size: int, turn: int, way: int) -> NDArray[np.int64]:
     return exact
 
 
-def ways(grid: Grid, loss: PrivacyLoss, adjacency: Adjacency) -> Iterator[Way]:
-    """What was planned turn by turn, and the shares together, for some answers."""
+def ways(grid: Grid, loss: PrivacyLoss, adjacency: Adjacency, counting: Mechanism = AUTO) -> Iterator[Way]:
+    """What was planned turn by turn, and the shares together, for some answers; `counting` counts all cells."""
     for way in range(12):
         plans: list[Plan] = []
         shares: list[Fraction] = []
 
         def reply(step: Step) -> Release:
             assert isinstance(step.query, PartitionQuery | CountQuery)
-            plans.append(AUTO.plan(step.query, loss * step.share, adjacency))  # noqa: B023
+            mechanism = counting if isinstance(step.query, CountQuery) else AUTO
+            plans.append(mechanism.plan(step.query, loss * step.share, adjacency))  # noqa: B023
             shares.append(step.share)  # noqa: B023
             law = plans[-1].law  # noqa: B023
             assert isinstance(law, IntervalSums | ToeplitzSums)
@@ -95,6 +96,20 @@ def test_on_every_way_all_turns_together_lose_what_was_granted(
         assert worst <= granted
         tight.append(worst == granted)
     assert any(tight)
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+def test_a_look_and_a_square_root_of_all_cells_lose_what_was_granted_together(adjacency: Adjacency) -> None:
+    grid, loss, roots = GRIDS[1], LARGE["large, concentrated"], 0
+    sets = data_sets(grid.slots + 1, 3)
+    pairs = neighbours(sets, adjacency)
+    for plans, spent in ways(grid, loss, adjacency, SquareRoot()):
+        laws: list[NoisySums] = [plan.law for plan in plans if isinstance(plan.law, IntervalSums | ToeplitzSums)]
+        assert spent == 1
+        assert len(laws) == len(plans)
+        assert worst_loss(laws, sets, pairs) <= loss.rho
+        roots += isinstance(laws[-1], ToeplitzSums)
+    assert roots > 0
 
 
 def test_two_turns_are_paid_in_full_too() -> None:

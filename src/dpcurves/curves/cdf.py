@@ -86,17 +86,17 @@ class CDF(Covered):
 
     @cached_property
     def x(self) -> FloatArray:
-        """See above."""
+        """The edges of the grid, ``(cells + 1,)``."""
         return self.prefixes.grid.edges
 
     @cached_property
     def y(self) -> FloatArray:
-        """See above. Read when first asked for: what a rehearsal was answered, nobody asks for."""
+        """The share of records below each edge, ``(cells + 1,)``: read when first asked for, and by no rehearsal."""
         return self.prefixes.shares if self.smoothing is None else self.smoothing.shares(self.prefixes)
 
     @property
     def count(self) -> float:
-        """See above."""
+        """The number of records with a value, as it was released or estimated."""
         return self.prefixes.total
 
     def smoothed(self, p: int = 2, at: Sequence[int] | None = None) -> CDF:

@@ -35,7 +35,7 @@ class Place(Protocol):
         """The database that holds the ledger."""
 
     def kept(self) -> Database:
-        """The same, through connections that stay open between transactions: for a process that serves."""
+        """The database, through connections that stay open between transactions: for a process that serves."""
 
 
 def place_of(url: str) -> Place:
