@@ -48,7 +48,12 @@ class Released(Result, ABC):
 
     Attributes:
         KIND: The name of its form in the published schema: a file in ``display/kinds``.
-        SIZE: Of the picture on its card, in inches.
+        SIZE: How large the picture on its card is, in inches.
+
+    >>> import dpcurves as dp
+    >>> curve = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=64), epsilon=1, adjacency=dp.REPLACE_ONE)
+    >>> dp.CDF.from_json(curve.to_json()).to_frame().equals(curve.to_frame())
+    True
     """
 
     KIND: ClassVar[str]

@@ -182,6 +182,14 @@ class VerifyQuestion:
     Raises:
         ValueError: the coefficient is none of those, there is no claim, or see `SubsetQuery`.
         TypeError: a column is neither `Ranged` nor `Categories`.
+
+    >>> import dpcurves as dp
+    >>> years, pay = np.arange(5_000) % 13 + 8.0, np.arange(5_000) % 13 * 120 + np.arange(5_000) % 7 * 90
+    >>> claim = VerifyQuestion(dp.Ranged("pay", 0, 2_000), (dp.Ranged("years", 8, 20),), "years", above=0)
+    >>> loss, table = dp.PrivacyLoss.pure(2), {"years": years, "pay": pay}
+    >>> found = dp.Session(table, budget=loss, adjacency=dp.REPLACE_ONE).ask(claim, loss)
+    >>> found.share > 0.5
+    True
     """
 
     outcome: Ranged | Categories
