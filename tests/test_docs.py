@@ -124,8 +124,7 @@ def test_no_page_names_a_download_host() -> None:
     assert [name(page) for page in pages() if fetched.search(page.read_text(encoding="utf-8"))] == []
 
 
-HOOKS = ("doctests.py", "examples.py", "example_pages.py", "reference_pages.py")
-HOOKS += ("api_pages.py", "command_pages.py", "error_pages.py")
+HOOKS = tuple(path.name for path in sorted((ROOT / "docs").glob("*.py")))
 RECIPE = re.compile(r"^\t.*\$\(BIN\)/mkdocs (build .*)$", re.MULTILINE)
 SOUND = {"docs/index.md": "[here](index.md#sound)\n\n# Sound\n\n::: sound\n", "src/sound.py": '"""One line."""\n'}
 DEFECTS = {
