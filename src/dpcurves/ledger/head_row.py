@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from sqlalchemy import Connection, RowMapping, Select, insert, select, update
+from sqlalchemy import Connection, Dialect, RowMapping, Select, insert, select, update
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from ..arguments import Refused
 from .key import Fact, Key
@@ -56,7 +58,8 @@ class Book:
 
     def found(self, connection: Connection, key: Key) -> None:
         """Make the tables, and write the first page."""
-        METADATA.create_all(connection)
+        for statement in _makings(connection.dialect):
+            connection.exec_driver_sql(statement)
         connection.execute(insert(BOOK), {"id": 1, **self.facts(), "seal": self._seal(key)})
 
     def _seal(self, key: Key) -> str:
@@ -100,6 +103,15 @@ def upgrade(connection: Connection, key: Key) -> None:
     for table in (NOTES, STATES, ALLOWANCES, PAYMENTS, EVENTS):
         table.create(connection, checkfirst=True)
     replace(book, version=VERSION).write(connection, key)
+
+
+@lru_cache(maxsize=2)
+def _makings(dialect: Dialect) -> tuple[str, ...]:
+    """What makes tables and indexes that are not there, once written out for all ledgers of a process."""
+    tables = METADATA.sorted_tables
+    makings: list[CreateTable | CreateIndex] = [CreateTable(table, if_not_exists=True) for table in tables]
+    makings += [CreateIndex(index, if_not_exists=True) for table in tables for index in table.indexes]
+    return tuple(str(each.compile(dialect=dialect)) for each in makings)
 
 
 def _only(connection: Connection, query: Select[tuple[object, ...]], key: Key) -> Book:

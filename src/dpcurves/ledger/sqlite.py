@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import sqlite3
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from time import monotonic, sleep
-from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Engine, NullPool, QueuePool, create_engine, event
+from sqlalchemy import URL, Connection, Dialect, Engine, NullPool, Pool, QueuePool, create_engine, event
 
 from ..arguments import Refused
 from .database import WAIT_SECONDS, Database
@@ -31,8 +30,8 @@ _AT_ONE_MOMENT = "BEGIN"
 # IMMEDIATE takes the right to write before the first read. A transaction that reads first, and then wants to write, is
 # thrown out if another wrote in between, however long it would have waited.
 _ALONE = "BEGIN IMMEDIATE"
-_ANEW = MappingProxyType({"poolclass": NullPool})
-"""No connection outlives its transaction: one that is carried into a forked process loses the file's locks."""
+Connect = Callable[[], Any]
+"""What makes a connection of `sqlite3`, which is more than SQLAlchemy asks of a driver's."""
 
 
 class FilePlace:
@@ -113,27 +112,24 @@ class FilePlace:
 
     def database(self) -> Database:
         """The file, opened anew for every transaction."""
-        return replace(self._database(self._path, _ANEW), turn=Line(self._path).turn)
+        return replace(self._database(self._path, _anew), turn=Line(self._path).turn)
 
     def kept(self) -> Database:
         """The file, through connections that stay open as long as the name stands for it: for a process that serves.
 
         Such a process starts others, and does not fork: a connection that was carried along loses the file's locks.
         """
-        opened = self._database(self._path, KEPT)
+        opened = self._database(self._path, _kept)
         for engine in (opened.reading, opened.writing):
             require_same_file(engine, self._path)
         return closed_in_time(replace(opened, turn=Line(self._path).turn))
 
-    def _database(self, path: Path, pool: Mapping[str, Any]) -> Database:
-        reading, writing = (
-            create_engine("sqlite://", creator=lambda uri=uri: _connect(uri(path), path), **pool)
-            for uri in (_uri_to_read, _uri)
-        )
+    def _database(self, path: Path, engine: Callable[[Connect], Engine]) -> Database:
+        reading, writing = (engine(partial(_connect_by, uri, path)) for uri in (_uri_to_read, _uri))
         return Database(self._label, _begin_with(_AT_ONE_MOMENT, reading), _begin_with(_ALONE, writing))
 
     def _write(self, draft: Path, key: Key) -> None:
-        self._database(draft, _ANEW).write(partial(Book.of(key).found, key=key))
+        self._database(draft, _anew).write(partial(Book.of(key).found, key=key))
         with closing(_connect(_uri(draft), draft)) as connection:
             # The file keeps this mode. In it readers never wait for the one who writes, nor the writer for them. It
             # comes second: the tables are then in the file itself, not in a log beside it that has the draft's name.
@@ -145,16 +141,9 @@ class MemoryPlace:
 
     def __init__(self) -> None:
         # One connection, handed from thread to thread: a second one would see another, empty database.
-        connect = partial(_connect, "file::memory:", Path())
-        engine = create_engine(
-            "sqlite://",
-            creator=connect,
-            poolclass=QueuePool,
-            pool_size=1,
-            max_overflow=0,
-            pool_timeout=WAIT_SECONDS,
-        )
-        _begin_with(_ALONE, engine)
+        connect: Connect = partial(_connect, "file::memory:", Path())
+        pool = QueuePool(connect, pool_size=1, max_overflow=0, timeout=WAIT_SECONDS, dialect=_spoken().dialect)
+        engine = _begin_with(_ALONE, _over(pool))
         self._database = Database("in memory", engine, engine)
         self._key = Key.fresh()
         weakref.finalize(self._database, engine.dispose)
@@ -183,6 +172,38 @@ class MemoryPlace:
         return self._database
 
 
+class _Spoken(NamedTuple):
+    """What engines of SQLite share: how it is spoken to, and the statements that were compiled for it."""
+
+    dialect: Dialect
+    url: URL
+    compiled: dict[object, object]
+
+
+@lru_cache(maxsize=1)
+def _spoken() -> _Spoken:
+    """A dialect that knows SQLite's version. An engine with one of its own compiles each statement anew."""
+    engine = create_engine("sqlite://", poolclass=NullPool)
+    engine.connect().close()
+    return _Spoken(engine.dialect, engine.url, {})
+
+
+def _over(pool: Pool) -> Engine:
+    """The engine over these connections. They are made by `_connect`, and need nothing else when they are new."""
+    spoken = _spoken()
+    return Engine(pool, spoken.dialect, spoken.url, execution_options={"compiled_cache": spoken.compiled})
+
+
+def _anew(connect: Connect) -> Engine:
+    """No connection outlives its transaction: one that is carried into a forked process loses the file's locks."""
+    return _over(NullPool(connect, dialect=_spoken().dialect))
+
+
+def _kept(connect: Connect) -> Engine:
+    """Connections stay open."""
+    return create_engine("sqlite://", creator=connect, **KEPT)
+
+
 def _uri(path: Path) -> str:
     return f"{path.as_uri()}?mode=rw"  # never makes a file: a ledger that was moved away is not begun again
 
@@ -204,6 +225,10 @@ def _begin_with(statement: str, engine: Engine) -> Engine:
         connection.exec_driver_sql(statement)
 
     return engine
+
+
+def _connect_by(uri: Callable[[Path], str], path: Path) -> sqlite3.Connection:
+    return _connect(uri(path), path)
 
 
 def _connect(uri: str, path: Path) -> sqlite3.Connection:

@@ -220,8 +220,8 @@ class _Walk:
 
 def _count(chain: Chain) -> int:
     """How many entries the tables hold, seen from another side than by their numbers."""
-    counts = (chain.connection.execute(select(func.count()).select_from(table)).scalar_one() for table in ENTRIES)
-    return sum(counts)
+    counts = (select(func.count()).select_from(table).scalar_subquery() for table in ENTRIES)
+    return sum(chain.connection.execute(select(*counts)).one())
 
 
 def _in_order(chain: Chain, after: int) -> Iterator[_Entry]:
