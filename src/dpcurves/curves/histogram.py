@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from ..display import Opened, Shade
 
 
+Places = NDArray[np.int64] | None
+"""Numbers of edges between which counts are summed; None: each cell by itself."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Histogram(Covered):
     """How many records lie in each cell of a grid.
@@ -118,30 +122,39 @@ class Histogram(Covered):
         Raises:
             ValueError: `level` is no chance; or for the population, units have several records.
         """
-        level, places = chance("level", level), np.arange(len(self.count) + 1) if at is None else at
-        records = self._around(level, places, generator)
+        level = chance("level", level)
+        records = self._around(level, at, generator)
         if not population:
             return records
         require_independent(self.privacy)
-        return outermost(records, self._of_population(level, places, generator))
+        return outermost(records, self._of_population(level, at, generator))
 
-    def _around(self, level: float, at: NDArray[np.int64], generator: np.random.Generator | None) -> FloatArray:
-        counts = np.add.reduceat(self.unbiased, at[:-1])
-        errors = simultaneous_errors(self._noise(at, generator), level)
+    def _around(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
+        counts, is_usual = _between(self.unbiased, at), at is None and generator is None
+        errors = self._errors.get(level) if is_usual else None
+        if errors is None:
+            errors = simultaneous_errors(self._noise(at, generator), level)
+        if is_usual:
+            self._errors[level] = errors
         return np.maximum(np.stack([counts - errors, counts + errors], axis=1), 0.0)
 
-    def _of_population(self, level: float, at: NDArray[np.int64], generator: np.random.Generator | None) -> FloatArray:
-        counts, likely = (np.add.reduceat(cells, at[:-1]) for cells in (self.unbiased, self.count))
+    @cached_property
+    def _errors(self) -> dict[float, FloatArray]:
+        """How far off all cells are at once, by the level: pictures and tables ask for it again and again."""
+        return {}
+
+    def _of_population(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
+        counts, likely = (_between(cells, at) for cells in (self.unbiased, self.count))
         chance, size = sampling_generator(generator), max(round(max(self.total, float(likely.sum()))), 1)
         scale, noises = scaled(self._noise(at, generator))
         errors = (noise + sampling_errors(likely, size, len(noise), chance) for noise in noises)
         ends = means_at_once(counts, scale**2, errors, likely, self.total, level)
         return np.maximum(np.stack(ends, axis=1), 0.0)
 
-    def _noise(self, at: NDArray[np.int64], generator: np.random.Generator | None) -> Iterator[FloatArray]:
+    def _noise(self, at: Places, generator: np.random.Generator | None) -> Iterator[FloatArray]:
         law = self.evidence.sums
         draws = law.simulate(self.evidence.total, PILOT + draws_for(law.cells), public_generator(generator))
-        return (np.add.reduceat(self._inner(cells[:, 0]), at[:-1], axis=-1) for cells, _ in draws)
+        return (_between(self._inner(cells[:, 0]), at) for cells, _ in draws)
 
     @cached_property
     def _cells(self) -> FloatArray:
@@ -207,3 +220,8 @@ class HistogramQuestion:
 
     def __str__(self) -> str:
         return in_words("histogram", self.column, self.by)
+
+
+def _between(cells: FloatArray, at: Places) -> FloatArray:
+    """Sums of the cells between these edges."""
+    return cells if at is None else np.add.reduceat(cells, at[:-1], axis=-1)

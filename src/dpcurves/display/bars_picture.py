@@ -16,6 +16,7 @@ from .finish import finish, leave_room
 from .line_styles import LineStyle, is_blank, next_style
 from .safe_text import legend_lettering, lettering
 from .shade import Shade, draw_between, once
+from .stairs import draw_stairs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,5 +82,6 @@ def _draw_stairs(ax: Axes, bounds: FloatArray, heights: FloatArray, style: LineS
         return draw_between(ax, bounds, heights, heights, color=style.color, alpha=0.9, title=title)
     if is_blank(ax) and len(heights) <= FILLED:
         # In grey, so that it is not taken for a part of the shaded errors, and below them.
-        ax.stairs(heights, bounds, fill=True, color=GROUND, linewidth=0, zorder=0.9)
-    ax.stairs(heights, bounds, baseline=None, color=style.color, linestyle=style.dash, linewidth=1.4, label=title)
+        draw_stairs(ax, heights, bounds, 0.0, fill=True, facecolor=GROUND, linewidth=0, zorder=0.9)
+    line = {"edgecolor": style.color, "linestyle": style.dash, "linewidth": 1.4}
+    draw_stairs(ax, heights, bounds, None, fill=False, label=title, **line)

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from ..arrays import FloatArray
 from .decimation import hull_in_blocks
+from .stairs import draw_stairs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,4 +59,4 @@ def draw_between(
 ) -> None:
     """Shade what lies between two ends over each cell."""
     cells, low, high = hull_in_blocks(edges, lower, upper)
-    ax.stairs(high, cells, baseline=low, fill=True, color=color, alpha=alpha, linewidth=0, label=title)
+    draw_stairs(ax, high, cells, low, fill=True, facecolor=color, alpha=alpha, linewidth=0, label=title)
