@@ -43,6 +43,7 @@ PATIENCE = 60
 WARM = 10.0
 """Seconds that are not counted."""
 PAGES = ("/datasets", "/datasets/flights", "/projects/delays")
+PICTURE = b"/picture.svg"
 FORM = "/projects/delays/ask/histogram"
 TARGETS = {"page": 200, "plan": 400, "answer": 3000}
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -134,13 +135,18 @@ class Crowd:
             looked = require(await browser.get(f"{asked}/progress"))
             answer = looked.headers.get("hx-redirect", "")
         self.note("answer", begun, max(time.monotonic() - begun - strike, 0))
-        await self.timed("page", browser.get(answer))
-        await self.timed("picture", browser.get(f"{answer}/picture.svg"))
+        begun, heard = time.monotonic(), await self.timed("page", browser.get(answer))
+        while PICTURE not in heard.body:  # the place of the picture comes again, as the page has it
+            await asyncio.sleep(LOOKS_EACH)
+            heard = await self.timed("page", browser.get(f"{answer}/figure"))
+        require(await browser.get(f"{answer}/picture.svg"))
+        self.note("picture", begun, time.monotonic() - begun)
 
-    async def timed(self, what: str, coming: Awaitable[Heard]) -> None:
+    async def timed(self, what: str, coming: Awaitable[Heard]) -> Heard:
         begun = time.monotonic()
-        require(await coming)
+        heard = require(await coming)
         self.note(what, begun, time.monotonic() - begun)
+        return heard
 
     def note(self, what: str, begun: float, seconds: float) -> None:
         if begun > self.counts_from:

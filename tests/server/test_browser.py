@@ -161,6 +161,7 @@ def test_an_analyst_signs_in_plans_as_they_type_asks_and_sees_the_answer(served:
         page.click("button[value=ask]")
         looked_at(page, "waiting")
         page.wait_for_url("**/releases/*")
+        page.wait_for_selector("figure img.picture")
         assert all(pictures(page))
         looked_at(page, "release")
         served.release = page.url.removeprefix(served.url)

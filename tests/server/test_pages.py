@@ -16,11 +16,13 @@ from dpcurves.curves.question_json import question_from_json
 from dpcurves.data import Categories
 from dpcurves.data.models import Level, Link, Power, Ranged, Scorecard, Term
 from dpcurves.ledger import Member
+from dpcurves.server.counting import Counting
 from dpcurves.server.front import COOKIE, Front
 from dpcurves.server.pages.rendering import STATIC, static
 from dpcurves.server.pages.site import PAGES, routes
 from dpcurves.server.pages.visits import House
 from dpcurves.server.questions import question_id, request_id
+from dpcurves.server.queue import Queue
 
 NAMES = ("ann", "eve", "stu", "oda", "aud", "a stranger")
 SEES: dict[str, dict[str, int]] = {  # 200 where nothing else is said
@@ -241,3 +243,20 @@ def test_the_scripts_of_pages_are_what_their_licence_says() -> None:
     from hashlib import sha256
 
     assert sha256(static("htmx.min.js")).hexdigest() in static("htmx.LICENSE.txt").decode()
+
+
+def test_an_answer_that_is_not_drawn_yet_has_a_place_that_comes_again(tmp_path: Path) -> None:
+    house = Pages(tmp_path)
+    ann, gate = house.browser("ann"), house.scene.gate
+    place = ann.post(HERE, do="ask", column="delay", grid="-60:600:7", amount="0.01")[2]
+    counting, queue = Counting(house.scene.url, "one"), Queue(gate.archive)
+    assert counting.step()
+    queue.strike()
+    release = place.replace("/questions/", "/releases/")
+    waits = f'hx-get="{release}/figure"'
+    status, page = ann.get(release)
+    assert (status, waits in page, 'http-equiv="refresh"' in page, "picture.svg" in page) == (200, True, True, False)
+    assert waits in ann.get(f"{release}/figure")[1]
+    assert counting.step()
+    assert f'src="{release}/picture.svg"' in ann.get(f"{release}/figure")[1]
+    assert [waits in ann.get(release)[1], ann.get(f"{release}/picture.svg")[0]] == [False, 200]

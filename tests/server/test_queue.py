@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import BoundedSemaphore
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +18,7 @@ from sqlalchemy import update
 from dpcurves.curves.question_json import question_from_json
 from dpcurves.ledger import Member, Together
 from dpcurves.privacy import Neighbours, PrivacyLoss
-from dpcurves.server import Gate, releases
+from dpcurves.server import Gate, awaiting, releases
 from dpcurves.server.counting import UNREADABLE, Counting
 from dpcurves.server.questions import State
 from dpcurves.server.queue import Queue
@@ -137,28 +135,44 @@ def test_an_answer_is_drawn_by_one_worker_and_by_another_one_where_that_was_kill
     assert scene.gate.releases.get(scene.ann, asked.id).kept_svg.startswith("<svg")
 
 
-def test_who_looks_waits_for_the_picture_that_a_worker_draws_and_too_many_do_not(
+def test_who_looks_is_not_kept_from_a_picture_that_no_worker_draws(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
+    assert Counting(scene.url, "one").step()
+    Queue(scene.gate.archive).strike()
+    assert not scene.gate.releases.get(scene.ann, asked.id).is_drawn
+    assert not scene.gate.releases.is_drawn(asked.id)
+    monkeypatch.setattr(awaiting, "PATIENCE", 0.0)
+    asyncio.run(awaiting.until_drawn(scene.gate.releases, asked.id))
+    drawn = scene.gate.releases.drawn(scene.ann, asked.id)  # nobody came: drawn here
+    assert drawn.kept_svg.startswith("<svg")
+    assert drawn.kept_csv
+    with releases._HERE, pytest.raises(ProtocolAborted, match="not drawn yet") as refused:
+        scene.gate.releases.drawn(scene.ann, asked.id)
+    assert refused.value.status == 503
+
+
+def test_who_waits_for_a_picture_has_it_when_a_worker_has_drawn_it(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
     counting = Counting(scene.url, "one")
     assert counting.step()
     Queue(scene.gate.archive).strike()
-    monkeypatch.setattr(releases, "PATIENCE", 0.0)
-    assert scene.gate.releases.drawn(scene.ann, asked.id).svg.startswith("<svg")  # nobody came: drawn here
-    monkeypatch.setattr(releases, "PATIENCE", 600.0)
-    monkeypatch.setattr(releases, "LOOK", 0.01)
-    monkeypatch.setattr(releases, "_WAITING", BoundedSemaphore(1))
-    with ThreadPoolExecutor(1) as others:
-        waiting = others.submit(scene.gate.releases.drawn, scene.ann, asked.id)
-        while releases._WAITING._value:
-            time.sleep(0.01)
-        with pytest.raises(ProtocolAborted, match="too many are being drawn now") as refused:
-            scene.gate.releases.drawn(scene.ann, asked.id)
-        assert refused.value.status == 503
-        assert not waiting.done()
-        assert counting.step()
-        assert waiting.result().kept_svg.startswith("<svg")
+    monkeypatch.setattr(awaiting, "PATIENCE", 600.0)
+    monkeypatch.setattr(awaiting, "LOOK", 0.01)
+
+    async def both() -> bool:
+        waiting = asyncio.create_task(awaiting.until_drawn(scene.gate.releases, asked.id))
+        await asyncio.sleep(0.1)
+        waited = not waiting.done()
+        await asyncio.to_thread(counting.step)
+        await waiting
+        return waited
+
+    assert asyncio.run(both())
+    assert scene.gate.releases.get(scene.ann, asked.id).is_drawn
 
 
 def test_what_is_not_affordable_is_refused_and_not_charged(scene: Scene) -> None:

@@ -110,8 +110,11 @@ class Released(Result, ABC):
         return {"line": repr(self), **display.card_facts(self._title(), self._summary(), self.privacy)}
 
     def _repr_html_(self) -> str:
-        axes = self.plot(ax=display.headless_axes(self.SIZE))
-        return display.card(self._title(), display.svg_text(axes), self._summary(), self.privacy)
+        return self.card_with(display.svg_text(self.plot(ax=display.headless_axes(self.SIZE))))
+
+    def card_with(self, picture: str) -> str:
+        """The card as HTML, around its picture, which was drawn before."""
+        return display.card(self._title(), picture, self._summary(), self.privacy)
 
     @abstractmethod
     def _title(self) -> str:

@@ -26,7 +26,7 @@ def draw_stairs(
     """
     from matplotlib.patches import StepPatch
 
-    stairs = StepPatch(heights, edges, baseline=baseline, **style)
+    stairs = StepPatch(heights, edges, baseline=baseline, **style)  # type: ignore[arg-type]  # arrays and None, too
     ax.add_artist(stairs)
     ax.update_datalim(stairs.get_path().vertices)
     if baseline is not None:

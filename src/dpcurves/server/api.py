@@ -7,11 +7,13 @@ from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 
 from ..serving.errors import ProtocolAborted
 from . import plain
 from .audit import MOST_AT_ONCE, line_of
+from .awaiting import until_drawn
 from .gate import Gate
 from .messages import HeadMessage, ModelMessage, QuestionMessage, require_plain
 from .releases import DRAWN, Answer
@@ -139,15 +141,18 @@ def releases(project: str, who: Who, gate: Open) -> list[dict[str, Any]]:
     return [plain.of_asked(who, each) for each in gate.releases.all(who, project)]
 
 
-def release(name: str, who: Who, gate: Open) -> Response:
+async def release(name: str, who: Who, gate: Open) -> Response:
     """An answer: ID.json (the curve), ID.svg, ID.csv or ID.html."""
     id, _, ending = name.partition(".")
     if ending not in ENDINGS:
         raise ProtocolAborted("release", f"ID.{', ID.'.join(ENDINGS)} is needed", 404)
     media, form = ENDINGS[ending]
     headers = {"Content-Security-Policy": OF_PICTURES} if ending in ("svg", "html") else {}
-    get = gate.releases.drawn if ending in DRAWN else gate.releases.get
-    return Response(form(get(who, id)), media_type=media, headers=headers)
+    found = await run_in_threadpool(gate.releases.get, who, id)
+    if ending in DRAWN and not found.is_drawn:
+        await until_drawn(gate.releases, id)
+        found = await run_in_threadpool(gate.releases.drawn, who, id)
+    return Response(await run_in_threadpool(form, found), media_type=media, headers=headers)
 
 
 def publish(id: str, who: Who, gate: Open) -> None:
@@ -195,7 +200,7 @@ def health(request: Request) -> dict[str, str]:
 
 
 def _html(answer: Answer) -> str:
-    card = answer.curve()._repr_html_()
+    card = answer.curve().card_with(answer.svg)
     return f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>dpcurves</title>\n{card}\n</html>\n'
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import BoundedSemaphore
 from typing import Any
 
@@ -23,12 +22,9 @@ from .tables import QUESTIONS, RELEASES
 from .visitors import Right, Subject, Visitor, may, require, unknown
 
 MOST_LISTED = 500
-DRAWN = frozenset({"svg", "csv"})
-"""Forms of an answer that workers make."""
-PATIENCE, LOOK = 15.0, 0.1
-"""Seconds that a picture is waited for, which a worker draws, and between looks whether it has."""
-_WAITING = BoundedSemaphore(16)
-"""Who waits for pictures holds a thread that pages need, too."""
+DRAWN = frozenset({"svg", "csv", "html"})
+"""Forms of an answer that workers make, or that hold what they make."""
+_HERE = BoundedSemaphore(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +52,11 @@ class Answer:
     def id(self) -> str:
         """That of its question."""
         return self.asked.id
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether a worker has made its picture and its table."""
+        return bool(self.kept_svg)
 
     @property
     def svg(self) -> str:
@@ -89,25 +90,26 @@ class Releases:
             raise unknown("release")
         return found
 
+    def is_drawn(self, id: str) -> bool:
+        """Whether nobody has to wait for the picture of an answer: it is there, or there is no such answer."""
+        query = select(RELEASES.c.id).where(RELEASES.c.id == id, RELEASES.c.svg == "")
+        return self._archive.read(lambda connection: connection.execute(query).first()) is None
+
     def drawn(self, who: Visitor, id: str) -> Answer:
-        """One release with its picture and its table, once a worker has drawn it; after a while, whoever looks does.
+        """One release with its picture and its table. What no worker has drawn is drawn here, one at a time.
 
         Raises:
-            ProtocolAborted: as of `get`; or too many wait for pictures.
+            ProtocolAborted: as of `get`; or another one is drawn here just now.
         """
         found = self.get(who, id)
-        if found.kept_svg:
+        if found.is_drawn:
             return found
-        if not _WAITING.acquire(blocking=False):
-            raise ProtocolAborted("picture", "too many are being drawn now; look again later", 503)
+        if not _HERE.acquire(blocking=False):
+            raise ProtocolAborted("picture", "it is not drawn yet; look again in a minute", 503)
         try:
-            end = time.monotonic() + PATIENCE
-            while not found.kept_svg and time.monotonic() < end:
-                time.sleep(LOOK)
-                found = self.get(who, id)
+            return replace(found, kept_svg=found.svg, kept_csv=found.csv)
         finally:
-            _WAITING.release()
-        return found
+            _HERE.release()
 
     def all(self, who: Visitor, project: str) -> tuple[Asked, ...]:
         """The questions of a project that are answered, the last one first.

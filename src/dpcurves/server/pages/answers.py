@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from html import escape
 from textwrap import dedent
 from typing import Any
@@ -16,7 +17,7 @@ from ..seen import as_seen_by
 from ..sketches import Beside, beside, is_compared, standing_alone
 from ..synthetic import Synthetic
 from ..visitors import Right, Subject, Visitor, may
-from .visits import Visit, download, to
+from .visits import NOT_DRAWN, Visit, download, to
 
 NO_SYNTHETIC = "No synthetic table was put beside this dataset yet."
 OF_OTHER_VERSION = "This release is of an earlier version of the dataset; the synthetic table is of another one."
@@ -49,13 +50,19 @@ def release(visit: Visit) -> Response:
     return visit.page(
         "release.html", asked=asked, facts=found.facts, published_at=found.published_at, may_publish=can_publish,
         comparison=None if synthetic is None else _beside(found, synthetic), synthetic=synthetic,
-        may_compare=NO_SYNTHETIC if compared else "", python=_python(asked, visit.host),
+        may_compare=NO_SYNTHETIC if compared else "", python=_python(asked, visit.host), drawn=found.is_drawn,
     )  # fmt: skip
+
+
+def figure(visit: Visit) -> Response:
+    """The place of the picture, as a piece of its page: it comes again until the picture is there."""
+    found = visit.gate.releases.get(visit.who, visit.parts["release"])
+    return visit.page("figure.html", asked=as_seen_by(visit.who, found.asked), facts=found.facts, drawn=found.is_drawn)
 
 
 def picture(visit: Visit) -> Response:
     """The picture of an answer."""
-    return download(standing_alone(visit.gate.releases.drawn(visit.who, visit.parts["release"]).svg), "image/svg+xml")
+    return _drawn(visit, lambda found: download(standing_alone(found.svg), "image/svg+xml"))
 
 
 def comparison(visit: Visit) -> Response:
@@ -70,7 +77,19 @@ def comparison(visit: Visit) -> Response:
 def export(visit: Visit) -> Response:
     """An answer as a file."""
     ending = visit.parts["ending"]
-    found = _kept(visit, ending)
+    if ending in DRAWN:
+        return _drawn(visit, lambda found: _exported(found, ending))
+    return _exported(visit.gate.releases.get(visit.who, visit.parts["release"]), ending)
+
+
+def _drawn(visit: Visit, made: Callable[[Answer], Response]) -> Response:
+    """What is made of an answer that is drawn. Of another one that it is not: who asks waits, and comes again."""
+    releases, id = visit.gate.releases, visit.parts["release"]
+    found = (releases.drawn if visit.has_waited else releases.get)(visit.who, id)
+    return made(found) if found.is_drawn else Response(status_code=NOT_DRAWN)
+
+
+def _exported(found: Answer, ending: str) -> Response:
     name = f"release-{found.id[:12]}"
     if ending == "html":
         return download(_card(found), "text/html", f"{name}.html")
@@ -90,12 +109,6 @@ def publish(visit: Visit) -> Response:
     return to("releases", visit.parts["release"], said="published")
 
 
-def _kept(visit: Visit, ending: str) -> Answer:
-    """An answer; what workers draw of it is waited for."""
-    releases = visit.gate.releases
-    return (releases.drawn if ending in DRAWN else releases.get)(visit.who, visit.parts["release"])
-
-
 def _progress(who: Visitor, asked: Asked) -> dict[str, Any]:
     return {"question": as_seen_by(who, asked), "waits": asked.state not in (State.ANSWERED, State.REFUSED)}
 
@@ -106,7 +119,7 @@ def _beside(found: Answer, synthetic: Synthetic) -> Beside:
 
 def _card(found: Answer) -> str:
     head = f'<meta charset="utf-8"><title>{escape(found.asked.purpose)}</title>'
-    return f'<!doctype html><html lang="en">{head}{found.curve()._repr_html_()}</html>'
+    return f'<!doctype html><html lang="en">{head}{found.curve().card_with(found.svg)}</html>'
 
 
 def _python(asked: Asked, host: str) -> str:

@@ -17,13 +17,14 @@ from ...arguments import Named
 from ...display import headless_axes, svg_text
 from ...serving.errors import ProtocolAborted, Trouble
 from ...serving.replies import body_of
+from ..awaiting import until_drawn
 from ..forms import Given
 from ..front import address_of
 from ..shield import LARGEST_FILE
 from . import answers, asking, entrance, keeping, places
 from .parts import parts_of
 from .rendering import STATIC, static, templates
-from .visits import ADMITTED, House, Visit, to
+from .visits import ADMITTED, NOT_DRAWN, House, Visit, to
 
 LARGEST_FORM = 2**20
 MOST_FIELDS = 200
@@ -72,6 +73,7 @@ PAGES = (
     Page("GET", "/questions/{question}", answers.question),
     Page("GET", "/questions/{question}/progress", answers.progress),
     Page("GET", "/releases/{release}", answers.release),
+    Page("GET", "/releases/{release}/figure", answers.figure),
     Page("GET", "/releases/{release}/picture.svg", answers.picture),
     Page("GET", "/releases/{release}/comparison.svg", answers.comparison),
     Page("GET", "/releases/{release}/export.{ending}", answers.export),
@@ -127,7 +129,11 @@ def prepare() -> None:
 def _endpoint(house: House, page: Page) -> Callable[..., object]:
     async def endpoint(request: Request) -> Response:
         sent = await body_of(request, LARGEST_FORM) if page.method == "POST" else b""
-        return await run_in_threadpool(_answered, house, page, request, sent.decode(errors="replace"))
+        answer = await run_in_threadpool(_answered, house, page, request, sent.decode(errors="replace"))
+        if answer.status_code != NOT_DRAWN:
+            return answer
+        await until_drawn(house.front.gate.releases, request.path_params["release"])
+        return await run_in_threadpool(_answered, house, page, request, "", has_waited=True)
 
     return endpoint
 
@@ -162,10 +168,14 @@ def _read(text: str) -> Given:
     return found
 
 
-def _answered(house: House, page: Page, request: Request, sent: str, file: bytes = b"") -> Response:
+def _answered(
+    house: House, page: Page, request: Request, sent: str, file: bytes = b"", *, has_waited: bool = False
+) -> Response:
     host = f"{request.url.scheme}://{request.url.netloc}"
     errand = request.cookies.get(entrance.ERRAND, "")
-    visit = Visit(house, request.url.path, request.path_params, {}, {}, None, address_of(request), host, errand, file)
+    visit = Visit(
+        house, request.url.path, request.path_params, {}, {}, None, address_of(request), host, errand, file, has_waited
+    )
     try:
         visit = replace(visit, signed=house.front.session(request), query=_read(request.url.query), form=_read(sent))
         if visit.signed is None and not page.is_open:

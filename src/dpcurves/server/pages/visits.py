@@ -32,6 +32,8 @@ SAID = {
 }  # fmt: skip
 """What stands on the page after something was done, by the word in its address."""
 CSRF = "csrf"
+NOT_DRAWN = 202
+"""The status that says: wait for the picture, and come again."""
 ADMITTED = 204
 """The status that says: go on, and read the file."""
 
@@ -80,6 +82,7 @@ class Visit:
         host: How the server is called, with its scheme.
         errand: What a browser keeps while it is at the issuer; empty: it is on no errand.
         file: What was sent as a file.
+        has_waited: Whether they have waited for a picture.
     """
 
     house: House
@@ -92,6 +95,7 @@ class Visit:
     host: str
     errand: str = ""
     file: bytes = b""
+    has_waited: bool = False
 
     @property
     def gate(self) -> Gate:
