@@ -102,8 +102,9 @@ expected-errors: $(READY)
 	$(BIN)/python benchmarks/expected_errors.py --json docs/expected_errors.json
 	$(BIN)/python docs/expected_errors.py
 
+# All runs of all papers take hours, and keep a record; with SIZE=--quick, fewer runs on smaller data, it stays as it is.
 papers: $(READY)
-	@set -e; for file in papers/*/run.py; do echo "== $$file"; $(BIN)/python "$$file"; done
+	@set -e; for file in papers/*/run.py; do echo "== $$file"; $(BIN)/python "$$file" $(SIZE); done
 	$(BIN)/python papers/pages.py
 
 format: $(READY)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from plane import Edges, Floats, Records, drawn_from, released
 from prirp import Method, prirp_not_private, prirp_put_right
+from reproduction import workers
 from reproduction.measured import Findings, Measured
 from residual_sizes import ResidualSize
 
@@ -96,7 +98,7 @@ class Overlaid:
 
     def similarities(self, method: Method, records: Records, epsilon: float, seeds: Sequence[int]) -> Floats:
         """The papers' Sim of the scatter of one release for each seed."""
-        return np.array([self.similarity(method, records, epsilon, seed) for seed in seeds])
+        return np.array(workers.each(partial(self.similarity, method, records, epsilon), seeds))
 
     def similarity(self, method: Method, records: Records, epsilon: float, seed: int) -> float:
         """The similarity of one release."""

@@ -4,6 +4,10 @@ Releases ROC curves of two text data sets, tells apart ROC curves of different a
 of models that fit and of others: by the papers' algorithms as printed, which are not private, and by dpcurves. Draws
 figures into `out/`. Data is read from `../shared/data` beside the repository, from --data, or from $DPCURVES_DATA;
 without it, the text data sets are skipped. Parts can be run alone: `--parts roc` keeps the record of the others.
+
+All of it takes some hours of processor time: 40 minutes for the part residual-plots, 70 for residual-table, which all
+cores share, and the others on one. `--quick` makes a tenth of the releases and keeps no record. Where no terminal shows
+bars, each step prints a line.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Generic, TypeVar
 
 from rich.console import Console
@@ -83,11 +84,13 @@ def parse(
 
 
 def measured(parts: Mapping[str, Part[Size]], options: Options[Size], on: Console) -> Findings:
-    """The findings of all parts that were asked for."""
+    """The findings of all parts that were asked for; each is told as soon as it is measured."""
     findings = Findings()
     with report.progress(on) as progress:
         for part in options.parts:
+            begun = monotonic()
             findings |= parts[part](options, progress, on)
+            on.print(f"Part {part} is measured, in {report.lasting(monotonic() - begun)}")
     return findings
 
 

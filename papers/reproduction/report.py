@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Sized
+from time import monotonic
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -27,14 +28,24 @@ def progress(on: Console) -> Progress:
 
 
 class Steps:
-    """Moves one bar on each time it is called."""
+    """Moves one bar on each time it is called; where no terminal shows bars, it prints a line."""
 
     def __init__(self, bars: Progress, description: str, steps: Sized) -> None:
-        self._bars = bars
+        self._bars, self._description, self._steps = bars, description, len(steps)
         self._task = bars.add_task(description, total=len(steps))
+        self._begun, self._done = monotonic(), 0
 
     def __call__(self) -> None:
         self._bars.advance(self._task)
+        self._done += 1
+        if not self._bars.console.is_terminal:
+            passed = lasting(monotonic() - self._begun)
+            self._bars.console.print(f"{self._description}: {self._done} of {self._steps} after {passed}")
+
+
+def lasting(seconds: float) -> str:
+    """Seconds, or minutes from two of them on."""
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
 def show(found: Sequence[Row], on: Console) -> None:
