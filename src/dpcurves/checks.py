@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from .curves.kinds import curve_from_json
 from .curves.notes import CurveWarning
 from .curves.question import paid_by
-from .laws import CountLaw
 from .ledger import QuestionBudget
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne
@@ -144,7 +143,7 @@ def _answered(question: Any, adjacency: Adjacency, send: Callable[[int], list[in
         allotment = budget.pay(step.query.paid_as, step.share)
         plan = trust.turn(step.query, allotment.loss, adjacency)
         blank = Release.rehearsed(plan)
-        return replace(blank, values=tuple(send(len(blank.values)))) if isinstance(plan.law, CountLaw) else blank
+        return replace(blank, values=tuple(send(len(blank.values)))) if plan.law.takes_any else blank
 
     return converse(conversation(question, ONE, adjacency, trust), reply)
 

@@ -23,7 +23,8 @@ from .responses import Responses
 from .selection import PartitionDecisions, Selection
 from .tallied import Tallied
 from .threshold_answers import ThresholdAnswers
-from .threshold_sums import ThresholdSums
+from .threshold_sums import ThresholdSums, read_in_cells
+from .tick_law import PrefixLaw
 from .toeplitz_sums import ToeplitzSums
 
 MOST_CELLS = 2**22
@@ -65,7 +66,7 @@ def _require_readable(stored: Mapping[str, Any]) -> None:
 __all__ = [
     "LAWS", "Block", "BufferedPrefixes", "CountLaw", "Estimate", "Family", "GroupedCounts", "HaarSums",
     "HaarTensorSums", "HierarchyCounts", "IntervalSums", "Law", "Level", "NodeEstimates", "Noise", "NoisySums",
-    "PairAnswers", "PairLaw", "PairSum", "PartitionDecisions", "PathSums", "PrunedCounts", "Responses", "Selection",
-    "TableEstimate", "Tallied", "ThresholdAnswers", "ThresholdSums", "ToeplitzSums", "TreeCounts", "law_from_json",
-    "least_squares", "least_squares_batch", "wavelet_estimate",
+    "PairAnswers", "PairLaw", "PairSum", "PartitionDecisions", "PathSums", "PrefixLaw", "PrunedCounts", "Responses",
+    "Selection", "TableEstimate", "Tallied", "ThresholdAnswers", "ThresholdSums", "ToeplitzSums", "TreeCounts",
+    "law_from_json", "least_squares", "least_squares_batch", "read_in_cells", "wavelet_estimate",
 ]  # fmt: skip

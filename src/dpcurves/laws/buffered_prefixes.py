@@ -12,8 +12,8 @@ import numpy as np
 
 from ..arguments import Refused
 from ..arrays import FloatArray
-from .noise import Noise
-from .tick_law import TickLaw
+from .noise import Family, Noise
+from .tick_law import PrefixLaw
 from .toeplitz_sums import causal_product
 
 LATTICE = 20
@@ -23,7 +23,7 @@ MOST_BUFFERED = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class BufferedPrefixes(TickLaw):
+class BufferedPrefixes(PrefixLaw):
     """Each tick releases, for each key, its count and weighted ones of ticks before, with noise on their sum.
 
     A count of k ticks before weighs ``sum(weight * decay**k)`` over the buffers, in units of ``2**-LATTICE``, and that
@@ -48,6 +48,10 @@ class BufferedPrefixes(TickLaw):
     @property
     def size(self) -> int:
         return self.keys
+
+    @property
+    def family(self) -> Family:
+        return self.noise.family
 
     def estimator(self) -> Inverse:
         """What turns values into totals, from the first tick on."""

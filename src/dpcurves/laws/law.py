@@ -45,6 +45,11 @@ class Law(ABC):
     def blank(self) -> tuple[int, ...]:
         """Values that tell nothing."""
 
+    @property
+    def takes_any(self) -> bool:
+        """Whether any integers may be released; else they say which of a few things was found."""
+        return False
+
     @abstractmethod
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
         """A release under this law as plain objects."""
@@ -95,6 +100,10 @@ class CountLaw(Law):
     @abstractmethod
     def size(self) -> int:
         """How many values there are."""
+
+    @property
+    def takes_any(self) -> bool:
+        return True
 
     def blank(self) -> tuple[int, ...]:
         return (0,) * self.size
@@ -191,6 +200,11 @@ class NoisySums(CountLaw):
     @property
     def is_nested(self) -> bool:
         """Whether sums over nested intervals were measured, each with noise of its own."""
+        return False
+
+    @property
+    def is_convolved(self) -> bool:
+        """Whether each row was convolved with public weights, with noise of its own on each value."""
         return False
 
     @property

@@ -54,6 +54,15 @@ class PairLaw(Law):
         return None
 
     @property
+    def is_answered(self) -> bool:
+        """Whether each pair answered on its own; else one noise was added to the sum of all."""
+        return False
+
+    def debiased(self, told: float) -> float:
+        """The kernel's mean, without bias, from the mean of what pairs told."""
+        return told
+
+    @property
     def overlaps(self) -> Overlaps:
         """How often pairs have people in common."""
         return Overlaps(self.pairs, self.one, self.both)
@@ -92,6 +101,13 @@ class PairAnswers(PairLaw):
 
     offset: Fraction
     gain: Fraction
+
+    @property
+    def is_answered(self) -> bool:
+        return True
+
+    def debiased(self, told: float) -> float:
+        return (told - float(self.offset)) / float(self.gain)
 
     @property
     def size(self) -> int:

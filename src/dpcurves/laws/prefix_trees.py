@@ -14,7 +14,7 @@ import numpy as np
 from ..arguments import Refused
 from ..arrays import FloatArray
 from .noise import Family, Noise
-from .tick_law import TickLaw
+from .tick_law import PrefixLaw
 
 PARTS = 64
 """A node's own noise has a weight in its estimate that is a multiple of ``1 / PARTS``."""
@@ -154,7 +154,7 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True)
-class TreeCounts(TickLaw):
+class TreeCounts(PrefixLaw):
     """Each tick releases, for each key, the number of tuples so far, plus noise, rounded to a whole number.
 
     Attributes:
@@ -170,6 +170,10 @@ class TreeCounts(TickLaw):
     @property
     def size(self) -> int:
         return self.keys
+
+    @property
+    def family(self) -> Family:
+        return self.epochs[0].tree.noises[0].family
 
     @property
     def over(self) -> int:
@@ -256,7 +260,7 @@ def block_noise(tree: PrefixTree, noises: Sequence[Any]) -> tuple[Any, Any]:
 
     Args:
         tree: The block.
-        noises: Of the nodes of each level, (nodes, keys), as integers that can hold the results.
+        noises: Those of the nodes of each level, (nodes, keys), as integers that can hold the results.
     """
     depth = len(tree.radices)
     estimates = [noises[-1]]

@@ -10,10 +10,12 @@ import numpy as np
 
 from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
-from .law import NoisySums, Part
+from .law import Law, NoisySums, Part
 from .noise import draw
 from .path_sums import PathSums
 
+Read = tuple[Law, tuple[int, ...]]
+"""A law, and values in its order."""
 MOST_PLACES = 2**53
 """Beyond, doubles do not tell how much noise two counts share."""
 
@@ -134,3 +136,12 @@ class ThresholdSums(NoisySums):
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """The law of what `to_json` wrote, as one row."""
         return cls(PathSums.from_json(stored), 1)
+
+
+def read_in_cells(law: Law, values: tuple[int, ...], rows: int) -> Read:
+    """Counts of prefixes as counts of the cells between their thresholds, in so many rows; all else as it is.
+
+    Raises:
+        ValueError: thresholds differ between the rows, or all records of a row were not counted.
+    """
+    return ThresholdSums.between(law, values, rows) if isinstance(law, PathSums) else (law, values)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import TYPE_CHECKING, Protocol
 
+from ..arrays import FloatArray
 from .law import Law
+from .noise import Family
 
 
 class TickLaw(Law):
@@ -24,3 +27,34 @@ class TickLaw(Law):
 
     def blank(self) -> tuple[int, ...]:
         return (0,) * self.size
+
+
+class Estimator(Protocol):
+    """What turns values into totals, one tick after the other."""
+
+    def read(self, values: FloatArray) -> FloatArray:
+        """The totals after the values of one more tick, (keys,)."""
+
+
+class PrefixLaw(TickLaw):
+    """A law of what tells how many tuples came so far, for each key."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def keys(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def family(self) -> Family:
+        """The family of the draws that noise adds up."""
+
+    @abstractmethod
+    def estimator(self) -> Estimator:
+        """What reads values, from the first tick on."""
+
+    @abstractmethod
+    def variance(self, tick: int, window: int | None = None) -> float:
+        """The variance of the total after a tick, or of the sum of the last ticks, so many as the window has."""

@@ -54,6 +54,10 @@ class ToeplitzSums(EvenSums):
         return (Part(self.points, self.noise),)
 
     @property
+    def is_convolved(self) -> bool:
+        return True
+
+    @property
     def weights(self) -> IntArray:
         """The weights on the lattice, (points,); read-only."""
         return root_weights(self.points, self.bits)

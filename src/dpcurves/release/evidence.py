@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arguments import Refused
 from ..arrays import FloatArray
-from ..laws import IntervalSums, Law, NoisySums, PathSums, ThresholdSums, law_from_json
+from ..laws import IntervalSums, Law, NoisySums, PathSums, law_from_json, read_in_cells
 from .release import Release
 
 
@@ -48,9 +48,7 @@ class Evidence:
         Raises:
             ValueError: thresholds differ between the rows, or all records of a row were not counted.
         """
-        if not isinstance(self.law, PathSums):
-            return self
-        return Evidence(*ThresholdSums.between(self.law, self.values, rows), self.total)
+        return Evidence(*read_in_cells(self.law, self.values, rows), self.total)
 
     @property
     def unbiased(self) -> FloatArray:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from ..data import Axis
 from ..data.grid import MOST_LAID_OUT
-from ..laws import Family, Noise, ToeplitzSums
+from ..laws import Family, Noise
 from ..postprocess.estimation.empirical_bayes import Splits
 from ..postprocess.estimation.looks import Looks, layout_of
 from ..queries import CountQuery, Hint, PartitionQuery, Read
@@ -96,10 +96,10 @@ def refining(axis: Axis, setting: Setting) -> Strategy[Counted]:
 
 def _all_read(releases: tuple[Release, ...]) -> Counted:
     """All turns are read together; a tree over all cells that are not halved as those of the looks are, alone."""
-    last = releases[-1].plan
-    if isinstance(last.query, CountQuery) and not isinstance(last.law, ToeplitzSums):
+    told = tuple(Evidence.of(release) for release in releases)
+    if isinstance(releases[-1].plan.query, CountQuery) and not told[-1].sums.is_convolved:
         return Counted.last_of(releases)
-    return Counted(releases, tuple(Evidence.of(release) for release in releases))
+    return Counted(releases, told)
 
 
 def _all_cells(axis: Axis, looks: Looks, times: Fraction) -> CountQuery | PartitionQuery:

@@ -12,7 +12,7 @@ import numpy as np
 from ..arguments import Refused, shown
 from ..arrays import BoolArray, FloatArray
 from ..data import Axis, Categories, Forest
-from ..laws import BufferedPrefixes, Family, TreeCounts
+from ..laws import Family, PrefixLaw
 from ..queries import Read, TickQuery
 from ..queries.ticks import require_states
 from ..release import Plan
@@ -127,9 +127,7 @@ class TotalsReader:
     __slots__ = ("_estimator", "_law", "_members", "_ring", "_sizes", "_windows", "tick")
 
     def __init__(self, question: Totals, plan: Plan) -> None:
-        self._law: TreeCounts | BufferedPrefixes = (
-            plan.law if isinstance(plan.law, BufferedPrefixes) else plan.law.required(TreeCounts)
-        )
+        self._law = plan.law.required(PrefixLaw)  # type: ignore[type-abstract]
         self._estimator, self._windows = self._law.estimator(), question.windows
         groups = () if question.forest is None else question.forest.members
         self._members = [list(states) for states in groups]
@@ -147,12 +145,7 @@ class TotalsReader:
         totals = self._ring[self.tick % length].copy()
         windows = {width: totals - self._before(width) for width in self._windows}
         deviations = {width: self._deviations(width) for width in self._windows}
-        return TotalReading(self.tick, totals, self._deviations(None), windows, deviations, self._family)
-
-    @property
-    def _family(self) -> Family:
-        law = self._law
-        return law.noise.family if isinstance(law, BufferedPrefixes) else law.epochs[0].tree.noises[0].family
+        return TotalReading(self.tick, totals, self._deviations(None), windows, deviations, self._law.family)
 
     def _before(self, width: int) -> FloatArray:
         """Totals of so many ticks ago; zero before the first tick, which is exact."""

@@ -112,7 +112,7 @@ def simulated(plan: Plan, everybody: Everybody, allotment: Allotment, randomness
         raise Refused("seed", "it is not the one that was promised")
     pairs = query.pairing.pairs(law.people, everybody.seed)
     one, other = ({name: values[pairs[:, place]] for name, values in columns.items()} for place in (0, 1))
-    if isinstance(law, PairAnswers):
+    if law.is_answered:
         answers = _answers(plan, kernel, (one, other), randomness)
         return of_answers(plan, pairs, answers, allotment, seeded=randomness.seeded)
     noise = noise_of(plan)

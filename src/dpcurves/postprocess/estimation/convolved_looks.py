@@ -76,7 +76,7 @@ class ConvolvedLooks:
 
 def together(turns: tuple[Evidence, ...]) -> Looks | ConvolvedLooks:
     """What turns say together, by what the last one of them counted."""
-    if isinstance(turns[-1].law, ToeplitzSums):
+    if turns[-1].sums.is_convolved:
         return ConvolvedLooks(turns[:-1], turns[-1])
     return Looks(turns)
 

@@ -46,7 +46,7 @@ def pair_mean(law: PairLaw, values: Sequence[int]) -> float:
     """The unbiased mean; where no pair came, the middle of what it can be."""
     if not law.pairs:
         return float(law.step * (law.least + law.most) / 2)
-    return float(law.step) * _read(law, values[0] / law.pairs)
+    return float(law.step) * law.debiased(values[0] / law.pairs)
 
 
 def pair_interval(law: PairLaw, values: Sequence[int], level: float, *, population: bool) -> tuple[float, float]:
@@ -61,8 +61,8 @@ def pair_interval(law: PairLaw, values: Sequence[int], level: float, *, populati
     if not law.pairs:
         return float(law.step * law.least), float(law.step * law.most)
     added = float(ndtri((1 + level) / 2)) ** 2
-    if isinstance(law, PairAnswers):
-        middle, reach = _of_answers(law, values, added, population)
+    if law.is_answered:
+        middle, reach = _of_answers(law.required(PairAnswers), values, added, population)
     else:
         middle, reach = _of_sum(law.required(PairSum), values[0], added, level, population)
     ends = (min(max(end, law.least), law.most) for end in (middle - reach, middle + reach))
@@ -70,19 +70,14 @@ def pair_interval(law: PairLaw, values: Sequence[int], level: float, *, populati
     return low, high
 
 
-def _read(law: PairLaw, told: float) -> float:
-    """The kernel's mean from the mean of what was told."""
-    return (told - float(law.offset)) / float(law.gain) if isinstance(law, PairAnswers) else told
-
-
 def _of_answers(law: PairAnswers, values: Sequence[int], added: float, population: bool) -> tuple[float, float]:
     gain, number = float(law.gain), law.pairs + added
     ends = [float(law.offset + law.gain * end) for end in (law.least, law.most)]
     mean = (values[0] + added / 2 * sum(ends)) / number
     square = (values[1] + added / 2 * (ends[0] ** 2 + ends[1] ** 2)) / number - mean**2
-    both = min(_most_varied(law, _read(law, mean)) * gain**2, square)
+    both = min(_most_varied(law, law.debiased(mean)) * gain**2, square)
     spread = _Spread(square / number, _given_one(law, values, square, both), both)
-    return _read(law, mean), sqrt(added * _variance(law, spread, population)) / gain
+    return law.debiased(mean), sqrt(added * _variance(law, spread, population)) / gain
 
 
 def _given_one(law: PairLaw, values: Sequence[int], square: float, both: float) -> tuple[float, float]:
