@@ -46,7 +46,7 @@ class Bounds(Released):
         privacy: What stands on every picture.
         evidence: What was released: how often the unit was doubled.
 
-    As a data frame of one row: columns ``lower`` and ``upper``.
+    Data frame of one row: columns ``lower`` and ``upper``.
     """
 
     KIND: ClassVar[str] = "bounds"

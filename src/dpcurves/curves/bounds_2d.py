@@ -38,7 +38,7 @@ class PlaneBounds(Released):
         upwards: The bounds of the second column.
         privacy: What stands on every picture: of both together.
 
-    As a data frame of two rows: columns ``column``, ``lower`` and ``upper``. In JSON both stand under their columns.
+    Data frame of two rows: columns ``column``, ``lower`` and ``upper``. In JSON both stand under their columns.
     """
 
     KIND: ClassVar[str] = "curves"

@@ -44,7 +44,7 @@ class Calibration(CoveredGroups):
         privacy: What stands on every picture.
         groups: What the curve was read from.
 
-    As a data frame: columns ``prob_pred``, ``prob_true`` and ``count``; with a level, also ``lower`` and ``upper``.
+    Data frame: columns ``prob_pred``, ``prob_true`` and ``count``; with a level, also ``lower`` and ``upper``.
     """
 
     KIND: ClassVar[str] = "calibration"

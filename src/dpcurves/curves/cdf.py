@@ -64,7 +64,7 @@ class CDF(Covered):
         prefixes: The evidence that the curve was read from.
         smoothing: How `y` was smoothed, if it was; see `smoothed`.
 
-    As a data frame: columns ``x`` and ``y``.
+    Data frame: columns ``x`` and ``y``.
     """
 
     KIND: ClassVar[str] = "cdf"
@@ -144,7 +144,7 @@ class CDF(Covered):
     def quantile(self, p: ArrayLike) -> FloatArray | np.float64:
         """The value at or below which a share `p` of the records lies: interpolated inside its cell. Of one a number.
 
-        Of a quantile among values that may lie outside the grid, the one edge that its cell has: the upper one of the
+        A quantile among values that may lie outside the grid has the one edge of its cell: the upper one of the
         first cell, which it lies below, or the lower one of the last cell, which it lies at or above.
 
         Raises:

@@ -42,7 +42,7 @@ class Comparison:
         open: The curve of the public table, counted openly.
         measure: What was compared: the largest difference of distribution functions, or areas.
         value: How much: of areas, the private less the open one. None: there is no verdict, only the picture.
-        interval: Of a difference of areas, two ends that hold it at level 0.95, for the population; None for the
+        interval: Where areas differ, two ends that hold it at level 0.95, for the population; None for the
             largest difference, which is never below 0.
         pvalue: How often tables of one population differ as much: it holds the noise and the sampling of both. None:
             there is no verdict.

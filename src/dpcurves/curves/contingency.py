@@ -48,7 +48,7 @@ class Contingency(Covered):
         privacy: What stands on every picture.
         evidence: What all this was read from.
 
-    As a data frame: a row for each pair.
+    Data frame: a row for each pair.
     """
 
     KIND: ClassVar[str] = "contingency"

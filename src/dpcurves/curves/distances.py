@@ -42,7 +42,7 @@ def ks_distance(a: Distributed, b: Distributed) -> float:
 def wasserstein_distance(a: Distributed, b: Distributed) -> float:
     """The area between two distribution functions: how far records must move on average, in units of the column.
 
-    Of order 1 (Vaserstein 1969); for two samples, SciPy's. Arguments, guarantees and errors as for `ks_distance`.
+    Its order is 1 (Vaserstein 1969); for two samples, SciPy's. Arguments, guarantees and errors as for `ks_distance`.
 
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=64), {"epsilon": 100, "adjacency": dp.REPLACE_ONE}

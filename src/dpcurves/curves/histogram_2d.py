@@ -44,7 +44,7 @@ class Histogram2D(Released):
         privacy: What stands on every picture.
         evidence: What was released, turn by turn.
 
-    As a data frame: columns ``x_left``, ``x_right``, ``y_left``, ``y_right`` and ``count``, a row for each cell.
+    Data frame: columns ``x_left``, ``x_right``, ``y_left``, ``y_right`` and ``count``, a row for each cell.
     """
 
     KIND: ClassVar[str] = "histogram-2d"

@@ -54,7 +54,7 @@ class HosmerLemeshow(CoveredGroups):
         privacy: What stands on every picture.
         groups: What the test was read from.
 
-    As a data frame: one row for each group; with a level, also ``observed_lower`` and ``observed_upper``.
+    Data frame: one row for each group; with a level, also ``observed_lower`` and ``observed_upper``.
     """
 
     KIND: ClassVar[str] = "hosmer-lemeshow"

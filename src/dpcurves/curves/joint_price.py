@@ -22,8 +22,8 @@ class Ratio(NamedTuple):
         records: How many there were.
         currency: ``epsilon`` or ``rho``.
         loss: How much of it.
-        area: Of the area under the ROC curve, beside a ROC question.
-        groups: Of the shares of positives in ten groups, beside a calibration question.
+        area: For the area under the ROC curve, beside a ROC question.
+        groups: For the shares of positives in ten groups, beside a calibration question.
     """
 
     records: int

@@ -38,7 +38,7 @@ def pair_statistic(release: Release) -> UStatistic:
 def area_of(found: UStatistic, people: int, positives: int) -> UStatistic:
     """The area under the ROC curve from the mean of `AUC`'s kernel, where the number of positives is public.
 
-    Of all pairs, ``2 p (n - p) / (n (n - 1))`` are of two classes; a tie of scores counts one half.
+    A part ``2 p (n - p) / (n (n - 1))`` of all pairs is of two classes; a tie of scores counts one half.
 
     Raises:
         TypeError: `found` is no statistic, or a number is not whole.

@@ -77,7 +77,7 @@ class QuantileQuantile(Joined):
         first: The `CDF` along x.
         second: The `CDF` along y.
 
-    As a data frame: columns ``p``, ``first`` and ``second``.
+    Data frame: columns ``p``, ``first`` and ``second``.
     """
 
     SIZE: ClassVar[tuple[float, float]] = display.SQUARE

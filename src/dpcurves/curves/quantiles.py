@@ -43,7 +43,7 @@ class Quantiles(Covered):
         curve: The distribution function that they were read from: it was paid, so it may be used. Or, on grids that are
             too fine for one, what was `Searched`: then each value is the upper edge of its cell.
 
-    As a data frame: columns ``p``, ``x``, ``cell_lower`` and ``cell_upper``. In JSON a cell without an end has null in
+    Data frame: columns ``p``, ``x``, ``cell_lower`` and ``cell_upper``. In JSON a cell without an end has null in
     its place.
     """
 

@@ -30,7 +30,7 @@ MOST_APART = 4.0
 def mean_of_cells(curve: Histogram, kernel_on: Callable[[FloatArray], Kernel]) -> UStatistic:
     """The mean of a kernel over all pairs of people, from counts of cells.
 
-    Of people who trust nobody it is Algorithm 1 of Bell, Bellet, Gascon and Kulkarni (2019), with whichever randomiser
+    For people who trust nobody it is Algorithm 1 of Bell, Bellet, Gascon and Kulkarni (2019), with whichever randomiser
     the task has: the bilinear form of debiased reports without pairs of a report with itself, with the exact variance
     of their Lemma 1 at the shares that reports tell, or at likely ones, if it is larger there. Of others the noise of
     counts is simulated.

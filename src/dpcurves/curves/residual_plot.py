@@ -58,7 +58,7 @@ class ResidualPlot(Released):
         privacy: What stands on every picture.
         evidence: What was released, turn by turn.
 
-    As a data frame: columns ``predicted`` and ``residual`` of the synthetic points.
+    Data frame: columns ``predicted`` and ``residual`` of the synthetic points.
     """
 
     KIND: ClassVar[str] = "residual-plot"

@@ -59,7 +59,7 @@ class ROC(TableReading):
         title: What stands above a picture.
         positive: Which label is positive.
 
-    As a data frame: columns ``fpr``, ``tpr`` and ``threshold``.
+    Data frame: columns ``fpr``, ``tpr`` and ``threshold``.
     """
 
     KIND: ClassVar[str] = "roc"

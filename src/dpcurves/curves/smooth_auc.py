@@ -50,7 +50,7 @@ class SmoothAuc(Released):
         privacy: What stands on every picture.
         evidence: The released number, in steps of ``2**-20``.
 
-    As a data frame: columns ``fpr`` and ``tpr``.
+    Data frame: columns ``fpr`` and ``tpr``.
     """
 
     KIND: ClassVar[str] = "smooth-auc"

@@ -285,7 +285,7 @@ class _Cells:
     def _bias(self, statistic: Statistic, about: float) -> float:
         """What noise adds on average: each that is drawn is put on and taken off, so what it moves evenly is not in it.
 
-        Of means of kernels, where the number of people is known, that leaves the mean of the form of noise alone.
+        For means of kernels, where the number of people is known, that leaves the mean of the form of noise alone.
         """
         noise = self._simulated(BIAS_DRAWS)
         moved = [

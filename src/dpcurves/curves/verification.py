@@ -51,7 +51,7 @@ class Verification(Covered):
         privacy: What stands on every picture.
         evidence: The released count.
 
-    As a data frame of one row: columns ``share``, ``probability`` and ``subsets``.
+    Data frame of one row: columns ``share``, ``probability`` and ``subsets``.
     """
 
     KIND: ClassVar[str] = "verification"

@@ -34,7 +34,7 @@ class CsvFile:
 class JsonLinesTuples:
     """A file with one JSON object a line. (The path alone will do where its name ends in .jsonl or .ndjson.)
 
-    Of a user the first tuples of a step are used, in the order of lines.
+    The first tuples of a user in a step are used, in the order of lines.
 
     Args:
         path: The file.

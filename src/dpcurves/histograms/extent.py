@@ -50,7 +50,7 @@ class Extent:
 def neighbourly(shape: tuple[int, ...]) -> IntArray:
     """An order of cells in which neighbours are near each other: along Hilbert's curve in a plane, else row by row.
 
-    Of a plane that is no square with a side of a power of two, it is the curve of the next such square without the
+    For a plane that is no square with a side of a power of two, it is the curve of the next such square without the
     cells that are not there.
 
     >>> neighbourly((2, 2)).tolist()

@@ -67,7 +67,7 @@ def read_regions(query: RegionQuery, extent: Extent, evidence: Evidence, release
 def together(first: Release, second: Release) -> Evidence:
     """Two releases of nested tilings in one order, the coarse one first, as one.
 
-    Of the two counts of missing records the second is kept.
+    The second of the two counts of missing records is kept.
     """
     coarse, fine = Evidence.of(first), Evidence.of(second)
     law = replace(fine.measured, levels=coarse.measured.levels + fine.measured.levels)

@@ -19,7 +19,7 @@ class HierarchyCounts(TickLaw):
     """Each tick releases a noisy count of each node that has noise: aggregations first, then states.
 
     Attributes:
-        parents: Of each node the number of the one above, which comes before it; -1: none.
+        parents: For each node, the number of the one above, which comes before it; -1: none.
         noises: The noise of each node; None: it is not counted. Nodes with none below them have noise.
     """
 
@@ -62,7 +62,7 @@ class NodeEstimates:
     what a node has more than its parts is shared among them by their variances (Hay et al. 2010, for any tree).
 
     Attributes:
-        variances: Of the estimates, (nodes,).
+        variances: Those of the estimates, (nodes,).
     """
 
     __slots__ = ("_counted", "_depths", "_inner", "_own", "_parents", "_shared", "variances")

@@ -21,7 +21,7 @@ class PrunedCounts(TickLaw):
     A node is counted if all around it were divided and it is not; other nodes have a 0 there.
 
     Attributes:
-        parents: Of each node the number of the one above, which comes before it; -1: none. Aggregations come first.
+        parents: For each node, the number of the one above, which comes before it; -1: none. Aggregations come first.
         groups: How many aggregations there are.
         noise: The noise of a count.
     """

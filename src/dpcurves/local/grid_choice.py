@@ -23,9 +23,10 @@ MOST_CELLS = 2**10
 def grid_for(kernel: Function, lower: float, upper: float, *, people: int, loss: PrivacyLoss) -> Grid:
     """The grid on which a `HistogramQuestion` tells the mean of a kernel over pairs of people best.
 
-    Of 2, 4, ..., 1,024 cells those with the least error, as Corollary 1 of Bell, Bellet, Gascon and Kulkarni (2019) has
-    it for k-ary responses and slopes: here with the randomiser that is chosen, the exact standard deviation of values
-    that lie evenly, and what cells leave open of this kernel (its half range, on average). Public facts alone.
+    From 2, 4, ..., 1,024 cells those with the least error are taken, as Corollary 1 of Bell, Bellet, Gascon and
+    Kulkarni (2019) has it for k-ary responses and slopes: here with the randomiser that is chosen, the exact standard
+    deviation of values that lie evenly, and what cells leave open of this kernel (its half range, on average). Public
+    facts alone.
 
     Raises:
         TypeError: `loss` is no loss.

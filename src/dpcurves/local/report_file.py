@@ -48,7 +48,7 @@ class Form:
     name of a person (8), a message, and a check of both (4): so what was damaged on the way is told from what was not.
 
     Attributes:
-        version: Of this form.
+        version: The version of this form.
         task: The first octets of the hash of the task.
         octets: How long a message is.
     """

@@ -160,8 +160,8 @@ class Task:
         """SECRET argument. What one person sends: nothing else leaves the device.
 
         Args:
-            value: Of a question about one column, the value; of several, a mapping from columns to values. What is no
-                number, or no declared category, is missing.
+            value: For a question about one column, the value; about several, a mapping from columns to values. What is
+                no number, or no declared category, is missing.
             person: By which name the aggregator knows the person, who is counted once. None: a name that is drawn.
             kept: Where the first report of this person is kept and found again.
             randomness: Where noise comes from. None: the operating system.

@@ -34,7 +34,7 @@ class Connection:
     Attributes:
         wire: A socket whose other end has proved who it is.
         sent: Bytes of messages, without those of TLS.
-        received: As `sent`.
+        received: Those that came, counted like `sent`.
     """
 
     wire: ssl.SSLSocket

@@ -35,7 +35,7 @@ class Card:
     Attributes:
         sealing: The X25519 key that letters are sealed to.
         signing: The Ed25519 key that letters are signed by.
-        signature: Of both keys, the task and the person's number, by the second one.
+        signature: A signature of both keys, the task and the person's number, by the second one.
     """
 
     sealing: bytes

@@ -19,7 +19,7 @@ MOST_STEPS = 2**17  # of a loss distribution, at most
 def composed_epsilon(pure: Sequence[Fraction], rho: Fraction, delta: float) -> float:
     """An epsilon for which releases of these pure losses, and of `rho` in all besides, are (epsilon, delta)-private.
 
-    Of all releases with pure loss epsilon, a randomised response that tells the truth with odds ``exp(epsilon)`` is
+    Among all releases with pure loss epsilon, a randomised response that tells the truth with odds ``exp(epsilon)`` is
     the worst, alone and in composition. Its loss is plus or minus epsilon; losses of independent responses add up as
     random variables, and delta is read off their sum. Losses are written in steps that divide them all, or, where
     these would be too many, rounded up to a step.

@@ -100,7 +100,7 @@ class Pairing(ABC):
 class Permutations(Pairing):
     """So many orders of the people, each drawn on its own and cut into pairs: a pair may come again.
 
-    Of an odd number of people one is left out each time (Bell, Bellet, Gascon and Kulkarni 2020, Theorem 5).
+    Where the number of people is odd, one is left out each time (Bell, Bellet, Gascon and Kulkarni 2020, Theorem 5).
     """
 
     def pairs(self, people: int, seed: bytes) -> IntArray:
@@ -112,7 +112,7 @@ class Permutations(Pairing):
     def overlaps(self, people: int) -> Overlaps:
         """Exact expectations.
 
-        Of another order, each person of a pair is in a pair with chance ``2 m / n``, m being ``n // 2``; and the pair
+        In another order, each person of a pair is in a pair with chance ``2 m / n``, m being ``n // 2``; and the pair
         itself comes with chance m over the number of all pairs.
         """
         each, among = people // 2, people * (people - 1) / 2

@@ -26,7 +26,7 @@ class KernelForm:
         least: No value is below it.
         most: No value is above it.
         step: What one of these whole numbers stands for.
-        degree: Of how many people it is a function.
+        degree: How many people it is a function.
 
     Raises:
         ValueError: it has one value alone, or is of more than two people.

@@ -54,7 +54,7 @@ class Tuples:
     the schema was checked no tuple makes any of this fail.
 
     Args:
-        data: As `open_records` takes it.
+        data: What `open_records` takes.
         used: Which tuples are counted.
         axes: Their states.
         key: The secret key of the stream, which draws the tuples of a user that are used.

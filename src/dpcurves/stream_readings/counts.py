@@ -48,7 +48,7 @@ class TickReading:
         windows: Estimates of the sums over each window, by its width, (keys,).
         events: Whether each event has happened, by its name, (keys,).
         noisy: What counts were read from, as far as it is unbiased: None where parts of a hierarchy were left out.
-        noisy_windows: The same of each window.
+        noisy_windows: Those of each window.
     """
 
     __slots__ = ("_written", "counts", "events", "noisy", "noisy_windows", "tick", "windows")

@@ -1,7 +1,7 @@
 """Base transfers: one party has two keys of each transfer, the other gets the one of its choice, and neither sees more.
 
-As Chou and Orlandi (2015): the sender shows ``A = a B``, B being the generator; the receiver, for its choice c, a point
-``R = x B + c A``. Then both know ``x A = a (R - c A)``, and nobody knows the other one.
+Chou and Orlandi (2015) transfer so: the sender shows ``A = a B``, B being the generator; the receiver, for its choice
+c, a point ``R = x B + c A``. Then both know ``x A = a (R - c A)``, and nobody knows the other one.
 
 Formal guarantees: R is uniform whatever the choice is, so the sender learns nothing, without any assumption. A
 receiver who follows the protocol learns no key but its own, if Diffie and Hellman's problem is hard in ristretto255

@@ -1,8 +1,8 @@
 """The extension: labels for as many bits as one party has, whose offset is the other's, out of 128 base transfers.
 
-As IKNP (Ishai, Kilian, Nissim and Petrank 2003) with trees of one level, as SoftSpoken (Roy 2022) with more: 16 bytes
-a bit, divided by the levels. What both parties get is correlated by the very offset that a garbled circuit needs, so
-nothing is hashed and nothing answered: the label of bit r is t at who has the bit, and the label of 0 is
+This is IKNP (Ishai, Kilian, Nissim and Petrank 2003) with trees of one level, as SoftSpoken (Roy 2022) with more: 16
+bytes a bit, divided by the levels. What both parties get is correlated by the very offset that a garbled circuit needs,
+so nothing is hashed and nothing answered: the label of bit r is t at who has the bit, and the label of 0 is
 ``t xor r * offset`` at who has the offset.
 
 Formal guarantees: bits are masked by a stream of which the leaf that the other party has not got is a part, so they

@@ -21,7 +21,7 @@ _MOST_LEVELS = 8
 class Trees:
     """SECRET: the leaves of 128 bits' trees, in which each tree stands for as many bits of the offset as it has levels.
 
-    As Goldreich, Goldwasser and Micali (1986), and as in SoftSpoken (Roy 2022): a seed's children are the halves of
+    After Goldreich, Goldwasser and Micali (1986), and SoftSpoken (Roy 2022): a seed's children are the halves of
     its hash. On each level, the sums (XOR) of all left and of all right children are sent under the two keys of a base
     transfer, of which the other party has chosen the one off the path to its own leaf.
 

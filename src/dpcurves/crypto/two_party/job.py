@@ -55,7 +55,7 @@ class Job:
         owners: Whose its inputs are.
         count: How many instances.
         ending: What is done with the sum of its only output; None: each instance has an output of its own.
-        levels: Of the trees by which transfers are extended.
+        levels: How deep the trees are by which transfers are extended.
         chunk: How many instances are sent at a time.
 
     Raises:

@@ -192,8 +192,8 @@ def rounded(noise: Any, carried: tuple[int, ...], tree: PrefixTree, over: int) -
     """SECRET: noises of prefixes and of blocks before them, added and rounded to whole numbers, halves up.
 
     Args:
-        noise: Of prefixes of the block, over its `denominator`.
-        carried: Of the blocks before, over `over`.
+        noise: That of prefixes of the block, over its `denominator`.
+        carried: That of the blocks before, over `over`.
         tree: The tree of the block.
         over: A multiple of ``tree.over``.
     """

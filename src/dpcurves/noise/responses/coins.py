@@ -80,7 +80,7 @@ def _by_places(parts: int, size: int, randomness: Randomness) -> Octets:
 def _by_octets(parts: int, size: int, randomness: Randomness) -> Octets:
     """Coins of any chance: an octet is looked up by 16 even bits.
 
-    As many of their values tell an octet as fit into its exact chance, a whole number of ``2**-512``; what is left of
+    So many of their values tell an octet as fit into its exact chance, a whole number of ``2**-512``; what is left of
     the chances, at most one value in 256, lies behind them all, and there a number of 512 bits that begins with these
     16 decides, nearly always by its first 64. So chances are those of eight coins, exactly, and 2 octets are drawn for
     each rather than 8.
@@ -166,7 +166,7 @@ def _look_up(words: Words, by_word: Octets, told: int, found: Octets, open_: Int
 def even(outcomes: int, size: int, randomness: Randomness) -> IntArray:
     """Even draws from 0, ..., `outcomes` - 1, at most 2**31 of them, by multiplication and rejection (Lemire 2019).
 
-    Of the 2**32 products of a word and the number of outcomes, equally many have each upper half, once those are drawn
+    Equally many of the 2**32 products of a word and the number of outcomes have each upper half, once those are drawn
     again whose lower half is below ``2**32 % outcomes``.
     """
     products = np.frombuffer(randomness.octets(4 * size), dtype="<u4").astype(np.uint64) * np.uint64(outcomes)

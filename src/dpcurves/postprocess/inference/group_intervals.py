@@ -48,7 +48,7 @@ def share_intervals(groups: Groups, noise: GroupNoise, normal: FloatArray | None
 def positive_intervals(groups: Groups, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
     """Ends that have the positives of a group between them with chance `level`: (groups, 2), not below 0.
 
-    Of the population, those that are to be expected among as many records.
+    For the population, those that are to be expected among as many records.
 
     Args:
         groups: The released groups, (groups,).

@@ -77,7 +77,7 @@ def population_band(
         deviations: Its simulated noise at the known points, in chunks of (draws, known points).
         level: The chance to hold all of the curve, over noise and sampling.
         sample: What is known of sampling, at the known points.
-        known: As for `simultaneous_band`.
+        known: What `simultaneous_band` takes.
 
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.

@@ -81,9 +81,9 @@ def population_roc_band(
     matters, noise outweighs sampling. No box is smaller than that for these records.
 
     Args:
-        counts: As for `roc_band`.
-        noise: As for `roc_band`.
-        rates: As for `roc_band`.
+        counts: What `roc_band` takes.
+        noise: What `roc_band` takes.
+        rates: What `roc_band` takes.
         level: The chance to cover.
         generator: For sampling, independent of that of the noise.
 

@@ -67,7 +67,7 @@ class Ratio:
     def sampling(self, likely: FloatArray) -> Square:
         """The variance that sampling gives to ``numerator - r * whole``, of likely counts (2, points).
 
-        Of shares that of a binomial law, with `GUARD`. Else what a record counts has a mean square, from the likely
+        For shares that of a binomial law, with `GUARD`. Else what a record counts has a mean square, from the likely
         counts, less the square of its mean.
         """
         _, whole = self.of(likely)

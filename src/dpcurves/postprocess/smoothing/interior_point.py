@@ -90,7 +90,7 @@ class Inside(NamedTuple):
 def least_cost(programme: Programme) -> Inside:
     """The solution, by the predictor-corrector method of Mehrotra (1992); each round is linear in the points.
 
-    Of several solutions it comes near the middle: the analytic centre of all of them.
+    It comes near the middle of several solutions: the analytic centre of all of them.
 
     Raises:
         ArithmeticError: rounding keeps it from the solution.

@@ -52,7 +52,7 @@ def smooth_absolute(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -> Fl
 def least_absolute_change(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) -> Change:
     """The change with the least sum of absolute values over standard deviations, from noisy steps that are not smooth.
 
-    Of several noises in one slot, the one with the largest variance is changed.
+    Where several noises are in one slot, the one with the largest variance is changed.
 
     Raises:
         ValueError: no change makes all steps at least 0.

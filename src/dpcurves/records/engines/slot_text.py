@@ -99,7 +99,7 @@ def slot_by_formula(grid: Grid, formula: Formula, number: str, guess: str, diale
     """SQL for the slot of a double; NULL where it is missing. What lies outside is told by comparing.
 
     Args:
-        grid: Of which the slot is.
+        grid: The grid of the slot.
         formula: For its cells.
         number: SQL of the double.
         guess: Name of what `guess_by_formula` finds, where inner edges are. Written out it would be computed twice.
