@@ -6,7 +6,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
+from dpcurves.laws import Law
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "dpcurves"
@@ -109,24 +110,47 @@ def test_no_file_is_long() -> None:
     assert {name: length for name, length in lengths.items() if length > LONGEST} == {}
 
 
-def test_a_distribution_function_is_read_through_few_files() -> None:
-    """From its JSON: with quantiles, a band and a note."""
-    curve = dp.cdf(np.linspace(0, 1, 5000), grid=dp.Grid(0, 1, cells=4096), epsilon=1, adjacency=dp.ADD_REMOVE)
-    stored, seen = curve.to_json(), set[str]()
+def files_of(work: Callable[[], object]) -> set[str]:
+    """The files of the package whose functions are called, once everything is loaded."""
+    work()
+    seen = set[str]()
 
     def called(frame: FrameType, event: str, given: object) -> None:
         seen.add(frame.f_code.co_filename)
 
     sys.setprofile(called)
     try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return {place(Path(name)) for name in seen if Path(name).is_relative_to(SOURCE)}
+
+
+def cdf_of(cells: int) -> dp.CDF:
+    return dp.cdf(np.linspace(0, 1, 5000), grid=dp.Grid(0, 1, cells=cells), epsilon=1, adjacency=dp.REPLACE_ONE)
+
+
+def test_a_distribution_function_is_read_through_few_files() -> None:
+    """From its JSON: with quantiles, a band and a note."""
+    stored = cdf_of(4096).to_json()
+
+    def read() -> None:
         curve = dp.CDF.from_json(stored)
         assert np.all(curve.band(0.9)[0] <= curve.y)
         assert 0 <= curve.quantile(0.5) <= 1
-    finally:
-        sys.setprofile(None)
-    own = {place(Path(name)) for name in seen if Path(name).is_relative_to(SOURCE)}
+
+    own = files_of(read)
     assert "curves/cdf.py" in own
     assert len(own) <= 40
+
+
+def test_a_question_goes_to_its_curve_through_no_more_files_than_today() -> None:
+    """From a table to a curve; the ledger's and the engines' are the same for all questions."""
+    in_one_turn, in_three = files_of(lambda: cdf_of(64)), files_of(lambda: cdf_of(4096))
+    shared = ("ledger/", "records/")
+    assert {"session.py", "trust/central.py", "curves/cdf.py"} <= in_one_turn
+    assert len({file for file in in_one_turn if not file.startswith(shared)}) <= 52
+    assert len(in_three) <= 96
 
 
 @pytest.mark.parametrize(
@@ -139,6 +163,30 @@ def test_a_distribution_function_is_read_through_few_files() -> None:
 def test_a_curve_edits_three_files_besides_its_own(noun: str, edited: set[str]) -> None:
     naming = {place(file) for file in files() if any(re.search(noun, name.lower()) for name in names(file))}
     assert {file for file in naming if not re.search("precision_recall|survival", file)} == edited
+
+
+def asked_for_kinds(file: Path) -> Iterator[str]:
+    """The classes that `isinstance`, `issubclass` or a pattern of `match` ask for."""
+    for node in nodes(file):
+        if isinstance(node, ast.Call) and dotted(node.func) in ("isinstance", "issubclass"):
+            yield from (dotted(each).rpartition(".")[2] for each in ast.walk(node.args[1]))
+        if isinstance(node, ast.MatchClass):
+            yield dotted(node.cls).rpartition(".")[2]
+
+
+def test_nobody_asks_which_law_it_is_but_the_room_of_laws() -> None:
+    room, kinds = SOURCE / "laws", {Law.__name__}
+    for _ in range(4):  # children of children
+        kinds |= {
+            node.name
+            for file in room.glob("*.py")
+            for node in nodes(file)
+            if isinstance(node, ast.ClassDef) and kinds & {dotted(base) for base in node.bases}
+        }
+    assert {"ToeplitzSums", "PairAnswers", "BufferedPrefixes"} <= kinds
+    asking = {place(file) for file in files() if kinds & set(asked_for_kinds(file))}
+    assert asking, "nobody asks: this test guards nothing"
+    assert {file for file in asking if not file.startswith("laws/")} == set()
 
 
 def test_no_docstring_leaves_its_subject_out() -> None:
@@ -156,6 +204,21 @@ def test_no_docstring_leaves_its_subject_out() -> None:
         if node.value.value.startswith(("Of ", "As ", "The same "))
     }
     assert short == set()
+
+
+BEGINNING = re.compile(r"(?:\A|\n[ \t]*\n[ \t]*|\n[ \t]+\w+: )(?:Of|As|The same)\b")
+
+
+def test_no_paragraph_and_no_entry_of_a_docstring_leaves_its_subject_out() -> None:
+    short = {
+        f"{place(file)}:{node.lineno}"
+        for file in files()
+        for node in nodes(file)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        if BEGINNING.search(node.value.value)
+    }
+    assert BEGINNING.search("Text.\n\n    Of those."), "this test guards nothing"
+    assert {line for line in short if not line.startswith("server/")} == set()
 
 
 def test_the_import_contracts_hold() -> None:
