@@ -1,7 +1,8 @@
 """Random requests to every route of a verification server, by schemathesis: how many, and whether one was answered 500.
 
-``python benchmarks/fuzzed_routes.py [EXAMPLES]``: so many for each route in the fuzzing phase, as an analyst and then
-as an auditor, after what the description itself gives. Names that exist are filled in, so that requests come through.
+``python benchmarks/fuzzed_routes.py [CASES] [SECONDS]``: rounds as an analyst and as an auditor, each with a seed of
+its own, until there were so many cases or the time is over; what was counted is printed after each. The first two try
+what the description itself gives, too. Names that exist are filled in, so that requests come through.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +23,9 @@ from scene import HISTOGRAM, LOSS, made
 
 from dpcurves.server.front import COOKIE, CSRF_HEADER
 
+VISITORS = ("ann", "aud")
+EXAMPLES = 40
+"""For each route, in one round of fuzzing."""
 CASES = re.compile(r"(\d+) generated")
 
 
@@ -31,8 +36,8 @@ def headers_of(running: Running, name: str) -> Iterator[str]:
     yield from ("-H", f"Origin: https://127.0.0.1:{running.port}")
 
 
-def fuzzed(running: Running, folder: Path, name: str, examples: int) -> tuple[int, int]:
-    """How many cases, and the status of schemathesis."""
+def fuzzed(running: Running, folder: Path, name: str, number: int) -> tuple[int, int]:
+    """One round: how many cases, and the status of schemathesis."""
     place = f"https://127.0.0.1:{running.port}/api/1/openapi.json"
     command = [
         sys.executable,
@@ -43,8 +48,9 @@ def fuzzed(running: Running, folder: Path, name: str, examples: int) -> tuple[in
         "run",
         place,
     ]
-    command += [*headers_of(running, name), "--tls-verify=false", "--checks", "not_a_server_error", "--seed", "1"]
-    command += ["--max-examples", str(examples), "--phases", "examples,coverage,fuzzing", "--continue-on-failure"]
+    command += [*headers_of(running, name), "--tls-verify=false", "--checks", "not_a_server_error"]
+    command += ["--seed", str(number + 1), "--max-examples", str(EXAMPLES), "--continue-on-failure", "--phases"]
+    command += ["examples,coverage,fuzzing" if number < len(VISITORS) else "fuzzing"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     found = CASES.search(done.stdout)
     if done.returncode or found is None:
@@ -57,7 +63,8 @@ def main() -> None:
     if find_spec("schemathesis") is None:
         print("schemathesis is not installed: nothing was tried")
         return
-    examples = int((sys.argv[1:2] or ["250"])[0])
+    given = sys.argv[1:]
+    cases, seconds = int((given[:1] or ["10000"])[0]), float((given[1:2] or ["inf"])[0])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         running = Running(made(folder, cap="1000"))
@@ -67,11 +74,19 @@ def main() -> None:
         (folder / "schemathesis.toml").write_text("\n".join(["[parameters]", *lines]))
         running.start()
         try:
-            found = {who: fuzzed(running, folder, who, examples) for who in ("ann", "aud")}
+            play(running, folder, cases, time.monotonic() + seconds)
         finally:
             running.stop()
-    for who, (cases, status) in found.items():
-        print(f"{who}: {cases} cases, {'no answer of 500 or above' if status == 0 else 'see above'}")
+
+
+def play(running: Running, folder: Path, cases: int, end: float) -> None:
+    """Rounds until all is done."""
+    tried, failed, number = 0, 0, 0
+    while tried < cases and time.monotonic() < end:
+        found, status = fuzzed(running, folder, VISITORS[number % len(VISITORS)], number)
+        tried, failed, number = tried + found, failed + (status != 0), number + 1
+        said = f"{failed} of them with an answer of 500 or above" if failed else "no answer of 500 or above"
+        print(f"{tried} cases in {number} rounds, {said}", flush=True)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from .trust import Central, Curator, TrustModel
 
 if TYPE_CHECKING:
     from .ledger import Balance, Ledger, Statement
+    from .ledger.charge import Condition
     from .records import Scored
 
 Curve = TypeVar("Curve")
@@ -176,7 +177,14 @@ class Session:
             warn_of(curve)
         return curve
 
-    def charge_for(self, member: Member, question: Question[Curve], loss: PrivacyLoss, about: str = "") -> Grant:
+    def charge_for(
+        self,
+        member: Member,
+        question: Question[Curve],
+        loss: PrivacyLoss,
+        about: str = "",
+        only_if: Condition | None = None,
+    ) -> Grant:
         """Rehearse and charge for one analyst of a project, whose allowances pay along with the cap; no record is read.
 
         Whoever of the project asks the same is given the same grant, for nothing; `answered` tells what it paid for.
@@ -186,6 +194,7 @@ class Session:
             question: What is asked.
             loss: What it may lose.
             about: What else tells it from other questions, as the version of the data.
+            only_if: What else has to hold when it is charged: see `Ledger.charge_for`. None: nothing.
 
         Raises:
             UnsupportedQuery, BudgetExceeded, ValueError, TypeError: as of `ask`; nothing was charged.
@@ -193,9 +202,11 @@ class Session:
         loss = require_askable(question, loss).of_one_release()
         self._required(self.plan(question, loss))
         binding = binding_of(question, loss, self.adjacency, self._dataset, about)
+        condition = {} if only_if is None else {"only_if": only_if}
         return self._ledger.charge_for(
-            member, self._dataset, loss, purpose=_purpose(question), binding=binding, units=self._public_units
-        )
+            member, self._dataset, loss, purpose=_purpose(question), binding=binding, units=self._public_units,
+            **condition,
+        )  # fmt: skip
 
     def answered(self, question: Question[Curve], grant: Grant) -> Curve:
         """What was charged for: counted now, or read again from what was stored. It has the same numbers for ever.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 
-from sqlalchemy import RowMapping, Select, select
+from sqlalchemy import Connection, RowMapping, Select, select
 
 from ..arguments import Refused
 from ..privacy import PrivacyLoss
@@ -16,6 +17,13 @@ from .budget import Grant
 from .chain import Chain
 from .schema import GRANTS
 from .stored_text import require_digest, require_name, require_text
+
+Condition = Callable[[Connection], object]
+"""What is shown the transaction that charges, before anything is written: what it raises leaves nothing behind."""
+
+
+def always(connection: Connection) -> None:
+    """Charge, whatever else stands in the database."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from .answer import find_answer, keep_answer
 from .balance import Balance, all_balances, find_balance, open_balance, require_balance, write_balance
 from .budget import Grant
 from .chain import Chain
-from .charge import Charge, find_grant
+from .charge import Charge, Condition, always, find_grant
 from .database import Database
 from .event import Entered, Event, enter_event, events_of
 from .head_row import lock_book, read_book, require_version, upgrade
@@ -189,12 +189,14 @@ class Ledger:
         self._write(work)
 
     def charge_for(
-        self, member: Member, dataset: str, loss: PrivacyLoss, *, purpose: str, binding: str, units: int | None
-    ) -> Grant:
+        self, member: Member, dataset: str, loss: PrivacyLoss, *, purpose: str, binding: str, units: int | None,
+        only_if: Condition = always,
+    ) -> Grant:  # fmt: skip
         """Spend `loss` for one analyst of a project: of the analyst's allowance, the project's and the cap, or of none.
 
         Whoever of the project asks the same question for the same loss gets the grant of the first one, for nothing.
-        The others are as of `charge`.
+        The others are as of `charge`. What was not charged before is charged `only_if` that raises nothing: it is shown
+        the transaction, after which nobody else charges or enters something before this is done.
 
         Raises:
             BudgetExceeded: more is asked than is left of one of the three. Nothing was written.
@@ -202,7 +204,7 @@ class Ledger:
                 what was paid from it.
         """
         request = member.request(dataset, loss, binding)
-        return self._charge(dataset, loss, (purpose, request, binding, units), member)
+        return self._charge(dataset, loss, (purpose, request, binding, units), member, only_if)
 
     def purse(self, dataset: str, member: Member) -> Purse:
         """What is left to one analyst of one project.
@@ -360,8 +362,9 @@ class Ledger:
         return f"Ledger({self._database.place})"
 
     def _charge(
-        self, dataset: str, loss: PrivacyLoss, asked: tuple[str, str, str, int | None], member: Member | None
-    ) -> Grant:
+        self, dataset: str, loss: PrivacyLoss, asked: tuple[str, str, str, int | None], member: Member | None,
+        only_if: Condition = always,
+    ) -> Grant:  # fmt: skip
         entered = ExitStack()
 
         def work(chain: Chain) -> Grant:
@@ -373,6 +376,7 @@ class Ledger:
                 require_purse(chain, dataset, member)
             grant = charge.earlier(chain)
             if grant is None:
+                only_if(chain.connection)
                 require_whole(chain)
                 require_sum(chain, balance)
                 write_balance(chain, balance.after(price, charge.purpose))
@@ -388,11 +392,7 @@ class Ledger:
             return self._write(work)
 
     def _read(self, work: Callable[[Chain], Result]) -> Result:
-        return self._database.read(
-            lambda connection: work(Chain(connection, self._key, read_book(connection, self._key)))
-        )
+        return self._database.read(lambda one: work(Chain(one, self._key, read_book(one, self._key))))
 
     def _write(self, work: Callable[[Chain], Result]) -> Result:
-        return self._database.write(
-            lambda connection: work(Chain(connection, self._key, lock_book(connection, self._key)))
-        )
+        return self._database.write(lambda one: work(Chain(one, self._key, lock_book(one, self._key))))

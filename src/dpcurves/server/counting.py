@@ -1,13 +1,15 @@
-"""One worker's part: it charges a question, counts what it asks with an engine of its own, and draws the answer."""
+"""One worker's part: it charges questions, or counts what they ask with an engine of its own, and draws the answers."""
 
 from __future__ import annotations
 
 import warnings
 
+from sqlalchemy import Connection
+
 from ..arguments import Named, Refused
 from ..curves import CurveWarning
 from ..curves.kinds import curve_from_json
-from ..ledger import BudgetExceeded
+from ..ledger import BudgetExceeded, Grant
 from ..ledger.allowance import NoAllowance
 from ..ledger.receipt import receipt_of
 from ..release import UnsupportedQuery
@@ -17,7 +19,7 @@ from .datasets import Dataset, Datasets
 from .drawing import csv_of, svg_of
 from .projects import HasGone, Projects
 from .questions import State, question_id, request_id
-from .queue import Job, Queue
+from .queue import Does, Job, Overtaken, Queue
 from .visitors import MACHINE
 
 UNREADABLE = "the records can not be read now"
@@ -35,11 +37,17 @@ class Counting:
     """Works on questions, one at a time. It is the part of a server that opens records, and has no ear for people.
 
     Formal guarantees: a question is charged before a record is read for it, and what was paid is answered: whatever
-    fails after the charge is tried again under the same grant, whose stored numbers stay as they are.
+    fails after the charge is tried again under the same grant, whose stored numbers stay as they are. Who charges alone
+    counts nothing: when a question is charged does not depend on how long others are counted.
+
+    Args:
+        url: The store.
+        worker: What it is called: no other process has this name, before or after.
+        does: The parts of the work that are its own.
     """
 
-    def __init__(self, url: str, worker: str) -> None:
-        self._archive, self._worker = Archive(url), worker
+    def __init__(self, url: str, worker: str, does: Does = Does.ALL) -> None:
+        self._archive, self._worker, self._does = Archive(url), worker, does
         self._datasets, self._queue = Datasets(self._archive), Queue(self._archive)
         self._projects = Projects(self._archive)
         self._sessions: dict[tuple[str, int], Session] = {}
@@ -47,10 +55,10 @@ class Counting:
 
     def step(self) -> bool:
         """Work on the next question; where there is none, draw what is not drawn yet. Whether there was anything."""
-        job = self._queue.claim(self._worker)
+        job = self._queue.claim(self._worker, self._does)
         if job is not None:
             self._work(job)
-        return job is not None or self._drawn()
+        return job is not None or (self._does is not Does.CHARGES and self._drawn())
 
     def _drawn(self) -> bool:
         """Draw one answer that nobody draws yet, if there is one. One that fails is left to whoever looks at it."""
@@ -67,29 +75,42 @@ class Counting:
         try:
             dataset = self._datasets.get(MACHINE, job.dataset, job.version)
             _require_same(job, dataset)
-            self._projects.require_asking(dataset.account.dataset, job.request, job.member)
             session = self._session(dataset)
-            grant = session.charge_for(job.member, job.question, job.loss, f"version {job.version}")
+            about = f"version {job.version}"
+            grant = session.charge_for(job.member, job.question, job.loss, about, lambda one: self._allowed(one, job))
+        except Overtaken:
+            return
         except Named as error:
             self._not_charged(job, error)
             return
-        self._queue.paid(job.id)
+        self._queue.paid(job)
+        if self._does is Does.CHARGES:
+            self._queue.give_back(job)
+        else:
+            self._count(job, dataset, session, grant)
+
+    def _allowed(self, connection: Connection, job: Job) -> None:
+        """Refuse what may not be charged any more, in the transaction that charges."""
+        self._queue.require_claim(connection, job)
+        self._projects.require_asking(connection, job.member)
+
+    def _count(self, job: Job, dataset: Dataset, session: Session, grant: Grant) -> None:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CurveWarning)  # notes stand on the curve
                 curve = session.answered(job.question, grant)
         except Exception:
             self._forget(dataset)
-            self._queue.failed(job.id)
+            self._queue.failed(job)
             raise
         self._queue.counted(job.id, curve.to_json(), curve.card_facts())
 
     def _not_charged(self, job: Job, error: Named) -> None:
         """Say why, where public facts tell, unless it was charged, or may have been: then it is tried again."""
         if job.state is State.PAID or receipt_of(error) is not None:
-            self._queue.failed(job.id)
+            self._queue.failed(job)
             raise error
-        self._queue.refused(job.id, str(error) if isinstance(error, PUBLIC) else UNREADABLE)
+        self._queue.refused(job, str(error) if isinstance(error, PUBLIC) else UNREADABLE)
 
     def _session(self, dataset: Dataset) -> Session:
         key = (dataset.name, dataset.version)

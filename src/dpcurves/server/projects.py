@@ -166,15 +166,14 @@ class Projects:
         if self._archive.read(lambda connection: _open_questions(connection, project)) >= MOST_OPEN:
             raise ProtocolAborted("questions", f"at most {MOST_OPEN} of a project wait; ask again later", 409)
 
-    def require_asking(self, account: str, request: str, member: Member) -> None:
-        """Refuse to charge a question of somebody who was dismissed or locked out since; one that was charged goes on.
+    @staticmethod
+    def require_asking(connection: Connection, member: Member) -> None:
+        """Refuse a question of somebody who was dismissed or locked out since, in the transaction that charges it.
 
         Raises:
             HasGone: whoever asked is no analyst of the project any more.
         """
-        if self._archive.ledger.granted(account, request) is not None:
-            return
-        asks = self._archive.read(lambda connection: visitor_of(connection, member.analyst))
+        asks = visitor_of(connection, member.analyst)
         if asks is None or member.project not in asks.projects:
             raise HasGone("person", "whoever asked is no analyst of the project any more; ask it again")
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, insert, or_, select, update
 
+from ..arguments import Refused
 from ..curves.question_json import question_from_json
 from ..ledger import Member
 from ..privacy import PrivacyLoss
@@ -30,6 +33,19 @@ WAITS = (0, 2, 10, 60, 600)
 """Seconds before a question that was paid is tried again where counting failed: a disk is full, an engine is away."""
 
 
+class Does(Enum):
+    """The parts of the work on questions."""
+
+    CHARGES = "charges"
+    COUNTS = "counts"
+    ALL = "all"
+
+
+STATES: Mapping[Does, tuple[State, ...]] = MappingProxyType(
+    {Does.CHARGES: (State.QUEUED,), Does.COUNTS: (State.PAID,), Does.ALL: (State.QUEUED, State.PAID)}
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """A question that a worker has claimed.
@@ -42,6 +58,7 @@ class Job:
         question: What is asked of it.
         loss: What it may lose.
         state: Queued, or paid.
+        worker: Who has claimed it.
     """
 
     id: str
@@ -52,6 +69,11 @@ class Job:
     question: Any
     loss: PrivacyLoss
     state: State
+    worker: str
+
+
+class Overtaken(Refused):
+    """The claim of a worker counts no more: it was given back, or another one has it."""
 
 
 class Queue:
@@ -60,36 +82,57 @@ class Queue:
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
 
-    def claim(self, worker: str) -> Job | None:
-        """The next question for a worker: first those that wait to be paid, then those that wait to be counted."""
-        now = int(time.time())
-        if self._archive.read(lambda connection: _next(connection, now, _looked)) is None:
+    def claim(self, worker: str, does: Does = Does.ALL) -> Job | None:
+        """The next question for a worker, a name that no other process has: first those that wait to be paid."""
+        now, states = int(time.time()), STATES[does]
+        if self._archive.read(lambda connection: _next(connection, now, states, _looked)) is None:
             return None
 
         def work(connection: Connection) -> Row[Any] | None:
-            row = _next(connection, now, _held)
+            row = _next(connection, now, states, _held)
             if row is not None:
                 mine = QUESTIONS.c.number == row.number
                 connection.execute(update(QUESTIONS).where(mine).values(worker=worker, claimed=now))
             return row
 
         row = self._archive.write(work)
-        return None if row is None else _job(row)
+        return None if row is None else _job(row, worker)
 
-    def paid(self, id: str) -> None:
-        """It was charged."""
-        self._move(id, (State.QUEUED,), state=State.PAID.value)
+    @staticmethod
+    def require_claim(connection: Connection, job: Job) -> None:
+        """Refuse a question whose claim counts no more: looked at in the transaction that charges it.
 
-    def refused(self, id: str, words: str) -> None:
+        A worker that was held may go on long after its claim was given back, and after the question was taken back.
+
+        Raises:
+            Overtaken: it does not.
+        """
+        if (
+            connection.execute(select(QUESTIONS.c.number).where(*_mine(job), _in(State.QUEUED, State.PAID))).first()
+            is None
+        ):
+            raise Overtaken("question", "another worker has it, or it was taken back")
+
+    def paid(self, job: Job) -> None:
+        """It was charged; whoever counts may have it."""
+        self._move(job, state=State.PAID.value)
+
+    def refused(self, job: Job, words: str) -> None:
         """It was not charged, for this reason."""
-        self._move(id, (State.QUEUED,), state=State.REFUSED.value, refusal=words, worker=None)
+        self._move(job, state=State.REFUSED.value, refusal=words, worker=None)
 
-    def failed(self, id: str) -> None:
+    def give_back(self, job: Job) -> None:
+        """Somebody else may go on with it."""
+        self._archive.write(lambda one: one.execute(update(QUESTIONS).where(*_mine(job)).values(worker=None)).rowcount)
+
+    def failed(self, job: Job) -> None:
         """It could not be counted now; it is tried again later."""
 
         def work(connection: Connection) -> None:
-            mine = QUESTIONS.c.id == id
-            tries = connection.execute(select(QUESTIONS.c.tries).where(mine)).scalar_one()
+            mine = and_(*_mine(job))
+            tries = connection.execute(select(QUESTIONS.c.tries).where(mine)).scalars().first()
+            if tries is None:
+                return
             until = int(time.time()) + WAITS[min(tries + 1, len(WAITS) - 1)]
             # A claim from the future: nobody's, and nobody takes it before.
             connection.execute(
@@ -158,11 +201,10 @@ class Queue:
             lambda connection: connection.execute(update(QUESTIONS).where(mine).values(worker=None)).rowcount
         )
 
-    def _move(self, id: str, before: tuple[State, ...], **facts: object) -> None:
-        mine = (QUESTIONS.c.id == id, QUESTIONS.c.state.in_([state.value for state in before]))
-        self._archive.write(
-            lambda connection: connection.execute(update(QUESTIONS).where(*mine).values(**facts)).rowcount
-        )
+    def _move(self, job: Job, **facts: object) -> None:
+        """Say what became of a question that was queued, if the claim still counts."""
+        moved = update(QUESTIONS).where(*_mine(job), _in(State.QUEUED)).values(**facts)
+        self._archive.write(lambda connection: connection.execute(moved).rowcount)
 
 
 _UNDRAWN = select(RELEASES.c.id).join(QUESTIONS, QUESTIONS.c.id == RELEASES.c.id)
@@ -173,9 +215,19 @@ def _is_free(now: int) -> ColumnElement[bool]:
     return or_(QUESTIONS.c.worker.is_(None), QUESTIONS.c.claimed < now - STALE)
 
 
-def _next(connection: Connection, now: int, way: Callable[[Select[Any]], Select[Any]]) -> Row[Any] | None:
+def _mine(job: Job) -> tuple[ColumnElement[bool], ...]:
+    return QUESTIONS.c.id == job.id, QUESTIONS.c.worker == job.worker
+
+
+def _in(*states: State) -> ColumnElement[bool]:
+    return QUESTIONS.c.state.in_([state.value for state in states])
+
+
+def _next(
+    connection: Connection, now: int, states: Sequence[State], way: Callable[[Select[Any]], Select[Any]]
+) -> Row[Any] | None:
     free = _is_free(now)
-    for state in (State.QUEUED, State.PAID):
+    for state in states:
         query = select(QUESTIONS).where(QUESTIONS.c.state == state.value, free).order_by(QUESTIONS.c.number)
         row = connection.execute(way(query.limit(1))).first()
         if row is not None:
@@ -193,7 +245,7 @@ def _held(query: Select[Any]) -> Select[Any]:
     return query.with_for_update(skip_locked=True)
 
 
-def _job(row: Row[Any]) -> Job:
+def _job(row: Row[Any], worker: str) -> Job:
     question, loss = question_from_json(json.loads(row.question)), loss_from(row.epsilon, row.rho)
     member = Member(row.project, row.person)
-    return Job(row.id, row.request, member, row.dataset, row.version, question, loss, State(row.state))
+    return Job(row.id, row.request, member, row.dataset, row.version, question, loss, State(row.state), worker)

@@ -11,22 +11,25 @@ from ..arguments import Named
 from ..display import headless_axes, svg_text
 from ..serving.memory_image import leave_no_image
 from .counting import Counting
+from .queue import Does
 
-PATIENCE = 1.0
-"""Seconds between looks, where nobody says that there is something to do."""
+PATIENCE = 0.2
+"""Seconds between looks, where nobody says that there is something to do: so of what was charged nobody does."""
 
 BEHIND = 10
 """Steps of niceness by which workers stand behind who serves."""
 
 
 def main() -> None:
-    """Work until standard input ends. Its first line is the URL of the store: nobody else reads it there."""
+    """Work until standard input ends. Its first line has the URL of the store: nobody else reads it there."""
     leave_no_image()
-    url, _, name = _first_line().rpartition(" ")
+    url, *given = _first_line().rsplit(" ", 2)
     if not url:  # the server has ended before it said for what
         return
-    pages_first()
-    counting, is_ready = Counting(url, name), False
+    name, does = given[0], Does(given[1])
+    if does is not Does.CHARGES:
+        pages_first()
+    counting, is_ready = Counting(url, name, does), does is Does.CHARGES
     while True:
         while _stepped(counting):
             pass

@@ -1,7 +1,12 @@
-"""The workers of a server: started, told that there is something to do, and started again when one has ended."""
+"""The workers of a server: started, told that there is something to do, and started again when one has ended.
+
+One of them charges and counts nothing, so that nobody learns from the ledger how long something was counted. Each
+has a name that no process had before: what it claimed is not its own any more once it was given back.
+"""
 
 from __future__ import annotations
 
+import secrets
 import subprocess
 import sys
 import threading
@@ -9,40 +14,40 @@ import time
 from contextlib import suppress
 
 from .archive import Archive
-from .queue import Queue
+from .queue import Does, Queue
 
 LOOK = 0.5
 """Seconds between looks at who has ended."""
 
 
 class Workers:
-    """Processes that count, and the public clock. All end with the process that holds this.
+    """Processes that charge and that count, and the public clock. All end with the process that holds this.
 
     Args:
         url: The store.
-        number: How many.
+        number: How many count.
         every: Seconds between two strikes of the public clock.
     """
 
     def __init__(self, url: str, number: int, every: float) -> None:
         self._url, self._every = url, every
         self._queue = Queue(Archive(url))
-        self._names = [f"worker-{place}" for place in range(number)]
-        self._running: dict[str, subprocess.Popen[str]] = {}
+        self._parts = [Does.CHARGES, *[Does.COUNTS] * number]
+        self._running: dict[str, tuple[Does, subprocess.Popen[str]]] = {}
         self._ended = threading.Event()
         self._threads = [threading.Thread(target=work, daemon=True) for work in (self._keep, self._strike)]
 
     def start(self) -> None:
         """Begin: what workers of an earlier server had claimed is free again."""
         self._queue.free()
-        for name in self._names:
-            self._running[name] = self._started(name)
+        for does in self._parts:
+            self._start(does)
         for thread in self._threads:
             thread.start()
 
     def call(self) -> None:
         """Say that there is something to do."""
-        for process in list(self._running.values()):
+        for _, process in list(self._running.values()):
             _tell(process, "\n")
 
     def stop(self) -> None:
@@ -50,32 +55,34 @@ class Workers:
         self._ended.set()
         for thread in self._threads:
             thread.join()
-        for process in self._running.values():
+        for _, process in self._running.values():
             with suppress(OSError):
                 if process.stdin is not None:
                     process.stdin.close()
-        for process in self._running.values():
+        for _, process in self._running.values():
             with suppress(subprocess.TimeoutExpired):
                 process.wait(10)
             process.kill()
 
-    def _started(self, name: str) -> subprocess.Popen[str]:
+    def _start(self, does: Does) -> None:
         process = subprocess.Popen(
             [sys.executable, "-m", "dpcurves.server.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             text=True,
         )
-        _tell(process, f"{self._url} {name}\n")
-        return process
+        name = secrets.token_hex(8)
+        self._running[name] = (does, process)
+        _tell(process, f"{self._url} {name} {does.value}\n")
 
     def _keep(self) -> None:
         while not self._ended.wait(LOOK):
-            for name, process in list(self._running.items()):
+            for name, (does, process) in list(self._running.items()):
                 if process.poll() is not None:
                     with suppress(Exception):  # the database may be away; the claim ends by itself
                         self._queue.free(name)
-                    self._running[name] = self._started(name)
+                    del self._running[name]
+                    self._start(does)
 
     def _strike(self) -> None:
         while not self._ended.wait(self._every - time.time() % self._every):

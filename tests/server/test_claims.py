@@ -1,0 +1,105 @@
+"""A worker that was held goes on with nothing that was taken from it; who charges and who counts are others."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from scene import HISTOGRAM, LOSS, Scene, made
+from sqlalchemy import select
+
+from dpcurves.server.counting import Counting
+from dpcurves.server.questions import State
+from dpcurves.server.queue import Does, Queue
+from dpcurves.server.tables import QUESTIONS
+
+PRICE = 250_000_000
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return made(tmp_path)
+
+
+def spent(scene: Scene) -> int:
+    return scene.gate.archive.ledger.balance("flights").spent.billionths
+
+
+def is_claimed(scene: Scene, id: str) -> bool:
+    query = select(QUESTIONS.c.id).where(QUESTIONS.c.id == id, QUESTIONS.c.worker == "held")
+    return scene.gate.archive.read(lambda one: one.execute(query).first()) is not None
+
+
+def shown(scene: Scene, id: str) -> State:
+    Queue(scene.gate.archive).strike()
+    return scene.gate.questions.get(scene.ann, id).state
+
+
+def test_a_worker_whose_claim_was_given_back_charges_nothing_and_refuses_nothing(scene: Scene) -> None:
+    asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
+    queue, held = Queue(scene.gate.archive), Counting(scene.url, "held")
+    job = queue.claim("held")
+    assert job is not None
+    queue.free("held")
+    scene.gate.desk.take_back(scene.stu, asked.id)
+    held._work(job)
+    assert (shown(scene, asked.id), spent(scene)) == (State.REFUSED, 0)
+    scene.gate.questions.ask(scene.bob, "delays", HISTOGRAM, LOSS)
+    other = queue.claim("other")
+    assert other is not None
+    held._work(job)
+    queue.refused(job, "too dear")
+    queue.failed(job)
+    assert (shown(scene, asked.id), spent(scene)) == (State.QUEUED, 0)
+    Counting(scene.url, "other")._work(other)
+    assert (shown(scene, asked.id), spent(scene)) == (State.ANSWERED, PRICE)
+
+
+def test_a_worker_that_is_stopped_while_its_question_is_taken_back_does_not_charge_it(scene: Scene) -> None:
+    """It is stopped once it has claimed a question; where it charges or has charged that by then, another is tried."""
+    queue, charged = Queue(scene.gate.archive), 0
+    with subprocess.Popen([sys.executable, "-m", "dpcurves.server.worker"], stdin=subprocess.PIPE, text=True) as worker:
+        assert worker.stdin is not None
+        worker.stdin.write(f"{scene.url} held charges\n")
+        worker.stdin.flush()
+        for cells in (66, 33, 22):
+            asked = scene.gate.questions.ask(scene.ann, "delays", {**HISTOGRAM, "grid": f"-60:600:{cells}"}, LOSS)
+            while not is_claimed(scene, asked.id):
+                assert worker.poll() is None
+            worker.send_signal(signal.SIGSTOP)
+            free = Thread(target=queue.free, args=("held",))
+            free.start()
+            free.join(5)
+            if not free.is_alive() and spent(scene) == charged * PRICE:
+                break
+            worker.send_signal(signal.SIGCONT)
+            free.join()
+            while shown(scene, asked.id) is not State.PAID:
+                assert worker.poll() is None
+            charged += 1
+        scene.gate.desk.take_back(scene.stu, asked.id)
+        assert (shown(scene, asked.id), spent(scene)) == (State.REFUSED, charged * PRICE)
+        worker.send_signal(signal.SIGCONT)
+        last = scene.gate.questions.ask(scene.ann, "delays", {**HISTOGRAM, "grid": "-60:600:6"}, LOSS)
+        while shown(scene, last.id) is State.QUEUED:  # it has gone on by then
+            assert worker.poll() is None
+        worker.stdin.close()
+    assert (shown(scene, asked.id), spent(scene)) == (State.REFUSED, (charged + 1) * PRICE)
+
+
+def test_who_charges_counts_nothing_and_who_counts_charges_nothing(scene: Scene) -> None:
+    asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
+    charges, counts = Counting(scene.url, "one", Does.CHARGES), Counting(scene.url, "two", Does.COUNTS)
+    assert not counts.step()
+    assert charges.step()
+    assert not charges.step()
+    assert (shown(scene, asked.id), spent(scene)) == (State.PAID, PRICE)
+    assert counts.step()
+    assert shown(scene, asked.id) is State.ANSWERED
+    assert not charges.step()
+    assert counts.step()
+    assert scene.gate.releases.get(scene.ann, asked.id).is_drawn
