@@ -29,7 +29,7 @@ KINDS = {
     "deciles, 1,024 cells": dp.QuantilesQuestion("x", GRID, tuple((np.arange(1, 10) / 10).tolist())),
     "histogram, 64 cells": dp.HistogramQuestion("x", CELLS),
     "ROC curve": dp.RocQuestion("label", "score"),
-    "calibration, 10 groups": dp.CalibrationQuestion("label", "score"),
+    "calibration, 10 groups": dp.CalibrationQuestion("label", "score", groups=10),
     "binned residuals": dp.BinnedResidualsQuestion("label", "score", MODEL),
     "residual plot": dp.ResidualPlotQuestion("x", "y", 1, 1, "0.95", MODEL),
     "two axes, 64 x 64 cells": dp.Histogram2DQuestion("x", "y", CELLS, CELLS),

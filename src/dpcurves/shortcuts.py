@@ -209,7 +209,7 @@ def calibration_curve(
     y_prob: Values,
     *,
     adjacency: Neighbours,
-    groups: int = 10,
+    groups: int | None = None,
     epsilon: Exact | None = None,
     rho: Exact | None = None,
     grid: Grid = SCORES,
@@ -219,8 +219,8 @@ def calibration_curve(
 ) -> Calibration:
     """How often the positive label comes true among records of like predicted probability.
 
-    Arguments and guarantees as for `roc_curve`; `groups` of about equal size are cut in private. The ledger is in
-    memory and does not add up with other calls.
+    Arguments and guarantees as for `roc_curve`; `groups` of about equal size are cut in private; left out: 10,
+    or fewer where noise would hide them. The ledger is in memory and does not add up with other calls.
 
     >>> import dpcurves as dp
     >>> curve = dp.calibration_curve([0, 1] * 900, [0.2, 0.7] * 900, groups=2, epsilon=5, adjacency=dp.REPLACE_ONE)

@@ -8,6 +8,8 @@ from sklearn.calibration import calibration_curve as sklearn_calibration_curve
 from dpcurves.curves import Calibration, CalibrationQuestion, HosmerLemeshow, HosmerLemeshowQuestion, Question
 from dpcurves.data import Grid
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
+from dpcurves.queries import CountQuery, QuantileCutsQuery
+from dpcurves.rehearsal import rehearse
 
 DRAW = np.random.default_rng(5)
 SCORES = DRAW.beta(2, 2, size=3000)
@@ -39,6 +41,28 @@ def test_groups_are_of_about_equal_size(loss: PrivacyLoss, adjacency: AddRemove 
     assert len(curve.count) == 6
     assert np.abs(curve.count - 500).max() < 150
     assert np.abs(curve.prob_true - curve.prob_pred).max() < 0.12
+
+
+def test_fewer_groups_are_cut_of_fewer_records() -> None:
+    def pieces(adjacency: AddRemove | ReplaceOne) -> list[int]:
+        plans = rehearse(CalibrationQuestion("y", "s"), PrivacyLoss.pure(1), adjacency)
+        return [plan.query.pieces for plan in plans if isinstance(plan.query, QuantileCutsQuery)]
+
+    assert [pieces(ReplaceOne(EACH_RECORD, records)) for records in (100, 500, 2000, 20_000)] == [[3], [4], [7], [10]]
+    counted, *others = rehearse(CalibrationQuestion("y", "s"), PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
+    assert isinstance(counted.query, CountQuery)
+    assert float(counted.loss.epsilon or 0) == pytest.approx(0.02)
+    assert sum(float(plan.loss.epsilon or 0) for plan in others) == pytest.approx(0.98)
+
+
+def test_shares_lie_within_their_intervals_also_where_noise_left_nobody() -> None:
+    for seed in range(8):
+        curve = answer(CalibrationQuestion("y", "s", 8), TABLE, PrivacyLoss.pure("0.01"), both(3000)[1], seed)
+        low, high = curve.intervals(0.9).T
+        assert (low <= curve.prob_true).all()
+        assert (curve.prob_true <= high).all()
+        nobody = (curve.groups.released.positive <= 0) & (curve.groups.released.negative <= 0)
+        assert len(set(curve.prob_true[nobody].tolist())) <= 1
 
 
 @pytest.mark.parametrize("columns", [{"y": [], "s": []}, {"y": [1], "s": [0.5]}, {"y": [0, 0], "s": [1, 1]}])

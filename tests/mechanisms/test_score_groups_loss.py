@@ -52,13 +52,14 @@ ALPHAS = (1.01, 1.5, 2.0, 4.0, 16.0, 128.0)
 LOSSES = {"pure": PrivacyLoss.pure("1.5"), "concentrated": PrivacyLoss.zcdp("0.2")}
 QUESTIONS: dict[str, Asked] = {
     "calibration": CalibrationQuestion("y", "s", 3, GRID),
+    "calibration, groups by the records": CalibrationQuestion("y", "s", None, GRID),
     "groups are given": HosmerLemeshowQuestion("y", "s", 3, GRID),
     "groups by the records": HosmerLemeshowQuestion("y", "s", None, GRID),
     "ROC": RocQuestion("y", "s", Grid(0, 1, cells=3)),
     "ROC, scores outside counted apart": RocQuestion("y", "s", GRID.with_outside(Outside.APART)),
 }
 COUNTED = (0, 300)
-"""Answers of the turn that counts records, if there is one: they ask for 4 and for 5 groups."""
+"""Answers of the turn that counts records, if there is one: they ask for few groups, and for more."""
 
 
 @pytest.fixture(autouse=True)

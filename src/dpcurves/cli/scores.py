@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .ask_file import Terms
 from .output import Output
 from .score_views import GroupedScoresView, Showing
-from .table_options import Cells, GroupedCells, Groups, Judged, MostBins, Scored, TestedGroups, Thresholded
+from .table_options import Cells, GroupedCells, Groups, Judged, MostBins, Scored, Thresholded
 from .views import BinnedResidualsView, HosmerLemeshowView, ResultView, RocView
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def calibration(scored: Scored, groups: Groups, cells: GroupedCells, terms: Term
     terms.answer(question, ResultView(sure), output)
 
 
-def hosmer_lemeshow(scored: Scored, groups: TestedGroups, cells: GroupedCells, terms: Terms, output: Output) -> None:
+def hosmer_lemeshow(scored: Scored, groups: Groups, cells: GroupedCells, terms: Terms, output: Output) -> None:
     """The Hosmer-Lemeshow test of a score.
 
     Do predicted probabilities agree with the labels? The p-value includes noise and sampling.

@@ -322,24 +322,12 @@ class PlaneCells:
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of like scores."""
-
-    groups: Annotated[str, Option(help="Groups cut at private quantiles: at least 2.", metavar="N")] = "10"
-
-    @property
-    def number(self) -> int:
-        """How many."""
-        return whole("groups", self.groups, least=2)
-
-
-@dataclass(frozen=True)
-class TestedGroups:
     """Groups of like scores, or as many as suit the records."""
 
     groups: Annotated[
         str | None,
         Option(
-            help="Groups cut at private quantiles: at least 2. Left out: 4, 5 or 10, by records and loss.",
+            help="Groups cut at private quantiles: at least 2. Left out: 3 to 10, by records and loss.",
             metavar="N",
         ),
     ] = None

@@ -14,12 +14,14 @@ from ..arrays import FloatArray
 from ..data import Axis, Grid
 from ..data.axis import Category
 from ..data.predictor import Predictor
+from ..postprocess import Groups as Counts
 from ..postprocess import share_intervals
-from ..release import ALL, PrivacyStatement, Setting
+from ..release import PrivacyStatement, Setting
 from ..workloads import Groups, Needs, Shares, needed
 from .group_result import CoveredGroups
 from .notes import notes_on_classes
 from .question import statement_of
+from .turns.group_numbers import USUAL, Fewer, group_number
 from .turns.labels import labels
 from .turns.score_cells import groups_in
 from .turns.score_groups import SCORES, ScoreGroups, groups_of
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
     from ..display import Shade
 
 SHARES = Shares(cuts=Fraction(1, 5), counts=Fraction(3, 5), sums=Fraction(1, 5))
+FEWER: Fewer = (60.0, 3), (250.0, 4), (1500.0, 7)
+"""Groups that show most beside noise. Chosen on the scores of `benchmarks/accuracy/diagnostics.py` that are for it."""
+UNKNOWN = 0.5
+"""The share of positives where nobody seems to be."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,8 +67,9 @@ class Calibration(CoveredGroups):
     def read(cls, groups: ScoreGroups, privacy: PrivacyStatement) -> Calibration:
         """From released groups."""
         released, privacy = groups.released, privacy.noted(*groups.notes)
-        true = np.clip(released.positive / np.maximum(released.count, 1.0), 0.0, 1.0)
-        return cls(released.mean, true, np.maximum(released.count, 0.0), groups.grid.edges, privacy, groups)
+        return cls(
+            released.mean, _shares(released), np.maximum(released.count, 0.0), groups.grid.edges, privacy, groups
+        )
 
     def intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
@@ -107,10 +114,15 @@ class Calibration(CoveredGroups):
 class CalibrationQuestion:
     """How often is the label positive, among records of like score?
 
+    In many groups noise drowns what fewer would show: where their number is left out, there are 10, or 7 where records
+    are fewer than 1500 standard deviations of the noise of one count (records times epsilon of 4200 under replace-one;
+    half of that under add-remove), 4 below 250 of them, 3 below 60. Where the number of records is private, a turn
+    before counts them, for a fiftieth of the loss.
+
     Attributes:
         label: The column of true labels.
         score: The column of predicted probabilities, or a `Scorecard` or `Trees` that predicts them.
-        groups: How many groups of about equal size, 2 to 1000; fewer where scores are tied.
+        groups: How many groups of about equal size, 2 to 1000; fewer where scores are tied. None: see above.
         grid: Public cells that group edges are chosen from, between 0 and 1; scores outside are counted apart
             and lie in no group, whatever the grid says of them.
         pos_label, neg_label: The two classes; records with another label are missing.
@@ -119,7 +131,7 @@ class CalibrationQuestion:
 
     label: str
     score: str | Predictor
-    groups: int = 10
+    groups: int | None = None
     grid: Grid = SCORES
     pos_label: Category = 1
     neg_label: Category | None = None
@@ -127,14 +139,24 @@ class CalibrationQuestion:
 
     def __post_init__(self) -> None:
         labels(self.label, self.pos_label, self.neg_label)
-        object.__setattr__(self, "groups", groups_of(self.groups, self.grid))
+        given = groups_of(USUAL if self.groups is None else self.groups, self.grid)
+        object.__setattr__(self, "groups", None if self.groups is None else given)
 
     def steps(self, setting: Setting) -> Needs[Calibration]:
-        """Both classes in groups."""
-        classes = labels(self.label, self.pos_label, self.neg_label)
-        found = yield from needed(Groups(classes, Axis(self.score, self.grid), self.groups, SHARES), ALL)
-        privacy = statement_of(found.releases, self.model).noted(*notes_on_classes(found.counts, classes))
-        return Calibration.read(groups_in(found, self.groups), privacy)
+        """How many records, if that is needed; both classes in groups."""
+        classes, score = labels(self.label, self.pos_label, self.neg_label), Axis(self.score, self.grid)
+        groups, share, counted = yield from group_number(self.groups, classes, score, setting, FEWER)
+        found = yield from needed(Groups(classes, score, groups, SHARES), share)
+        privacy = statement_of((*counted, *found.releases), self.model).noted(*notes_on_classes(found.counts, classes))
+        return Calibration.read(groups_in(found, groups), privacy)
 
     def __str__(self) -> str:
         return f"calibration curve of {self.score} for {self.label}"
+
+
+def _shares(groups: Counts) -> FloatArray:
+    """Shares of positives; a class that noise took below zero has none, and a group without any the share of all."""
+    positive, negative = np.maximum(groups.positive, 0.0), np.maximum(groups.negative, 0.0)
+    count = positive + negative
+    whole = positive.sum() / count.sum() if count.sum() > 0 else UNKNOWN
+    return np.asarray(np.divide(positive, count, out=np.full(count.shape, whole), where=count > 0))

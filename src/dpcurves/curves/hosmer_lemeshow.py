@@ -11,19 +11,20 @@ import numpy as np
 
 from .. import display
 from ..arrays import FloatArray
-from ..data import Axis, Categories, Grid
+from ..data import Axis, Grid
 from ..data.axis import Category
 from ..data.predictor import Predictor
 from ..postprocess import hosmer_lemeshow, positive_intervals, simulated_p_value
 from ..postprocess.inference.simulation_seed import public_generator
-from ..release import ALL, PrivacyStatement, Release, Setting
-from ..workloads import Cells, Groups, Needs, Shares, needed
+from ..release import PrivacyStatement, Setting
+from ..workloads import Groups, Needs, Shares, needed
 from .group_result import CoveredGroups
 from .notes import notes_on_classes, notes_on_dependence
 from .question import statement_of
+from .turns.group_numbers import USUAL, Fewer, group_number
 from .turns.labels import labels
 from .turns.score_cells import groups_in
-from .turns.score_groups import SCORES, ScoreGroups, groups_of, noise_of_a_count
+from .turns.score_groups import SCORES, ScoreGroups, groups_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,10 +32,8 @@ if TYPE_CHECKING:
     from ..display import Shade
 
 SHARES = Shares(cuts=Fraction(1, 10), counts=Fraction(2, 3), sums=Fraction(7, 30))
-COUNTING = Fraction(1, 50)
-"""The part of the loss that counts records where their number is private and the number of groups is left to us."""
-USUAL, FEWER = 10, ((350.0, 4), (1050.0, 5))
-"""Groups; and so many where there are fewer records for each standard deviation of the noise of a count."""
+FEWER: Fewer = (350.0, 4), (1050.0, 5)
+"""Groups that find a wrong model best, about, without being too few to show where it is wrong."""
 DROWNED = 3
 """Standard deviations of its noise that a group has to hold, on average, or it is hidden."""
 
@@ -172,35 +171,14 @@ class HosmerLemeshowQuestion:
 
     def steps(self, setting: Setting) -> Needs[HosmerLemeshow]:
         """How many records, if that is needed; cuts, counts, sums."""
-        classes = labels(self.label, self.pos_label, self.neg_label)
-        groups, share, counted = yield from self._groups(classes, setting)
-        found = yield from needed(Groups(classes, Axis(self.score, self.grid), groups, SHARES), share)
+        classes, score = labels(self.label, self.pos_label, self.neg_label), Axis(self.score, self.grid)
+        groups, share, counted = yield from group_number(self.groups, classes, score, setting, FEWER)
+        found = yield from needed(Groups(classes, score, groups, SHARES), share)
         privacy = statement_of((*counted, *found.releases), self.model).noted(*notes_on_classes(found.counts, classes))
         return HosmerLemeshow.read(groups_in(found, groups), privacy)
 
     def __str__(self) -> str:
         return f"Hosmer-Lemeshow test of {self.score} for {self.label}"
-
-    def _groups(self, classes: Categories, setting: Setting) -> Needs[tuple[int, Fraction, tuple[Release, ...]]]:
-        """How many groups, which share is left for them, and what was released to find out."""
-        if self.groups is not None:
-            return self.groups, ALL, ()
-        if setting.adjacency.total is not None:
-            return groups_for(setting.adjacency.total, setting), ALL, ()
-        whole = Axis(self.score, self.grid.cut([]))
-        found = yield from needed(Cells((classes, whole)), COUNTING)
-        return groups_for(float(found.counts.unbiased.sum()), setting), ALL - COUNTING, found.releases
-
-
-def groups_for(records: float, setting: Setting) -> int:
-    """How many groups find a wrong model best, about, without being too few to show where it is wrong.
-
-    >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
-    >>> [groups_for(n, Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, n))) for n in (900, 2900, 10**6)]
-    [4, 5, 10]
-    """
-    signal = records / noise_of_a_count(setting.loss, setting)
-    return next((groups for below, groups in FEWER if signal < below), USUAL)
 
 
 def _drowned(groups: ScoreGroups) -> tuple[str, ...]:
