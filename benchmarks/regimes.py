@@ -1,13 +1,14 @@
 """How far the defaults are from the best choice in hindsight, regime by regime.
 
-`python benchmarks/regimes.py [--full | --tiny] [--parts ...] [--half choose | judge] [--seed N] [--data FOLDER]`. Each
-line is a ratio of mean errors, ours over the best of the rows that are named, the geometric mean over tasks with its
-standard error, and the worst task. Which row is the best is chosen by one half of the releases and judged by the other.
-Records are drawn afresh at every run, unless a seed is given, from laws that stand in `accuracy/shapes.py`; real
-histograms are read from `hist1d` in ../shared/data beside the repository, from --data, or from $DPCURVES_DATA.
-Constants of the package that say so were chosen on one half of the laws and histograms: `--half judge` leaves those
-out. The usual run takes two minutes of one core and tells what is far off; a full one takes an hour. Nothing is
-asserted.
+`python benchmarks/regimes.py [--full | --tiny] [--parts ...] [--only TEXT ...] [--half choose | judge]
+[--seed N] [--data FOLDER] [--json FILE]`. Each line is a ratio of mean errors, ours over the best of the rows that are
+named, the geometric mean over tasks with its standard error, and the worst task; beside it whether that is at its mark,
+and below why not, as far as `accuracy/reasons.toml` knows. Which row is the best is chosen by one half of the releases
+and judged by the other. Records are drawn afresh at every run, unless a seed is given, from laws that stand in
+`accuracy/shapes.py`; real histograms are read from `hist1d` in ../shared/data beside the repository, from --data, or
+from $DPCURVES_DATA. Constants of the package that say so were chosen on one half of the laws and histograms: `--half
+judge` leaves those out. The usual run takes two minutes of one core and tells what is far off; a full one takes an
+hour. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from accuracy import data, diagnostics, distributions, forecasts, peers, planes
+from accuracy import data, diagnostics, distributions, forecasts, peers, planes, telling
 from accuracy.lines import EFFORTS, QUICK, Line, Run, show
 from accuracy.shapes import Half
 from rich.console import Console
@@ -30,6 +31,7 @@ PARTS: dict[str, Part] = {
     "distributions": distributions.lines,
     "planes": planes.lines,
     "diagnostics": diagnostics.lines,
+    "telling": telling.lines,
     "forecasts": forecasts.lines,
 }
 
@@ -39,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = _options(arguments)
     console = Console(width=None if Console().is_terminal else WIDTH)
     halves = tuple(Half) if options.half is None else (Half(options.half),)
-    run = Run(EFFORTS[options.effort], options.seed, halves, options.data)
+    run = Run(EFFORTS[options.effort], options.seed, halves, options.data, tuple(options.only))
     missing = sorted(set(data.HISTOGRAMS) - {task.name for task in data.real(options.data)})
     if missing:
         console.print(f"Skipped: {', '.join(missing)}. There are no such files in {options.data / 'hist1d'}")
@@ -50,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found[part] = _measured(PARTS[part], run, console)
         show(console, f"{part}, seed {run.seed}", found[part])
     if options.json:
-        plain = {part: [line._asdict() for line in lines] for part, lines in found.items()}
+        plain = {part: [line.plain for line in lines] for part, lines in found.items()}
         options.json.write_text(json.dumps(plain, indent=1), encoding="utf-8")
 
 
@@ -66,6 +68,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     for name in EFFORTS:
         sizes.add_argument(f"--{name}", dest="effort", action="store_const", const=name, help="how much is done")
     parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS), help="what to measure")
+    parser.add_argument("--only", nargs="+", default=[], help="lines of regimes whose names begin so", metavar="TEXT")
     parser.add_argument("--half", choices=[half.value for half in Half], help="only these shapes and files")
     parser.add_argument("--seed", type=int, default=int(np.random.SeedSequence().entropy) % 10**6, help="of records")  # type: ignore[arg-type]
     parser.add_argument("--data", type=Path, default=data.folder(), help="folder of the data sets")

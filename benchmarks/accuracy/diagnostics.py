@@ -50,14 +50,17 @@ def lines(run: Run, step: Callable[[str], None]) -> Iterator[Line]:
     for adjacency in BOTH if run.effort.name == "full" else BOTH[:1]:
         for terms in _terms(run):
             named = f"n*eps {terms[0] * float(terms[1]):,.0f}, {adjacency.value}, pure"
-            step(f"areas, {named}")
-            areas = [_area(setting, run) for setting in _settings(*terms, adjacency, run)]
-            if areas:
-                yield _line(f"ROC, {named}", "median area error over the best bins", AREA_MARK, areas)
-            step(f"calibration, {named}")
-            laws = [_calibration(law, *terms, adjacency, run) for law in CHANCES]
-            yield _line(f"calibration, {named}", "error over ten bins", CALIBRATION_MARK, laws)
-        yield from _planes(adjacency, run, step)
+            if run.takes("ROC"):
+                step(f"areas, {named}")
+                areas = [_area(setting, run) for setting in _settings(*terms, adjacency, run)]
+                if areas:
+                    yield _line(f"ROC, {named}", "median area error over the best bins", AREA_MARK, areas)
+            if run.takes("calibration"):
+                step(f"calibration, {named}")
+                laws = [_calibration(law, *terms, adjacency, run) for law in CHANCES]
+                yield _line(f"calibration, {named}", "error over ten bins", CALIBRATION_MARK, laws)
+        if run.takes("residual plot"):
+            yield from _planes(adjacency, run, step)
 
 
 def _settings(records: int, epsilon: str, adjacency: dp.Neighbours, run: Run) -> Iterator[Setting]:

@@ -149,7 +149,7 @@ def _metrics(regime: Regime) -> tuple[str, ...]:
 
 def lines(run: Run, step: Callable[[str], None]) -> Iterator[Line]:
     """The lines of each regime; `step` is told what is being measured."""
-    for regime in REGIMES:
+    for regime in (each for each in REGIMES if run.takes(each.name)):
         for group in _groups(regime, run):
             found = []
             for setup in group:

@@ -142,7 +142,7 @@ class Case:
 
 def lines(run: Run, step: Callable[[str], None]) -> Iterator[Line]:
     """Three lines for each kind of question and adjacency."""
-    for kind in KINDS if run.effort.name != "tiny" else KINDS[2:4]:
+    for kind in _kinds(run):
         for adjacency in BOTH if run.effort.name == "full" else BOTH[:1]:
             found: list[Tried] = []
             for size, epsilon in _sizes(run):
@@ -188,6 +188,11 @@ def _halves(table: Table, draw: np.random.Generator) -> tuple[Table, Table]:
     order = draw.permutation(len(next(iter(table.values()))))
     first, second = ({name: each[order[start::2]] for name, each in table.items()} for start in (0, 1))
     return first, second
+
+
+def _kinds(run: Run) -> list[Kind]:
+    tried = KINDS if run.effort.name != "tiny" else KINDS[2:4]
+    return [kind for kind in tried if run.takes(f"forecast of {kind.name}")]
 
 
 def _rehearsals(run: Run) -> int:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
 
+from .reasons import reason_of
 from .shapes import Half
+
+YES, NOT_SURE, NO = "yes", "not sure", "no"
 
 
 class Effort(NamedTuple):
@@ -44,12 +48,18 @@ class Run(NamedTuple):
         seed: What everything is drawn from.
         halves: Which shapes and files take part.
         data: The folder of real data.
+        only: How names of regimes begin that take part; none: all.
     """
 
     effort: Effort
     seed: int
     halves: tuple[Half, ...]
     data: Path
+    only: tuple[str, ...] = ()
+
+    def takes(self, regime: str) -> bool:
+        """Whether a regime of this name takes part."""
+        return not self.only or regime.startswith(self.only)
 
 
 class Line(NamedTuple):
@@ -78,17 +88,40 @@ class Line(NamedTuple):
     either: bool = False
 
     @property
-    def verdict(self) -> str:
-        """Whether the mean is at the mark, as far as two standard errors tell."""
+    def missed(self) -> float:
+        """By how much the mean is beside the mark; negative where it is better."""
         mean = max(self.mean, 1 / max(self.mean, 1e-12)) if self.either else self.mean
-        missed = (self.mark - mean if self.least else mean - self.mark) - 2 * self.error
-        return "no" if missed > 0 else "yes"
+        return self.mark - mean if self.least else mean - self.mark
+
+    @property
+    def verdict(self) -> str:
+        """Whether the mean is at the mark, or beside it by less, or by more, than two standard errors."""
+        if self.missed <= 0:
+            return YES
+        return NOT_SURE if self.missed <= 2 * self.error else NO
+
+    @property
+    def why(self) -> str:
+        """Why it is beside its mark; empty where that is not so, or not sure."""
+        return reason_of(self.regime, self.asked) if self.verdict == NO else ""
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """All of it, by names."""
+        return {**self._asdict(), "verdict": self.verdict, "why": self.why}
 
 
 def show(console: Console, title: str, lines: Sequence[Line]) -> None:
-    """Print the lines as a table."""
+    """Print the lines as a table, and below it why lines are beside their marks."""
     table = Table("regime", "asked", "mark", "mean ± se", "worst", "where", "at it", title=title, title_justify="left")
+    reasons = list(dict.fromkeys(line.why for line in lines if line.why))
     for line in lines:
         mean = f"{line.mean:.3f} ± {line.error:.3f}"
-        table.add_row(line.regime, line.asked, f"{line.mark:g}", mean, f"{line.worst:.2f}", line.where, line.verdict)
+        verdict = f"{line.verdict} ({reasons.index(line.why) + 1})" if line.why else line.verdict
+        table.add_row(line.regime, line.asked, f"{line.mark:g}", mean, f"{line.worst:.2f}", line.where, verdict)
     console.print(table)
+    for number, reason in enumerate(reasons, start=1):
+        console.print(f"({number}) {reason}", highlight=False)
+    told = Counter(line.verdict for line in lines)
+    console.print(f"Of {len(lines)} lines {told[YES]} are at their mark, {told[NOT_SURE]} beside it by less than two "
+                  f"standard errors, {told[NO]} by more.")  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,27 @@ import numpy as np
 import pytest
 
 BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "regimes.py"
+REASONS = BENCHMARK.parent / "accuracy" / "reasons.toml"
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    out = tmp_path_factory.mktemp("regimes")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("regimes")
+
+
+@pytest.fixture(scope="module")
+def printed(out: Path) -> str:
     command = [sys.executable, str(BENCHMARK), "--tiny", "--seed", "1", "--half", "judge"]
     command += ["--data", str(out / "nowhere"), "--json", str(out / "lines.json")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Skipped: ADULT, BIDS" in done.stdout
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def found(out: Path, printed: str) -> dict[str, Any]:
+    assert printed
     lines: dict[str, Any] = json.loads((out / "lines.json").read_text(encoding="utf-8"))
     return lines
 
@@ -47,3 +59,23 @@ def test_diagnostics_stand_beside_fixed_bins(found: dict[str, Any]) -> None:
     first = {line["regime"].split(",")[0] for line in found["diagnostics"]}
     assert first == {"ROC", "calibration", "residual plot"}
     assert all(line["mean"] > 0 and line["mark"] > 0 for line in found["diagnostics"])
+
+
+def test_every_reason_is_one_of_a_line_and_has_a_figure(found: dict[str, Any]) -> None:
+    lines = [line for each in found.values() for line in each]
+    for reason in tomllib.loads(REASONS.read_text(encoding="utf-8"))["reason"]:
+        own = [line for line in lines if line["regime"].startswith(reason["regime"])]
+        assert own, reason["regime"]
+        asked = tuple(reason.get("asked", [""]))
+        assert any(line["asked"].startswith(asked) for line in own)
+        assert any(sign.isdigit() for sign in reason["why"]) or "forecast" in reason["why"]
+
+
+def test_a_line_is_at_its_mark_or_beside_it_and_says_why(found: dict[str, Any], printed: str) -> None:
+    for line in (line for each in found.values() for line in each):
+        mean = max(line["mean"], 1 / max(line["mean"], 1e-12)) if line["either"] else line["mean"]
+        missed = line["mark"] - mean if line["least"] else mean - line["mark"]
+        assert line["verdict"] == ("yes" if missed <= 0 else "not sure" if missed <= 2 * line["error"] else "no")
+        assert bool(line["why"]) == (line["verdict"] == "no")
+    assert "A bound, nearly: without any noise 2,000 records are needed" in printed
+    assert "standard errors" in printed

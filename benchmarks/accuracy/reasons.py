@@ -1,0 +1,43 @@
+"""Why lines of the table of regimes are beside their marks: a bound, or the next best try and its figure."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+FILE = Path(__file__).with_name("reasons.toml")
+UNKNOWN = "No reason is known."
+
+
+class Reason(NamedTuple):
+    """One entry of the file: of the entries that a line fits, the first one is its reason.
+
+    Attributes:
+        regime: How the name of the line's regime begins.
+        setting: How it ends: the adjacency and the kind of loss; empty: any.
+        asked: How what is asked may begin; none: all.
+        why: What is known, with figures.
+    """
+
+    regime: str
+    why: str
+    setting: str = ""
+    asked: tuple[str, ...] = ()
+
+    def fits(self, regime: str, asked: str) -> bool:
+        named = regime.startswith(self.regime) and regime.endswith(self.setting)
+        return named and (not self.asked or asked.startswith(self.asked))
+
+
+def reason_of(regime: str, asked: str) -> str:
+    """Why this line is beside its mark."""
+    return next((each.why for each in reasons() if each.fits(regime, asked)), UNKNOWN)
+
+
+@cache
+def reasons() -> tuple[Reason, ...]:
+    """All that the file says, in order."""
+    entries = tomllib.loads(FILE.read_text(encoding="utf-8"))["reason"]
+    return tuple(Reason(**{**each, "asked": tuple(each.get("asked", ()))}) for each in entries)
