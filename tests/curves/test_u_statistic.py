@@ -98,6 +98,14 @@ def test_without_noise_they_are_those_of_the_records() -> None:
     assert entropy.value == pytest.approx(-np.log(dp.collision_probability(curve).value))
 
 
+def test_wide_cells_that_hold_nobody_leave_nothing_of_a_gini_coefficient_open() -> None:
+    values = np.random.default_rng(9).lognormal(10, 0.7, 2000)
+    curve = released(values, 1e8, 1, dp.Grid.geometric(500, 10_000_000, cells=400))
+    found, exact = dp.gini_coefficient(curve), pairs(values, lambda x, y: abs(x - y)) / (2 * values.mean())
+    low, high = found.interval(0.95)
+    assert low <= exact <= high < low + 0.05
+
+
 def test_an_area_is_that_of_scipy_and_ties_count_half() -> None:
     chance = np.random.default_rng(4)
     low, high = chance.integers(0, 128, 300) / 128, np.minimum(chance.integers(20, 160, 200) / 128, 127 / 128)

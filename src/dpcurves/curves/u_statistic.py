@@ -108,10 +108,10 @@ def gini_coefficient(curve: CDF) -> UStatistic:
         return np.asarray(quadratic(kernel, counts) / (2 * np.maximum(mean, middles[0])))
 
     mean = max(float(cells.likely @ middles) / max(float(cells.likely.sum()), 1.0), float(middles[0]))
-    width = float(np.diff(cells.edges).max()) / 2
-    least = max(mean - width, float(middles[0]))
+    off = float(cells.shares @ np.diff(cells.edges)) / 2  # how far the mean may be from that of the middles of cells
+    least = max(mean - off, float(middles[0]))
     value = float(statistic(cells.likely))
-    return cells.read(statistic, cells.reach(kernel) / (2 * least) + value * width / least, 0.0, 1.0)
+    return cells.read(statistic, cells.reach(kernel) / (2 * least) + value * off / least, 0.0, 1.0)
 
 
 def collision_probability(curve: CDF | Histogram) -> UStatistic:
