@@ -1,4 +1,4 @@
-"""A page for each example and one of them all, made when the site is built: what `docs/examples.py` wrote is shown.
+"""A page for each example, and one of them all, made when the site is built: what `docs/examples.py` wrote is shown.
 
 Where it wrote nothing, as in a build without `make examples`, pages have code and no pictures, and say so.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import nbformat
 from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).parent))
-from examples import OUT, Example, found
+from examples import OUT, PNG, Example, found
 
 GALLERY = "examples/index.md"
 INTRODUCTION = """# Examples
@@ -22,9 +23,9 @@ INTRODUCTION = """# Examples
 Each of these is one file of plain Python that runs as it stands, and a notebook with what came out. Data is made up by
 the file, or comes with a package; nothing is downloaded. The noise of these pictures is seeded, as each of them says,
 so that a test can hold them against the pictures that are kept.
-
-<div class="grid cards" markdown>
 """
+SECTIONS = {"Three notebooks, to be read": True, "One thing each": False}
+"""Headings, and whether long notebooks stand below."""
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -34,43 +35,58 @@ def on_files(files: Files, config: Any) -> Files:
     for example in examples:
         files.append(File.generated(config, f"examples/{example.name}.md", content=page(example)))
         files.append(File.generated(config, f"examples/{example.name}.py", abs_src_path=str(example.path)))
-        for name in (f"{example.name}.png", f"{example.name}.small.png", f"{example.name}.ipynb"):
-            if (OUT / name).exists():
-                files.append(File.generated(config, f"examples/{name}", abs_src_path=str(OUT / name)))
+        for path in written(example):
+            files.append(File.generated(config, f"examples/{path.name}", abs_src_path=str(path)))
     return files
 
 
+def written(example: Example) -> list[Path]:
+    """Its notebook, its thumbnail and its pictures: those that are there."""
+    named = [f"{example.name}.ipynb", f"{example.name}.small.png", *(f"{each}.png" for each in example.drawn(OUT))]
+    return [OUT / name for name in named if (OUT / name).exists()]
+
+
 def gallery(examples: list[Example]) -> str:
-    """All examples with their thumbnails."""
-    cards = [[_picture(each, ".small"), f"[{each.title}]({each.name}.md)", each.learnt] for each in examples]
-    return (
-        INTRODUCTION + "\n" + "\n\n".join("- " + "\n\n    ".join(filter(None, card)) for card in cards) + "\n\n</div>\n"
-    )
+    """All examples with their thumbnails: the long ones first."""
+    parts = [INTRODUCTION]
+    for heading, long in SECTIONS.items():
+        cards = "\n\n".join(_card(each) for each in examples if each.is_long is long)
+        parts.append(f'## {heading}\n\n<div class="grid cards" markdown>\n\n{cards}\n\n</div>\n')
+    return "\n".join(parts)
 
 
 def page(example: Example) -> str:
-    """One example: its text, code and picture, what it prints, and what can be downloaded."""
+    """One example: its text and code, what it prints and draws, and what can be downloaded."""
     notebook = OUT / f"{example.name}.ipynb"
     cells = nbformat.read(notebook, 4).cells if notebook.exists() else example.cells.cells
-    first, *parts = [part for cell in cells for part in _shown(cell)]
+    drawn = (example.picture(number) for number in count(1))
+    parts = [part for cell in cells for part in _shown(example, cell, drawn)]
     downloads = [f"[Python file]({example.name}.py)"]
     if notebook.exists():
         downloads.append(f"[notebook with outputs]({notebook.name})")
-    picture = _picture(example) or "*Pictures are drawn by `make examples`.*"
-    return "\n\n".join([first, picture, *parts, "Download: " + ", ".join(downloads)]) + "\n"
+    else:
+        parts.append("*Pictures are drawn by `make examples`.*")
+    return "\n\n".join([*parts, "Download: " + ", ".join(downloads)]) + "\n"
 
 
-def _shown(cell: Any) -> Iterator[str]:
-    """A cell of text; or code, and what it printed."""
+def _card(example: Example) -> str:
+    """A thumbnail, a title that leads to the page, and what is learnt."""
+    parts = [_picture(example, f"{example.name}.small"), f"[{example.title}]({example.name}.md)", example.learnt]
+    return "- " + "\n\n    ".join(filter(None, parts))
+
+
+def _shown(example: Example, cell: Any, drawn: Iterator[str]) -> Iterator[str]:
+    """A cell of text; or code, what it printed, and its pictures."""
     if cell.cell_type == "markdown":
         yield cell.source
         return
     yield f"````python\n{cell.source}\n````"
-    printed = "".join(output.text for output in cell.get("outputs", ()) if output.get("name") == "stdout")
+    outputs = cell.get("outputs", ())
+    printed = "".join(output.text for output in outputs if output.get("name") == "stdout")
     if printed:
         yield f"````text\n{printed.rstrip()}\n````"
+    yield from (_picture(example, next(drawn)) for output in outputs if PNG in output.get("data", {}))
 
 
-def _picture(example: Example, size: str = "") -> str:
-    name = f"{example.name}{size}.png"
-    return f"![{example.title}]({name})" if (OUT / name).exists() else ""
+def _picture(example: Example, name: str) -> str:
+    return f"![{example.title}]({name}.png)" if (OUT / f"{name}.png").exists() else ""

@@ -1,8 +1,8 @@
-"""Runs every example in a fresh process, holds its picture against the kept one, and writes a notebook.
+"""Runs every example and every long notebook in a fresh process, holds each picture against the kept one.
 
-`python docs/examples.py [NAME ...] [--keep]`. All is written to `build/examples`. Noise comes from seeds here, so that
-pictures are the same each time, and each of them says so. A picture that is unlike the one in `examples/pictures`
-fails, and both are laid side by side; `--keep` makes today's pictures those that are kept.
+`python docs/examples.py [NAME ...] [--keep]`. Notebooks with outputs are written to `build/examples`. Noise comes from
+seeds here, so that pictures are the same each time, and each of them says so. A picture that is unlike the one in
+`examples/pictures` fails, and both are laid side by side; `--keep` makes today's pictures those that are kept.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +30,16 @@ from rich.progress import track
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES, KEPT, OUT = ROOT / "examples", ROOT / "examples" / "pictures", ROOT / "build" / "examples"
+NOTEBOOKS = EXAMPLES / "notebooks"
 THUMBNAIL = 400, 300
 TOLERANCE = 12.0
 """Root mean squared difference of two thumbnails, of 255: which rows of a unit are used moves one by about 3."""
 SECONDS = 600
 SEEDED = """
 import itertools
+import warnings
 import dpcurves
+warnings.showwarning = lambda said, kind, *_: print(f"{kind.__name__}: {said}")
 _seeds = itertools.count()
 dpcurves.Randomness.system = staticmethod(lambda: dpcurves.Randomness.from_seed(next(_seeds)))
 """
@@ -45,13 +49,17 @@ COLOURS = re.compile("\x1b\\[[0-9;]*m")
 
 @dataclass(frozen=True)
 class Example:
-    """One file of `examples`: a title, what is learnt, and cells of code."""
+    """One file of `examples`, or of the long ones in its folder `notebooks`: a title, what is learnt, cells of code."""
 
     path: Path
 
     @property
     def name(self) -> str:
         return self.path.stem
+
+    @property
+    def is_long(self) -> bool:
+        return self.path.parent == NOTEBOOKS
 
     @cached_property
     def cells(self) -> Any:
@@ -63,7 +71,17 @@ class Example:
 
     @property
     def learnt(self) -> str:
-        return " ".join(self._first[1:])
+        """What stands below the title, up to an empty line."""
+        return " ".join(takewhile(bool, self._first[1:]))
+
+    def picture(self, number: int) -> str:
+        """The name of a picture, by the order in which they are drawn: the first one stands for the example."""
+        return self.name if number == 1 else f"{self.name}-{number}"
+
+    def drawn(self, folder: Path) -> list[str]:
+        """The names of its pictures that lie in a folder."""
+        named = re.compile(f"{self.name}(-[0-9]+)?")
+        return sorted(path.stem for path in folder.glob("*.png") if named.fullmatch(path.stem))
 
     @property
     def lines(self) -> int:
@@ -88,7 +106,7 @@ class Example:
 
 def found(names: list[str]) -> list[Example]:
     """All examples, or those with these names."""
-    every = [Example(path) for path in sorted(EXAMPLES.glob("*.py"))]
+    every = [Example(path) for folder in (NOTEBOOKS, EXAMPLES) for path in sorted(folder.glob("*.py"))]
     return [example for example in every if not names or example.name in names]
 
 
@@ -121,21 +139,28 @@ def checked(example: Example, keep: bool) -> str:
     except Exception as error:  # whatever the example raised
         return f"{example.name}: {COLOURS.sub('', str(error))}"
     nbformat.write(book, OUT / f"{example.name}.ipynb")
-    drawn = list(pictures(book))
+    drawn = {example.picture(number): picture for number, picture in enumerate(pictures(book), 1)}
     if not drawn:
         return f"{example.name}: it draws nothing"
-    drawn[0].save(OUT / f"{example.name}.png")
-    small, kept = thumbnail(drawn[0]), KEPT / f"{example.name}.png"
-    small.save(OUT / f"{example.name}.small.png", optimize=True)
+    said = [compared(name, picture, keep) for name, picture in drawn.items()]
+    gone = [f"{name}: a picture is kept that is no longer drawn" for name in example.drawn(KEPT) if name not in drawn]
+    return "\n".join(filter(None, said + gone))
+
+
+def compared(name: str, picture: Image.Image, keep: bool) -> str:
+    """Write a picture and its thumbnail; say what is wrong with it."""
+    picture.save(OUT / f"{name}.png")
+    small = thumbnail(picture)
+    small.save(OUT / f"{name}.small.png", optimize=True)
     if keep:
-        small.save(kept, optimize=True)
-    return unlike(example, small, kept)
+        small.save(KEPT / f"{name}.png", optimize=True)
+    return unlike(name, small, KEPT / f"{name}.png")
 
 
-def unlike(example: Example, small: Image.Image, kept: Path) -> str:
+def unlike(name: str, small: Image.Image, kept: Path) -> str:
     """How a picture differs from the one that is kept, if it does; then both are laid side by side."""
     if not kept.exists():
-        return f"{example.name}: no picture is kept: look at build/examples/{example.name}.png, then --keep"
+        return f"{name}: no picture is kept: look at build/examples/{name}.png, then --keep"
     before = Image.open(kept)
     apart = difference(small, before)
     if apart <= TOLERANCE:
@@ -143,10 +168,8 @@ def unlike(example: Example, small: Image.Image, kept: Path) -> str:
     both = Image.new("RGB", (2 * THUMBNAIL[0], THUMBNAIL[1]), "white")
     both.paste(before.convert("RGB"), (0, 0))
     both.paste(small.convert("RGB"), (THUMBNAIL[0], 0))
-    both.save(OUT / f"{example.name}.unlike.png")
-    return (
-        f"{example.name}: unlike the kept picture by {apart:.0f} of 255: see build/examples/{example.name}.unlike.png"
-    )
+    both.save(OUT / f"{name}.unlike.png")
+    return f"{name}: unlike the kept picture by {apart:.0f} of 255: see build/examples/{name}.unlike.png"
 
 
 def main() -> int:

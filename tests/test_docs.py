@@ -71,7 +71,8 @@ def made(target: str) -> bool:
     """Whether it is a page that a build makes."""
     folder, _, name = target.rpartition("/")
     if folder == "examples":
-        return name == "index.md" or (ROOT / "examples" / name).with_suffix(".py").exists()
+        sources = (ROOT / "examples").rglob(Path(name).with_suffix(".py").name)
+        return name == "index.md" or any(sources)
     return target in REFERENCE
 
 

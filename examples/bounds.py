@@ -1,0 +1,30 @@
+# %% [markdown]
+# # How large are values?
+# Where nobody knows it in public, a grid has to be bought: an interval is doubled until it seems to hold most records.
+
+# %%
+import numpy as np
+
+import dpcurves as dp
+
+rng = np.random.default_rng(37)
+table = {"claims": 300 * rng.standard_t(3, size=20_000), "days": rng.gamma(2.0, 3.0, size=20_000)}
+
+# %% [markdown]
+# One secret threshold is compared with all intervals, so the price does not depend on how many are tried. A tenth of
+# the budget goes there, and the rest to the curve.
+
+# %%
+with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
+    claims, days = dp.BoundsQuestion("claims", unit=1, coverage=0.95), dp.BoundsQuestion("days", unit=1, coverage=0.95)
+    plane = session.ask(dp.PlaneBoundsQuestion(claims, days), dp.PrivacyLoss.pure("0.1"))
+    print(f"claims: {plane.across.lower} to {plane.across.upper}; days: up to {plane.upwards.upper}")
+    grid = dp.Grid(plane.across.lower, plane.across.upper, cells=512)
+    curve = session.ask(dp.CdfQuestion("claims", grid), dp.PrivacyLoss.pure("0.9"))
+curve.plot()
+
+# %% [markdown]
+# The interval is a power of two, and may hold some records more or less than was asked for: a single column, alone.
+
+# %%
+print(dp.bounds(table["claims"], unit=1, coverage=0.95, epsilon="0.1", adjacency=dp.REPLACE_ONE))

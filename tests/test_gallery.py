@@ -1,0 +1,111 @@
+"""The gallery: short files that show one thing each, long notebooks, and every question of the package in them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import example_pages
+import examples
+import nbformat
+import pytest
+from PIL import Image
+
+import dpcurves as dp
+from dpcurves import curves, shortcuts, table_shortcuts
+
+EVERY = examples.found([])
+LONGEST = 60
+TEXT = "\n".join(example.path.read_text(encoding="utf-8") for example in EVERY)
+WORDS = {
+    "zCDP": "PrivacyLoss.zcdp", "a budget that runs out": "BudgetExceeded", "bounded units": "rows_per_unit",
+    "by category": "Categories", "hints": "hint=", "DuckDB": "duckdb", "Polars": "polars", "pandas": "pandas",
+    "Parquet": "parquet", "a ledger in PostgreSQL": "pgserver", "two servers": "aggregator --party",
+    "scikit-learn": "make_pipeline", "DAWA": "DawaEstimator", "HB": "HierarchyEstimator", "R": "jsonlite",
+    "JavaScript": "JSON.parse", "a report page": "display.report", "two curves": "ks_test", "resuming": "request=",
+    "a calibration study": "CalibrationQuestion",
+}  # fmt: skip
+"""What a newcomer looks for, and a word that stands where it is shown."""
+
+
+def questions() -> list[str]:
+    """What can be asked, but for what other questions are made of."""
+    return sorted(name for name in curves.__all__ if name.endswith("Question") and name != "Question")
+
+
+def asked(question: str) -> bool:
+    """Whether an example asks it: by its own name, or by a function of one call."""
+    stem = re.sub(r"(?<!^)(?=[A-Z])", "_", question.removesuffix("Question")).lower()
+    calls = {name for room in (shortcuts, table_shortcuts) for name in room.__all__ if name.startswith(stem)}
+    return any(re.search(rf"\bdp\.{name}\b", TEXT) for name in {question, *calls})
+
+
+def test_every_question_has_an_example() -> None:
+    assert [question for question in questions() if not asked(question)] == []
+    assert len(EVERY) >= 24 + 3
+
+
+@pytest.mark.parametrize("topic", WORDS)
+def test_a_newcomer_finds(topic: str) -> None:
+    assert WORDS[topic] in TEXT
+
+
+@pytest.mark.parametrize("example", EVERY, ids=lambda example: example.name)
+def test_an_example_has_a_title_says_what_is_learnt_is_short_and_keeps_its_pictures(example: examples.Example) -> None:
+    assert example.path.read_text(encoding="utf-8").startswith("# %% [markdown]\n# # ")
+    assert 40 < len(example.learnt) < 260
+    assert example.is_long or example.lines <= LONGEST
+    assert example.drawn(examples.KEPT)[0] == example.name
+    parts = [cell.cell_type for cell in example.cells.cells]
+    assert not example.is_long or parts.count("markdown") >= 8  # prose between code
+
+
+def test_kept_pictures_belong_to_examples() -> None:
+    belong = {name for example in EVERY for name in example.drawn(examples.KEPT)}
+    assert {path.stem for path in examples.KEPT.iterdir()} == belong
+
+
+def test_a_picture_that_changed_fails_and_both_are_laid_side_by_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OUT", "KEPT"):
+        monkeypatch.setattr(examples, name, tmp_path / name)
+        (tmp_path / name).mkdir()
+    before, after = (Image.new("RGB", (800, 600), colour) for colour in ("white", "navy"))
+    assert "no picture is kept" in examples.compared("one", before, keep=False)
+    assert examples.compared("one", before, keep=True) == ""
+    assert examples.compared("one", before, keep=False) == ""
+    assert "one.unlike.png" in examples.compared("one", after, keep=False)
+    with Image.open(tmp_path / "OUT" / "one.unlike.png") as both:
+        assert both.size == (800, 300)
+        assert both.getpixel((10, 150)) == (255, 255, 255)
+        assert both.getpixel((790, 150)) == (0, 0, 128)
+
+
+def test_a_page_shows_what_came_out_where_it_came_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "two.py").write_text(
+        "# %% [markdown]\n# # Two\n# Both are drawn.\n#\n# And more.\n\n# %%\n1 + 1\n", "utf-8"
+    )
+    two = examples.Example(tmp_path / "two.py")
+    for room in (examples, example_pages):
+        monkeypatch.setattr(room, "OUT", tmp_path)
+    assert "make examples" in example_pages.page(two)
+    assert (two.title, two.learnt) == ("Two", "Both are drawn.")
+    drawn = nbformat.v4.new_output("display_data", {"image/png": "", "text/plain": ""})
+    said = nbformat.v4.new_output("stream", name="stdout", text="said\n")
+    book = nbformat.v4.new_notebook(
+        cells=[two.cells.cells[0], *(nbformat.v4.new_code_cell(code, outputs=[said, drawn]) for code in "ab")]
+    )
+    nbformat.write(book, tmp_path / "two.ipynb")
+    for name in ("two.png", "two-2.png", "two.small.png", "twofold.png"):
+        (tmp_path / name).touch()
+    page = example_pages.page(two)
+    places = [page.index(part) for part in ("\na\n", "said", "two.png", "\nb\n", "two-2.png", "two.ipynb")]
+    assert places == sorted(places)
+    assert {path.name for path in example_pages.written(two)} == {"two.ipynb", "two.png", "two-2.png", "two.small.png"}
+    assert example_pages.gallery([two]).count("](two.md)") == 1
+
+
+def test_shown_names_are_public() -> None:
+    shown = set(re.findall(r"\bdp\.([A-Za-z_]\w*)", TEXT))
+    assert sorted(name for name in shown if not hasattr(dp, name)) == []
