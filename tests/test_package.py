@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import email
 import importlib.util
+import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,6 +14,7 @@ import tarfile
 import tomllib
 import zipfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,9 @@ BUILD = "import setuptools.build_meta as backend; backend.build_sdist('.'); back
 NAME = re.compile(r"^[A-Za-z0-9._-]+")
 MADE = {"PKG-INFO", "setup.cfg"}
 HOME = "https://example.org/dpcurves"
+COMMAND = re.compile(r"^\$ (.*)$", re.MULTILINE)
+FENCED = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+UNREACHED = re.compile(r"dns error|[Cc]onnect|[Nn]etwork|Failed to fetch|timed out")
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +81,53 @@ def test_the_wheel_has_the_package_and_nothing_else(archive: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         held = {name for name in opened.namelist() if ".dist-info/" not in name}
     assert held == {name.removeprefix("src/") for name in tracked() if name.startswith("src/")}
+
+
+def first_page(python: Path) -> Iterator[list[str]]:
+    """What a stranger types who has nothing but the home page, in its order: its code is one program."""
+    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    code = ""
+    for kind, block in FENCED.findall(page):
+        if kind == "python":
+            code += block
+            yield [str(python), "-c", code]
+        else:
+            yield from (shlex.split(line) for line in COMMAND.findall(block))
+
+
+def installed(wheel: Path, asked: str, folder: Path) -> Path:
+    """The programs of a fresh environment that has the wheel; what other tests use is taken where uv keeps it."""
+    uv = Path(sys.executable).with_name("uv")
+    subprocess.run([uv, "venv", "--quiet", "--no-python-downloads", "--python", sys.executable, folder], check=True)
+    words = ["--constraint", ROOT / "constraints.txt", f"{asked} @ {wheel.as_uri()}"]
+    done = subprocess.run(
+        [uv, "pip", "install", "--quiet", "--python", folder, *words], check=False, capture_output=True, text=True
+    )
+    if done.returncode != 0 and UNREACHED.search(done.stderr):
+        pytest.skip("no package index can be reached")
+    assert done.returncode == 0, done.stderr
+    return folder / "bin"
+
+
+def test_a_stranger_runs_the_home_page_in_its_order_in_a_bare_folder_from_the_wheel_alone(
+    archive: Path, tmp_path: Path
+) -> None:
+    (wheel,) = archive.parent.glob("*.whl")
+    (tmp_path / "bare").mkdir()
+    programs: Path | None = None
+    typed: list[str] = []
+    for words in first_page(tmp_path / "env" / "bin" / "python"):
+        typed.append(words[0])
+        if words[:2] == ["pip", "install"]:
+            programs = installed(wheel, words[2], tmp_path / "env")
+            continue
+        assert programs is not None, "the page installs before it runs anything"
+        there = {"PATH": f"{programs}:{os.environ['PATH']}", "HOME": str(tmp_path / "bare"), "MPLBACKEND": "Agg"}
+        done = subprocess.run(words, cwd=tmp_path / "bare", env=there, check=False, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
+    assert typed.count("dpcurves") >= 2
+    assert len(typed) >= 5
 
 
 def test_an_index_would_take_what_is_published(archive: Path) -> None:
