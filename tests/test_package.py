@@ -99,7 +99,7 @@ def installed(wheel: Path, asked: str, folder: Path) -> Path:
     """The programs of a fresh environment that has the wheel; what other tests use is taken where uv keeps it."""
     uv = Path(sys.executable).with_name("uv")
     subprocess.run([uv, "venv", "--quiet", "--no-python-downloads", "--python", sys.executable, folder], check=True)
-    words = ["--constraint", ROOT / "constraints.txt", f"{asked} @ {wheel.as_uri()}"]
+    words = ["--constraint", str(ROOT / "constraints.txt"), f"{asked} @ {wheel.as_uri()}"]
     done = subprocess.run(
         [uv, "pip", "install", "--quiet", "--python", folder, *words], check=False, capture_output=True, text=True
     )
