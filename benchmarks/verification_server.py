@@ -163,10 +163,12 @@ class Crowd:
         for what, took in self.took.items():
             found = " ".join(f"{each:8.0f}" for each in np.percentile(took, [50, 95, 99]))
             lines.append(f"{what:8} {len(took):6} {found} {TARGETS.get(what, ''):>8}")
-        used = ", ".join(f"{who} {share:.2f}" for who, share in self.used.items())
-        opened = sum(each.opened for each in self.browsers.values())
         asked = sum(map(len, self.took.values())) / self.seconds
+        used = ", ".join(f"{who} {share:.2f}" for who, share in self.used.items())
+        each_request = ", ".join(f"{who} {1000 * share / asked:.1f}" for who, share in self.used.items())
+        opened = sum(each.opened for each in self.browsers.values())
         lines.append(f"processors of {os.cpu_count()}: {used}; {asked:.0f} requests a second, {opened} connections")
+        lines.append(f"milliseconds of a processor for a request: {each_request}")
         return "\n".join([*lines, f"errors: {len(self.errors)} {sorted(set(self.errors))[:3]}"])
 
 

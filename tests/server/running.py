@@ -10,6 +10,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from scene import Scene
 
@@ -32,14 +33,14 @@ class Running:
     port: int = field(default_factory=free_port)
     every: str = "0.2"
     workers: int = 1
-    process: subprocess.Popen[str] | None = None
+    process: Any = None
 
     def start(self) -> None:
-        folder, command = self.scene.folder, [sys.executable, "-m", "dpcurves.cli", "serve"]
-        command += ["--store", self.scene.url, "--listen", f"127.0.0.1:{self.port}", "--every", self.every]
-        command += ["--tls", f"{folder / 'cert.pem'},{folder / 'key.pem'}", "--workers", str(self.workers)]
-        command += ["--rate", "1000000"]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        folder, words = self.scene.folder, ["serve"]
+        words += ["--store", self.scene.url, "--listen", f"127.0.0.1:{self.port}", "--every", self.every]
+        words += ["--tls", f"{folder / 'cert.pem'},{folder / 'key.pem'}", "--workers", str(self.workers)]
+        words += ["--rate", "1000000"]
+        self.process = self._begun(words)
         assert self.process.stdout is not None
         for line in self.process.stdout:
             if "listens" in line:
@@ -72,6 +73,9 @@ class Running:
     def remote(self, name: str = "ann") -> dp.Remote:
         token = self.scene.gate.tokens.make(self.scene.visitor(name), "delays", "here", 1)
         return dp.Remote(f"https://127.0.0.1:{self.port}", token, ca=self.scene.folder / "cert.pem", patience=SECONDS)
+
+    def _begun(self, words: list[str]) -> Any:
+        return subprocess.Popen([sys.executable, "-m", "dpcurves.cli", *words], stdout=subprocess.PIPE, text=True)
 
     def _ended(self) -> None:
         assert self.process is not None

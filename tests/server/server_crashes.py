@@ -3,21 +3,28 @@
 Each round asks a question, kills a worker, all of them or the whole server a drawn while after it was asked, or after
 it is seen to be paid or counted, lets what is left go on, and waits for the answer. In the end: each question was
 answered once, what was spent is the sum of what was asked, every release says what its ledger has, and the chain holds.
-``python tests/server/server_crashes.py [KILLS] [STORE] [SECONDS]`` (STORE: - for a file of its own); after so many
-seconds no more are killed.
+``python tests/server/server_crashes.py [KILLS] [STORE] [SECONDS] [KEPT]`` (STORE: - for a file of its own); after so
+many seconds no more are killed. Servers and workers are forked by a nursery that has read all libraries: a process that
+is killed while it reads them shows nothing. What was counted is added to the file KEPT, if one is named, a piece at a
+time.
 """
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import nursery
+from nursery import Born, born
 from running import Running
 from scene import made
 from sqlalchemy import select
@@ -33,11 +40,27 @@ PRICE = Fraction(1, 1000)
 LONGEST = 1800.0
 STAGES = (State.QUEUED, State.PAID, State.COUNTED)
 """Where a question stands when the while begins after which something is killed."""
-SHORT, LONG = 20.0, 1.0
+SHORT, LONG = 20.0, 4.0
 """Kills a second: soon after a stage is seen, or whenever."""
 LOOK = 0.005
 SERVER_EACH = 10
 """One of so many kills is of the whole server: to start it again takes seconds."""
+
+
+@dataclass
+class InNursery(Running):
+    """A server that was born in a nursery, as its workers were."""
+
+    place: str = ""
+    nursery: int = 0
+
+    def children(self) -> list[int]:
+        """All workers, those too that have not heard yet that their server is gone."""
+        born = Path(f"/proc/{self.nursery}/task/{self.nursery}/children").read_text().split()
+        return [int(child) for child in born if int(child) != self.process.pid]
+
+    def _begun(self, words: list[str]) -> Born:
+        return born(self.place, words)
 
 
 class Rounds:
@@ -49,7 +72,9 @@ class Rounds:
             self.scene.gate.projects.allow(
                 self.scene.stu, "delays", PrivacyLoss.pure(999), analyst, Together.MAY_EXCEED
             )
-        self.running, self.draws = Running(self.scene, workers=2), random.Random(seed)
+        self.nursery, place = nursery.opened(folder)
+        self.running = InNursery(self.scene, workers=2, place=place, nursery=self.nursery.pid)
+        self.draws = random.Random(seed)
         self.kills = {"workers": 0, "server": 0}
         self.seen: dict[str, str] = {}
         self.ann, self.bob = self.scene.ann, self.scene.bob
@@ -88,13 +113,13 @@ class Rounds:
         return asked
 
     def _kill_for_a_while(self, asked: Asked, kills: int) -> None:
-        for _ in range(self.draws.randint(1, 4)):
+        for _ in range(self.draws.randint(1, 6)):
             if sum(self.kills.values()) >= kills:
                 return
             self._until_drawn(asked)
             chosen = self.draws.randrange(SERVER_EACH)
             if chosen:
-                self.kills["workers"] += self.running.kill_workers(most=1 if chosen % 2 else None)
+                self.kills["workers"] += self.running.kill_workers(most=None if chosen % 2 else 1)
             else:
                 self.kills["server"] += 1
                 self.running.kill()
@@ -104,7 +129,7 @@ class Rounds:
         """Until a drawn while after the question has come to a drawn stage, or for one that does not look at it."""
         stage = self.draws.choice((None, *STAGES))
         if stage is not None:
-            end = time.monotonic() + self.draws.expovariate(0.2)
+            end = time.monotonic() + self.draws.expovariate(0.5)
             while self._stands(asked) < STAGES.index(stage) and time.monotonic() < end:
                 time.sleep(LOOK)
         time.sleep(self.draws.expovariate(LONG if stage is None else SHORT))
@@ -132,21 +157,36 @@ class Rounds:
 
 def main() -> None:
     """Play the rounds, and say what was found."""
-    given = sys.argv[1:]
-    kills, seconds = int((given[:1] or ["1000"])[0]), float((given[2:3] or ["inf"])[0])
-    store = given[1] if given[1:2] and given[1] != "-" else None
+    given = [*sys.argv[1:], *["1000", "-", "inf", ""][len(sys.argv) - 1 :]]
+    kills, store, seconds, kept = int(given[0]), given[1] if given[1] != "-" else None, float(given[2]), given[3]
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        rounds = Rounds(Path(folder), store, seed=16)
+        rounds = Rounds(Path(folder), store, seed=int(time.time()) if kept else 16)
         try:
             questions = rounds.play(kills, seconds)
             rounds.check(questions)
         finally:
             if rounds.running.process is not None and rounds.running.process.poll() is None:
                 rounds.running.kill()
-    words = f"{rounds.kills['workers']} SIGKILLs of workers and {rounds.kills['server']} of servers"
-    lasted = f"in {time.monotonic() - begun:.0f} s"
-    print(f"{words} {lasted}, {questions} questions: each answered once and paid once, the chain holds; 0 wrong")
+            rounds.nursery.kill()
+            rounds.nursery.wait()
+    print(f"{told({**rounds.kills, 'questions': questions})} in {time.monotonic() - begun:.0f} s")
+    if kept:
+        print(f"with what was kept: {told(added(Path(kept), {**rounds.kills, 'questions': questions}))}")
+
+
+def told(counts: Mapping[str, int]) -> str:
+    """What was found; what was wrong would have ended it before."""
+    killed = f"{counts['workers']} SIGKILLs of workers and {counts['server']} of servers"
+    return f"{killed}, {counts['questions']} questions: each answered once and paid once, the chain holds; 0 wrong"
+
+
+def added(kept: Path, counts: Mapping[str, int]) -> Mapping[str, int]:
+    """The counts of all pieces so far, this one included."""
+    before = json.loads(kept.read_text()) if kept.exists() else {}
+    together = {name: count + before.get(name, 0) for name, count in counts.items()}
+    kept.write_text(json.dumps(together))
+    return together
 
 
 if __name__ == "__main__":
