@@ -84,6 +84,11 @@ class CDF(Covered):
         """From readings along a grid, of one turn or of several."""
         return cls(label, privacy.noted(*notes_on_ends(prefixes)), prefixes)
 
+    @classmethod
+    def rehearsed(cls, prefixes: Prefixes, label: str, privacy: PrivacyStatement) -> CDF:
+        """From blank readings, without notes on them."""
+        return cls(label, privacy, prefixes)
+
     @cached_property
     def x(self) -> FloatArray:
         """The edges of the grid, ``(cells + 1,)``."""
@@ -364,10 +369,12 @@ class CdfQuestion:
             return CDF.read(found.counts, self.grid.cut(self.at), label, statement_of(found.releases))
         found = yield from needed(workloads.Prefixes(axes_of(self.by, axis), self.hint, self.method), ALL)
         earlier, privacy = found.read[:-1], statement_of(found.releases)
+        # A rehearsal has nothing to note: what it was sent is blank, and reading it would cost as much as asking.
+        read = CDF.along if found.is_paid else CDF.rehearsed
         return in_rows(
             self.by,
             found.counts,
-            lambda row: self._smoothed(CDF.along(Prefixes(row, self.grid, earlier), label, privacy)),
+            lambda row: self._smoothed(read(Prefixes(row, self.grid, earlier), label, privacy)),
         )
 
     def _smoothed(self, curve: CDF) -> CDF:

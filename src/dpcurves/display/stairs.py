@@ -19,7 +19,7 @@ def draw_stairs(
 
     Args:
         ax: Where.
-        heights: Of the steps.
+        heights: Those of the steps.
         edges: One more than there are heights.
         baseline: Where the area begins; None: there is none.
         style: Properties of the patch.

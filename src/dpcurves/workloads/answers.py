@@ -43,6 +43,11 @@ class Counted:
         return cls(tuple(releases), (Evidence.of(releases[-1]),), grid)
 
     @property
+    def is_paid(self) -> bool:
+        """Whether these are answers; else they are blank, and of a rehearsal."""
+        return self.releases[-1].allotment is not None
+
+    @property
     def counts(self) -> Evidence:
         """The counts of the last turn: unbiased, whatever the turns before chose."""
         return self.read[-1]
