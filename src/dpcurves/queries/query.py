@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from math import prod
+from operator import lt
 from typing import NamedTuple, Self
 
 from ..arguments import Refused, WrongKind, chosen, make_each_whole, make_whole
@@ -74,13 +75,12 @@ class PartitionQuery(Table):
 def _tiles(starts: range | tuple[int, ...], cells: int) -> bool:
     if isinstance(starts, range):  # however long
         return len(starts) > 0 and starts[0] == 0 and starts.step > 0 and starts[-1] < cells
-    return bool(starts) and starts[0] == 0 and all(left < right for left, right in pairwise((*starts, cells)))
+    return bool(starts) and starts[0] == 0 and all(map(lt, starts, (*starts[1:], cells)))
 
 
 def _holds(fine: range | tuple[int, ...], coarse: range | tuple[int, ...]) -> bool:
     """Whether all of `coarse` stands in `fine`."""
-    known = fine if isinstance(fine, range) else frozenset(fine)
-    return all(start in known for start in coarse)
+    return all(map(fine.__contains__, coarse)) if isinstance(fine, range) else frozenset(fine).issuperset(coarse)
 
 
 @dataclass(frozen=True, slots=True)
