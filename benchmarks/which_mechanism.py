@@ -1,7 +1,8 @@
-"""Which mechanism for which data: `python benchmarks/which_mechanism.py [--picture FILE]`.
+"""Which mechanism for which data: `python benchmarks/which_mechanism.py [--picture FILE | --hints]`.
 
 The largest error of a distribution function of 10,000 records on 4,096 cells, against that of the records themselves:
-mean of 24 releases, replace-one. With --picture it is drawn; `docs/images/mechanisms.png` is that picture.
+mean of 24 releases, replace-one. With --picture it is drawn; `docs/images/mechanisms.png` is that picture. With
+--hints only what hints change is printed: largest and root mean square errors over those without one.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from dpcurves.privacy import PrivacyLoss, rho_for
 Way = Callable[[Job], FloatArray]
 SIZE = Size(draws=4, releases=24, epsilons=(), exponents=())
 PIECES = 64
+HINTS = "spread", "peaked", "atoms"
 PURE, GAUSSIAN = PrivacyLoss.pure(1), PrivacyLoss.zcdp(rho_for(1, 1e-6))
 COLORS = {"spread": "#0072b2", "peaked": "#d55e00", "atoms": "#009e73"}
 MARKS = {"spread": "o", "peaked": "s", "atoms": "^"}
@@ -153,10 +155,34 @@ def draw(errors: Errors, file: Path) -> None:
     figure.savefig(file, dpi=110)
 
 
+def show_hints() -> None:
+    """Errors with each hint over those without one, on the same records, with standard errors."""
+    table = Table("records", "hint", "largest error", "root mean square")
+    for task in track(TASKS, "measuring"):
+        plain = _both(ours, task)
+        for hint in HINTS:
+            told = _both(partial(hinted, hint), task)
+            ratio = told.mean(axis=0) / plain.mean(axis=0)
+            spread = ratio * np.hypot(*(each.std(axis=0, ddof=1) / each.mean(axis=0) for each in (told, plain)))
+            each = (f"{one:.2f} ± {se:.2f}" for one, se in zip(ratio, spread / SIZE.releases**0.5, strict=True))
+            table.add_row(task.name, hint, *each)
+    Console().print(table)
+
+
+def _both(way: Way, task: Task) -> FloatArray:
+    """The largest and the root mean square error of each release: (releases, 2)."""
+    found = [errors_of(way(job), job.sample) for job in jobs_of(task, PURE, SIZE)]
+    return np.array([(largest, square) for largest, _, square in found])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--picture", type=Path, help="draw it into this file")
+    parser.add_argument("--hints", action="store_true", help="print only what hints change")
     options = parser.parse_args()
+    if options.hints:
+        show_hints()
+        return
     errors = measured()
     show(errors)
     if options.picture:

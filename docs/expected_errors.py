@@ -45,6 +45,20 @@ ON_HINTS = """## Which hint still helps
 A hint says what is known in public of how the records lie; it must not come from them. Below stands the error of a
 distribution function with the hint over that without one, on the same records, and its standard error: below 1 the hint
 helps.
+
+These are root mean squares. The **largest** error tells another thing of atoms: for 10,000 records on 4,096 cells at
+epsilon 1 (`python benchmarks/which_mechanism.py --hints`), with the right hint over none,
+
+| records | hint | largest error | root mean square |
+|---|---|---|---|
+| normal, a deviation of a tenth of the grid | `spread` | 0.94 ± 0.04 | 0.67 ± 0.06 |
+| normal, of a thousandth of it | `peaked` | 1 ± 0.08 | 1 ± 0.07 |
+| rounded to 21 values | `atoms` | 0.42 ± 0.03 | 1.18 ± 0.1 |
+
+So `spread` still gains a third of the root mean square where records are spread and many, `atoms` more than half of the
+largest error where single values hold nearly all, and `peaked` nothing: that is what is done without a hint. A wrong
+`spread` costs up to 24 times the largest error on atoms, and 190 times on the narrow peak; a wrong `atoms` 1.2 to 1.3
+times the largest error of those 10,000 records, and up to 3.5 times the root mean square of few.
 """
 
 
