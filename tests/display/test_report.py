@@ -118,9 +118,9 @@ def test_text_stands_out_from_its_ground_by_day_and_by_night() -> None:
     themes = [dict(re.findall(r"--(\w+):(#\w+)", theme)) for theme in re.findall(r":root\{([^}]*)\}", whole())]
     assert len(themes) == 3
     for theme in themes:
-        for ink in ("ink", "soft", "alarm"):
+        for color in ("text", "soft", "alarm"):
             for ground in ("ground", "box"):
-                dark, light = sorted((luminance(theme[ink]), luminance(theme[ground])))
+                dark, light = sorted((luminance(theme[color]), luminance(theme[ground])))
                 assert (light + 0.05) / (dark + 0.05) >= 4.5
 
 

@@ -13,11 +13,11 @@ from .safe_text import lettering
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 STYLE = """<style>
-:root{color-scheme:light dark;--ground:#fff;--ink:#1c1c21;--soft:#55555f;--line:#c9c9d1;--box:#f5f5f8;--alarm:#b3261e}
-@media (prefers-color-scheme:dark){:root{--ground:#16171b;--ink:#e9e9ee;--soft:#b2b2bd;--line:#44444e;--box:#212229;
+:root{color-scheme:light dark;--ground:#fff;--text:#1c1c21;--soft:#55555f;--line:#c9c9d1;--box:#f5f5f8;--alarm:#b3261e}
+@media (prefers-color-scheme:dark){:root{--ground:#16171b;--text:#e9e9ee;--soft:#b2b2bd;--line:#44444e;--box:#212229;
  --alarm:#f2867e}}
 *{box-sizing:border-box}
-body{margin:0 auto;padding:1.5rem 1rem 3rem;max-width:72rem;background:var(--ground);color:var(--ink);
+body{margin:0 auto;padding:1.5rem 1rem 3rem;max-width:72rem;background:var(--ground);color:var(--text);
  font:16px/1.55 system-ui,sans-serif;overflow-wrap:break-word}
 h1{font-size:1.7rem;line-height:1.25;margin:0 0 .75rem}
 h2{font-size:1.25rem;margin:2rem 0 .75rem}
@@ -41,7 +41,7 @@ header p{max-width:46rem}
 .cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,27rem),1fr));gap:1rem;align-items:start}
 .cards .dpcurves{margin:0;min-width:0;max-width:none}
 .seeded{background:#b3261e;color:#fff;font-weight:700;padding:.35rem .75rem;border-radius:4px}
-@media print{:root{color-scheme:light;--ground:#fff;--ink:#000;--soft:#333;--line:#999;--box:#fff;--alarm:#b3261e}
+@media print{:root{color-scheme:light;--ground:#fff;--text:#000;--soft:#333;--line:#999;--box:#fff;--alarm:#b3261e}
  body{max-width:none;padding:0;font-size:11pt}
  .cards{display:block}.cards .dpcurves{margin-bottom:1rem}.scroll{overflow:visible}}
 </style>"""
