@@ -15,11 +15,13 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 from archives import build, digest, told, unlike
 from environments import PYTHONS, Fresh, all_of_them, run, there
 from public_names import differences
+from public_names import version as version_of
 
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
@@ -48,7 +50,7 @@ def ready(version: str) -> str:
     """The commit that is released: nothing lies beside it, and it has this version."""
     if told(ROOT, "status", "--porcelain"):
         raise RuntimeError("the tree is not clean: commit, or put away, what `git status` shows")
-    said = settings()["version"]
+    said = version_of(ROOT)
     if said != version:
         raise RuntimeError(f"pyproject.toml says version {said}, not {version}")
     if changed := differences(ROOT, version):
@@ -56,16 +58,25 @@ def ready(version: str) -> str:
     return told(ROOT, "rev-parse", "HEAD")
 
 
-def settings() -> dict[str, str]:
-    """What pyproject.toml says of the project, with the address of its repository."""
-    read = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    return {"repository": read["tool"]["dpcurves"]["repository"], "version": read["project"]["version"]}
+def blanks(root: Path, version: str) -> Iterator[str]:
+    """What nobody but a person knows, and does not stand there yet: a release is made without it, and says so."""
+    read = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    if not read["tool"]["dpcurves"]["repository"]:
+        yield "`repository` in pyproject.toml: the page of an index will have no links and no pictures"
+    if not any("email" in author for author in read["project"]["authors"]):
+        yield "an `email` of the authors in pyproject.toml: an index will show no address"
+    if not dated(root, version):
+        yield f"the day of `## {version}` in CHANGELOG.md: there is no tag without it"
+
+
+def dated(root: Path, version: str) -> bool:
+    """Whether the section of a version has its day."""
+    changelog = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    return re.search(DATED.format(re.escape(version)), changelog, re.MULTILINE) is not None
 
 
 def make(version: str, commit: str, tested: str) -> None:
     """Test, build, try, and write down what was done."""
-    if not settings()["repository"]:
-        say("pyproject.toml names no repository: the page of an index will have no links and no pictures")
     continuous(commit, tested)
     archives = built(commit)
     say(run(sys.executable, "-m", "twine", "check", "--strict", *archives).strip())
@@ -78,6 +89,8 @@ def make(version: str, commit: str, tested: str) -> None:
     bill = materials(wheel, version)
     DIST.joinpath("SHA256SUMS").write_text("".join(f"{digest(each)}  {each.name}\n" for each in (*archives, bill)))
     MADE.write_text(json.dumps({"version": version, "commit": commit, "not tried": missing}, indent=1) + "\n")
+    for line in blanks(ROOT, version):
+        say(f"A person fills in, and releases again: {line}")
     named = " ".join(each.relative_to(ROOT).as_posix() for each in archives)
     say(UPLOAD.format(".venv/bin/twine", named))
     say(f"`make tag VERSION={version}` tags commit {commit[:12]}")
@@ -122,8 +135,7 @@ def tag(version: str, commit: str) -> None:
     """Tag a commit of which a release was made, and whose changelog has its day."""
     if not MADE.exists() or json.loads(MADE.read_text(encoding="utf-8"))["commit"] != commit:
         raise RuntimeError(f"no release was made of commit {commit[:12]}: `make release VERSION={version}`")
-    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    if not re.search(DATED.format(re.escape(version)), changelog, re.MULTILINE):
+    if not dated(ROOT, version):
         raise RuntimeError(f"CHANGELOG.md has no heading `## {version} - YYYY-MM-DD`")
     told(ROOT, "tag", "--annotate", "--message", f"dpcurves {version}", f"v{version}", commit)
     say(f"tagged v{version}")

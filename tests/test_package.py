@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import release
 import yaml
 from readme_renderer import markdown
 
@@ -160,6 +161,21 @@ def test_a_named_repository_gives_the_page_of_an_index_its_links_and_pictures(
     pictures = [place for place in places if place.startswith(f"{HOME}/raw/v{settings()['version']}/docs/images/")]
     assert len(pictures) == (ROOT / "README.md").read_text(encoding="utf-8").count("![")
     assert [place for place in places if not re.match(r"#|[a-z]+:", place)] == []
+
+
+def test_a_release_says_what_a_person_has_to_fill_in(tmp_path: Path) -> None:
+    project = '[project]\nauthors = [{ name = "Anna"ADDRESS }]\n[tool.dpcurves]\nrepository = "HOME"\n'
+
+    def written(address: str, home: str, heading: str) -> list[str]:
+        (tmp_path / "pyproject.toml").write_text(project.replace("ADDRESS", address).replace("HOME", home), "utf-8")
+        (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n## 0.1.0 {heading}\n", "utf-8")
+        return list(release.blanks(tmp_path, "0.1.0"))
+
+    open_ones = written("", "", "(unreleased)")
+    assert len(open_ones) == 3
+    for word, line in zip(("`repository`", "`email`", "`## 0.1.0`"), open_ones, strict=True):
+        assert word in line
+    assert written(', email = "anna@example.org"', HOME, "- 2026-12-01") == []
 
 
 def test_who_cites_names_the_version_that_is_published() -> None:
