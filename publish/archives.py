@@ -30,7 +30,7 @@ def build(root: Path, commit: str, out: Path) -> list[Path]:
         (unpacked,) = clone.iterdir()
         _uv(unpacked, "--wheel", made, moment)
         out.mkdir(parents=True, exist_ok=True)
-        return [shutil.copy(each, out / each.name) for each in sorted(made.glob("dpcurves*"))]
+        return [Path(shutil.copy(each, out / each.name)) for each in sorted(made.glob("dpcurves*"))]
 
 
 def told(root: Path, *words: str) -> str:
@@ -77,5 +77,15 @@ def digest(path: Path) -> str:
 
 def _uv(clone: Path, kind: str, out: Path, moment: int) -> None:
     there = os.environ | {"SOURCE_DATE_EPOCH": str(moment)}
-    words = [UV, "build", "--quiet", kind, "--out-dir", out, "--build-constraint", "constraints.txt", "."]
+    words: list[str | Path] = [
+        UV,
+        "build",
+        "--quiet",
+        kind,
+        "--out-dir",
+        out,
+        "--build-constraint",
+        "constraints.txt",
+        ".",
+    ]
     subprocess.run(words, cwd=clone, check=True, env=there)

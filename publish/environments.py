@@ -46,7 +46,7 @@ class Fresh(NamedTuple):
 def there() -> Iterator[str]:
     """Pythons of this machine that the package is for."""
     for version in PYTHONS:
-        words = [UV, "python", "find", "--no-python-downloads", "--system", version]
+        words: list[str | Path] = [UV, "python", "find", "--no-python-downloads", "--system", version]
         if subprocess.run(words, capture_output=True, check=False).returncode == 0:
             yield version
 
