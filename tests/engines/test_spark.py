@@ -33,7 +33,7 @@ def test_an_engine_that_rounds_otherwise_is_refused_before_the_charge(
 ) -> None:
     from dpcurves.records.engines import spark_sql
 
-    monkeypatch.setattr(spark_sql.SparkDialect, "double", lambda self, value: f"CAST('{value:.6g}' AS DOUBLE)")
+    monkeypatch.setattr(spark_sql, "double", lambda value: f"CAST('{value:.6g}' AS DOUBLE)")
     frame = sail.createDataFrame(pa.table({"age": [30.0, 40.0]}))
     with dp.Session(dp.spark(frame), budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE) as session:
         with pytest.raises(ValueError, match=r"data: Spark \S+ does not find the cells of 'age' as dpcurves does"):

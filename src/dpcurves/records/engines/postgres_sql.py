@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from ...data.axis import Axis
 from ...data.grid import Grid
-from ...data.spacing import Outside, Spacing
+from ...data.spacing import Outside
 from .duckdb_units import pads
 from .engine import BoundAxis
 from .postgres_link import Doubles
-from .slot_text import MOST_CHECKED, Offsets, keys_of, texts_and_numbers, thresholds_of
+from .slot_text import Buckets, Offsets, buckets_of, edge_above, keys_of, texts_and_numbers, thresholds_of
 
 MOST_AS_PARAMETER = 2**11
 """Slots up to this number are looked up, which costs no more than the formula; of 2**16 it costs half as much again."""
-MARGIN = 2.0**-20
-"""By how much of a cell a value may be guessed to lie higher than it does."""
 APART = "OFFSET '0'::int8"
 """Ends a subquery that is planned by itself. (Behind ``OFFSET 0``, a number of 32 bits, none is worked in parallel.)"""
-LEAST_WIDTH = 1e-290
-"""A product for narrower cells might underflow, which PostgreSQL takes for an error."""
 
 
 def double(value: float) -> str:
@@ -91,53 +85,23 @@ def grid_slot(grid: Grid, value: str, statement: Statement) -> str:
     return among(thresholds_of(grid), value, statement) if buckets is None else by_formula(grid, buckets, value)
 
 
-class Buckets(NamedTuple):
-    """Even buckets for ``width_bucket``: of a value at or above the first inner edge its cell, or one above it."""
-
-    lower: float
-    upper: float
-    number: int
-
-
-def buckets_of(grid: Grid) -> Buckets | None:
-    """Buckets a little below the cells of a linear grid; None where doubles of some server might tell them otherwise.
-
-    ``width_bucket`` never falls as its value rises, and errs by far less than the margin that is left here at each
-    edge, in whatever order a version of it computes.
-
-    >>> buckets_of(Grid(0, 4, cells=4))
-    Buckets(lower=0.9999990463256836, upper=2.9999990463256836, number=2)
-    """
-    width = (grid.upper - grid.lower) / grid.cells
-    if grid.spacing is not Spacing.LINEAR or not 3 <= grid.cells <= MOST_CHECKED:
-        return None
-    if not (grid.multiplies_first and width > LEAST_WIDTH):
-        return None
-    inner, below = grid.edges[1:-1], width * MARGIN
-    lower, upper, number = float(inner[0] - below), float(inner[-1] - below), grid.cells - 2
-    ahead = (inner - lower) / (upper - lower) * number - np.arange(number + 1)
-    return Buckets(lower, upper, number) if np.all((ahead > MARGIN / 2) & (ahead < MARGIN * 2)) else None
-
-
 def by_formula(grid: Grid, buckets: Buckets, value: str) -> str:
     """SQL for the slot of a double, without looking anything up.
 
+    Where buckets a little below the edges and a little above them agree, the cell is known; else the edge is asked.
     Total: ``width_bucket`` takes every double but NaN, and the edge is computed from a number of a cell alone.
     """
-    lower, upper, width, cells, end, first, below, above = (
-        double(each)
-        for each in (
-            grid.lower, grid.upper, grid.upper - grid.lower, grid.cells, np.inf, grid.edge(np.array([1])).item(),
-            buckets.lower, buckets.upper,
-        )
-    )  # fmt: skip
-    guess = f"width_bucket(NULLIF({value}, 'NaN'::float8), {below}, {above}, {buckets.number})"
-    edge = f"{lower} + {guess} * {width} / {cells}"  # operation by operation what `Grid.edge` computes
-    cell = f"CASE WHEN {value} < {first} THEN 0 ELSE {guess} - ({value} < {edge})::int4 END"
+    known = f"NULLIF({value}, 'NaN'::float8)"
+    least, most = (
+        f"width_bucket({known}, {double(buckets.lower + ahead)}, {double(buckets.upper + ahead)}, {buckets.number})"
+        for ahead in (buckets.margin, 0.0)
+    )
+    below = f"{value} < {edge_above(grid, most, double)}"
     if grid.outside is Outside.CLAMPED:
-        return f"({cell})"
-    outer = f"WHEN {value} <= {upper} THEN {cell} + 1 WHEN {value} <= {end} THEN {grid.cells + 1}"
-    return f"(CASE WHEN {value} < {lower} THEN 0 {outer} END)"
+        return f"(CASE WHEN {least} = {most} THEN {most} WHEN {below} THEN {most} - 1 ELSE {most} END)"
+    outer = f"WHEN {value} < {double(grid.lower)} THEN 0 WHEN {value} > {double(grid.upper)} THEN {grid.cells + 1}"
+    inner = f"WHEN {least} = {most} THEN {most} + 1 WHEN {below} THEN {most} ELSE {most} + 1 END"
+    return f"(CASE WHEN {known} IS NULL THEN NULL {outer} {inner})"
 
 
 def among(thresholds: Any, value: str, statement: Statement) -> str:

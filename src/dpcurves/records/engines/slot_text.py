@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from math import isfinite, isnan
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,15 @@ from numpy.typing import NDArray
 from ...arrays import FloatArray
 from ...data.axis import Categories, Category
 from ...data.grid import Grid
-from ...data.spacing import Outside, Spacing
+from ...data.spacing import Spacing
 from ..column import Kind
 
 MOST_CHECKED = 2**24
 EXACT_IN_DOUBLES = 2**53
+MARGIN = 2.0**-20
+"""By how much of a cell a value may be guessed to lie higher than it does."""
+LEAST_WIDTH = 1e-290
+"""A product for narrower cells might underflow, which PostgreSQL takes for an error."""
 
 
 class Formula(NamedTuple):
@@ -62,70 +66,65 @@ def _all_in(found: NDArray[np.float64], least: NDArray[np.int64], most: NDArray[
     return bool(np.all((least <= floors) & (floors <= most)))
 
 
-class Dialect(Protocol):
-    """How an engine writes the few things that a slot by formula is made of."""
+class Buckets(NamedTuple):
+    """Even buckets for ``width_bucket``: of a value at or above the first inner edge its cell, or one above it.
 
-    def double(self, value: float) -> str:
-        """Exactly this double."""
-
-    def whole(self, number: str) -> str:
-        """A double without digits behind its point, or a truth as 0 or 1, as a whole number of 32 bits."""
-
-    def real(self, number: str) -> str:
-        """A whole number as a double."""
-
-    def clipped(self, number: str, lower: str, upper: str) -> str:
-        """A double between bounds; what is missing may be any double of them."""
-
-    def is_missing(self, number: str) -> str:
-        """Whether a double is NULL or NaN."""
-
-
-def guess_by_formula(grid: Grid, formula: Formula, number: str, dialect: Dialect) -> str:
-    """SQL for the cell of a double between inner edges (so of two cells or more), or one above it.
-
-    Total: what lies below the first inner edge, where the arithmetic could underflow, or behind the last one, and what
-    is missing, stands there as one of them.
+    Attributes:
+        lower: A little below the first inner edge.
+        upper: As little below the last one.
+        number: How many of them lie between.
+        margin: By how much they have to be raised to lie as far above the edges.
     """
-    first, end = (dialect.double(grid.edge(np.array([at])).item()) for at in (1, grid.cells - 1))
-    safe = dialect.clipped(number, first, end)
-    guess = f"({safe} - {dialect.double(grid.lower)}) * {dialect.double(formula.scale)}"
-    return dialect.whole(
-        f"floor({guess} + {dialect.double(formula.shift)})" if formula.corrected else f"floor({guess})"
-    )
+
+    lower: float
+    upper: float
+    number: int
+    margin: float
 
 
-def slot_by_formula(grid: Grid, formula: Formula, number: str, guess: str, dialect: Dialect) -> str:
-    """SQL for the slot of a double; NULL where it is missing. What lies outside is told by comparing.
+def buckets_of(grid: Grid) -> Buckets | None:
+    """Buckets a little below the cells of a linear grid; None where doubles of some engine might tell them otherwise.
+
+    ``width_bucket`` never falls as its value rises, and errs by far less than the margin that is left here at each
+    edge, in whatever order a version of it computes.
+
+    >>> buckets_of(Grid(0, 4, cells=4))
+    Buckets(lower=0.9999990463256836, upper=2.9999990463256836, number=2, margin=1.9073486328125e-06)
+    """
+    width = (grid.upper - grid.lower) / grid.cells
+    if grid.spacing is not Spacing.LINEAR or not 3 <= grid.cells <= MOST_CHECKED:
+        return None
+    if not (grid.multiplies_first and width > LEAST_WIDTH):
+        return None
+    inner, below = grid.edges[1:-1], width * MARGIN
+    found = Buckets(float(inner[0] - below), float(inner[-1] - below), grid.cells - 2, 2 * below)
+    ahead = _ahead(inner, found.lower, found.upper)
+    behind = -_ahead(inner, found.lower + found.margin, found.upper + found.margin)
+    return found if _is_by_margin(ahead) and _is_by_margin(behind) else None
+
+
+def _ahead(inner: FloatArray, lower: float, upper: float) -> FloatArray:
+    """By how much of a bucket each inner edge lies above its bucket."""
+    numbers = np.arange(len(inner))
+    return (inner - lower) / (upper - lower) * (len(inner) - 1) - numbers
+
+
+def _is_by_margin(ahead: FloatArray) -> bool:
+    return bool(np.all((ahead > MARGIN / 2) & (ahead < MARGIN * 3 / 2)))
+
+
+def edge_above(grid: Grid, cell: str, double: Callable[[float], str]) -> str:
+    """SQL for the lower edge of a cell between inner edges, or of the first: bit for bit what `Grid.edge` computes.
 
     Args:
-        grid: The grid of the slot.
-        formula: For its cells.
-        number: SQL of the double.
-        guess: Name of what `guess_by_formula` finds, where inner edges are. Written out it would be computed twice.
-        dialect: Writes it.
+        grid: One for which `buckets_of` finds buckets.
+        cell: SQL of a number of a cell, which an engine takes for a double here.
+        double: Writes a double.
     """
-    apart, last = int(grid.outside is Outside.APART), grid.cells - 1
-    cases = [f"WHEN {dialect.is_missing(number)} THEN NULL"]
-    if apart or not last:
-        cases.append(f"WHEN {number} < {dialect.double(grid.lower)} THEN 0")
-    if last:
-        first, end = (dialect.double(grid.edge(np.array([at])).item()) for at in (1, last))
-        inner = _put_right(grid, formula, number, guess, dialect)
-        cases.append(f"WHEN {number} < {first} THEN {apart}")
-        cases.append(f"WHEN {number} < {end} THEN {inner}{' + 1' * apart}")
-    if apart:
-        cases.append(f"WHEN {number} <= {dialect.double(grid.upper)} THEN {last + 1}")
-    return f"CASE {' '.join(cases)} ELSE {last + 2 * apart} END"
-
-
-def _put_right(grid: Grid, formula: Formula, number: str, guess: str, dialect: Dialect) -> str:
-    if not formula.corrected:
-        return guess
-    lower, width, cells = (dialect.double(each) for each in (grid.lower, grid.upper - grid.lower, grid.cells))
-    # Operation by operation what `Grid.edge` computes.
-    parts = f"* {width} / {cells}" if grid.multiplies_first else f"/ {cells} * {width}"
-    return f"({guess} - {dialect.whole(f'({number} < {lower} + {dialect.real(guess)} {parts})')})"
+    lower, width = double(grid.lower), grid.upper - grid.lower
+    if grid.cells & (grid.cells - 1):
+        return f"{lower} + {cell} * {double(width)} / {double(grid.cells)}"
+    return f"{lower} + {cell} * {double(width / grid.cells)}"  # a power of two changes no digit
 
 
 def thresholds_of(grid: Grid) -> FloatArray:

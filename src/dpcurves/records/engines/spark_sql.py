@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
+from ...arrays import FloatArray
 from ...data.axis import Axis
+from ...data.grid import Grid
+from ...data.spacing import Outside
 from ..column import LONGEST_TEXT, Column, Kind
 from .engine import BoundAxis
-from .slot_text import formula_of, guess_by_formula, keys_of, slot_by_formula, texts_and_numbers
+from .slot_text import buckets_of, edge_above, keys_of, texts_and_numbers, thresholds_of
 
 NUMBERS = {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double"}
 TIMES = {"date", "timestamp", "timestamp_ntz"}
@@ -17,26 +21,13 @@ _UNIT_OF_DOUBLES = "CASE WHEN isnan({0}) THEN NULL WHEN {0} = 0 THEN CAST(0 AS D
 _UNIT_OF_TEXT = f"CASE WHEN octet_length({{0}}) <= {LONGEST_TEXT} THEN {{0}} END"
 
 
-class SparkDialect:
-    """How Spark writes doubles and whole numbers."""
-
-    def double(self, value: float) -> str:
-        return f"CAST('{float(value)!r}' AS DOUBLE)"
-
-    def whole(self, number: str) -> str:
-        return f"CAST({number} AS INT)"
-
-    def real(self, number: str) -> str:
-        return f"CAST({number} AS DOUBLE)"
-
-    def clipped(self, number: str, lower: str, upper: str) -> str:
-        return f"least(greatest({number}, {lower}), {upper})"
-
-    def is_missing(self, number: str) -> str:
-        return f"{number} IS NULL OR isnan({number})"
+MOST_COMPARED = 4
+"""Thresholds up to this number are compared one after the other."""
 
 
-DIALECT = SparkDialect()
+def double(value: float) -> str:
+    """SQL for exactly this double."""
+    return f"CAST('{float(value)!r}' AS DOUBLE)"
 
 
 def column_of(name: str, declared: str) -> Column:
@@ -69,28 +60,52 @@ def piece(column: Column, name: str) -> str:
 
 
 def guessed(bound: Sequence[BoundAxis]) -> list[str]:
-    """What is selected besides the columns, for `slot`: g0, g1, ..., for each axis whose cells a formula finds."""
+    """What is selected besides the columns, for `slot`: g0, g1, ..., for each axis whose cells buckets find."""
     found = []
     for place, each in enumerate(bound):
-        grid = each.axis.grid if isinstance(each.axis, Axis) else None
-        formula = formula_of(grid) if grid else None
-        if grid and formula and grid.cells > 1:
-            found.append(f"{guess_by_formula(grid, formula, _number(each), DIALECT)} AS g{place}")
+        buckets = buckets_of(each.axis.grid) if isinstance(each.axis, Axis) and not _is_short(each.axis.grid) else None
+        if buckets:
+            lower, upper, number = double(buckets.lower), double(buckets.upper), buckets.number
+            found.append(f"CAST(width_bucket({_number(each)}, {lower}, {upper}, {number}) AS INT) AS g{place}")
     return found
 
 
 def slot(bound: BoundAxis, place: int) -> str | None:
-    """SQL for the slot on the axis at `place`, NULL where it is missing; None: no formula finds it."""
-    number, text = _number(bound), bound.column.text.format(f"c{bound.place}")
+    """SQL for the slot on the axis at `place`, NULL where it is missing; None: batches find it."""
     if isinstance(bound.axis, Axis):
-        formula, grid = formula_of(bound.axis.grid), bound.axis.grid
-        return slot_by_formula(grid, formula, number, f"g{place}", DIALECT) if formula else None
+        grid = bound.axis.grid
+        if _is_short(grid):
+            return _among(thresholds_of(grid), _number(bound))
+        return _by_buckets(grid, _number(bound), f"g{place}") if buckets_of(grid) else None
+    number, text = _number(bound), bound.column.text.format(f"c{bound.place}")
     texts, numbers = texts_and_numbers(keys_of(bound.axis, bound.column.kind))
     alike = [f"WHEN {text} = {_text(key)} THEN {place}" for place, key in enumerate(texts) if key is not None]
-    alike += [
-        f"WHEN {number} = {DIALECT.double(key)} THEN {place}" for place, key in enumerate(numbers) if key is not None
-    ]
+    alike += [f"WHEN {number} = {double(key)} THEN {place}" for place, key in enumerate(numbers) if key is not None]
     return f"CASE {' '.join(alike)} ELSE NULL END" if alike else "CAST(NULL AS INT)"
+
+
+def _is_short(grid: Grid) -> bool:
+    return grid.slots <= MOST_COMPARED + 1
+
+
+def _among(thresholds: FloatArray, number: str) -> str:
+    """SQL for how many of a few rising thresholds a double is at or above."""
+    cases = [f"WHEN {number} < {double(each)} THEN {below}" for below, each in enumerate(thresholds.tolist())]
+    return f"CASE WHEN {number} IS NULL OR isnan({number}) THEN NULL {' '.join(cases)} ELSE {len(thresholds)} END"
+
+
+def _by_buckets(grid: Grid, number: str, guess: str) -> str:
+    """SQL for the slot of a double, whose bucket is its cell or one above it.
+
+    Total: ``width_bucket`` takes every double, and the edge is computed from a number of a cell alone. The bucket of
+    NaN is NULL, and in Sail that of infinities too.
+    """
+    above = f"{guess} > 0 AND {number} < {edge_above(grid, guess, double)}"
+    if grid.outside is Outside.CLAMPED:
+        ends = f"WHEN {number} = {double(-inf)} THEN 0 WHEN {number} = {double(inf)} THEN {grid.cells - 1}"
+        return f"CASE WHEN {above} THEN {guess} - 1 WHEN {guess} IS NOT NULL THEN {guess} {ends} END"
+    outer = f"WHEN {number} < {double(grid.lower)} THEN 0 WHEN {number} > {double(grid.upper)} THEN {grid.cells + 1}"
+    return f"CASE WHEN isnan({number}) THEN NULL {outer} WHEN {above} THEN {guess} ELSE {guess} + 1 END"
 
 
 def value(bound: BoundAxis) -> str:
