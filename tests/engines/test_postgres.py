@@ -247,5 +247,7 @@ def test_each_turn_scans_the_table_once_and_a_distribution_function_three_times_
         table = dp.postgres(postgres_url, table="scored")
         with dp.Session(table, budget=loss, adjacency=dp.ADD_REMOVE) as session:
             session.ask(question, loss)
-            assert 1 <= len(scans) <= len(session.plan(question, loss)) <= 3
+            turns = len(session.plan(question, loss))
+            assert 1 <= len(scans) <= turns
+            assert turns <= 3 or not isinstance(question, dp.CdfQuestion)
         scans.clear()
