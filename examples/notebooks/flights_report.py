@@ -93,7 +93,7 @@ ax.fill_between(at, 100 * (lower - exact), 100 * (upper - exact), alpha=0.3, lw=
 ax.plot(at, 100 * (curve.cdf(at) - exact), lw=1, label="released")
 ax.plot(at, 100 * (of_used - exact), color="tab:red", label="at most 20 of each aircraft, on average, without noise")
 ax.axhline(0, color="black", lw=1, label="all flights, exactly")
-ax.set(xlabel="arrival delay, minutes", ylabel="percentage points more than of all flights")
+ax.set(ylim=(-4, 4), xlabel="arrival delay, minutes", ylabel="percentage points more than of all flights")
 ax.legend()
 print(f"noise: {100 * np.abs(curve.cdf(at) - of_used).max():.1f} points at most")
 print(f"the choice of rows: {100 * np.abs(of_used - exact).max():.1f} points at most")
