@@ -1,8 +1,9 @@
 """Runs every example and every long notebook in a fresh process, holds each picture against the kept one.
 
 `python docs/examples.py [NAME ...] [--keep]`. Notebooks with outputs are written to `build/examples`. Noise comes from
-seeds here, and rows of units from one key, so that pictures are the same each time; each says that it is seeded. One that
-is unlike the one in `examples/pictures` fails, and both are laid side by side; `--keep` makes today's those that are kept.
+seeds here, and rows of units from one key, so that pictures are the same each time; each says that it is seeded. One
+that is unlike the one in `examples/pictures` fails, and both are laid side by side; `--keep` makes today's pictures
+those that are kept.
 """
 
 from __future__ import annotations
