@@ -9,7 +9,7 @@ WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between two workers.
 PYTEST  := $(BIN)/pytest -n 2 --dist loadfile
 
-.PHONY: demo demo-federated demo-local demo-pairs demo-server demo-stream demo-warehouse test lint types contracts docs examples unit package release tag pictures bench bench-accuracy expected-errors crash papers format constraints clean
+.PHONY: demo demo-federated demo-local demo-pairs demo-server demo-stream demo-warehouse test lint types contracts docs examples unit site-check package release tag pictures bench bench-accuracy expected-errors crash papers format constraints clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
@@ -55,6 +55,10 @@ docs: $(READY)
 
 unit: $(READY)
 	$(PYTEST)
+
+# Every page of the site in Chromium, read by axe in light and dark, wide and narrow: half an hour of one core.
+site-check: docs
+	DPCURVES_SITE_MODES=all $(BIN)/pytest -s tests/test_site.py
 
 # What would be published, in dist/: a wheel from the source archive, which is tested where it was unpacked.
 package: $(READY)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+NOT_SEARCHED = "Rooms below"
+"""A group whose names may change any day: whoever searches is led to what stands above it."""
 FENCE = re.compile(r"^::: (\S+)$", re.MULTILINE)
 
 
@@ -15,6 +17,7 @@ class ApiPage:
 
     title: str
     body: str
+    group: str
 
     @property
     def place(self) -> str:
@@ -22,7 +25,8 @@ class ApiPage:
 
     @property
     def text(self) -> str:
-        return f"# {self.title}\n\n{self.body}\n"
+        hidden = "---\nsearch:\n  exclude: true\n---\n\n" if self.group == NOT_SEARCHED else ""
+        return f"{hidden}# {self.title}\n\n{self.body}\n"
 
     @property
     def objects(self) -> list[str]:
@@ -50,7 +54,7 @@ def contents(source: str) -> str:
 def _pages(group: str) -> Iterator[ApiPage]:
     for section in re.split(r"^### ", group, flags=re.MULTILINE)[1:]:
         title, _, body = section.partition("\n")
-        yield ApiPage(title, body.strip())
+        yield ApiPage(title, body.strip(), group.partition("\n")[0])
 
 
 def _line(page: ApiPage) -> str:

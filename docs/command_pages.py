@@ -13,7 +13,7 @@ import typer
 from dpcurves.cli.app import EXIT_STATUS, build
 
 SECOND_DOORS = "plan", "ask", "remote"
-"""Groups that have the questions again, with the same options: a search finds the questions themselves first."""
+"""Groups that have the questions again, with the same options: a search finds the questions themselves alone."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class CommandPage:
 
     @property
     def text(self) -> str:
-        boost = "---\nsearch:\n  boost: 0.3\n---\n\n" if self.name in SECOND_DOORS else ""
-        return boost + "\n\n".join(_told(self.command, None, f"dpcurves {self.name}", 1)) + "\n"
+        hidden = "---\nsearch:\n  exclude: true\n---\n\n" if self.name in SECOND_DOORS else ""
+        return hidden + "\n\n".join(_told(self.command, None, f"dpcurves {self.name}", 1)) + "\n"
 
 
 def pages() -> list[CommandPage]:

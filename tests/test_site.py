@@ -1,0 +1,207 @@
+"""The built site in a real browser: what its search finds; and if asked, every page: other hosts, width, size, axe."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache, partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.parse import urlsplit
+from zlib import crc32
+
+import pytest
+
+BROWSER = shutil.which("chromium") or ""
+if not BROWSER:
+    pytest.skip("chromium is not installed: the site is not seen in a browser", allow_module_level=True)
+sync_api = pytest.importorskip(
+    "playwright.sync_api", reason="playwright is not installed: the site is not seen in a browser"
+)
+axe = pytest.importorskip(
+    "axe_playwright_python.base", reason="axe is not installed: the site is not seen in a browser"
+)
+
+ROOT = Path(__file__).resolve().parents[1]
+SITE = ROOT / "site"
+SOURCES = "docs", "src", "examples", "mkdocs.yml"
+MODES_ASKED = os.environ.get("DPCURVES_SITE_MODES", "")
+"""`all` or `one`: axe reads every page in all modes, as in `make site-check`, or in the one that its name falls to."""
+KINDS = (
+    "", "404.html", "choose/", "tutorial/", "promise/", "gallery/", "trust_models/", "examples/", "examples/roc_curve/",
+    "api/", "api/roc-curves-and-auc/", "commands/", "commands/ledger/",
+)  # fmt: skip
+"""Pages that are read by axe each time: one of each kind. All others differ from them in words."""
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update",
+)  # fmt: skip
+RUN_AXE = (
+    "() => axe.run({resultTypes: ['violations']})"
+    ".then(found => found.violations.map(each => each.id + ' ' + each.nodes[0].html))"
+)
+WIDTH, NARROW = 1200, 360
+MODES = tuple((scheme, width) for scheme in ("light", "dark") for width in (WIDTH, NARROW))
+MOST_BYTES = 300_000
+PICTURES = "image", "font"
+
+
+def newest(*places: Path) -> float:
+    files = [file for place in places for file in (place.rglob("*") if place.is_dir() else [place])]
+    return max(file.stat().st_mtime for file in files if file.is_file() and "__pycache__" not in file.parts)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site that `make docs` built, if it is of today's sources; else one that is built now."""
+    if (SITE / "404.html").exists() and newest(SITE / "404.html") > newest(*(ROOT / name for name in SOURCES)):
+        return SITE
+    folder = tmp_path_factory.mktemp("site")
+    (recipe,) = re.findall(r"^\t.*\$\(BIN\)/mkdocs (build .*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    command = [sys.executable, "-m", "mkdocs", *shlex.split(recipe), "--site-dir", str(folder)]
+    subprocess.run(command, cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, check=True, capture_output=True)
+    return folder
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Files, and no line for each of them."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+class Visit:
+    """A browser at the site; what it asked for, and what went wrong."""
+
+    def __init__(self, site: Path, url: str, browser: Any) -> None:
+        self.site, self.url = site, url
+        self.asked: list[Any] = []
+        self.wrong: list[str] = []
+        self.page = browser.new_context().new_page()
+        self.page.on("request", lambda asked: self.asked.append(asked))  # noqa: PLW0108 - a method has no place for a mark
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on("console", lambda told: self.wrong.append(told.text) if told.type == "error" else None)
+
+    def see(self, place: str) -> None:
+        self.asked.clear()
+        self.wrong.clear()
+        self.page.goto(f"{self.url}/{place}")
+
+    def read_by_axe(self) -> list[str]:
+        if not self.page.evaluate("typeof axe === 'object'"):
+            self.page.evaluate(Path(axe.AXE_FILE_PATH).read_text(encoding="utf-8"))
+        return [str(each) for each in self.page.evaluate(RUN_AXE)]
+
+    def weight(self) -> int:
+        """The bytes of what was asked for, but pictures, as hosts of files send them."""
+        paths = {urlsplit(each.url).path for each in self.asked if each.resource_type not in PICTURES}
+        return sum(self._sent(path) for path in paths if not path.endswith("search_index.json"))
+
+    @cache  # noqa: B019
+    def _sent(self, path: str) -> int:
+        file = self.site / path.lstrip("/")
+        return len(gzip.compress((file / "index.html" if file.is_dir() else file).read_bytes()))
+
+
+@pytest.fixture(scope="module")
+def visit(site: Path) -> Iterator[Visit]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        with sync_api.sync_playwright() as play:
+            browser = play.chromium.launch(executable_path=BROWSER, args=list(FLAGS))
+            visit = Visit(site, f"http://127.0.0.1:{server.server_address[1]}", browser)
+            visit.page.set_default_timeout(300_000)
+            yield visit
+            browser.close()
+        server.shutdown()
+
+
+def places(site: Path) -> list[str]:
+    pages = sorted(file.relative_to(site).as_posix() for file in site.rglob("*.html"))
+    return [page.removesuffix("index.html") for page in pages]
+
+
+def modes_of(place: str) -> tuple[tuple[str, int], ...]:
+    return MODES if MODES_ASKED == "all" else (MODES[crc32(place.encode()) % len(MODES)],)
+
+
+def test_the_pages_of_each_kind_are_there(site: Path) -> None:
+    assert sorted(set(KINDS) - set(places(site))) == []
+
+
+@pytest.mark.skipif(not MODES_ASKED, reason="pages are all read by axe in `make site-check`: half an hour")
+def test_every_page_is_for_everybody_fits_its_window_is_light_and_asks_no_other_host(visit: Visit, site: Path) -> None:
+    found: dict[str, Any] = {}
+    for place in places(site):
+        for scheme, width in modes_of(place):
+            visit.page.emulate_media(color_scheme=scheme)
+            visit.page.set_viewport_size({"width": width, "height": 900})
+            visit.see(place)
+            elsewhere = [each.url for each in visit.asked if not each.url.startswith((visit.url, "data:", "blob:"))]
+            wrong = visit.wrong + elsewhere + (visit.read_by_axe() if MODES_ASKED or place in KINDS else [])
+            visit.page.set_viewport_size({"width": NARROW, "height": 900})
+            if visit.page.evaluate("document.documentElement.scrollWidth") > NARROW:
+                wrong.append("wider than its window")
+            if visit.weight() > MOST_BYTES:
+                wrong.append(f"{visit.weight()} bytes")
+            if wrong:
+                found[f"{place} {scheme} {width}"] = wrong
+    assert found == {}, "\n".join(f"{place}: {wrong}" for place, wrong in found.items())
+
+
+def test_the_index_of_the_search_is_light_too(site: Path) -> None:
+    assert len(gzip.compress((site / "search" / "search_index.json").read_bytes())) <= MOST_BYTES
+
+
+SEARCHES = {
+    "AUC confidence interval": "api/roc-curves-and-auc/",
+    "percentile": "api/quantiles-and-the-median/",
+    "histogram by group": "api/histograms/",
+    "median": "api/quantiles-and-the-median/",
+    "kaplan meier": "api/survival-curves/",
+    "reliability diagram": "api/calibration/",
+    "gini": "api/inequality-rank-correlation-and-u-statistics/",
+    "kolmogorov smirnov": "api/comparing-two-curves/",
+    "precision recall": "api/all-that-a-score-tells/",
+    "standard deviation": "api/means-and-variances/",
+    "confusion matrix": "api/all-that-a-score-tells/",
+    "chi-squared test": "api/contingency-tables-and-the-chi-squared-test/",
+    "heat map": "api/histograms/",
+    "postgres": "postgres/",
+    "spark": "spark/",
+    "two servers": "two_servers/",
+    "local differential privacy": "local/",
+    "which epsilon": "choose/",
+    "ledger create": "commands/ledger/",
+    "budget exceeded": "api/budgets-and-ledgers/",
+    "roc_curve": "api/roc-curves-and-auc/",
+    "residual plot": "examples/residual_plot/",
+}
+"""What people type, and a page that has to stand among the first three that are found."""
+FOUND = ".md-search-result__item > a"
+
+
+def test_a_search_finds_its_page_among_the_first_three(visit: Visit) -> None:
+    found = {words: searched(visit, words) for words in SEARCHES}
+    missed = {words: pages for words, pages in found.items() if SEARCHES[words] not in pages}
+    assert missed == {}, "\n".join(f"{words!r} finds {pages}, not {SEARCHES[words]}" for words, pages in missed.items())
+
+
+def searched(visit: Visit, words: str) -> list[str]:
+    """The first three pages that the site itself lists for these words."""
+    visit.page.set_viewport_size({"width": WIDTH, "height": 900})
+    visit.see("")
+    visit.page.click("input.md-search__input")
+    visit.page.fill("input.md-search__input", words)
+    visit.page.press("input.md-search__input", "End")  # the theme listens to keys
+    visit.page.wait_for_selector(FOUND)
+    places = visit.page.eval_on_selector_all(FOUND, "all => all.map(each => each.href)")
+    return list(dict.fromkeys(urlsplit(place).path.lstrip("/") for place in places))[:3]
