@@ -37,7 +37,7 @@ from dpcurves.server.front import COOKIE
 THINK, LOOK = 5.0, 60.0
 """Seconds between what analysts do, and between two pages of who is signed in besides."""
 EVERY = 2.0
-LOOKS_EACH = 1.0
+LOOKS_EACH = 0.5
 """Seconds between looks of the page that waits."""
 PATIENCE = 60
 WARM = 10.0
