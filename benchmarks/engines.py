@@ -47,11 +47,11 @@ COUNTED = ("DuckDB", "Sail", "Spark", "PostgreSQL")
 CASES = {"formula": LINEAR, "edges": EXPLICIT, "1,024 cells": SHORT, "units": SHORT}
 WARMED, COUNTS = 3, 3
 MARKS = {"Sail": 2.0, "Spark": 3.5, "PostgreSQL": 8.0}
-"""Of DuckDB's CPU seconds, by formula."""
+"""Times DuckDB's CPU seconds, by formula."""
 MARKS_OF_EDGES = {"Spark": 5.0, "PostgreSQL": 1.3}
-"""Of the same engine's by formula."""
+"""Times the same engine's by formula."""
 MARKS_OF_UNITS = {"PostgreSQL": 4.0}
-"""Of the same engine's where each record is a unit."""
+"""Times the same engine's where each record is a unit."""
 DUCKDB_THEN = 1.15 / 2e7
 """CPU seconds a row that DuckDB took when the marks were set."""
 

@@ -71,7 +71,7 @@ class Buckets(NamedTuple):
 
     Attributes:
         lower: A little below the first inner edge.
-        upper: As little below the last one.
+        upper: Just as little below the last one.
         number: How many of them lie between.
         margin: By how much they have to be raised to lie as far above the edges.
     """
