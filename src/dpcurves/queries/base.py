@@ -37,8 +37,8 @@ class Hint(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """The axes of the table, and how much one record can add to its cell."""
+class Query:
+    """What is asked of a table along its axes, and how much one record can add to a cell of it."""
 
     axes: tuple[Axis | Categories, ...]
 

@@ -13,7 +13,7 @@ from ..arguments import Refused, WrongKind, chosen, make_each_whole, make_whole
 from ..data.axis import Axis
 from ..data.grid import Grid
 from ..data.spacing import Outside
-from .base import Hint, Read, Table
+from .base import Hint, Read, Query
 from .pairs import PairQuery
 from .ranks import AucQuery, MedianQuery
 from .region import IntervalPartitionQuery, RegionQuery, WaveletQuery, WorstBoxQuery
@@ -29,7 +29,7 @@ LARGEST_LEAST = 2**50
 
 
 @dataclass(frozen=True, slots=True)
-class CountQuery(Table):
+class CountQuery(Query):
     """How many records fall in each cell.
 
     Attributes:
@@ -50,7 +50,7 @@ class CountQuery(Table):
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionQuery(Table):
+class PartitionQuery(Query):
     """How many records fall in each interval of nested tilings of the last axis.
 
     Attributes:
@@ -84,7 +84,7 @@ def _holds(fine: range | tuple[int, ...], coarse: range | tuple[int, ...]) -> bo
 
 
 @dataclass(frozen=True, slots=True)
-class SumQuery(Table):
+class SumQuery(Query):
     """The sum, in each cell, of the distances of the last axis' values from the middle of their cell.
 
     A distance is an integer in ``-half, ..., half``, in steps of the cell's width over ``2 * half``. So a record can
@@ -119,7 +119,7 @@ class SquareQuery(SumQuery):
 
 
 @dataclass(frozen=True, slots=True)
-class QuantileCutsQuery(Table):
+class QuantileCutsQuery(Query):
     """Numbers of inner edges of the one axis that cut the records into `pieces` of about equal size.
 
     Raises:
@@ -136,7 +136,7 @@ class QuantileCutsQuery(Table):
 
 
 @dataclass(frozen=True, slots=True)
-class TreePartitionQuery(Table):
+class TreePartitionQuery(Query):
     """Into which boxes of cells the table is divided: small where records are many, large where they are few.
 
     Attributes:
@@ -161,7 +161,7 @@ class TreePartitionQuery(Table):
 
 
 @dataclass(frozen=True, slots=True)
-class PrefixQuery(Table):
+class PrefixQuery(Query):
     """How many records lie in the first slots of a table whose last axis is on a grid. Cells are not laid out.
 
     Rows lie one behind the other. Priced as all such counts together, once: other counts of the same table are then
@@ -206,7 +206,7 @@ class Comparison(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ThresholdQuery(Table):
+class ThresholdQuery(Query):
     """Which comparisons reach their threshold? They are asked in order, until `most` of them did.
 
     Attributes:
@@ -235,7 +235,7 @@ class ThresholdQuery(Table):
 
 
 @dataclass(frozen=True, slots=True)
-class CoverageQuery(Table):
+class CoverageQuery(Query):
     """Find the first interval around the middle cell of the one axis that covers a share of the records.
 
     Interval i has the middle cell and i cells on each side of it, the last one all cells. Values outside the grid, the
@@ -283,7 +283,7 @@ class CoverageQuery(Table):
 
 
 @dataclass(frozen=True, slots=True)
-class MergePartitionQuery(Table):
+class MergePartitionQuery(Query):
     """Which neighbouring cells of the one axis are joined, from left to right, until about `least` records lie in each?
 
     Attributes:

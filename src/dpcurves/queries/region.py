@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import Refused, make_each_whole
-from .base import Read, Table
+from .base import Read, Query
 
 Places = range | tuple[int, ...]
 
@@ -29,7 +29,7 @@ def laid_out(places: Places) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, slots=True)
-class RegionQuery(Table):
+class RegionQuery(Query):
     """How many records fall in each region of nested tilings of the whole table.
 
     Attributes:
@@ -65,7 +65,7 @@ class RegionQuery(Table):
 
 
 @dataclass(frozen=True, slots=True)
-class IntervalPartitionQuery(Table):
+class IntervalPartitionQuery(Query):
     """Which intervals of neighbouring cells have about equal counts? Answered by one choice of a partition.
 
     Its values are 1 where an interval begins and 0 elsewhere, one for each entry of `order`.
@@ -86,7 +86,7 @@ class IntervalPartitionQuery(Table):
 
 
 @dataclass(frozen=True, slots=True)
-class WaveletQuery(Table):
+class WaveletQuery(Query):
     """How many records fall in each cell of a table of any shape, and how many beyond? Boxes of cells will be read.
 
     Attributes:
@@ -110,7 +110,7 @@ class WaveletQuery(Table):
 
 
 @dataclass(frozen=True, slots=True)
-class WorstBoxQuery(Table):
+class WorstBoxQuery(Query):
     """Find the box in which records differ most in number from what is expected, by one choice of a box.
 
     Attributes:
