@@ -44,8 +44,11 @@ def shared(url: str, account: Account, key: bytes | None = None) -> Ledger:
 
 
 def left(ledger: Ledger, member: Member) -> list[str]:
-    purse = ledger.purse("flights", member)
-    return [amount.digits for amount in (purse.account.left, purse.project.left, purse.analyst.left, purse.left)]
+    remaining = ledger.remaining("flights", member)
+    return [
+        amount.digits
+        for amount in (remaining.account.left, remaining.project.left, remaining.analyst.left, remaining.left)
+    ]
 
 
 def edit(path: Path, *statements: str) -> None:

@@ -44,8 +44,8 @@ def test_the_same_question_of_one_project_is_one_question_whoever_asks(scene: Sc
 
 def test_a_plan_says_what_is_left_and_charges_nothing(scene: Scene) -> None:
     planned = scene.gate.questions.plan(scene.bob, "delays", HISTOGRAM, PrivacyLoss.pure("0.125"))
-    assert planned.purse is not None
-    assert (planned.price, planned.purse.left.digits, planned.is_affordable) == ("0.125", "1", True)
+    assert planned.remaining is not None
+    assert (planned.price, planned.remaining.left.digits, planned.is_affordable) == ("0.125", "1", True)
     dear = scene.gate.questions.plan(scene.bob, "delays", HISTOGRAM, PrivacyLoss.pure("1.5"))
     assert not dear.is_affordable
     assert scene.gate.datasets.balance(scene.stu, "flights").spent.billionths == 0
@@ -239,12 +239,12 @@ def test_a_right_password_takes_the_tries_before_it_back(scene: Scene) -> None:
 
 def test_a_share_and_who_set_it_are_written_together_or_not_at_all(tmp_path: Path) -> None:
     scene = made(tmp_path)
-    before = scene.gate.projects.purse(scene.bob, "delays")
+    before = scene.gate.projects.remaining(scene.bob, "delays")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dpcurves.ledger.ledger.enter_event", lambda *_: 1 // 0)
         with pytest.raises(ZeroDivisionError):
             scene.gate.projects.allow(scene.stu, "delays", PrivacyLoss.pure("0.5"), "bob")
-    assert scene.gate.projects.purse(scene.bob, "delays") == before
+    assert scene.gate.projects.remaining(scene.bob, "delays") == before
     scene.gate.projects.allow(scene.stu, "delays", PrivacyLoss.pure("0.5"), "bob")
     last = scene.gate.audit.events(scene.stu, dataset="flights")[-1].event
     assert (last.actor, last.subject) == ("stu", "bob: delays")

@@ -15,21 +15,38 @@ if TYPE_CHECKING:
     from .balance import Balance
     from .event import Entered, Event
     from .ledger import Ledger
-    from .purse import Purse
+    from .remaining import Remaining
     from .statement import Line, Statement
     from .stream_state import Standing
     from .verification import Verified
 
 _WITH_DATABASES = {
     "AllowanceBalance": "allowance_balance", "Balance": "balance", "Entered": "event", "Event": "event",
-    "Ledger": "ledger", "Line": "statement", "Purse": "purse", "Standing": "stream_state", "Statement": "statement",
-    "Verified": "verification"
+    "Ledger": "ledger", "Line": "statement", "Remaining": "remaining", "Standing": "stream_state",
+    "Statement": "statement", "Verified": "verification",
 }  # fmt: skip
 
 __all__ = [
-    "Account", "Allotment", "Allowance", "AllowanceBalance", "Amount", "Balance", "BudgetExceeded", "Currency",
-    "Entered", "Event", "Grant", "Ledger", "Line", "Member", "Purse", "QuestionBudget", "Standing", "Statement",
-    "Together", "Verified",
+    "Account",
+    "Allotment",
+    "Allowance",
+    "AllowanceBalance",
+    "Amount",
+    "Balance",
+    "BudgetExceeded",
+    "Currency",
+    "Entered",
+    "Event",
+    "Grant",
+    "Ledger",
+    "Line",
+    "Member",
+    "QuestionBudget",
+    "Remaining",
+    "Standing",
+    "Statement",
+    "Together",
+    "Verified",
 ]  # fmt: skip
 
 

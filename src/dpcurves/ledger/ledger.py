@@ -24,8 +24,8 @@ from .event import Entered, Event, enter_event, events_of
 from .head_row import lock_book, read_book, require_version, upgrade
 from .key import Key, find_key
 from .location import place_of
-from .purse import Purse, pay, require_paid_by, require_purse
 from .receipt import perhaps_charged_under
+from .remaining import Remaining, pay, require_paid_by, require_remaining
 from .schema import VERSION
 from .statement import Statement, statement_of
 from .stream_state import Standing, find_standing, find_ticks, keep_ticks, require_states
@@ -206,13 +206,13 @@ class Ledger:
         request = member.request(dataset, loss, binding)
         return self._charge(dataset, loss, (purpose, request, binding, units), member, only_if)
 
-    def purse(self, dataset: str, member: Member) -> Purse:
+    def remaining(self, dataset: str, member: Member) -> Remaining:
         """What is left to one analyst of one project.
 
         Raises:
             ValueError: there is no account or no allowance, or a row was changed without the key.
         """
-        return self._read(lambda chain: require_purse(chain, dataset, member))
+        return self._read(lambda chain: require_remaining(chain, dataset, member))
 
     def store(self, grant: Grant, turn: int, part: int, answer: str) -> str:
         """Store the answer to one turn of a question, durably, unless there is one: the first writer wins.
@@ -373,7 +373,7 @@ class Ledger:
             price = charge.price
             charge.require_same_units(chain)
             if member is not None:
-                require_purse(chain, dataset, member)
+                require_remaining(chain, dataset, member)
             grant = charge.earlier(chain)
             if grant is None:
                 only_if(chain.connection)

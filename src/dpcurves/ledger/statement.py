@@ -14,7 +14,7 @@ from .amount import Amount
 from .balance import require_balance
 from .chain import Chain
 from .charge import grant_of
-from .purse import payers_of
+from .remaining import payers_of
 from .schema import GRANTS
 
 

@@ -13,7 +13,7 @@ from ..arguments import Refused, WrongKind, chosen, make_each_whole, make_whole
 from ..data.axis import Axis
 from ..data.grid import Grid
 from ..data.spacing import Outside
-from .base import Hint, Read, Query
+from .base import Hint, Query, Read
 from .pairs import PairQuery
 from .ranks import AucQuery, MedianQuery
 from .region import IntervalPartitionQuery, RegionQuery, WaveletQuery, WorstBoxQuery

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import Refused, make_each_whole
-from .base import Read, Query
+from .base import Query, Read
 
 Places = range | tuple[int, ...]
 

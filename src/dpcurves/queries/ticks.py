@@ -8,7 +8,7 @@ from fractions import Fraction
 from ..arguments import Refused, exact, make_each_whole, make_whole
 from ..data.axis import Axis, Categories
 from ..data.forest import Forest
-from .base import Read, Query
+from .base import Query, Read
 
 MOST_TICKS = 2**40
 MOST_DEVIATION = 2000

@@ -59,7 +59,7 @@ class Route(NamedTuple):
         method: GET or POST.
         path: Behind ``/api/1``.
         work: What is done.
-        status: Of its answer, where nothing is wrong.
+        status: HTTP's, where nothing is wrong.
     """
 
     method: str
@@ -108,10 +108,10 @@ def project_(project: str, who: Who, gate: Open) -> dict[str, Any]:
     return _project(gate, who, project)
 
 
-def purse(project: str, who: Who, gate: Open) -> dict[str, Any]:
+def remaining(project: str, who: Who, gate: Open) -> dict[str, Any]:
     """What is left to one: of one's own allowance, the project's, and the dataset's cap."""
-    found = gate.projects.purse(who, project)
-    return {"left": None if found is None else plain.of_purse(found)}
+    found = gate.projects.remaining(who, project)
+    return {"left": plain.of_remaining(found)}
 
 
 def plan(project: str, message: QuestionMessage, who: Who, gate: Open) -> dict[str, Any]:
@@ -214,7 +214,7 @@ ENDINGS: dict[str, tuple[str, Callable[[Answer], str]]] = {
 
 def _project(gate: Gate, who: Visitor, name: str) -> dict[str, Any]:
     found = gate.projects.get(who, name)
-    return plain.of_project(found, gate.projects.purse(who, name) if name in who.projects else None)
+    return plain.of_project(found, gate.projects.remaining(who, name) if name in who.projects else None)
 
 
 ROUTES = (
@@ -226,7 +226,7 @@ ROUTES = (
     Route("GET", "/datasets/{dataset}/statement", statement),
     Route("GET", "/projects", projects),
     Route("GET", "/projects/{project}", project_),
-    Route("GET", "/projects/{project}/statement", purse),
+    Route("GET", "/projects/{project}/statement", remaining),
     Route("POST", "/projects/{project}/plan", plan),
     Route("POST", "/projects/{project}/questions", ask, 202),
     Route("GET", "/projects/{project}/questions", questions),

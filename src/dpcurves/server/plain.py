@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..curves.declared_columns import columns_to_json
-from ..ledger import AllowanceBalance, Balance, Purse, Statement
+from ..ledger import AllowanceBalance, Balance, Remaining, Statement
 from ..ledger.amount import Amount
 from ..privacy import PrivacyLoss
 from ..release import Plan
@@ -37,22 +37,24 @@ def of_dataset(dataset: Dataset) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def of_project(project: Project, purse: Purse | None) -> dict[str, Any]:
+def of_project(project: Project, remaining: Remaining | None) -> dict[str, Any]:
     """A project, and what is left to who asks."""
     return {
         "name": project.name, "dataset": project.dataset, "description": project.description,
-        "people": list(project.people), "made_at": project.made_at, "left": None if purse is None else of_purse(purse),
+        "people": list(project.people), "made_at": project.made_at, "left": of_remaining(remaining),
     }  # fmt: skip
 
 
-def of_purse(purse: Purse) -> dict[str, Any]:
-    """What is left: to the analyst, who also needs the others'."""
+def of_remaining(remaining: Remaining | None) -> dict[str, Any] | None:
+    """What is left: to the analyst, who also needs the others'. None: no allowance was set yet."""
+    if remaining is None:
+        return None
     parts: dict[str, Balance | AllowanceBalance] = {
-        "dataset": purse.account,
-        "project": purse.project,
-        "analyst": purse.analyst,
+        "dataset": remaining.account,
+        "project": remaining.project,
+        "analyst": remaining.analyst,
     }
-    return {"left": of_amount(purse.left), **{name: of_balance(part) for name, part in parts.items()}}
+    return {"left": of_amount(remaining.left), **{name: of_balance(part) for name, part in parts.items()}}
 
 
 def of_balance(balance: Balance | AllowanceBalance) -> dict[str, Any]:
@@ -89,7 +91,7 @@ def of_planned(who: Visitor, planned: Planned) -> dict[str, Any]:
     return {
         "id": planned.id, "purpose": str(planned.question), "loss": of_loss(planned.loss), "price": planned.price,
         "turns": [_of_turn(plan) for plan in planned.plans], "notes": list(planned.notes),
-        "left": None if planned.purse is None else of_purse(planned.purse), "affordable": planned.is_affordable,
+        "left": of_remaining(planned.remaining), "affordable": planned.is_affordable,
         "asked": None if planned.asked is None else of_asked(who, planned.asked),
         "published": [of_asked(who, each) for each in planned.published],
     }  # fmt: skip

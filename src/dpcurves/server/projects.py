@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, func, insert, select
 
-from ..ledger import Allowance, Event, Member, Purse, Together
+from ..ledger import Allowance, Event, Member, Remaining, Together
 from ..ledger.stored_text import require_name
 from ..privacy import PrivacyLoss
 from ..serving.errors import ProtocolAborted
@@ -140,7 +140,7 @@ class Projects:
         event = Event(who.name, f"set allowance to {most}", whom[:200], of.dataset)
         self._archive.ledger.allow(Allowance(self._account(of), project, most, analyst), together, event)
 
-    def purse(self, who: Visitor, project: str, analyst: str | None = None) -> Purse | None:
+    def remaining(self, who: Visitor, project: str, analyst: str | None = None) -> Remaining | None:
         """What is left to an analyst of a project, or to oneself; None: no allowance was set yet.
 
         Raises:
@@ -149,7 +149,7 @@ class Projects:
         own = analyst is None or analyst == who.name
         of = self._required(who, project, Right.SEE_OWN_BUDGET if own else Right.SEE_BUDGETS)
         try:
-            return self._archive.ledger.purse(self._account(of), Member(project, analyst or who.name))
+            return self._archive.ledger.remaining(self._account(of), Member(project, analyst or who.name))
         except ValueError as error:
             if getattr(error, "argument", "") in ("project", "analyst"):
                 return None
@@ -161,7 +161,7 @@ class Projects:
         Raises:
             ProtocolAborted: the project or the analyst has no share, or the project has too many open questions.
         """
-        if self.purse(who, project) is None:
+        if self.remaining(who, project) is None:
             raise ProtocolAborted("share", "you have none yet; the steward of the dataset sets it", 409)
         if self._archive.read(lambda connection: _open_questions(connection, project)) >= MOST_OPEN:
             raise ProtocolAborted("questions", f"at most {MOST_OPEN} of a project wait; ask again later", 409)

@@ -17,7 +17,7 @@ from ..curves.question_json import question_from_json, question_to_json
 from ..data import Categories
 from ..data.axis import Category
 from ..data.predictor import Predictor
-from ..ledger import Currency, Event, Member, Purse
+from ..ledger import Currency, Event, Member, Remaining
 from ..ledger.stored_text import LONGEST_NAME
 from ..one_call import loss_of
 from ..privacy import PrivacyLoss
@@ -55,7 +55,7 @@ class Asked:
         dataset: What it asks.
         version: Which records.
         person: Who asked it first.
-        question: As plain objects.
+        question: Its form in JSON, as plain objects.
         purpose: In words.
         loss: What it may lose.
         asked_at: When.
@@ -97,8 +97,8 @@ class Planned:
         notes: What has to be known before it is paid.
         id: What the question would be called.
         request: Under which it would be charged.
-        purse: What is left to the analyst, the project and the dataset; None: no allowance was set yet.
-        asked: The same question for the same loss, if the project has asked it: its answer costs nothing more.
+        remaining: What is left to the analyst, the project and the dataset; None: no allowance was set yet.
+        asked: This question for this loss, if the project has asked it before: its answer costs nothing more.
         is_paid: Whether the project has paid this loss for what the question looks at: then it costs nothing more.
         published: Releases that answer the question already, whoever paid for them: they cost nothing.
     """
@@ -111,7 +111,7 @@ class Planned:
     notes: tuple[str, ...]
     id: str
     request: str
-    purse: Purse | None
+    remaining: Remaining | None
     asked: Asked | None
     is_paid: bool
     published: tuple[Asked, ...]
@@ -128,7 +128,7 @@ class Planned:
         return (
             self.asked is not None
             or self.is_paid
-            or (self.purse is not None and price.billionths <= self.purse.left.billionths)
+            or (self.remaining is not None and price.billionths <= self.remaining.left.billionths)
         )
 
 
@@ -162,11 +162,13 @@ class Questions:
         plans = rehearse(question, loss, dataset.adjacency)
         _require_declared(plans, dataset)
         request = request_id(Member(found.name, who.name), dataset, question, loss)
-        name, purse = question_id(request, question), self._projects.purse(who, project)
+        name, remaining = question_id(request, question), self._projects.remaining(who, project)
         asked, published = self._archive.read(lambda one: _earlier(one, name, same_as(dataset, question)))
         is_paid = self._archive.read(lambda one: _is_paid(one, request))
         notes = (*plans.notes, *((PAID,) if is_paid else ()))
-        return Planned(found, dataset, question, loss, plans, notes, name, request, purse, asked, is_paid, published)
+        return Planned(
+            found, dataset, question, loss, plans, notes, name, request, remaining, asked, is_paid, published
+        )
 
     def ask(self, who: Visitor, project: str, stored: Mapping[str, Any], loss: PrivacyLoss) -> Asked:
         """Put a question into the queue; if the project has asked it for this loss, it is that one, for nothing.

@@ -154,11 +154,11 @@ def _plan_facts(
     visit: Visit, project: Project, form: Form, planned: Planned | None, wrong: Wrong | None
 ) -> dict[str, Any]:
     dataset = visit.gate.datasets.get(visit.who, project.dataset) if planned is None else planned.dataset
-    purse = visit.gate.projects.purse(visit.who, project.name) if planned is None else planned.purse
+    remaining = visit.gate.projects.remaining(visit.who, project.name) if planned is None else planned.remaining
     return {
-        "project": project, "form": form, "wrong": wrong, "dataset": dataset, "purse": purse,
+        "project": project, "form": form, "wrong": wrong, "dataset": dataset, "remaining": remaining,
         "plan": None if planned is None else _shown(visit, planned, form),
-        "left": None if purse is None else purse.left,
+        "left": None if remaining is None else remaining.left,
         "columns": [str(each.column) for each in dataset.columns], "currency": dataset.account.currency.value,
         "models": visit.gate.models.named(visit.who, project.name).names,
     }  # fmt: skip
@@ -181,6 +181,6 @@ def _shown(visit: Visit, planned: Planned, form: Form) -> PlanShown:
 def _too_much(planned: Planned) -> str:
     if planned.is_affordable:
         return ""
-    if planned.purse is None:
+    if planned.remaining is None:
         return "No share of the budget was set for you yet: the steward of the dataset does that."
-    return f"This is more than the {planned.purse.left} that is left to you."
+    return f"This is more than the {planned.remaining.left} that is left to you."

@@ -67,7 +67,8 @@ def project_page(visit: Visit, secret: str = "", wrong_model: str = "", wrong: s
     said = {"said": {"kind": "bad", "words": wrong}} if wrong else {}
     return visit.page(
         "project.html", status, project=found, asked=asked, may_ask=may_ask,
-        purse=gate.projects.purse(who, found.name) if may_ask else None, models=gate.models.all(who, found.name),
+        remaining=gate.projects.remaining(who, found.name) if may_ask else None,
+        models=gate.models.all(who, found.name),
         tokens=[each for each in gate.tokens.all(who) if each.project == found.name], secret=secret,
         wrong_model=wrong_model, **said,
     )  # fmt: skip
@@ -108,5 +109,5 @@ def _balance(visit: Visit, dataset: Dataset, projects: list[Project]) -> Balance
     if may(visit.who, Right.SEE_BUDGETS, Subject(dataset.name)):
         return visit.gate.datasets.balance(visit.who, dataset.name)
     mine = (each.name for each in projects if may(visit.who, Right.SEE_OWN_BUDGET, each.subject))
-    purses = (visit.gate.projects.purse(visit.who, name) for name in mine)
-    return next((purse.account for purse in purses if purse is not None), None)
+    found = (visit.gate.projects.remaining(visit.who, name) for name in mine)
+    return next((remaining.account for remaining in found if remaining is not None), None)

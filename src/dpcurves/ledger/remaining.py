@@ -19,7 +19,7 @@ from .verification import require_paid
 
 
 @dataclass(frozen=True, slots=True)
-class Purse:
+class Remaining:
     """What is left to one analyst of one project, at one moment.
 
     Attributes:
@@ -39,14 +39,14 @@ class Purse:
         return min(each, key=lambda amount: amount.billionths)
 
 
-def require_purse(chain: Chain, dataset: str, member: Member) -> Purse:
+def require_remaining(chain: Chain, dataset: str, member: Member) -> Remaining:
     """What is left to a member.
 
     Raises:
         ValueError: there is no account, or no allowance, or one was changed without the key.
     """
     account = require_balance(chain, dataset)
-    return Purse(account, *require_allowances(chain, dataset, member.project, member.analyst))
+    return Remaining(account, *require_allowances(chain, dataset, member.project, member.analyst))
 
 
 def pay(chain: Chain, charge: Charge, grant: Grant, member: Member) -> None:
