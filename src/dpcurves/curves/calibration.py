@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 SHARES = Shares(cuts=Fraction(1, 5), counts=Fraction(3, 5), sums=Fraction(1, 5))
 FEWER: Fewer = (60.0, 3), (250.0, 4), (1500.0, 7)
-"""Groups that show most beside noise. Chosen on the scores of `benchmarks/accuracy/diagnostics.py` that are for it."""
+"""Groups that show most beside noise. Chosen on the scores of `benchmarks/accuracy/diagnostics.py`,
+so what that file prints of them is no figure of data held out."""
 UNKNOWN = 0.5
 """The share of positives where nobody seems to be."""
 
