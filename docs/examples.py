@@ -19,6 +19,7 @@ from functools import cached_property
 from io import BytesIO
 from itertools import takewhile
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 import jupytext
@@ -42,6 +43,7 @@ import os
 import warnings
 import dpcurves
 os.environ["DPCURVES_LEDGER_KEY"] = 32 * "5e"
+warnings.filterwarnings("ignore", "XDG_RUNTIME_DIR")  # of the machine, and names a folder of it
 warnings.showwarning = lambda said, kind, *_: print(f"{kind.__name__}: {said}")
 _seeds = itertools.count()
 dpcurves.Randomness.system = staticmethod(lambda: dpcurves.Randomness.from_seed(next(_seeds)))
@@ -147,7 +149,15 @@ def checked(example: Example, keep: bool) -> str:
         return f"{example.name}: it draws nothing"
     said = [compared(name, picture, keep) for name, picture in drawn.items()]
     gone = [f"{name}: a picture is kept that is no longer drawn" for name in example.drawn(KEPT) if name not in drawn]
-    return "\n".join(filter(None, said + gone))
+    return "\n".join(filter(None, said + gone + [f"{example.name}: it shows a folder of this machine"] * tells(book)))
+
+
+def tells(book: Any) -> bool:
+    """Whether outputs name a folder of the machine, which is nobody's business who reads the page."""
+    outputs = [output for cell in book.cells for output in cell.get("outputs", ())]
+    texts = [text for output in outputs for kind, text in output.get("data", {}).items() if kind != PNG]
+    shown = " ".join(map(str, [*texts, *(output.get("text", "") for output in outputs)]))
+    return any(f"{folder}/" in shown for folder in (ROOT, Path.home(), gettempdir()))
 
 
 def compared(name: str, picture: Image.Image, keep: bool) -> str:

@@ -82,6 +82,14 @@ def test_a_picture_that_changed_fails_and_both_are_laid_side_by_side(
         assert both.getpixel((790, 150)) == (0, 0, 128)
 
 
+def test_an_example_that_shows_a_folder_of_the_machine_is_told(tmp_path: Path) -> None:
+    cell = nbformat.v4.new_code_cell("tell()")
+    book = nbformat.v4.new_notebook(cells=[cell])
+    for shown, told in (("a/b", False), (str(tmp_path / "a"), True)):
+        cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text=shown)]
+        assert examples.tells(book) is told
+
+
 def test_a_page_shows_what_came_out_where_it_came_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "two.py").write_text(
         "# %% [markdown]\n# # Two\n# Both are drawn.\n#\n# And more.\n\n# %%\n1 + 1\n", "utf-8"
