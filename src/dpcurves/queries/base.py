@@ -37,7 +37,7 @@ class Hint(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class BaseQuery:
     """What is asked of a table along its axes, and how much one record can add to a cell of it."""
 
     axes: tuple[Axis | Categories, ...]

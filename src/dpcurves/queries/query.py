@@ -13,7 +13,7 @@ from ..arguments import Refused, WrongKind, chosen, make_each_whole, make_whole
 from ..data.axis import Axis
 from ..data.grid import Grid
 from ..data.spacing import Outside
-from .base import Hint, Query, Read
+from .base import BaseQuery, Hint, Read
 from .pairs import PairQuery
 from .ranks import AucQuery, MedianQuery
 from .region import IntervalPartitionQuery, RegionQuery, WaveletQuery, WorstBoxQuery
@@ -29,7 +29,7 @@ LARGEST_LEAST = 2**50
 
 
 @dataclass(frozen=True, slots=True)
-class CountQuery(Query):
+class CountQuery(BaseQuery):
     """How many records fall in each cell.
 
     Attributes:
@@ -50,7 +50,7 @@ class CountQuery(Query):
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionQuery(Query):
+class PartitionQuery(BaseQuery):
     """How many records fall in each interval of nested tilings of the last axis.
 
     Attributes:
@@ -84,7 +84,7 @@ def _holds(fine: range | tuple[int, ...], coarse: range | tuple[int, ...]) -> bo
 
 
 @dataclass(frozen=True, slots=True)
-class SumQuery(Query):
+class SumQuery(BaseQuery):
     """The sum, in each cell, of the distances of the last axis' values from the middle of their cell.
 
     A distance is an integer in ``-half, ..., half``, in steps of the cell's width over ``2 * half``. So a record can
@@ -119,7 +119,7 @@ class SquareQuery(SumQuery):
 
 
 @dataclass(frozen=True, slots=True)
-class QuantileCutsQuery(Query):
+class QuantileCutsQuery(BaseQuery):
     """Numbers of inner edges of the one axis that cut the records into `pieces` of about equal size.
 
     Raises:
@@ -136,7 +136,7 @@ class QuantileCutsQuery(Query):
 
 
 @dataclass(frozen=True, slots=True)
-class TreePartitionQuery(Query):
+class TreePartitionQuery(BaseQuery):
     """Into which boxes of cells the table is divided: small where records are many, large where they are few.
 
     Attributes:
@@ -161,7 +161,7 @@ class TreePartitionQuery(Query):
 
 
 @dataclass(frozen=True, slots=True)
-class PrefixQuery(Query):
+class PrefixQuery(BaseQuery):
     """How many records lie in the first slots of a table whose last axis is on a grid. Cells are not laid out.
 
     Rows lie one behind the other. Priced as all such counts together, once: other counts of the same table are then
@@ -206,7 +206,7 @@ class Comparison(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ThresholdQuery(Query):
+class ThresholdQuery(BaseQuery):
     """Which comparisons reach their threshold? They are asked in order, until `most` of them did.
 
     Attributes:
@@ -235,7 +235,7 @@ class ThresholdQuery(Query):
 
 
 @dataclass(frozen=True, slots=True)
-class CoverageQuery(Query):
+class CoverageQuery(BaseQuery):
     """Find the first interval around the middle cell of the one axis that covers a share of the records.
 
     Interval i has the middle cell and i cells on each side of it, the last one all cells. Values outside the grid, the
@@ -283,7 +283,7 @@ class CoverageQuery(Query):
 
 
 @dataclass(frozen=True, slots=True)
-class MergePartitionQuery(Query):
+class MergePartitionQuery(BaseQuery):
     """Which neighbouring cells of the one axis are joined, from left to right, until about `least` records lie in each?
 
     Attributes:

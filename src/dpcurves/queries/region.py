@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import Refused, make_each_whole
-from .base import Query, Read
+from .base import BaseQuery, Read
 
 Places = range | tuple[int, ...]
 
@@ -29,7 +29,7 @@ def laid_out(places: Places) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, slots=True)
-class RegionQuery(Query):
+class RegionQuery(BaseQuery):
     """How many records fall in each region of nested tilings of the whole table.
 
     Attributes:
@@ -65,7 +65,7 @@ class RegionQuery(Query):
 
 
 @dataclass(frozen=True, slots=True)
-class IntervalPartitionQuery(Query):
+class IntervalPartitionQuery(BaseQuery):
     """Which intervals of neighbouring cells have about equal counts? Answered by one choice of a partition.
 
     Its values are 1 where an interval begins and 0 elsewhere, one for each entry of `order`.
@@ -86,7 +86,7 @@ class IntervalPartitionQuery(Query):
 
 
 @dataclass(frozen=True, slots=True)
-class WaveletQuery(Query):
+class WaveletQuery(BaseQuery):
     """How many records fall in each cell of a table of any shape, and how many beyond? Boxes of cells will be read.
 
     Attributes:
@@ -110,7 +110,7 @@ class WaveletQuery(Query):
 
 
 @dataclass(frozen=True, slots=True)
-class WorstBoxQuery(Query):
+class WorstBoxQuery(BaseQuery):
     """Find the box in which records differ most in number from what is expected, by one choice of a box.
 
     Attributes:
