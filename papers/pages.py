@@ -72,7 +72,7 @@ def anchor(paper: Paper) -> str:
 
 
 def _section(paper: Paper, rows: Sequence[Row]) -> str:
-    said = ", ".join(f"{count} {verdict}" for verdict, count in claims.counts(rows).items())
+    said = ", ".join(f"**{verdict}** {count}" for verdict, count in claims.counts(rows).items())
     title = f"\n## {paper.title} {{ #{anchor(paper)} }}\n\n"
     head = f"{title}{paper.authors}. `papers/{paper.folder.name}/run.py`: {said}.\n\n"
     columns = _line(*report.COLUMNS) + "|---|---|---:|---:|---:|---:|---|\n"
