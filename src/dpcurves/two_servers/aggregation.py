@@ -49,7 +49,7 @@ class PlainCounting:
 
     Attributes:
         reports: That count.
-        allotment: That was charged for them.
+        allotment: What was charged for them.
         standing: Which they are.
     """
 
@@ -100,7 +100,7 @@ class CheckedCounting:
     Attributes:
         task: The hash of the task.
         reports: That may count.
-        allotment: That was charged for them.
+        allotment: What was charged for them.
         standing: Which they are.
         store: Where it is written down which have failed.
     """
