@@ -149,9 +149,10 @@ class Judged(NamedTuple):
         likelihood, rough = self.posterior.likelihood, rough[self.telling]
         found = Weights(np.empty((2, KINDS)), np.empty_like(likelihood))
         for kind in (0, 1):
-            own = likelihood[rough == kind]
+            alike = np.flatnonzero(rough == kind)
+            own = likelihood.T[:, alike].T  # a kind's splits stay side by side
             found.all[kind] = mixture_weights(own, prior[kind])
-            found.each[rough == kind] = weights_of_others(own, found.all[kind], prior[kind])
+            found.each.T[:, alike] = weights_of_others(own, found.all[kind], prior[kind]).T
         return found
 
     def under(self, weights: Weights, rough: NDArray[np.int8]) -> Moments:

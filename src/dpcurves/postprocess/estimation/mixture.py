@@ -76,22 +76,21 @@ def kindwise_posterior(splits: NoisySplits) -> KindwisePosterior:
     one half has all but a leftover, which is 0, or the size of a Gaussian deviation of scale `LEFTOVER`. The noise is
     a mixture of two Gaussian laws that has its first six moments, if it is a sum of equal Laplace draws.
     """
-    posterior = KindwisePosterior(*(np.empty((len(splits.deviation), KINDS)) for _ in range(3)))
+    likelihood, mean, second = np.empty((3, KINDS, len(splits.deviation)))  # of each kind, all splits lie side by side
     for start in range(0, len(splits.deviation), _AT_ONCE):
         rows = slice(start, start + _AT_ONCE)
-        log_likelihood, mean, second = _kinds(splits[rows])
-        posterior.likelihood[rows] = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
-        posterior.mean[rows], posterior.second[rows] = mean, second
-    return posterior
+        log_likelihood, mean[:, rows], second[:, rows] = _kinds(splits[rows])
+        np.exp(log_likelihood - log_likelihood.max(axis=0), out=likelihood[:, rows])
+    return KindwisePosterior(likelihood.T, mean.T, second.T)
 
 
 def smooth_variance(count: FloatArray, share: FloatArray) -> FloatArray:
-    """Prior variance of the deviation under each smooth kind, (splits, SMOOTH).
+    """Prior variance of the deviation under each smooth kind, (SMOOTH, splits).
 
     A roughness is a change of the odds of the two halves; an uneven share lessens it like the binomial variance.
     """
     binomial = share * (1 - share)
-    return np.asarray((count * binomial)[:, None] + ((4 * count * binomial) ** 2)[:, None] * ROUGHNESS)
+    return np.asarray(count * binomial + (4 * count * binomial) ** 2 * ROUGHNESS[:, None])
 
 
 def prior_square(splits: NoisySplits, weights: FloatArray, group: NDArray[np.int8]) -> FloatArray:
@@ -118,8 +117,7 @@ def evenly(splits: NoisySplits) -> tuple[FloatArray, FloatArray]:
     binomial = splits.count * splits.share * (1 - splits.share)
     mean, second = np.zeros_like(binomial), binomial.copy()
     known = np.flatnonzero((binomial > 0) & np.isfinite(splits.variance))
-    _, told, square = _smooth(splits[known], binomial[known, None], *_gaussian_parts(splits[known]))
-    mean[known], second[known] = told[:, 0], square[:, 0]
+    _, (mean[known],), (second[known],) = _smooth(splits[known], binomial[None, known], *_gaussian_parts(splits[known]))
     return mean, second
 
 
@@ -144,15 +142,16 @@ def mixture_weights(likelihood: FloatArray, prior: FloatArray) -> FloatArray:
 
 
 Moments = tuple[FloatArray, FloatArray, FloatArray]
+"""Logarithm of the likelihood, mean and second moment."""
 
 
 def _kinds(splits: NoisySplits) -> Moments:
-    """Logarithm of the likelihood, mean and second moment, under each kind: (splits, kinds) each."""
+    """Under each kind: (kinds, splits) each."""
     variance, log_chance = _gaussian_parts(splits)
     prior = smooth_variance(splits.count, splits.share)
     parts = [_smooth(splits, prior, variance, log_chance), *_one_sided(splits, variance, log_chance)]
     log_likelihood, mean, second = zip(*parts, strict=True)
-    return np.concatenate(log_likelihood, axis=1), np.concatenate(mean, axis=1), np.concatenate(second, axis=1)
+    return np.vstack(log_likelihood), np.vstack(mean), np.vstack(second)
 
 
 def _gaussian_parts(splits: NoisySplits) -> tuple[FloatArray, FloatArray]:
@@ -169,51 +168,68 @@ def _gaussian_parts(splits: NoisySplits) -> tuple[FloatArray, FloatArray]:
 
 
 def _smooth(splits: NoisySplits, prior: FloatArray, variance: FloatArray, log_chance: FloatArray) -> Moments:
-    """Moments of deviations that are Gaussian around 0, with the variances of `prior`, (splits, kinds)."""
-    deviation, noise = splits.deviation[:, None], variance[:, :, None]
+    """Moments of deviations that are Gaussian around 0, with the variances of `prior`, (kinds, splits)."""
+    noise, square = variance[:, None], splits.deviation**2
     spread = prior + noise
-    trust = prior / spread
-    log_likelihood = log_chance[:, :, None] - (deviation**2 / spread + np.log(spread)) / 2
-    mean = trust * deviation
-    return _together(log_likelihood, mean, mean**2 + trust * noise)
+    trust, log_likelihood = prior / spread, np.log(spread)
+    log_likelihood += np.divide(square, spread, out=spread)
+    log_likelihood *= -0.5
+    log_likelihood += log_chance[:, None]
+    second = np.multiply(trust, square, out=spread)  # in place: to give memory back and ask again takes longer
+    second += noise
+    second *= trust
+    log_likelihood, trust, second = _together(log_likelihood, trust, second)
+    return log_likelihood, trust * splits.deviation, second
 
 
 def _one_sided(splits: NoisySplits, variance: FloatArray, log_chance: FloatArray) -> list[Moments]:
-    """With nothing left, and with a leftover; (splits, 1) each. Either half may have it all."""
-    side = np.array([-1.0, 1.0])
-    all_left = np.array([True, False])
-    share, count = splits.share[:, None], splits.count[:, None]
-    end = np.where(all_left, (1 - share) * count, -share * count)  # the deviation that leaves nothing
-    odds = log_chance[:, :, None] - log(2)
-    noise, left = variance[:, :, None], side * (splits.deviation[:, None] - end)
-    nothing = odds - (left**2 / noise + np.log(noise)) / 2, np.zeros_like(odds), np.zeros_like(odds)
-    some = _half_normal(left, noise, (LEFTOVER * count) ** 2, odds)
-    return [_sides(*leftover, end, side) for leftover in (nothing, some)]
+    """With nothing left, and with a leftover; (splits,) each. Either half may have it all."""
+    odds, prior = log_chance - log(2), (LEFTOVER * splits.count) ** 2
+    nothing, some = [], []
+    for side, part in ((-1.0, 1 - splits.share), (1.0, -splits.share)):
+        end = part * splits.count  # the deviation that leaves nothing
+        left = side * (splits.deviation - end)
+        log_likelihood = odds - (left**2 / variance + np.log(variance)) / 2
+        nothing.append((_together(log_likelihood, variance, variance)[0], end, end**2))
+        some.append(_beside(_half_normal(left, variance, prior, odds), end, side))
+    return [_together(*(np.stack(each) for each in zip(*sides, strict=True))) for sides in (nothing, some)]
 
 
 def _half_normal(left: FloatArray, noise: FloatArray, prior: FloatArray, odds: FloatArray) -> Moments:
     """Moments of a leftover that is the size of a Gaussian deviation of variance `prior`."""
     spread = prior + noise
-    mean, scale = left * (prior / spread), np.sqrt(prior / spread * noise)
+    trust = prior / spread
+    mean, scale = left * trust, np.sqrt(trust * noise)
     log_chance, hazard = normal_tail(mean / scale)
     log_likelihood = odds + log(2) + log_chance - (left**2 / spread + np.log(spread)) / 2
     expected = np.maximum(mean + scale * hazard, 0)
-    return log_likelihood, expected, np.maximum(scale**2 + mean * expected, expected**2)
+    return _together(log_likelihood, expected, np.maximum(scale**2 + mean * expected, expected**2))
 
 
-def _sides(
-    log_likelihood: FloatArray, leftover: FloatArray, square: FloatArray, end: FloatArray, side: FloatArray
-) -> Moments:
-    """From moments of the leftover to those of the deviation, and both sides and all parts of the noise together."""
-    mean = end + side * leftover
-    second = end**2 + 2 * end * side * leftover + square
-    moments = (np.concatenate([array[:, :, :1], array[:, :, 1:]]) for array in (log_likelihood, mean, second))
-    return _together(*moments)
+def _beside(leftover: Moments, end: FloatArray, side: float) -> Moments:
+    """From moments of a leftover to those of the deviation, which is that far from the one that leaves nothing."""
+    log_likelihood, mean, second = leftover
+    return log_likelihood, end + side * mean, end**2 + 2 * end * side * mean + second
 
 
 def _together(log_likelihood: FloatArray, mean: FloatArray, second: FloatArray) -> Moments:
-    """Moments of a mixture over the first axis."""
-    largest = log_likelihood.max(axis=0)
-    chance = np.exp(log_likelihood - largest)
-    total = chance.sum(axis=0)
-    return largest + np.log(total), (chance * mean).sum(axis=0) / total, (chance * second).sum(axis=0) / total
+    """Moments of a mixture of the laws along the first axis, one or two."""
+    if len(log_likelihood) == 1:
+        return log_likelihood[0], mean[0], second[0]
+    one, other = log_likelihood
+    apart = other - one
+    first = apart <= 0
+    odds = np.exp(np.negative(np.abs(apart, out=apart), out=apart), out=apart)
+    total = 1 + odds
+    both = np.maximum(one, other)
+    both += np.log(total)
+    trust = np.divide(np.where(first, odds, 1.0), total, out=total)
+    return both, _between(mean, trust), _between(second, trust)
+
+
+def _between(both: FloatArray, trust: FloatArray) -> FloatArray:
+    """The mean of two arrays, of which the other one has this weight."""
+    apart: FloatArray = both[1] - both[0]
+    apart *= trust
+    apart += both[0]
+    return apart
