@@ -231,7 +231,7 @@ def interval(who: Person, place: str) -> tuple[float, float]:
 def area(who: Person, place: str) -> str:
     """The area, and what stands on the page about the open table."""
     low, high = interval(who, place)
-    (verdict, *_) = re.findall(r'class="verdict">([^<]*)', who.get(place))
+    (verdict, *_) = re.findall(r'class="verdict">([^<]*)', who.get(f"{place}/comparison"))
     return f"area {low} to {high}; beside the open half: {verdict}"
 
 

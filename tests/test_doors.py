@@ -13,8 +13,8 @@ ROOT = Path(dpcurves.__file__).parent
 DOORS = (
     "", "checks", "cli", "crypto.circuits", "crypto.garbling", "crypto.oblivious_transfer", "crypto.two_party",
     "curves", "feed", "feed.sinks", "ledger", "ledger.postgres", "local", "session", "shortcuts", "study",
-    "table_shortcuts", "mechanisms.streams.choice", "pairs", "parties", "server", "server.packer", "server.pages.site",
-    "server.worker", "streams", "two_servers.launch",
+    "table_shortcuts", "mechanisms.streams.choice", "pairs", "parties", "server", "server.artist", "server.packer",
+    "server.pages.site", "server.worker", "streams", "two_servers.launch",
 )  # fmt: skip
 BY_HAND = {
     "mechanisms.sums.haar.Haar": "may be named: Central(mechanism=Haar())",

@@ -264,6 +264,17 @@ def test_a_steward_sends_a_synthetic_table_and_analysts_find_it(served: Served, 
         assert "by a model of marginals, epsilon 1" in page.inner_text("#dummy-h ~ p >> nth=0")
 
 
+def test_an_answer_is_compared_with_the_synthetic_table_with_scripts_and_without(served: Served) -> None:
+    for scripts, scheme, width in ((True, "light", WIDTH), (True, "dark", NARROW), (False, "light", WIDTH)):
+        settings = {"java_script_enabled": scripts, "color_scheme": scheme, "viewport": {"width": width, "height": 850}}
+        with served.page("ann", **settings) as page:
+            page.goto(served.release)
+            page.wait_for_selector("p.verdict")
+            if scripts:
+                assert all(pictures(page))
+                looked_at(page, f"compared-{scheme}-{width}")
+
+
 def test_a_steward_gives_a_share_and_publishes(served: Served) -> None:
     with served.page("stu", viewport={"width": WIDTH, "height": 850}) as page:
         page.goto("/desk/flights")

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from io import BytesIO
 from pathlib import Path
-from sys import getrefcount
 from threading import Barrier
 from types import SimpleNamespace
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from fastapi import Request
 from scene import HISTOGRAM, LOSS, PASSWORD, Scene, made
@@ -24,8 +20,6 @@ from dpcurves.server import MACHINE, Role
 from dpcurves.server.front import address_of
 from dpcurves.server.passwords import Passwords
 from dpcurves.server.questions import State
-from dpcurves.server.sketches import sketch, tried
-from dpcurves.server.synthetic import Synthetic
 from dpcurves.serving.errors import ProtocolAborted
 
 
@@ -92,16 +86,6 @@ def test_a_project_has_one_model_of_a_name_and_reads_no_other(scene: Scene, monk
     assert (set(named.names), named.get("there is none")) == ({"one", "two"}, None)
     assert named["one"].digest == first.digest
     assert read == [first.text]
-
-
-def test_a_sketch_that_is_kept_holds_no_table(scene: Scene) -> None:
-    drain = BytesIO()
-    pq.write_table(pa.table({"delay": [1.0, 50.0], "late": [0, 1]}), drain)
-    planned, packed = scene.gate.questions.plan(scene.ann, "delays", HISTOGRAM, LOSS), drain.getvalue()
-    before = getrefcount(packed)
-    drawn = [sketch(tried(planned, Synthetic("made up", packed))) for _ in range(2)]
-    assert drawn[0] is drawn[1]
-    assert getrefcount(packed) == before
 
 
 def test_nobody_is_operator_and_steward_in_one_account(scene: Scene) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -89,8 +90,10 @@ class Pages:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Pages:
-    return Pages(tmp_path_factory.mktemp("server"))
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
+    pages = Pages(tmp_path_factory.mktemp("server"))
+    yield pages
+    pages.scene.gate.studio.stop()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -15,6 +15,7 @@ from .projects import Projects
 from .questions import Questions
 from .releases import Releases
 from .sessions import Sessions, Tokens
+from .studio import Studio
 from .synthetic import SyntheticTables
 
 
@@ -36,6 +37,7 @@ class Gate:
         models: What analysts handed in.
         synthetic: Tables that stand beside the confidential ones.
         audit: Who did what.
+        studio: Where sketches and comparisons are drawn.
     """
 
     def __init__(self, url: str, call: Callable[[], object] = int) -> None:
@@ -47,4 +49,4 @@ class Gate:
         self.questions = Questions(self.archive, self.datasets, self.projects, call)
         self.desk = Desk(self.archive, self.questions, call)
         self.releases, self.models, self.audit = Releases(self.archive), Models(self.archive), Audit(self.archive)
-        self.synthetic = SyntheticTables(self.archive)
+        self.synthetic, self.studio = SyntheticTables(self.archive), Studio()

@@ -70,8 +70,10 @@ class VerificationServer:
         sys.setswitchinterval(TURN)
         gc.freeze()  # what was read by now stays: nobody waits while it is looked through for what may go
         workers = Workers(self.store, self.workers, self.every)
-        front = Front(Gate(self.store, workers.call), people=Rate(self.per_minute))
+        gate = Gate(self.store, workers.call)
+        front = Front(gate, people=Rate(self.per_minute))
         workers.start()
+        gate.studio.start()
         try:
             serve(
                 create_app(front, routes(House(front, self.forms, self.issuer))),
@@ -81,4 +83,5 @@ class VerificationServer:
                 ready,
             )
         finally:
+            gate.studio.stop()
             workers.stop()

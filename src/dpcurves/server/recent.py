@@ -24,12 +24,19 @@ class Recent(Generic[Result]):
     _kept: OrderedDict[Hashable, Result] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
+    def find(self, key: Hashable) -> Result | None:
+        """What was made for this key, if it is kept still."""
+        with self._lock:
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            return self._kept[key]
+
     def get(self, key: Hashable, make: Callable[[], Result]) -> Result:
         """What was made for this key, or is made now."""
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
+        found = self.find(key)
+        if found is not None:
+            return found
         made = make()
         with self._lock:
             self._kept[key] = made

@@ -1,129 +1,114 @@
-"""Pictures that cost nothing: questions tried on public tables, and curves beside those of synthetic ones."""
+"""Pictures that cost nothing: questions tried on public tables, and curves beside those of synthetic ones.
+
+What they are made from is plain, so that a process makes them that has no store and can open no records.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Hashable, Iterator, Sequence
-from hashlib import sha256
-from threading import BoundedSemaphore
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 from warnings import catch_warnings
 
 import numpy as np
 import pyarrow as pa
 
 from ..curves.comparison import MEASURES
+from ..curves.declared_columns import columns_from_json, columns_to_json
 from ..curves.kinds import curve_from_json
 from ..curves.notes import CurveWarning
-from ..curves.question_json import question_from_json
+from ..curves.question_json import question_from_json, question_to_json
 from ..data.predictor import Predictor
 from ..display import headless_axes, svg_text
+from ..ledger import Currency
 from ..noise.randomness import Randomness
-from ..privacy import PrivacyLoss
+from ..privacy import Neighbours
 from ..release import Plan
-from ..serving.errors import ProtocolAborted
 from ..session import Session
 from ..table_shortcuts import compare
-from .datasets import Dataset
 from .drawing import DRAWING, svg_of
 from .dummy import dummy_table
-from .questions import Planned
+from .plain import of_loss
+from .questions import Planned, loss_from
 from .recent import Recent
 from .releases import Answer
-from .synthetic import Synthetic, rows_of
+from .synthetic import rows_of
 
 SEED = 1
 DUMMY, SYNTHETIC = "the dummy table", "the synthetic table"
-AT_ONCE, PATIENCE = 2, 10.0
-"""Sketches at a time, and seconds that another one waits: pages come first."""
-MOST_KEPT = 64
-_TRYING = BoundedSemaphore(AT_ONCE)
+SKETCH, BESIDE = "sketch", "beside"
+"""What may be drawn."""
+Facts = Mapping[str, Any]
+"""What a picture is made from, but for the table: plain objects, and public or released."""
+_COMPARED = Recent[bool](1000)
 
 
-class Tried(NamedTuple):
-    """What a sketch is made from: public facts alone."""
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A picture, and of a curve beside that of a synthetic table what was found.
 
-    question: Any
-    loss: PrivacyLoss
-    dataset: Dataset
-    columns: tuple[str, ...]
-    synthetic: Synthetic | None
-
-
-class Beside(NamedTuple):
-    """A curve beside that of a synthetic table: what was found, and the picture."""
-
-    verdict: str
-    differs: bool | None
-    svg: str
-
-
-_SKETCHES = Recent[str](MOST_KEPT)
-_BESIDE = Recent[Beside](MOST_KEPT)
-
-
-def tried(planned: Planned, synthetic: Synthetic | None) -> Tried:
-    """A question with the table that it is tried on: the synthetic one, or else the dummy table."""
-    columns = tuple(dict.fromkeys(_columns(planned.plans)))
-    return Tried(planned.question, planned.loss, planned.dataset, columns, synthetic)
-
-
-def sketch(trial: Tried) -> str:
-    """The picture of an answer from a public table, with noise of its size. It is drawn from a seed, and says so.
-
-    Raises:
-        ProtocolAborted: too many are being drawn.
+    Attributes:
+        svg: The picture.
+        verdict: Whether the tables are told apart, in words; empty: they were not compared.
+        differs: Whether they are; None: there is no verdict.
     """
-    if not _TRYING.acquire(timeout=PATIENCE):
-        raise ProtocolAborted("sketch", "too many are being drawn now; look again later", 503)
-    try:
-        return _SKETCHES.get(_key(trial), lambda: _sketched(trial))
-    finally:
-        _TRYING.release()
+
+    svg: str
+    verdict: str = ""
+    differs: bool | None = None
 
 
-def _key(trial: Tried) -> Hashable:
-    """What tells a sketch from others: of a synthetic table its digest, and not the table."""
-    known = None if trial.synthetic is None else trial.synthetic.digest
-    return (*trial[:-1], known)
+def of_sketch(planned: Planned) -> Facts:
+    """What a sketch of the answer to a question is made from: public facts alone."""
+    dataset, account = planned.dataset, planned.dataset.account
+    return {
+        "draw": SKETCH, "question": question_to_json(planned.question), "loss": of_loss(planned.loss),
+        "columns": columns_to_json(dataset.columns), "wanted": list(dict.fromkeys(_columns(planned.plans))),
+        "rows": rows_of(dataset), "is_counted": dataset.units is not None, "currency": account.currency.value,
+        "adjacency": account.neighbours.value, "unit": account.unit.column, "rows_per_unit": account.unit.records,
+    }  # fmt: skip
 
 
-def _sketched(trial: Tried) -> str:
-    account = trial.dataset.account
-    unit = account.unit
-    with (
-        catch_warnings(action="ignore", category=CurveWarning),
-        Session(
-            _table(trial), budget=account.currency.budget(trial.loss), adjacency=account.neighbours,
-            unit=unit.column or None, rows_per_unit=unit.records if unit.column else None,
-            randomness=Randomness.from_seed(SEED),
-        ) as session,
-    ):  # fmt: skip
-        return _picture(session.ask(trial.question, trial.loss))
+def of_comparison(release: Answer) -> Facts:
+    """What a curve beside that of a synthetic table is made from: what was released."""
+    return {"draw": BESIDE, "question": dict(release.asked.question), "curve": release.json}
 
 
 def is_compared(release: Answer) -> bool:
     """Whether curves of this kind are compared with those of synthetic tables."""
-    return isinstance(curve_from_json(release.json), tuple(MEASURES))
+    return _COMPARED.get(release.id, lambda: isinstance(curve_from_json(release.json), tuple(MEASURES)))
 
 
-def beside(curve: str, question: str, synthetic: Synthetic) -> Beside:
-    """A released curve beside the same curve of a synthetic table, counted openly.
+def drawn(facts: Facts, table: Any | None) -> Drawn:
+    """Draw it.
 
     Arguments:
-        curve: The curve, in the published format.
-        question: What it answers, as JSON.
-        synthetic: The table.
+        facts: From `of_sketch` or `of_comparison`.
+        table: The synthetic table; None: there is none, and a sketch is made from the dummy table.
     """
-    key = sha256("\n".join((synthetic.digest, question, curve)).encode()).digest()
-    return _BESIDE.get(key, lambda: _compared(curve, question, synthetic))
+    return _beside(facts, table) if facts["draw"] == BESIDE else _sketch(facts, table)
 
 
-def _compared(curve: str, question: str, synthetic: Synthetic) -> Beside:
-    found = compare(curve_from_json(curve), question_from_json(json.loads(question)), synthetic.table)
+def _sketch(facts: Facts, table: Any | None) -> Drawn:
+    """An answer from a public table, with noise of its size. It is drawn from a seed, and says so."""
+    loss, unit = loss_from(**facts["loss"]), facts["unit"]
+    with (
+        catch_warnings(action="ignore", category=CurveWarning),
+        Session(
+            _tried_on(facts, table), budget=Currency(facts["currency"]).budget(loss),
+            adjacency=Neighbours(facts["adjacency"]), unit=unit or None,
+            rows_per_unit=facts["rows_per_unit"] if unit else None, randomness=Randomness.from_seed(SEED),
+        ) as session,
+    ):  # fmt: skip
+        return Drawn(standing_alone(svg_of(session.ask(question_from_json(facts["question"]), loss))))
+
+
+def _beside(facts: Facts, table: Any) -> Drawn:
+    """A released curve beside the same curve of a synthetic table, counted openly."""
+    found = compare(curve_from_json(facts["curve"]), question_from_json(facts["question"]), table)
     with DRAWING:
         axes = found.plot(ax=headless_axes(found.private.SIZE), names=("confidential", "synthetic"))
-        return Beside(found.verdict, found.differs, standing_alone(svg_text(axes)))
+        return Drawn(standing_alone(svg_text(axes)), found.verdict, found.differs)
 
 
 def standing_alone(svg: str) -> str:
@@ -137,29 +122,26 @@ def standing_alone(svg: str) -> str:
     return svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
 
 
-def _picture(curve: Any) -> str:
-    return standing_alone(svg_of(curve))
+def _tried_on(facts: Facts, table: Any | None) -> Any:
+    found = _as_many(table.select(facts["wanted"]), facts) if table is not None else _dummy(facts)
+    unit = facts["unit"]
+    if not unit or unit in found.column_names:
+        return found
+    return found.append_column(unit, pa.array(np.arange(found.num_rows)))  # each record is somebody's
 
 
-def _table(trial: Tried) -> pa.Table:
-    if trial.synthetic is not None:
-        table = _as_many(trial.synthetic.table.select(list(trial.columns)), trial.dataset)
-    else:
-        table = dummy_table(trial.dataset.columns, rows_of(trial.dataset), trial.columns)
-    unit = trial.dataset.account.unit.column
-    if not unit or unit in table.column_names:
-        return table
-    return table.append_column(unit, pa.array(np.arange(table.num_rows)))  # each record is somebody's
+def _dummy(facts: Facts) -> Any:
+    return dummy_table(columns_from_json(facts["columns"]), facts["rows"], facts["wanted"])
 
 
-def _as_many(table: pa.Table, dataset: Dataset) -> pa.Table:
+def _as_many(table: Any, facts: Facts) -> Any:
     """The rows of a table over and over, until there are as many as units, where their number is public.
 
     Noise is as large beside them as it will be.
     """
-    if dataset.units is None or not table.num_rows:
+    if not facts["is_counted"] or not table.num_rows:
         return table
-    return table.take(pa.array(np.arange(rows_of(dataset)) % table.num_rows))
+    return table.take(pa.array(np.arange(facts["rows"]) % table.num_rows))
 
 
 def _columns(plans: Sequence[Plan]) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
+from contextlib import suppress
 from html import escape
 from textwrap import dedent
 from typing import Any
@@ -14,13 +14,12 @@ from ...serving.errors import ProtocolAborted
 from ..questions import Asked, State
 from ..releases import DRAWN, Answer
 from ..seen import as_seen_by
-from ..sketches import Beside, beside, is_compared, standing_alone
+from ..sketches import Drawn, is_compared, of_comparison, standing_alone
 from ..synthetic import Synthetic
 from ..visitors import Right, Subject, Visitor, may
-from .visits import NOT_DRAWN, Visit, download, to
+from .visits import NOT_DRAWN, Later, Visit, download, to
 
 NO_SYNTHETIC = "No synthetic table was put beside this dataset yet."
-OF_OTHER_VERSION = "This release is of an earlier version of the dataset; the synthetic table is of another one."
 
 
 def question(visit: Visit) -> Response:
@@ -46,10 +45,11 @@ def release(visit: Visit) -> Response:
     asked = as_seen_by(visit.who, found.asked)
     compared = is_compared(found)
     synthetic = visit.gate.synthetic.find(visit.who, asked.dataset, asked.version) if compared else None
+    beside = None if synthetic is None else _found_or_ordered(visit, found, synthetic)
     can_publish = found.published_at is None and may(visit.who, Right.PUBLISH, Subject(asked.dataset))
     return visit.page(
         "release.html", asked=asked, facts=found.facts, published_at=found.published_at, may_publish=can_publish,
-        comparison=None if synthetic is None else _beside(found, synthetic), synthetic=synthetic,
+        comparison=beside, statement="" if synthetic is None else synthetic.statement,
         may_compare=NO_SYNTHETIC if compared else "", python=_python(asked, visit.host), drawn=found.is_drawn,
     )  # fmt: skip
 
@@ -66,12 +66,41 @@ def picture(visit: Visit) -> Response:
 
 
 def comparison(visit: Visit) -> Response:
+    """An answer beside the synthetic table, as a piece of its page."""
+    found, synthetic = _compared(visit)
+    asked = as_seen_by(visit.who, found.asked)
+
+    def piece(drawn: Drawn) -> Response:
+        return visit.page(
+            "comparison.html", asked=asked, comparison=drawn, statement=synthetic.statement, may_compare=""
+        )
+
+    return Later(visit, visit.gate.studio.order(of_comparison(found), synthetic), piece)
+
+
+def compared_picture(visit: Visit) -> Response:
     """The picture of an answer beside the synthetic table."""
+    found, synthetic = _compared(visit)
+    coming = visit.gate.studio.order(of_comparison(found), synthetic)
+    return Later(visit, coming, lambda drawn: download(drawn.svg, "image/svg+xml"))
+
+
+def _compared(visit: Visit) -> tuple[Answer, Synthetic]:
     found = visit.gate.releases.get(visit.who, visit.parts["release"])
     synthetic = visit.gate.synthetic.find(visit.who, found.asked.dataset, found.asked.version)
     if synthetic is None or not is_compared(found):
         raise ProtocolAborted("comparison", "there is none", 404)
-    return download(_beside(found, synthetic).svg, "image/svg+xml")
+    return found, synthetic
+
+
+def _found_or_ordered(visit: Visit, found: Answer, synthetic: Synthetic) -> Drawn | None:
+    """What was compared; where it was not yet, it is begun."""
+    facts, studio = of_comparison(found), visit.gate.studio
+    kept = studio.find(facts, synthetic)
+    with suppress(ProtocolAborted):  # too many wait: who looks again begins it
+        if kept is None:
+            studio.order(facts, synthetic)
+    return kept
 
 
 def export(visit: Visit) -> Response:
@@ -111,10 +140,6 @@ def publish(visit: Visit) -> Response:
 
 def _progress(who: Visitor, asked: Asked) -> dict[str, Any]:
     return {"question": as_seen_by(who, asked), "waits": asked.state not in (State.ANSWERED, State.REFUSED)}
-
-
-def _beside(found: Answer, synthetic: Synthetic) -> Beside:
-    return beside(found.json, json.dumps(dict(found.asked.question)), synthetic)
 
 
 def _card(found: Answer) -> str:

@@ -17,10 +17,10 @@ from ...serving.errors import ProtocolAborted
 from ..forms import Form, Given
 from ..projects import Project
 from ..questions import Asked, Planned, State
-from ..sketches import DUMMY, SYNTHETIC, sketch, tried
+from ..sketches import DUMMY, SYNTHETIC, Drawn, of_sketch
 from ..visitors import Right, require
 from .prices import price_of
-from .visits import CSRF, Visit, download, to
+from .visits import CSRF, Later, Visit, download, to
 
 AMOUNT, DO = "amount", "do"
 OWN = frozenset({CSRF, DO})
@@ -113,7 +113,13 @@ def sketched(visit: Visit) -> Response:
     stored, loss = _read(visit, project, form, visit.query)
     planned = visit.gate.questions.plan(visit.who, project.name, stored, loss)
     synthetic = visit.gate.synthetic.find(visit.who, planned.dataset.name, planned.dataset.version)
-    return download(sketch(tried(planned, synthetic)), "image/svg+xml")
+    facts, studio = of_sketch(planned), visit.gate.studio
+    found = studio.find(facts, synthetic)
+    return _sent(found) if found else Later(visit, studio.order(facts, synthetic, visit.who.name), _sent)
+
+
+def _sent(sketch: Drawn) -> Response:
+    return download(sketch.svg, "image/svg+xml")
 
 
 def _asked_for(visit: Visit) -> tuple[Project, Form]:

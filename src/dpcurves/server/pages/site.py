@@ -24,7 +24,7 @@ from ..shield import LARGEST_FILE
 from . import answers, asking, entrance, keeping, places
 from .parts import parts_of
 from .rendering import STATIC, static, templates
-from .visits import ADMITTED, NOT_DRAWN, House, Visit, to
+from .visits import ADMITTED, NOT_DRAWN, House, Later, Visit, to
 
 LARGEST_FORM = 2**20
 MOST_FIELDS = 200
@@ -75,7 +75,8 @@ PAGES = (
     Page("GET", "/releases/{release}", answers.release),
     Page("GET", "/releases/{release}/figure", answers.figure),
     Page("GET", "/releases/{release}/picture.svg", answers.picture),
-    Page("GET", "/releases/{release}/comparison.svg", answers.comparison),
+    Page("GET", "/releases/{release}/comparison", answers.comparison),
+    Page("GET", "/releases/{release}/comparison.svg", answers.compared_picture),
     Page("GET", "/releases/{release}/export.{ending}", answers.export),
     Page("POST", "/releases/{release}/publish", answers.publish),
     Page("GET", "/desk", keeping.desks),
@@ -130,6 +131,8 @@ def _endpoint(house: House, page: Page) -> Callable[..., object]:
     async def endpoint(request: Request) -> Response:
         sent = await body_of(request, LARGEST_FORM) if page.method == "POST" else b""
         answer = await run_in_threadpool(_answered, house, page, request, sent.decode(errors="replace"))
+        if isinstance(answer, Later):
+            return await answer.finished()
         if answer.status_code != NOT_DRAWN:
             return answer
         await until_drawn(house.front.gate.releases, request.path_params["release"])

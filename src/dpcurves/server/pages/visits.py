@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from html import escape
 from secrets import compare_digest
@@ -10,15 +11,19 @@ from typing import Any
 from urllib.parse import quote
 
 from fastapi import Response
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse
 from markupsafe import Markup
 
+from ...arguments import Named
 from ...serving.errors import ProtocolAborted
+from ..awaiting import until_made
 from ..forms import Form, Given
 from ..front import Front
 from ..gate import Gate
 from ..issuer import Issuer
 from ..sessions import SignedIn
+from ..sketches import Drawn
 from ..visitors import Right, Visitor, may
 from .rendering import rendered
 
@@ -146,6 +151,27 @@ class Visit:
             ("Account", "/account", True),
         ]  # fmt: skip
         return [Place(name, url, self.at.startswith(url)) for name, url, open_ in found if open_]
+
+
+class Later(Response):
+    """An answer that waits for a picture which another process draws.
+
+    Args:
+        visit: Who waits.
+        coming: The picture.
+        made: What is made of it.
+    """
+
+    def __init__(self, visit: Visit, coming: Future[Drawn], made: Callable[[Drawn], Response]) -> None:
+        super().__init__(status_code=NOT_DRAWN)
+        self._visit, self._coming, self._made = visit, coming, made
+
+    async def finished(self) -> Response:
+        """The answer, once the picture is there; or why it is not."""
+        try:
+            return await run_in_threadpool(self._made, await until_made(self._coming))
+        except Named as error:
+            return self._visit.page("refused.html", getattr(error, "status", 400), words=str(error))
 
 
 def to(*parts: str, said: str = "") -> Response:

@@ -1,0 +1,148 @@
+"""Sketches and comparisons: drawn in a process that has no store, kept without tables, one for each person."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from sys import getrefcount
+from threading import Event
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scene import HISTOGRAM, LOSS, Scene, made
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from dpcurves.server import MACHINE
+from dpcurves.server.counting import Counting
+from dpcurves.server.front import COOKIE, Front
+from dpcurves.server.pages.site import routes
+from dpcurves.server.pages.visits import House
+from dpcurves.server.queue import Queue
+from dpcurves.server.sketches import Facts, of_sketch
+from dpcurves.server.studio import Studio
+from dpcurves.server.synthetic import Synthetic
+from dpcurves.serving.errors import ProtocolAborted
+
+SECONDS = 120
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    return made(tmp_path_factory.mktemp("studio"))
+
+
+@pytest.fixture(scope="module")
+def studio() -> Iterator[Studio]:
+    here = Studio()
+    here.start()
+    yield here
+    here.stop()
+
+
+def facts(scene: Scene, cells: int = 66) -> Facts:
+    asked = {**HISTOGRAM, "grid": f"-60:600:{cells}"}
+    return of_sketch(scene.gate.questions.plan(scene.ann, "delays", asked, LOSS))
+
+
+def packed(*delays: float) -> bytes:
+    drain = BytesIO()
+    pq.write_table(pa.table({"delay": list(delays), "late": [int(each > 15) for each in delays]}), drain)
+    return drain.getvalue()
+
+
+def process_of(studio: Studio) -> Any:
+    studio._hand.submit(studio._running).result(SECONDS)
+    return studio._process
+
+
+def test_a_sketch_that_is_kept_holds_no_table(scene: Scene, studio: Studio) -> None:
+    table = packed(1.0, 50.0)
+    before = getrefcount(table)
+    first, second = (studio.order(facts(scene), Synthetic("made up", table)).result(SECONDS) for _ in range(2))
+    assert first is second
+    assert first is studio.find(facts(scene), Synthetic("made up", table))
+    assert getrefcount(table) == before
+
+
+def test_a_table_is_sent_once_and_another_one_is_another_sketch(scene: Scene, studio: Studio) -> None:
+    one, other = Synthetic("one", packed(-50.0)), Synthetic("other", packed(500.0))
+    drawn = [studio.order(facts(scene, 7), table).result(SECONDS).svg for table in (one, other, None)]
+    again = studio.order(facts(scene, 8), other).result(SECONDS).svg  # after the dummy table: it is still there
+    assert len({*drawn, again}) == 4
+    assert studio._has == other.digest
+    assert all("SEEDED: NOT PRIVATE" in svg for svg in (*drawn, again))
+
+
+def test_the_process_that_draws_is_told_of_no_store(scene: Scene, studio: Studio) -> None:
+    studio.order(facts(scene, 9), None).result(SECONDS)
+    place = Path(f"/proc/{process_of(studio).pid}")
+    if not place.exists():
+        pytest.skip("this system does not tell which files a process has open")
+    opened = {str(each.readlink()) for each in (place / "fd").iterdir()}
+    assert not {each for each in opened if str(scene.folder) in each}
+    assert str(scene.folder).encode() not in (place / "cmdline").read_bytes() + (place / "environ").read_bytes()
+    assert str(scene.folder) not in str(facts(scene, 9))
+
+
+def test_a_process_that_has_ended_is_begun_again(scene: Scene, studio: Studio) -> None:
+    table = Synthetic("made up", packed(3.0))
+    studio.order(facts(scene, 10), table).result(SECONDS)
+    ended = process_of(studio)
+    ended.kill()
+    ended.wait()
+    assert studio.order(facts(scene, 11), table).result(SECONDS).svg.startswith("<svg")
+    assert process_of(studio) is not ended
+
+
+def test_what_can_not_be_drawn_is_told_in_one_line_and_the_process_goes_on(scene: Scene, studio: Studio) -> None:
+    before = process_of(studio)
+    with pytest.raises(ProtocolAborted, match=r"^picture: [^\n]+$") as error:
+        studio.order({**facts(scene, 12), "question": {"ask": "nothing"}}, None).result(SECONDS)
+    assert error.value.status == 503
+    assert studio.order(facts(scene, 13), None).result(SECONDS).svg
+    assert process_of(studio) is before
+
+
+def test_who_wants_another_sketch_does_not_wait_for_the_one_before(scene: Scene) -> None:
+    studio, held = Studio(), Event()
+    try:
+        studio._hand.submit(held.wait, SECONDS)
+        first = studio.order(facts(scene, 14), None, "ann")
+        others = studio.order(facts(scene, 15), None, "bob")
+        studio.order(facts(scene, 16), None, "ann")
+        assert (first.cancelled(), others.cancelled()) == (True, False)
+    finally:
+        held.set()
+        studio.stop()
+
+
+def test_the_page_of_an_answer_comes_before_its_comparison_which_costs_nothing(tmp_path: Path) -> None:
+    scene = made(tmp_path)
+    gate = scene.gate
+    gate.synthetic.put(MACHINE, gate.datasets.get(MACHINE, "flights"), packed(*range(-50, 500, 5)), "nobody's")
+    release = f"/releases/{gate.questions.ask(scene.ann, 'delays', HISTOGRAM, LOSS).id}"
+    counting = Counting(scene.url, "one")
+    while counting.step():
+        pass
+    Queue(gate.archive).strike()
+    spent = gate.datasets.balance(MACHINE, "flights").spent
+    client = TestClient(Starlette(routes=routes(House(Front(gate), {}))), "https://flights.example")
+    client.cookies.set(COOKIE, gate.sessions.begin("ann").cookie)
+    try:
+        page = client.get(release).text
+        assert (f'hx-get="{release}/comparison"' in page, 'http-equiv="refresh"' in page) == (True, True)
+        piece = client.get(f"{release}/comparison").text
+        assert re.search(r'class="verdict">[^<]+<', piece)
+        assert "<html" not in piece
+        assert re.findall(r'class="verdict">[^<]+<', client.get(release).text) == re.findall(
+            r'class="verdict">[^<]+<', piece
+        )
+        assert client.get(f"{release}/comparison.svg").text.startswith("<svg")
+        assert gate.datasets.balance(MACHINE, "flights").spent == spent
+    finally:
+        gate.studio.stop()
