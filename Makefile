@@ -9,7 +9,7 @@ WANTED  := --constraint constraints.txt --editable '.[all]' --group dev
 # numba, BLAS and DuckDB take all cores as they are; pytest shares them between two workers.
 PYTEST  := $(BIN)/pytest -n 2 --dist loadfile
 
-.PHONY: demo demo-federated demo-local demo-pairs demo-server demo-stream demo-warehouse test lint types contracts docs site examples unit site-check package release tag pictures bench bench-accuracy expected-errors crash papers format constraints clean
+.PHONY: demo demo-federated demo-local demo-pairs demo-server demo-stream demo-warehouse test lint types contracts docs site examples unit site-check screenshots versions package release tag pictures bench bench-accuracy expected-errors crash papers format constraints clean
 
 demo: $(READY)
 	$(BIN)/python demo/flights.py
@@ -51,7 +51,8 @@ examples: $(READY)
 
 # Not --quiet: what is not said is not counted either, and no warning would be an error.
 docs: $(READY)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python docs/site_pages.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file build/pages/mkdocs.yml --site-dir ../../site
 
 # The whole site, with what examples drew just now, in site/.
 site: examples
@@ -62,7 +63,15 @@ unit: $(READY)
 
 # Every page of the site in Chromium, read by axe in light and dark, wide and narrow: half an hour of one core.
 site-check: docs
-	DPCURVES_SITE_MODES=all $(BIN)/pytest -s tests/test_site.py
+	DPCURVES_SITE_MODES=all $(BIN)/pytest -s -rs tests/test_site.py tests/test_zensical.py
+
+# The home page, both galleries and the page on choosing as people see them: light and dark, wide and narrow.
+screenshots: docs
+	$(BIN)/python docs/screenshots.py
+
+# The pages of this code beside those of other versions, on the branch `pages`: `make versions VERSION="0.1 latest"`, or dev.
+versions: examples
+	$(BIN)/python publish/versions.py $(VERSION)
 
 # What would be published, in dist/: a wheel from the source archive, which is tested where it was unpacked.
 package: $(READY)
@@ -84,6 +93,7 @@ tag: $(READY)
 # Those of the README, the page on numbers and the gallery, from today's code. (The other benchmark and papers draw their own.)
 pictures: $(READY)
 	$(BIN)/python docs/pictures.py
+	$(BIN)/python docs/card.py
 	$(BIN)/python docs/choices.py
 	$(BIN)/python docs/promise_pictures.py
 	$(BIN)/python demo/who_sees_what.py

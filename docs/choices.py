@@ -89,7 +89,7 @@ def tables(found: dict[str, Any]) -> str:
 
 def told(percent: float) -> str:
     """A percentage as people write it; beyond all of the records there is nothing to be read."""
-    return "-" if percent >= 100 else f"{percent:.3g} %" if percent >= 0.001 else "< 0.001 %"
+    return "-" if percent >= 100 else f"{percent:.3g}&nbsp;%" if percent >= 0.001 else "<&nbsp;0.001&nbsp;%"
 
 
 def draw(found: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""A page for each example, and one of them all, made when the site is built: what `docs/examples.py` wrote is shown.
+"""A page for each example, and one of them all: what `docs/examples.py` wrote is shown.
 
 Where it wrote nothing, as in a build without `make examples`, pages have code and no pictures, and say so.
 """
@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).parent))
-from examples import OUT, PNG, Example, found
+from examples import OUT, PNG, Example
 
 GALLERY = "examples/index.md"
 INTRODUCTION = """# Examples
@@ -28,16 +27,15 @@ SECTIONS = {"Three notebooks, to be read": True, "One thing each": False}
 """Headings, and whether long notebooks stand below."""
 
 
-def on_files(files: Files, config: Any) -> Files:
-    """Add pages, pictures and notebooks of all examples."""
-    examples = found([])
-    files.append(File.generated(config, GALLERY, content=gallery(examples)))
-    for example in examples:
-        files.append(File.generated(config, f"examples/{example.name}.md", content=page(example)))
-        files.append(File.generated(config, f"examples/{example.name}.py", abs_src_path=str(example.path)))
-        for path in written(example):
-            files.append(File.generated(config, f"examples/{path.name}", abs_src_path=str(path)))
-    return files
+def pages(examples: list[Example]) -> dict[str, str]:
+    """The text of each page, by its place."""
+    return {GALLERY: gallery(examples)} | {f"examples/{example.name}.md": page(example) for example in examples}
+
+
+def beside(examples: list[Example]) -> dict[str, Path]:
+    """The files that the pages show, or lead to, by their places: pictures, notebooks, and the examples themselves."""
+    own = {f"examples/{example.name}.py": example.path for example in examples}
+    return own | {f"examples/{path.name}": path for example in examples for path in written(example)}
 
 
 def written(example: Example) -> list[Path]:

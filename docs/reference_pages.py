@@ -1,4 +1,4 @@
-"""Pages that are made when the site is built: the API reference, the commands and the errors, from the code itself."""
+"""Pages that are made from the code itself: the API reference, the commands and the errors."""
 
 from __future__ import annotations
 
@@ -6,43 +6,37 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mkdocs.structure.files import File, Files
-
 sys.path.insert(0, str(Path(__file__).parent))
 import api_pages
 import command_pages
 import error_pages
 
-HERE = Path(__file__).parent
 API, COMMANDS, ERRORS = "api.md", "commands/index.md", "errors.md"
 
 
-def on_files(files: Files, config: Any) -> Files:
-    """Add the pages that the table of contents asks for, and what stands below them."""
-    if _stands(config.nav, API):
-        groups = api_pages.groups((HERE / API).read_text(encoding="utf-8"))
-        below = [{group: [page.place for page in pages]} for group, pages in groups.items()]
-        _add(files, config, {page.place: page.text for pages in groups.values() for page in pages})
-        config.nav = _with(config.nav, API, below)
-    if _stands(config.nav, COMMANDS):
-        commands = {page.place: page.text for page in command_pages.pages()}
-        _add(files, config, {COMMANDS: command_pages.contents(), **commands})
-        config.nav = _with(config.nav, COMMANDS, [{page.name: page.place} for page in command_pages.pages()])
-    if _stands(config.nav, ERRORS):
-        _add(files, config, {ERRORS: error_pages.page(HERE.parent / "src" / "dpcurves")})
-    return files
+def pages(root: Path, contents: Any) -> dict[str, str]:
+    """The text of each page that a table of contents asks for, and of what stands below it, by its place."""
+    made: dict[str, str] = {}
+    if _stands(contents, API):
+        source = (root / "docs" / API).read_text(encoding="utf-8")
+        made[API] = api_pages.contents(source)
+        made |= {page.place: page.text for group in api_pages.groups(source).values() for page in group}
+    if _stands(contents, COMMANDS):
+        made[COMMANDS] = command_pages.contents()
+        made |= {page.place: page.text for page in command_pages.pages()}
+    if _stands(contents, ERRORS):
+        made[ERRORS] = error_pages.page(root / "src" / "dpcurves")
+    return made
 
 
-def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """The first page of the API reference lists the others."""
-    if page.file.src_uri != API:
-        return markdown
-    return api_pages.contents(markdown)
-
-
-def _add(files: Files, config: Any, texts: dict[str, str]) -> None:
-    for place, text in texts.items():
-        files.append(File.generated(config, place, content=text))
+def whole(root: Path, contents: Any) -> Any:
+    """The table of contents with what stands below the reference and the commands."""
+    if _stands(contents, API):
+        groups = api_pages.groups((root / "docs" / API).read_text(encoding="utf-8"))
+        contents = _with(contents, API, [{group: [page.place for page in own]} for group, own in groups.items()])
+    if _stands(contents, COMMANDS):
+        contents = _with(contents, COMMANDS, [{page.name: page.place} for page in command_pages.pages()])
+    return contents
 
 
 def _stands(contents: Any, place: str) -> bool:

@@ -63,6 +63,8 @@ def blanks(root: Path, version: str) -> Iterator[str]:
     read = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     if not read["tool"]["dpcurves"]["repository"]:
         yield "`repository` in pyproject.toml: the page of an index will have no links and no pictures"
+    if not read["tool"]["dpcurves"]["pages"]:
+        yield "`pages` in pyproject.toml: without it `make versions` does not know where pages will stand"
     if not any("email" in author for author in read["project"]["authors"]):
         yield "an `email` of the authors in pyproject.toml: an index will show no address"
     if not dated(root, version):

@@ -125,8 +125,12 @@ def test_no_page_names_a_download_host() -> None:
     assert [name(page) for page in pages() if fetched.search(page.read_text(encoding="utf-8"))] == []
 
 
-HOOKS = tuple(path.name for path in sorted((ROOT / "docs").glob("*.py")))
-RECIPE = re.compile(r"^\t.*\$\(BIN\)/mkdocs (build .*)$", re.MULTILINE)
+PROGRAMS = tuple(
+    path.relative_to(ROOT / "docs").as_posix()
+    for path in sorted((ROOT / "docs").rglob("*.*"))
+    if path.suffix == ".py" or path.parent.name == "theme"
+)
+RECIPE = re.compile(r"^docs: .*\n\t\$\(BIN\)/python (docs/.*)\n\t.*\$\(BIN\)/mkdocs (build .*)$", re.MULTILINE)
 SOUND = {"docs/index.md": "[here](index.md#sound)\n\n# Sound\n\n::: sound\n", "src/sound.py": '"""One line."""\n'}
 DEFECTS = {
     "a link to no page": {"docs/index.md": "[there](nowhere.md)\n"},
@@ -141,13 +145,14 @@ def built(folder: Path, files: dict[str, str]) -> subprocess.CompletedProcess[st
     settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[0]
     named = {
         "mkdocs.yml": f"{settings}\nnav:\n  - index.md\n",
-        **{f"docs/{name}": (ROOT / "docs" / name).read_text(encoding="utf-8") for name in HOOKS},
+        **{f"docs/{name}": (ROOT / "docs" / name).read_text(encoding="utf-8") for name in PROGRAMS},
     }
     for place, text in (named | SOUND | files).items():
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
         (folder / place).write_text(text, encoding="utf-8")
-    (recipe,) = RECIPE.findall((ROOT / "Makefile").read_text(encoding="utf-8"))
-    command = [sys.executable, "-m", "mkdocs", *shlex.split(recipe)]
+    ((pages, site),) = RECIPE.findall((ROOT / "Makefile").read_text(encoding="utf-8"))
+    subprocess.run([sys.executable, *shlex.split(pages)], cwd=folder, check=True)
+    command = [sys.executable, "-m", "mkdocs", *shlex.split(site)]
     there = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
     return subprocess.run(command, cwd=folder, env=there, capture_output=True, text=True, check=False)
 

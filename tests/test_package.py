@@ -164,7 +164,7 @@ def test_a_named_repository_gives_the_page_of_an_index_its_links_and_pictures(
 
 
 def test_a_release_says_what_a_person_has_to_fill_in(tmp_path: Path) -> None:
-    project = '[project]\nauthors = [{ name = "Anna"ADDRESS }]\n[tool.dpcurves]\nrepository = "HOME"\n'
+    project = '[project]\nauthors = [{ name = "Anna"ADDRESS }]\n[tool.dpcurves]\nrepository = "HOME"\npages = "HOME"\n'
 
     def written(address: str, home: str, heading: str) -> list[str]:
         (tmp_path / "pyproject.toml").write_text(project.replace("ADDRESS", address).replace("HOME", home), "utf-8")
@@ -172,8 +172,8 @@ def test_a_release_says_what_a_person_has_to_fill_in(tmp_path: Path) -> None:
         return list(release.blanks(tmp_path, "0.1.0"))
 
     open_ones = written("", "", "(unreleased)")
-    assert len(open_ones) == 3
-    for word, line in zip(("`repository`", "`email`", "`## 0.1.0`"), open_ones, strict=True):
+    words = "`repository`", "`pages`", "`email`", "`## 0.1.0`"
+    for word, line in zip(words, open_ones, strict=True):
         assert word in line
     assert written(', email = "anna@example.org"', HOME, "- 2026-12-01") == []
 

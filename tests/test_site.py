@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -13,12 +12,15 @@ from collections.abc import Iterator
 from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from statistics import median
 from threading import Thread
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 from zlib import crc32
 
 import pytest
+import site_pages
+from PIL import Image
 
 BROWSER = shutil.which("chromium") or ""
 if not BROWSER:
@@ -32,6 +34,7 @@ axe = pytest.importorskip(
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "site"
+HEAD = (ROOT / "docs" / "theme" / "main.html").read_text(encoding="utf-8")
 SOURCES = "docs", "src", "examples", "mkdocs.yml"
 MODES_ASKED = os.environ.get("DPCURVES_SITE_MODES", "")
 """`all` or `one`: axe reads every page in all modes, as in `make site-check`, or in the one that its name falls to."""
@@ -50,7 +53,12 @@ RUN_AXE = (
 )
 WIDTH, NARROW = 1200, 360
 MODES = tuple((scheme, width) for scheme in ("light", "dark") for width in (WIDTH, NARROW))
+A4 = 794
+"""Its width in pixels, as browsers print."""
 MOST_BYTES = 300_000
+PAINTED = "performance.getEntriesByName('first-contentful-paint').map(each => each.startTime)"
+HIDDEN = ".md-header, .md-tabs, .md-sidebar, .md-footer, .md-search, .headerlink"
+SHOWN = "(all) => all.filter(each => each.getClientRects().length > 0).map(each => each.className)"
 PICTURES = "image", "font"
 
 
@@ -64,11 +72,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site that `make docs` built, if it is of today's sources; else one that is built now."""
     if (SITE / "404.html").exists() and newest(SITE / "404.html") > newest(*(ROOT / name for name in SOURCES)):
         return SITE
-    folder = tmp_path_factory.mktemp("site")
-    (recipe,) = re.findall(r"^\t.*\$\(BIN\)/mkdocs (build .*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
-    command = [sys.executable, "-m", "mkdocs", *shlex.split(recipe), "--site-dir", str(folder)]
-    subprocess.run(command, cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, check=True, capture_output=True)
-    return folder
+    return built(tmp_path_factory.mktemp("pages"))
+
+
+def built(folder: Path) -> Path:
+    """The site, of pages that are written to a folder beside it."""
+    settings, site = site_pages.write(folder / "pages"), folder / "site"
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", str(settings), "-d", str(site)]
+    subprocess.run(command, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, check=True, capture_output=True)
+    return site
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -140,6 +152,7 @@ def test_the_pages_of_each_kind_are_there(site: Path) -> None:
 @pytest.mark.skipif(not MODES_ASKED, reason="pages are all read by axe in `make site-check`: half an hour")
 def test_every_page_is_for_everybody_fits_its_window_is_light_and_asks_no_other_host(visit: Visit, site: Path) -> None:
     found: dict[str, Any] = {}
+    painted: list[float] = []
     for place in places(site):
         for scheme, width in modes_of(place):
             visit.page.emulate_media(color_scheme=scheme)
@@ -147,6 +160,7 @@ def test_every_page_is_for_everybody_fits_its_window_is_light_and_asks_no_other_
             visit.see(place)
             elsewhere = [each.url for each in visit.asked if not each.url.startswith((visit.url, "data:", "blob:"))]
             wrong = visit.wrong + elsewhere + (visit.read_by_axe() if MODES_ASKED or place in KINDS else [])
+            painted += visit.page.evaluate(PAINTED)
             visit.page.set_viewport_size({"width": NARROW, "height": 900})
             if visit.page.evaluate("document.documentElement.scrollWidth") > NARROW:
                 wrong.append("wider than its window")
@@ -154,7 +168,36 @@ def test_every_page_is_for_everybody_fits_its_window_is_light_and_asks_no_other_
                 wrong.append(f"{visit.weight()} bytes")
             if wrong:
                 found[f"{place} {scheme} {width}"] = wrong
+    print(f"\nfirst contentful paint of {len(painted)}: median {median(painted):.0f} ms, at most {max(painted):.0f} ms")
+    assert len(painted) == sum(len(modes_of(place)) for place in places(site))
     assert found == {}, "\n".join(f"{place}: {wrong}" for place, wrong in found.items())
+
+
+def test_a_printed_page_is_its_text_alone_and_fits_the_paper(visit: Visit) -> None:
+    visit.page.emulate_media(media="print", color_scheme="light")
+    visit.page.set_viewport_size({"width": A4, "height": 1123})
+    for place in KINDS:
+        visit.see(place)
+        assert visit.page.eval_on_selector_all(HIDDEN, SHOWN) == [], place
+        assert visit.page.is_visible("article h1"), place
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= A4, place
+    visit.page.emulate_media(media="screen")
+
+
+def test_every_page_has_its_icon_and_the_picture_of_shared_links(site: Path) -> None:
+    for place in places(site):
+        text = (site / place / "index.html" if place.endswith("/") or not place else site / place).read_text("utf-8")
+        for found in (r'<link rel="icon" href="([^"]+)"', r'<meta property="og:image" content="([^"]+)"'):
+            (named,) = re.findall(found, text)
+            assert (site / urljoin(f"/{place}", named).lstrip("/")).is_file(), place
+        assert re.search(r'<meta property="og:title" content="[^"]+"', text), place
+        assert re.search(r'<meta name="description" content="[^"]+"', text), place
+
+
+def test_the_picture_of_shared_links_has_the_size_that_is_said(site: Path) -> None:
+    with Image.open(site / "images" / "card.png") as card:
+        sides = [re.search(rf'og:image:{side}" content="(\d+)"', HEAD) for side in ("width", "height")]
+        assert [int(side[1]) for side in sides if side] == list(card.size)
 
 
 def test_the_index_of_the_search_is_light_too(site: Path) -> None:

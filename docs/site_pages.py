@@ -1,0 +1,93 @@
+"""Writes what the site is built from to `build/pages`: plain Markdown, pictures and settings, and no program.
+
+`python docs/site_pages.py [FOLDER] [--address URL]`. Pages of `docs/` are copied; those of the reference, the commands,
+the errors and the examples are made. So any builder that reads Markdown and `mkdocs.yml` makes the whole site. With the
+address that the site will have, its pages know of other versions of themselves (`publish/versions.py`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from os.path import relpath
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+sys.path.insert(0, str(Path(__file__).parent))
+import example_pages
+import reference_pages
+from examples import found
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = ROOT / "build" / "pages"
+SETTINGS = "mkdocs.yml"
+THEME = "theme"
+VERSIONS = {"provider": "mike", "default": "latest", "alias": True}
+
+
+def write(folder: Path, address: str = "") -> Path:
+    """All pages and settings, in a folder that is made anew; the settings."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for place, path in copied():
+        _target(folder, place).write_bytes(path.read_bytes())
+    read = yaml.safe_load((ROOT / SETTINGS).read_text(encoding="utf-8"))
+    for place, text in made(read["nav"]).items():
+        _target(folder, f"docs/{place}").write_text(text, encoding="utf-8")
+    settings = folder / SETTINGS
+    settings.write_text(yaml.safe_dump(adapted(read, folder, address), sort_keys=False), encoding="utf-8")
+    return settings
+
+
+def copied() -> Iterator[tuple[str, Path]]:
+    """Files as they lie in `docs`, but programs, and what examples drew; each with its place."""
+    for path in sorted(DOCS.rglob("*")):
+        if path.is_file() and path.suffix not in (".py", ".pyc"):
+            place = path.relative_to(DOCS if path.parent == DOCS / THEME else ROOT)
+            yield place.as_posix(), path
+    for name, drawn in example_pages.beside(found([])).items():
+        yield f"docs/{name}", drawn
+
+
+def made(contents: Any) -> dict[str, str]:
+    """The text of each page that is made, by its place."""
+    return reference_pages.pages(ROOT, contents) | example_pages.pages(found([]))
+
+
+def adapted(read: Mapping[str, Any], folder: Path, address: str) -> dict[str, Any]:
+    """The settings as they are said from a folder elsewhere, with all pages in the table of contents."""
+    away = Path(relpath(ROOT, folder))
+    settings: dict[str, Any] = {**read, "docs_dir": "docs", "site_dir": "site"}
+    settings["nav"] = reference_pages.whole(ROOT, read["nav"])
+    settings["theme"] = {**read["theme"], "custom_dir": THEME}
+    for plugin in settings["plugins"]:
+        if "mkdocstrings" in plugin:
+            python = plugin["mkdocstrings"]["handlers"]["python"]
+            python["paths"] = [str(away / path) for path in python["paths"]]
+            python["options"]["extensions"] = [str(away / path) for path in python["options"]["extensions"]]
+    if address:
+        settings |= {"site_url": address, "extra": {"version": VERSIONS}}
+    return settings
+
+
+def _target(folder: Path, place: str) -> Path:
+    target = folder / place
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target
+
+
+def main() -> None:
+    """Write them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("folder", nargs="?", type=Path, default=PAGES)
+    parser.add_argument("--address", default="", help="where the site will stand, for pages of several versions")
+    given = parser.parse_args()
+    write(given.folder, given.address)
+
+
+if __name__ == "__main__":
+    main()
