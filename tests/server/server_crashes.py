@@ -32,7 +32,7 @@ from sqlalchemy import select
 from dpcurves.ledger import Together
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.server import MACHINE
-from dpcurves.server.questions import Asked, State
+from dpcurves.server.asked import Asked, State
 from dpcurves.server.tables import QUESTIONS
 from dpcurves.serving.errors import ProtocolAborted
 

@@ -12,8 +12,8 @@ import pytest
 from scene import HISTOGRAM, LOSS, Scene, made
 from sqlalchemy import select
 
+from dpcurves.server.asked import State
 from dpcurves.server.counting import Counting
-from dpcurves.server.questions import State
 from dpcurves.server.queue import Does, Queue
 from dpcurves.server.tables import QUESTIONS
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from scene import HISTOGRAM, LOSS, Scene, made
 
+from dpcurves.server.asked import State
 from dpcurves.server.counting import Counting
 from dpcurves.server.desk import TAKEN_BACK
-from dpcurves.server.questions import State
 from dpcurves.server.queue import Queue
 from dpcurves.server.visitors import Visitor
 from dpcurves.serving.errors import ProtocolAborted

@@ -17,9 +17,9 @@ from dpcurves.data.models import Link, Power, Ranged, Scorecard, Term, predictor
 from dpcurves.data.predictor import Predictor
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.server import MACHINE, Role
+from dpcurves.server.asked import State
 from dpcurves.server.front import address_of
 from dpcurves.server.passwords import Passwords
-from dpcurves.server.questions import State
 from dpcurves.serving.errors import ProtocolAborted
 
 

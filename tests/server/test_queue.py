@@ -19,8 +19,8 @@ from dpcurves.curves.question_json import question_from_json
 from dpcurves.ledger import Member, Together
 from dpcurves.privacy import Neighbours, PrivacyLoss
 from dpcurves.server import Gate, awaiting, releases
+from dpcurves.server.asked import State
 from dpcurves.server.counting import UNREADABLE, Counting
-from dpcurves.server.questions import State
 from dpcurves.server.queue import Queue
 from dpcurves.server.tables import QUESTIONS
 from dpcurves.serving.errors import ProtocolAborted

@@ -15,10 +15,11 @@ from ..ledger.receipt import receipt_of
 from ..release import UnsupportedQuery
 from ..session import Session
 from .archive import Archive
+from .asked import State
 from .datasets import Dataset, Datasets
 from .drawing import csv_of, svg_of
 from .projects import HasGone, Projects
-from .questions import State, question_id, request_id
+from .questions import question_id, request_id
 from .queue import Does, Job, Overtaken, Queue
 from .visitors import MACHINE
 

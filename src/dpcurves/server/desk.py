@@ -16,7 +16,8 @@ from ..ledger.schema import GRANTS
 from ..ledger.stored_text import LONGEST_NAME
 from ..serving.errors import ProtocolAborted
 from .archive import Archive
-from .questions import Asked, Questions, State
+from .asked import Asked, State
+from .questions import Questions
 from .queue import LATER
 from .tables import DATASETS, QUESTIONS
 from .visitors import Right, Visitor, require, unknown

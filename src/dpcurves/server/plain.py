@@ -9,10 +9,11 @@ from ..ledger import AllowanceBalance, Balance, Remaining, Statement
 from ..ledger.amount import Amount
 from ..privacy import PrivacyLoss
 from ..release import Plan
+from .asked import Asked
 from .datasets import Dataset
 from .models import Kept
 from .projects import Project
-from .questions import Asked, Planned
+from .questions import Planned
 from .seen import as_seen_by
 from .visitors import Visitor
 

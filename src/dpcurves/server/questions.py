@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select
+from sqlalchemy import Connection, insert, select
 
 from ..arguments import Refused, shown
 from ..curves.declared_columns import Declared
@@ -19,69 +18,18 @@ from ..data.axis import Category
 from ..data.predictor import Predictor
 from ..ledger import Currency, Event, Member, Remaining
 from ..ledger.stored_text import LONGEST_NAME
-from ..one_call import loss_of
 from ..privacy import PrivacyLoss
 from ..rehearsal import rehearse, request_of
 from ..release import Plan, Plans
 from .archive import Archive
+from .asked import MOST_LISTED, WITH_RELEASES, Asked, State, asked_of, find_asked, listed
 from .datasets import Dataset, Datasets
 from .projects import Project, Projects, project_of
 from .store import now
 from .tables import QUESTIONS, RELEASES
 from .visitors import Right, Subject, Visitor, require, unknown
 
-MOST_LISTED = 500
 PAID = "the project has paid this for what is looked at: nothing more is charged"
-
-
-class State(Enum):
-    """Where a question stands. What was counted is shown when the public clock strikes, not before."""
-
-    QUEUED = "queued"
-    PAID = "paid"
-    COUNTED = "counted"
-    ANSWERED = "answered"
-    REFUSED = "refused"
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A question that was asked.
-
-    Attributes:
-        id: That of the question, and of its release.
-        request: Under which the ledger has it.
-        project: Whose it is.
-        dataset: What it asks.
-        version: Which records.
-        person: Who asked it first.
-        question: Its form in JSON, as plain objects.
-        purpose: In words.
-        loss: What it may lose.
-        asked_at: When.
-        state: Where it stood when the public clock struck last.
-        refusal: Why it was not charged, if it was refused.
-        published: Whether everybody who may ask the dataset sees its release.
-    """
-
-    id: str
-    request: str
-    project: str
-    dataset: str
-    version: int
-    person: str
-    question: Mapping[str, Any]
-    purpose: str
-    loss: PrivacyLoss
-    asked_at: str
-    state: State
-    refusal: str | None
-    published: bool
-
-    @property
-    def subject(self) -> Subject:
-        """What rights speak of."""
-        return Subject(self.dataset, self.project)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +157,7 @@ class Questions:
         Raises:
             ProtocolAborted: there is none, or none that they may see.
         """
-        asked = self._archive.read(lambda connection: _find(connection, id))
+        asked = self._archive.read(lambda connection: find_asked(connection, id))
         if asked is None:
             raise unknown("question")
         right = Right.SEE_PUBLISHED if asked.published else Right.SEE_QUESTIONS
@@ -224,7 +172,7 @@ class Questions:
         """
         found = self._archive.read(lambda connection: project_of(connection, project))
         require(who, Right.SEE_QUESTIONS, found.subject)
-        return self._listed(QUESTIONS.c.project == project)
+        return listed(self._archive, QUESTIONS.c.project == project)
 
     def queue(self, who: Visitor, dataset: str) -> tuple[Asked, ...]:
         """All questions of a dataset, the last one first.
@@ -233,14 +181,7 @@ class Questions:
             ProtocolAborted: it is not theirs to see.
         """
         require(who, Right.SEE_QUEUE, Subject(dataset))
-        return self._listed(QUESTIONS.c.dataset == dataset)
-
-    def _listed(self, mine: Any) -> tuple[Asked, ...]:
-        query = _WITH_RELEASES.where(mine).order_by(QUESTIONS.c.number.desc()).limit(MOST_LISTED)
-        return self._archive.read(lambda connection: tuple(map(asked_of, connection.execute(query).all())))
-
-
-_WITH_RELEASES = select(QUESTIONS, RELEASES.c.published_at).outerjoin(RELEASES, RELEASES.c.id == QUESTIONS.c.id)
+        return listed(self._archive, QUESTIONS.c.dataset == dataset)
 
 
 def request_id(member: Member, dataset: Dataset, question: Any, loss: PrivacyLoss) -> str:
@@ -259,20 +200,6 @@ def same_as(dataset: Dataset, question: Any) -> str:
     return sha256(json.dumps([dataset.name, dataset.version, _json(question)]).encode()).hexdigest()
 
 
-def asked_of(row: Row[Any]) -> Asked:
-    """The question that a row stands for."""
-    return Asked(
-        row.id, row.request, row.project, row.dataset, row.version, row.person, json.loads(row.question), row.purpose,
-        loss_from(row.epsilon, row.rho), row.asked_at, State(row.shown),
-        row.refusal if row.shown == State.REFUSED.value else None, row.published_at is not None,
-    )  # fmt: skip
-
-
-def loss_from(epsilon: str | None, rho: str | None) -> PrivacyLoss:
-    """A loss that was written down."""
-    return loss_of(epsilon, None) if epsilon is not None else loss_of(None, rho)
-
-
 def _json(question: Any) -> str:
     return json.dumps(question_to_json(question))  # in the order of the columns of a model, which is part of it
 
@@ -281,15 +208,10 @@ def _text(number: object) -> str | None:
     return None if number is None else str(number)
 
 
-def _find(connection: Connection, id: str) -> Asked | None:
-    row = connection.execute(_WITH_RELEASES.where(QUESTIONS.c.id == id)).first()
-    return None if row is None else asked_of(row)
-
-
 def _earlier(connection: Connection, id: str, same: str) -> tuple[Asked | None, tuple[Asked, ...]]:
     mine = (QUESTIONS.c.same == same, RELEASES.c.published_at.is_not(None))
-    rows = connection.execute(_WITH_RELEASES.where(*mine).order_by(QUESTIONS.c.number).limit(MOST_LISTED)).all()
-    return _find(connection, id), tuple(map(asked_of, rows))
+    rows = connection.execute(WITH_RELEASES.where(*mine).order_by(QUESTIONS.c.number).limit(MOST_LISTED)).all()
+    return find_asked(connection, id), tuple(map(asked_of, rows))
 
 
 def _is_paid(connection: Connection, request: str) -> bool:

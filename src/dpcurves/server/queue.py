@@ -21,7 +21,7 @@ from ..curves.question_json import question_from_json
 from ..ledger import Member
 from ..privacy import PrivacyLoss
 from .archive import Archive
-from .questions import State, loss_from
+from .asked import State, loss_from
 from .tables import QUESTIONS, RELEASES
 
 STALE = 600

@@ -14,14 +14,13 @@ from ..curves.kinds import curve_from_json
 from ..ledger import Event
 from ..serving.errors import ProtocolAborted
 from .archive import Archive
+from .asked import WITH_RELEASES, Asked, State, asked_of, listed
 from .drawing import csv_of, svg_of
 from .projects import project_of
-from .questions import Asked, State, asked_of
 from .store import now
 from .tables import QUESTIONS, RELEASES
 from .visitors import Right, Subject, Visitor, may, require, unknown
 
-MOST_LISTED = 500
 DRAWN = frozenset({"svg", "csv", "html"})
 """Forms of an answer that workers make, or that hold what they make."""
 _HERE = BoundedSemaphore(1)
@@ -119,7 +118,7 @@ class Releases:
         """
         found = self._archive.read(lambda connection: project_of(connection, project))
         require(who, Right.SEE_RELEASES, found.subject)
-        return self._listed(QUESTIONS.c.project == project)
+        return listed(self._archive, QUESTIONS.c.project == project, ANSWERED)
 
     def published(self, who: Visitor, dataset: str) -> tuple[Asked, ...]:
         """What was published of a dataset, the last question first.
@@ -128,7 +127,7 @@ class Releases:
             ProtocolAborted: it is not theirs to see.
         """
         require(who, Right.SEE_PUBLISHED)
-        return self._listed(QUESTIONS.c.dataset == dataset, RELEASES.c.published_at.is_not(None))
+        return listed(self._archive, QUESTIONS.c.dataset == dataset, RELEASES.c.published_at.is_not(None), ANSWERED)
 
     def publish(self, who: Visitor, id: str) -> None:
         """Show a release to everybody who may ask any dataset here. There is no way back.
@@ -147,21 +146,15 @@ class Releases:
         event = Event(who.name, "published", id, found.asked.dataset)
         self._archive.enter(event, lambda one: one.execute(update(RELEASES).where(*mine).values(**facts)).rowcount)
 
-    def _listed(self, *mine: Any) -> tuple[Asked, ...]:
-        answered = (QUESTIONS.c.shown == State.ANSWERED.value, *mine)
-        query = _QUESTIONS.where(*answered).order_by(QUESTIONS.c.number.desc()).limit(MOST_LISTED)
-        return self._archive.read(lambda connection: tuple(map(asked_of, connection.execute(query).all())))
 
-
-_QUESTIONS = select(QUESTIONS, RELEASES.c.published_at).join(RELEASES, RELEASES.c.id == QUESTIONS.c.id)
+ANSWERED = QUESTIONS.c.shown == State.ANSWERED.value
+ANSWERS = WITH_RELEASES.add_columns(
+    RELEASES.c.curve, RELEASES.c.svg, RELEASES.c.csv, RELEASES.c.facts, RELEASES.c.published_by
+).where(RELEASES.c.id.is_not(None))
 
 
 def _find(connection: Connection, id: str) -> Answer | None:
-    query = select(
-        QUESTIONS, RELEASES.c.curve, RELEASES.c.svg, RELEASES.c.csv, RELEASES.c.facts, RELEASES.c.published_at,
-        RELEASES.c.published_by,
-    ).join(RELEASES, RELEASES.c.id == QUESTIONS.c.id)  # fmt: skip
-    row = connection.execute(query.where(QUESTIONS.c.id == id)).first()
+    row = connection.execute(ANSWERS.where(QUESTIONS.c.id == id)).first()
     return None if row is None else _release(row)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .questions import Asked
+from .asked import Asked
 from .visitors import Right, Subject, Visitor, may
 
 

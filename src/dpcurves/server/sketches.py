@@ -26,10 +26,11 @@ from ..privacy import Neighbours
 from ..release import Plan
 from ..session import Session
 from ..table_shortcuts import compare
+from .asked import loss_from
 from .drawing import DRAWING, svg_of
 from .dummy import dummy_table
 from .plain import of_loss
-from .questions import Planned, loss_from
+from .questions import Planned
 from .recent import Recent
 from .releases import Answer
 from .synthetic import rows_of

@@ -11,7 +11,7 @@ from typing import Any
 from fastapi import Response
 
 from ...serving.errors import ProtocolAborted
-from ..questions import Asked, State
+from ..asked import Asked, State
 from ..releases import DRAWN, Answer
 from ..seen import as_seen_by
 from ..sketches import Drawn, is_compared, of_comparison, standing_alone

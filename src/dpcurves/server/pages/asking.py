@@ -14,9 +14,10 @@ from ...display.plan_lines import PlanLine, plan_lines
 from ...ledger import Amount
 from ...privacy import PrivacyLoss
 from ...serving.errors import ProtocolAborted
+from ..asked import Asked, State
 from ..forms import Form, Given
 from ..projects import Project
-from ..questions import Asked, Planned, State
+from ..questions import Planned
 from ..sketches import DUMMY, SYNTHETIC, Drawn, of_sketch
 from ..visitors import Right, require
 from .prices import price_of
