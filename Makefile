@@ -82,9 +82,10 @@ package: $(READY)
 		PYTHONPATH=$$folder/src $$python -m pytest tests/test_docs.py tests/test_one_question.py tests/privacy src/dpcurves/privacy
 
 # A release of what is committed, in dist/, tried in fresh environments; TESTED=COMMIT says that CI passed on it already.
+# With UNTESTED=1 CI is left out, to try the rest: what comes out can not be tagged.
 release: $(READY)
 	@UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --group release
-	$(BIN)/python publish/release.py $(VERSION) $(if $(TESTED),--tested $(TESTED))
+	$(BIN)/python publish/release.py $(VERSION) $(if $(TESTED),--tested $(TESTED)) $(if $(UNTESTED),--untested)
 
 # The tag of a release that was made of this very commit.
 tag: $(READY)

@@ -26,6 +26,7 @@ from public_names import version as version_of
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 MADE = DIST / "release.json"
+UNTESTED = "untested"
 DATED = r"^## {} - \d{{4}}-\d{{2}}-\d{{2}}$"
 UPLOAD = "Nothing is uploaded. A person does that, with a token of the index: {} upload {}"
 
@@ -35,11 +36,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("version")
     parser.add_argument("--tested", metavar="COMMIT", default="", help="CI was run on this commit, and passed")
+    parser.add_argument("--untested", action="store_true", help="try all but CI; what comes out can not be tagged")
     parser.add_argument("--tag", action="store_true", help="tag the release that was made of this commit")
     given = parser.parse_args()
     try:
         commit = ready(given.version)
-        tag(given.version, commit) if given.tag else make(given.version, commit, given.tested)
+        if given.tag:
+            tag(given.version, commit)
+        else:
+            tested = UNTESTED if given.untested else given.tested
+            make(given.version, commit, tested)
     except RuntimeError as stopped:
         print(f"release: {stopped}", file=sys.stderr)
         return 1
@@ -90,17 +96,21 @@ def make(version: str, commit: str, tested: str) -> None:
         say(f"not tried, as they are not on this machine: Python {', '.join(missing)}")
     bill = materials(wheel, version)
     DIST.joinpath("SHA256SUMS").write_text("".join(f"{digest(each)}  {each.name}\n" for each in (*archives, bill)))
-    MADE.write_text(json.dumps({"version": version, "commit": commit, "not tried": missing}, indent=1) + "\n")
+    done = {"version": version, "commit": commit, "not tried": missing, "tested": tested != UNTESTED}
+    MADE.write_text(json.dumps(done, indent=1) + "\n")
     for line in blanks(ROOT, version):
         say(f"A person fills in, and releases again: {line}")
     named = " ".join(each.relative_to(ROOT).as_posix() for each in archives)
     say(UPLOAD.format(".venv/bin/twine", named))
-    say(f"`make tag VERSION={version}` tags commit {commit[:12]}")
+    if tested != UNTESTED:
+        say(f"`make tag VERSION={version}` tags commit {commit[:12]}")
 
 
 def continuous(commit: str, tested: str) -> None:
     """Run what CI runs, unless somebody says that it was run on this very commit."""
-    if tested == commit:
+    if tested == UNTESTED:
+        say(f"CI is not run on {commit[:12]}: what comes out can not be tagged")
+    elif tested == commit:
         say(f"CI passed on {commit[:12]}, says --tested")
     elif tested:
         raise RuntimeError(f"--tested names {tested[:12]}; what is released is {commit}")
@@ -137,6 +147,8 @@ def tag(version: str, commit: str) -> None:
     """Tag a commit of which a release was made, and whose changelog has its day."""
     if not MADE.exists() or json.loads(MADE.read_text(encoding="utf-8"))["commit"] != commit:
         raise RuntimeError(f"no release was made of commit {commit[:12]}: `make release VERSION={version}`")
+    if not json.loads(MADE.read_text(encoding="utf-8"))["tested"]:
+        raise RuntimeError(f"CI was not run on commit {commit[:12]}: `make release VERSION={version}` without UNTESTED")
     if not dated(ROOT, version):
         raise RuntimeError(f"CHANGELOG.md has no heading `## {version} - YYYY-MM-DD`")
     told(ROOT, "tag", "--annotate", "--message", f"dpcurves {version}", f"v{version}", commit)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email
 import importlib.util
+import json
 import os
 import re
 import shlex
@@ -176,6 +177,18 @@ def test_a_release_says_what_a_person_has_to_fill_in(tmp_path: Path) -> None:
     for word, line in zip(words, open_ones, strict=True):
         assert word in line
     assert written(', email = "anna@example.org"', HOME, "- 2026-12-01") == []
+
+
+@pytest.mark.parametrize(("tested", "said"), [(True, "has no heading"), (False, "CI was not run")])
+def test_a_release_that_ci_was_not_run_on_gets_no_tag(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tested: bool, said: str
+) -> None:
+    monkeypatch.setattr(release, "MADE", tmp_path / "release.json")
+    monkeypatch.setattr(release, "ROOT", tmp_path)
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 0.1.0 (unreleased)\n", "utf-8")
+    release.MADE.write_text(json.dumps({"commit": "c0ffee", "tested": tested}), "utf-8")
+    with pytest.raises(RuntimeError, match=said):
+        release.tag("0.1.0", "c0ffee")
 
 
 def test_who_cites_names_the_version_that_is_published() -> None:
