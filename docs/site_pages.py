@@ -20,6 +20,7 @@ import yaml
 sys.path.insert(0, str(Path(__file__).parent))
 import example_pages
 import reference_pages
+import symbols
 from examples import found
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,7 +35,7 @@ def write(folder: Path, address: str = "") -> Path:
     """All pages and settings, in a folder that is made anew; the settings."""
     shutil.rmtree(folder, ignore_errors=True)
     for place, path in copied():
-        _target(folder, place).write_bytes(path.read_bytes())
+        _target(folder, place).write_bytes(_text(path) if path.suffix == ".md" else path.read_bytes())
     read = yaml.safe_load((ROOT / SETTINGS).read_text(encoding="utf-8"))
     for place, text in made(read["nav"]).items():
         _target(folder, f"docs/{place}").write_text(text, encoding="utf-8")
@@ -51,6 +52,17 @@ def copied() -> Iterator[tuple[str, Path]]:
             yield place.as_posix(), path
     for name, drawn in example_pages.beside(found([])).items():
         yield f"docs/{name}", drawn
+
+
+def _text(page: Path) -> bytes:
+    """A page of `docs` on which symbols lead to their meaning."""
+    notation, place = DOCS / symbols.NOTATION, page.relative_to(DOCS).as_posix()
+    text = page.read_text(encoding="utf-8")
+    if page == notation:
+        text = symbols.named(text)
+    elif notation.exists():
+        text = symbols.linked(text, place, symbols.symbols(notation.read_text(encoding="utf-8")))
+    return text.encode()
 
 
 def made(contents: Any) -> dict[str, str]:
