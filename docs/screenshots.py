@@ -53,7 +53,11 @@ def main() -> None:
             for name, place in PAGES.items():
                 page.goto(f"{url}/{place}")
                 page.wait_for_load_state("networkidle")
-                page.screenshot(path=SHOTS / f"{name}-{scheme}-{width}.png", full_page=True)
+                # The whole page is in the window: the theme takes its tabs away from who scrolls.
+                height = page.evaluate("document.documentElement.scrollHeight")
+                page.set_viewport_size(size | {"height": height})
+                page.screenshot(path=SHOTS / f"{name}-{scheme}-{width}.png", animations="disabled")
+                page.set_viewport_size(size)
         browser.close()
     print(f"{len(PAGES) * len(SCHEMES) * len(WIDTHS)} pictures in {SHOTS.relative_to(ROOT)}")
 
