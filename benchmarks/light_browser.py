@@ -26,12 +26,16 @@ class Browser:
     """
 
     def __init__(self, port: int, context: ssl.SSLContext, headers: Mapping[str, str]) -> None:
-        self._port, self._context = port, context
+        self._port, self._context, self._more = port, context, headers
         host = f"127.0.0.1:{port}"
         self._head = "".join(f"{name}: {value}\r\n" for name, value in {"Host": host, **headers}.items())
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
         self.opened = 0
+
+    def another(self) -> Browser:
+        """A connection more of the same visitor."""
+        return Browser(self._port, self._context, self._more)
 
     async def get(self, path: str) -> Heard:
         return await self._asked("GET", path, b"", "")

@@ -1,10 +1,12 @@
 """What a verification server takes for pages, plans and answers, with 50 analysts who think for 5 seconds.
 
 ``python benchmarks/verification_server.py [ANALYSTS] [SECONDS] [ROWS] [SIGNED_IN] [STORE]``. Between two thoughts an
-analyst looks at three pages and at the plan of a question, and one time in five asks, waits as the page does and looks
-at the answer and its picture. SIGNED_IN sessions besides look at a page a minute. Clients are one light process beside
-the server and its two workers: what each takes of the processors is printed. Percentiles are in milliseconds: for
-answers without the wait for the strike of the public clock that follows the question. The first ten seconds, in which
+analyst looks at three pages and at the plan of a question with its sketch, and one time in five asks, waits as the page
+does and looks at the answer, its picture and its comparison with the synthetic table. SIGNED_IN sessions besides look
+at a page a minute. Clients are one light process beside the server, its workers and the process that draws sketches:
+what each takes of the processors is printed. Percentiles are in milliseconds: for answers without the wait for the
+strike of the public clock that follows the question. Nobody waits for a sketch or a comparison before they go on, as
+in a browser; some are not drawn, where the same analyst has wanted another one by then. The first ten seconds, in which
 all come at once and libraries are read, are not counted.
 """
 
@@ -13,11 +15,13 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import re
 import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
+from html import unescape
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -27,7 +31,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "server"))
 
 from light_browser import Browser, Heard, believing
 from running import Running
-from scene import ROWS, made
+from scene import ROWS, made, written
 
 from dpcurves.ledger import Together
 from dpcurves.privacy import PrivacyLoss
@@ -44,6 +48,7 @@ WARM = 10.0
 """Seconds that are not counted."""
 PAGES = ("/datasets", "/datasets/flights", "/projects/delays")
 PICTURE = b"/picture.svg"
+SKETCH = re.compile(r'src="([^"]+/sketch[.]svg[^"]*)"')
 FORM = "/projects/delays/ask/histogram"
 TARGETS = {"page": 200, "plan": 400, "answer": 3000}
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -60,12 +65,17 @@ class Crowd:
         self.besides = [f"reader {number}" for number in range(besides)]
         self.context = believing(str(running.scene.folder / "cert.pem"))
         self.csrf: dict[str, str] = {}
+        self.drawing: set[asyncio.Task[None]] = set()
+        self.left_over = 0
+        self.gave_way: dict[str, int] = defaultdict(int)
         self.browsers: dict[str, Browser] = {}
         self.used: dict[str, float] = {}
         self.counts_from = 0.0
 
     def admit(self) -> None:
         gate, steward = self.running.scene.gate, self.running.scene.stu
+        table = (self.running.scene.folder / "synthetic.parquet").read_bytes()
+        gate.synthetic.put(MACHINE, gate.datasets.get(MACHINE, "flights"), table, "the same flights, once")
         gate.projects.allow(MACHINE, "delays", PrivacyLoss.pure(90_000), None, Together.MAY_EXCEED)
         for name in self.analysts:
             gate.people.add(MACHINE, name, "correct horse battery")
@@ -86,6 +96,9 @@ class Crowd:
         await asyncio.sleep(WARM)
         before, began = self.processors(), time.monotonic()
         await playing
+        for each in [*self.drawing]:
+            each.cancel()
+        self.left_over = len(self.drawing)
         lasted = time.monotonic() - began
         self.used = {who: (now - before[who]) / lasted for who, now in self.processors().items()}
 
@@ -115,15 +128,37 @@ class Crowd:
         """Three pages, a plan, and now and then a question."""
         for path in PAGES:
             await self.timed("page", browser.get(path))
-        await self.timed("plan", browser.post(f"{FORM}/plan", *self.typed(name, draws.randrange(10, 100_000))))
+        heard = await self.timed("plan", browser.post(f"{FORM}/plan", *self.typed(name, draws.randrange(10, 100_000))))
+        (place,) = SKETCH.findall(heard.body.decode())
+        self.beside(self.pictured("sketch", name, unescape(place)))
         if draws.random() < 0.2:
-            await self.ask(browser, *self.typed(name, draws.randrange(10, 5000), do="ask"))
+            await self.ask(name, browser, *self.typed(name, draws.randrange(10, 5000), do="ask"))
+
+    def beside(self, work: Coroutine[object, object, None]) -> None:
+        """Begin what nobody waits for."""
+        begun = asyncio.create_task(work)
+        self.drawing.add(begun)
+        begun.add_done_callback(self.drawing.discard)
+
+    async def pictured(self, what: str, name: str, place: str) -> None:
+        """A picture that stands on a page, on a connection of its own."""
+        own, begun = self.browsers[name].another(), time.monotonic()
+        try:
+            heard = await own.get(place)
+        finally:
+            own.close()
+        if heard.status == 503:
+            self.gave_way[what] += 1
+        elif heard.status == 200:
+            self.note(what, begun, time.monotonic() - begun)
+        else:
+            self.errors.append(f"{what}: answered {heard.status}")
 
     def typed(self, name: str, cells: int, **more: str) -> tuple[bytes, str]:
         fields = {"csrf": self.csrf[name], "column": "delay", "grid": f"-60:600:{cells}", "amount": "0.01", **more}
         return urlencode(fields).encode(), "application/x-www-form-urlencoded"
 
-    async def ask(self, browser: Browser, body: bytes, kind: str) -> None:
+    async def ask(self, name: str, browser: Browser, body: bytes, kind: str) -> None:
         asked = require(await browser.post(FORM, body, kind), 303).headers["location"]
         begun = time.monotonic()
         strike = EVERY - time.time() % EVERY
@@ -141,6 +176,7 @@ class Crowd:
             heard = await self.timed("page", browser.get(f"{answer}/figure"))
         require(await browser.get(f"{answer}/picture.svg"))
         self.note("picture", begun, time.monotonic() - begun)
+        self.beside(self.pictured("compared", name, f"{answer}/comparison"))
 
     async def timed(self, what: str, coming: Awaitable[Heard]) -> Heard:
         begun = time.monotonic()
@@ -169,6 +205,7 @@ class Crowd:
         opened = sum(each.opened for each in self.browsers.values())
         lines.append(f"processors of {os.cpu_count()}: {used}; {asked:.0f} requests a second, {opened} connections")
         lines.append(f"milliseconds of a processor for a request: {each_request}")
+        lines.append(f"not drawn, for too many or newer ones waited: {dict(self.gave_way)}; not yet: {self.left_over}")
         return "\n".join([*lines, f"errors: {len(self.errors)} {sorted(set(self.errors))[:3]}"])
 
 
@@ -201,6 +238,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         scene = made(folder, store, cap="100000", times=rows // ROWS)
+        written(folder, name="synthetic.parquet")
         running = Running(scene, workers=2, every=str(EVERY))
         running.start()
         try:

@@ -48,11 +48,11 @@ class Scene:
         return self.visitor("stu")
 
 
-def written(folder: Path, times: int = 1) -> Path:
+def written(folder: Path, times: int = 1, name: str = "flights.parquet") -> Path:
     """A table of flights; so many times over."""
     draws = np.random.default_rng(7)
     delay = draws.gamma(1.5, 20, ROWS) - 20
-    path = folder / "flights.parquet"
+    path = folder / name
     table = pa.table({"delay": delay, "late": (delay > 15).astype(int)})
     pq.write_table(pa.concat_tables([table] * times), path)
     return path

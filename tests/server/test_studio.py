@@ -23,7 +23,7 @@ from dpcurves.server.front import COOKIE, Front
 from dpcurves.server.pages.site import routes
 from dpcurves.server.pages.visits import House
 from dpcurves.server.queue import Queue
-from dpcurves.server.sketches import Facts, of_sketch
+from dpcurves.server.sketches import BESIDE, SKETCH, Facts, of_sketch
 from dpcurves.server.studio import Studio
 from dpcurves.server.synthetic import Synthetic
 from dpcurves.serving.errors import ProtocolAborted
@@ -56,7 +56,7 @@ def packed(*delays: float) -> bytes:
 
 
 def process_of(studio: Studio) -> Any:
-    studio._hand.submit(studio._running).result(SECONDS)
+    studio._hands[SKETCH].submit(studio._warmed).result(SECONDS)
     return studio._process
 
 
@@ -111,11 +111,13 @@ def test_what_can_not_be_drawn_is_told_in_one_line_and_the_process_goes_on(scene
 def test_who_wants_another_sketch_does_not_wait_for_the_one_before(scene: Scene) -> None:
     studio, held = Studio(), Event()
     try:
-        studio._hand.submit(held.wait, SECONDS)
+        studio._hands[SKETCH].submit(held.wait, SECONDS)
         first = studio.order(facts(scene, 14), None, "ann")
         others = studio.order(facts(scene, 15), None, "bob")
         studio.order(facts(scene, 16), None, "ann")
         assert (first.cancelled(), others.cancelled()) == (True, False)
+        with pytest.raises(ProtocolAborted):  # it is no comparison, and is refused by who compares: at once
+            studio.order({**facts(scene, 17), "draw": BESIDE, "curve": "none"}, None).result(SECONDS)
     finally:
         held.set()
         studio.stop()

@@ -32,7 +32,9 @@ async def until_made(coming: Future[Drawn]) -> Drawn:
     """
     try:
         return await asyncio.wait_for(asyncio.wrap_future(coming), PATIENCE)
-    except (TimeoutError, asyncio.CancelledError):
+    except TimeoutError:
+        raise ProtocolAborted("picture", NO_PICTURE, 503) from None
+    except asyncio.CancelledError:
         if coming.cancelled():
             raise ProtocolAborted("picture", NO_PICTURE, 503) from None
         raise

@@ -19,10 +19,11 @@ DRAWING = Lock()
 """Settings of the drawing library are those of the process: one picture at a time."""
 
 
-def svg_of(curve: Any) -> str:
-    """The picture, by itself."""
+def svg_of(curve: Any, **ways: Any) -> str:
+    """The picture, by itself, in ways that its `plot` knows."""
     with DRAWING:
-        return display.svg_text(curve.plot(ax=display.headless_axes(getattr(curve, "SIZE", display.LANDSCAPE))))
+        axes = display.headless_axes(getattr(curve, "SIZE", display.LANDSCAPE))
+        return display.svg_text(curve.plot(ax=axes, **ways))
 
 
 def csv_of(curve: Any) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 from warnings import catch_warnings
 
@@ -18,6 +19,7 @@ from ..curves.declared_columns import columns_from_json, columns_to_json
 from ..curves.kinds import curve_from_json
 from ..curves.notes import CurveWarning
 from ..curves.question_json import question_from_json, question_to_json
+from ..curves.result import Covered
 from ..data.predictor import Predictor
 from ..display import headless_axes, svg_text
 from ..ledger import Currency
@@ -27,7 +29,7 @@ from ..release import Plan
 from ..session import Session
 from ..table_shortcuts import compare
 from .asked import loss_from
-from .drawing import DRAWING, svg_of
+from .drawing import DRAWING, LEVEL, svg_of
 from .dummy import dummy_table
 from .plain import of_loss
 from .questions import Planned
@@ -41,6 +43,8 @@ SKETCH, BESIDE = "sketch", "beside"
 """What may be drawn."""
 Facts = Mapping[str, Any]
 """What a picture is made from, but for the table: plain objects, and public or released."""
+MOST_SHADED = 1000
+"""Cells of the finest grid whose sketch has a band: that of a finer one takes seconds."""
 _COMPARED = Recent[bool](1000)
 
 
@@ -65,6 +69,7 @@ def of_sketch(planned: Planned) -> Facts:
     return {
         "draw": SKETCH, "question": question_to_json(planned.question), "loss": of_loss(planned.loss),
         "columns": columns_to_json(dataset.columns), "wanted": list(dict.fromkeys(_columns(planned.plans))),
+        "cells": max(prod(plan.query.shape) for plan in planned.plans),
         "rows": rows_of(dataset), "is_counted": dataset.units is not None, "currency": account.currency.value,
         "adjacency": account.neighbours.value, "unit": account.unit.column, "rows_per_unit": account.unit.records,
     }  # fmt: skip
@@ -101,7 +106,16 @@ def _sketch(facts: Facts, table: Any | None) -> Drawn:
             rows_per_unit=facts["rows_per_unit"] if unit else None, randomness=Randomness.from_seed(SEED),
         ) as session,
     ):  # fmt: skip
-        return Drawn(standing_alone(svg_of(session.ask(question_from_json(facts["question"]), loss))))
+        return Drawn(
+            standing_alone(_sketched(session.ask(question_from_json(facts["question"]), loss), facts["cells"]))
+        )
+
+
+def _sketched(curve: Any, cells: int) -> str:
+    """The picture of a sketch, which comes soon: nothing is said of a population, and a fine grid has no band."""
+    if not isinstance(curve, Covered):
+        return svg_of(curve)
+    return svg_of(curve, population=False, level=LEVEL if cells <= MOST_SHADED else None)
 
 
 def _beside(facts: Facts, table: Any) -> Drawn:

@@ -13,7 +13,7 @@ from typing import IO, cast
 
 from ..serving.errors import ProtocolAborted
 from .recent import Recent
-from .sketches import Drawn, Facts
+from .sketches import BESIDE, SKETCH, Drawn, Facts
 from .synthetic import Synthetic
 
 MOST_KEPT, MOST_WAITING = 64, 128
@@ -29,7 +29,8 @@ class Studio:
     """
 
     def __init__(self) -> None:
-        self._hand = ThreadPoolExecutor(1, "studio")
+        self._hands = {kind: ThreadPoolExecutor(1, kind) for kind in (SKETCH, BESIDE)}
+        self._turn = threading.Lock()
         self._kept = Recent[Drawn](MOST_KEPT)
         self._last: dict[str, Future[Drawn]] = {}
         self._process: subprocess.Popen[bytes] | None = None
@@ -37,11 +38,12 @@ class Studio:
 
     def start(self) -> None:
         """Begin the process, which reads what it needs while nobody waits for it."""
-        self._hand.submit(self._running)
+        self._hands[SKETCH].submit(self._warmed)
 
     def stop(self) -> None:
         """End, whatever is being drawn."""
-        self._hand.shutdown(wait=False, cancel_futures=True)
+        for hand in self._hands.values():
+            hand.shutdown(wait=False, cancel_futures=True)
         self._end()
 
     def find(self, facts: Facts, table: Synthetic | None) -> Drawn | None:
@@ -62,9 +64,10 @@ class Studio:
         earlier = self._last.pop(whose, None)
         if earlier is not None:
             earlier.cancel()
-        if self._hand._work_queue.qsize() >= MOST_WAITING:
+        hand = self._hands[facts["draw"]]
+        if hand._work_queue.qsize() >= MOST_WAITING:
             raise ProtocolAborted("picture", NO_PICTURE, 503)
-        coming = self._hand.submit(self._kept.get, _key(facts, table), lambda: self._drawn(facts, table))
+        coming = hand.submit(self._kept.get, _key(facts, table), lambda: self._drawn(facts, table))
         if whose:
             self._last[whose] = coming
             coming.add_done_callback(lambda done: self._forget(whose, done))
@@ -74,7 +77,15 @@ class Studio:
         if self._last.get(whose) is done:
             self._last.pop(whose, None)
 
+    def _warmed(self) -> None:
+        with self._turn:
+            self._running()
+
     def _drawn(self, facts: Facts, table: Synthetic | None) -> Drawn:
+        with self._turn:  # of sketches and of comparisons by turns, however many wait of either
+            return self._drawn_now(facts, table)
+
+    def _drawn_now(self, facts: Facts, table: Synthetic | None) -> Drawn:
         ending = threading.Timer(SECONDS, self._kill)
         ending.start()
         try:
