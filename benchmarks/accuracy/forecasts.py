@@ -1,22 +1,24 @@
 """Forecasts in the table of regimes: what `dp.forecast` says over what is then measured, for every kind of question.
 
 Records of a law are drawn twice: the forecast is made of the one table, as of public records that are like the
-confidential ones, and answers to the other are measured. A second line says how often what was measured lies between
-the ends that are forecast from made-up records, of laws that the package has no knowledge of; a third one, for
-comparison, what the plan of the last turn says of counts, before post-processing, over what is measured.
+confidential ones, and answers to the other are measured. Tables are drawn again and again until the standard error of
+the ratio, over tables and noise together, is `TELLING`, or as often as the run allows: with few answers a ratio of
+means is off by far more than forecasts are. A second line says how often what was measured lies between the ends that
+are forecast from made-up records, of laws that the package has no knowledge of; a third one, for comparison, what the
+plan of the last turn says of counts, before post-processing, over what is measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
 import dpcurves as dp
-from dpcurves.forecasts import Forecast
+from dpcurves.forecasts import Expected, Forecast
 from dpcurves.privacy import EACH_RECORD
 
 from .lines import Line, Run
@@ -25,6 +27,13 @@ from .shapes import SHAPES, half_of
 MARK = 1.05
 SHARE = 0.8
 """In so many cases errors for other laws are to lie between the ends that are forecast of made-up records."""
+TELLING = 0.02
+"""Standard error of a ratio from which on no more tables are drawn."""
+FEWEST_ROUNDS, REHEARSALS = 2, 8
+"""Rounds of pairs of tables, at least, and answers to each table."""
+MOST_ROUNDS = {"tiny": 2, "quick": 3, "full": 400}
+MADE_UP = {"tiny": 2, "quick": 6, "full": 20}
+"""Answers to each kind of made-up records."""
 SIZES = ((1_000, "0.1"), (10_000, "0.1"), (10_000, "1"))
 CELLS = 1024
 GRID = dp.Grid(0, 1, cells=CELLS)
@@ -125,10 +134,10 @@ class Case:
     def loss(self) -> dp.PrivacyLoss:
         return dp.PrivacyLoss.pure(self.epsilon)
 
-    def forecast(self, run: Run, draw: np.random.Generator, **records: Any) -> Forecast:
+    def forecast(self, draw: np.random.Generator, rehearsals: int, **records: Any) -> Forecast:
         """What is forecast of records: made-up ones, or those that are given."""
         asked = self.kind.question, self.loss, self.adjacency
-        return dp.forecast(*asked, rehearsals=_rehearsals(run), generator=draw, **records)
+        return dp.forecast(*asked, rehearsals=rehearsals, generator=draw, **records)
 
     @property
     def planned(self) -> float | None:
@@ -144,43 +153,65 @@ def lines(run: Run, step: Callable[[str], None]) -> Iterator[Line]:
     """Three lines for each kind of question and adjacency."""
     for kind in _kinds(run):
         for adjacency in BOTH if run.effort.name == "full" else BOTH[:1]:
-            found: list[Tried] = []
-            for size, epsilon in _sizes(run):
-                step(f"forecast of {kind.name}: n {size}, epsilon {epsilon}, {adjacency.value}")
-                found += _tried(Case(kind, size, epsilon, adjacency), run)
-            yield from _of_kind(f"{kind.name}, {adjacency.value}, pure", found)
+            regime = f"{kind.name}, {adjacency.value}, pure"
+            cases = [Case(kind, size, epsilon, adjacency) for size, epsilon in _sizes(run)]
+            tried = [Tried(case, law) for case in cases for law in _laws(kind, run)]
+            for each in _until_telling(tried, run):
+                step(f"forecast of {regime}: {each.name}, {len(each.pairs)} pairs of tables")
+            yield from _of_kind(regime, tried, run)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Tried:
-    """One law at one size.
+    """One law at one size, and what was found: of each pair of tables the mean errors, forecast and measured."""
 
-    Attributes:
-        ratio: What was forecast of records that are alike, over what was measured.
-        error: Its relative standard error.
-        held: By how much what was measured leaves what was forecast of made-up records; 1: not at all.
-        planned: The error of the last turn, over what was measured; where both are in records.
-    """
+    case: Case
+    law: str
+    pairs: list[tuple[Expected, Expected]] = field(default_factory=list)
 
-    name: str
-    ratio: float
-    error: float
-    held: float
-    planned: float | None
+    @property
+    def name(self) -> str:
+        return f"{self.law}, n {self.case.size:,}, epsilon {self.case.epsilon}"
+
+    @property
+    def measured(self) -> float:
+        return float(np.mean([measured.error for _, measured in self.pairs]))
+
+    @property
+    def ratio(self) -> float:
+        """What was forecast, over what was measured."""
+        return float(np.mean([forecast.error for forecast, _ in self.pairs])) / self.measured
+
+    @property
+    def error(self) -> float:
+        """The relative standard error of the ratio: by how pairs of tables differ, or answers if they do more."""
+        errors = np.array([[each.error for each in pair] for pair in self.pairs])
+        noise = np.array([[each.standard_error for each in pair] for pair in self.pairs]) / errors.mean(axis=0)
+        apart = np.subtract(*(errors / errors.mean(axis=0)).T).std(ddof=1)
+        return float(max(apart, np.sqrt(np.mean(np.sum(noise**2, axis=1)))) / np.sqrt(len(errors)))
+
+    def one_more(self, draw: np.random.Generator) -> None:
+        """Draw two more tables, forecast of the one, and measure on the other."""
+        tables = _halves(self.case.kind.laws[self.law](draw, 2 * self.case.size), draw)
+        forecast, measured = (self.case.forecast(draw, REHEARSALS, like=table).expected[0] for table in tables)
+        self.pairs.append((forecast, measured))
 
 
-def _tried(case: Case, run: Run) -> Iterator[Tried]:
-    """One law after the other, all beside one forecast from made-up records."""
-    made_up = case.forecast(run, np.random.default_rng([run.seed, case.size]), records=case.size)
-    for law in _laws(case.kind, run):
-        draw = np.random.default_rng([run.seed, case.size, *law.encode(), *case.kind.name.encode()])
-        halves = _halves(case.kind.laws[law](draw, 2 * case.size), draw)
-        forecast, measured = (case.forecast(run, draw, like=table).expected[0] for table in halves)
-        error = float(np.hypot(forecast.standard_error / forecast.error, measured.standard_error / measured.error))
-        left = max(made_up.low / measured.error, measured.error / made_up.high, 1.0)
-        planned = None if case.planned is None else case.planned / measured.error
-        name = f"{law}, n {case.size:,}, epsilon {case.epsilon}"
-        yield Tried(name, forecast.error / measured.error, error, left, planned)
+def _until_telling(tried: Sequence[Tried], run: Run) -> Iterator[Tried]:
+    """Pairs of tables for all of them in turn, until their ratios tell enough; each that is about to be tried."""
+    draw = np.random.default_rng([run.seed, *repr(tried[0].case).encode()])
+    for number in range(MOST_ROUNDS[run.effort.name]):
+        if number >= FEWEST_ROUNDS and _mean(tried)[1] <= TELLING:
+            return
+        for each in tried:
+            yield each
+            each.one_more(draw)
+
+
+def _mean(tried: Sequence[Tried]) -> tuple[float, float]:
+    """The geometric mean of the ratios, and its standard error."""
+    mean = float(np.exp(np.mean([np.log(each.ratio) for each in tried])))
+    return mean, mean * float(np.sqrt(np.sum([each.error**2 for each in tried]))) / len(tried)
 
 
 def _halves(table: Table, draw: np.random.Generator) -> tuple[Table, Table]:
@@ -195,10 +226,6 @@ def _kinds(run: Run) -> list[Kind]:
     return [kind for kind in tried if run.takes(f"forecast of {kind.name}")]
 
 
-def _rehearsals(run: Run) -> int:
-    return {"tiny": 2, "quick": 6}.get(run.effort.name, 16)
-
-
 def _sizes(run: Run) -> tuple[tuple[int, str], ...]:
     return {"tiny": SIZES[:1], "quick": SIZES[::2]}.get(run.effort.name, SIZES)
 
@@ -208,25 +235,32 @@ def _laws(kind: Kind, run: Run) -> list[str]:
     return laws[: {"tiny": 1, "quick": 1}.get(run.effort.name, 2)]
 
 
-def _of_kind(regime: str, found: list[Tried]) -> Iterator[Line]:
-    logs, worst = np.log([each.ratio for each in found]), max(found, key=lambda each: abs(np.log(each.ratio)))
-    scatter = float(logs.std(ddof=1)) if len(logs) > 1 else found[0].error
-    mean = float(np.exp(logs.mean()))
-    error = mean * scatter / np.sqrt(len(logs))
+def _of_kind(regime: str, tried: Sequence[Tried], run: Run) -> Iterator[Line]:
+    mean, error = _mean(tried)
+    worst = max(tried, key=lambda each: abs(np.log(each.ratio)))
     yield Line(
         f"forecast of {regime}", "forecast of records alike, over measured", MARK, mean, error, worst.ratio, worst.name,
         either=True,
     )  # fmt: skip
-    left = max(found, key=lambda each: each.held)
-    share = float(np.mean([each.held == 1 for each in found]))
+    left = {each.name: _left(each, run) for each in tried}
+    share, furthest = float(np.mean([each == 1 for each in left.values()])), max(left, key=lambda name: left[name])
     yield Line(
         f"forecast of {regime}", "measured within the made-up ones, share", SHARE, share,
-        float(np.sqrt(share * (1 - share) / len(found))), left.held, left.name, least=True,
+        0.5 / float(np.sqrt(len(left))), left[furthest], furthest, least=True,
     )  # fmt: skip
-    planned = [np.log(each.planned) for each in found if each.planned is not None]
+    planned = [np.log(each.case.planned / each.measured) for each in tried if each.case.planned is not None]
     if planned:
         mean, largest = float(np.exp(np.mean(planned))), float(np.exp(max(planned, key=abs)))
         spread = mean * float(np.std(planned)) / np.sqrt(len(planned))
         yield Line(
             f"plan of {regime}", "error of the last turn, over measured", MARK, mean, spread, largest, "", either=True
         )
+
+
+def _left(each: Tried, run: Run) -> float:
+    """By how much what was measured leaves what is forecast of made-up records, and their noise; 1: not at all."""
+    draw = np.random.default_rng([run.seed, each.case.size])
+    made_up = each.case.forecast(draw, MADE_UP[run.effort.name], records=each.case.size)
+    low = min(made.error - 2 * made.standard_error for made in made_up.expected)
+    high = max(made.error + 2 * made.standard_error for made in made_up.expected)
+    return max(low / each.measured, each.measured / high, 1.0)
