@@ -3,30 +3,33 @@
 `python benchmarks/regimes.py [--full | --tiny] [--parts ...] [--only TEXT ...] [--half choose | judge]
 [--seed N] [--data FOLDER] [--json FILE]`. Each line is a ratio of mean errors, ours over the best of the rows that are
 named, the geometric mean over tasks with its standard error, and the worst task; beside it whether that is at its mark,
-and below why not, as far as `accuracy/reasons.toml` knows. Which row is the best is chosen by one half of the releases
-and judged by the other. Records are drawn afresh at every run, unless a seed is given, from laws that stand in
+and below why not, as far as `accuracy/reasons.toml` knows. Below the distribution functions stands how far off each
+other way is over ours, those of OpenDP and diffprivlib among them. Which row is the best is chosen by one half of the
+releases and judged by the other. Records are drawn afresh at every run, unless a seed is given, from laws that stand in
 `accuracy/shapes.py`; real histograms are read from `hist1d` in ../shared/data beside the repository, from --data, or
 from $DPCURVES_DATA. Constants of the package that say so were chosen on one half of the laws and histograms: `--half
-judge` leaves those out. The usual run takes two minutes of one core and tells what is far off; a full one takes an
-hour. Nothing is asserted.
+judge` leaves those out. The usual run takes minutes of one core and tells what is far off; a full one takes hours.
+Nothing is asserted.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from accuracy import data, diagnostics, distributions, forecasts, peers, planes, telling
-from accuracy.lines import EFFORTS, QUICK, Line, Run, show
+from accuracy.beside import Beside, show_beside
+from accuracy.lines import EFFORTS, QUICK, TINY, Line, Run, show
 from accuracy.shapes import Half
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 WIDTH = 180  # of the report, where no terminal says otherwise
-Part = Callable[[Run, Callable[[str], None]], Iterator[Line]]
+Part = Callable[[Run, Callable[[str], None]], Iterator[Line | Beside]]
 PARTS: dict[str, Part] = {
     "distributions": distributions.lines,
     "planes": planes.lines,
@@ -45,18 +48,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
     missing = sorted(set(data.HISTOGRAMS) - {task.name for task in data.real(options.data)})
     if missing:
         console.print(f"Skipped: {', '.join(missing)}. There are no such files in {options.data / 'hist1d'}")
-    if "distributions" in options.parts and not peers.diffprivlib():
-        console.print("Skipped: diffprivlib. `python benchmarks/cdf_accuracy.py` sets up an environment for it")
-    found = {}
+    if "distributions" in options.parts and run.effort is not TINY:
+        peers.set_up(console.print)
+    found: dict[str, list[Line | Beside]] = {}
     for part in options.parts:
         found[part] = _measured(PARTS[part], run, console)
-        show(console, f"{part}, seed {run.seed}", found[part])
+        _show(console, f"{part}, seed {run.seed}", found[part])
     if options.json:
-        plain = {part: [line.plain for line in lines] for part, lines in found.items()}
-        options.json.write_text(json.dumps(plain, indent=1), encoding="utf-8")
+        options.json.write_text(json.dumps(_plain(found), indent=1), encoding="utf-8")
 
 
-def _measured(part: Part, run: Run, console: Console) -> list[Line]:
+def _plain(found: Mapping[str, Sequence[Line | Beside]]) -> dict[str, list[dict[str, Any]]]:
+    """The lines of each part, and what stands beside them."""
+    plain = {part: [each.plain for each in own if isinstance(each, Line)] for part, own in found.items()}
+    return plain | {"beside": [each.plain for own in found.values() for each in own if isinstance(each, Beside)]}
+
+
+def _show(console: Console, title: str, found: Sequence[Line | Beside]) -> None:
+    show(console, title, [each for each in found if isinstance(each, Line)])
+    beside = [each for each in found if isinstance(each, Beside)]
+    if beside:
+        show_beside(console, beside)
+
+
+def _measured(part: Part, run: Run, console: Console) -> list[Line | Beside]:
     with Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console) as progress:
         bar = progress.add_task("", total=None)
         return list(part(run, lambda doing: progress.update(bar, description=doing)))

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpcurves.privacy import Neighbours, PrivacyLoss, rho_for
 
+from .beside import Beside
 from .data import HISTOGRAMS, FloatArray, Sample
 from .errors import METRICS, errors_of
 from .lines import Line, Run
@@ -24,6 +25,7 @@ ONE_TURN = "one turn", "flat", "HB", "histogram", "k-ary", "Haar", "square root"
 COARSE = "coarse 1", "coarse 4", *ONE_TURN, "PrivTree"
 ANY = ()
 """All rows."""
+USUAL = "usual"
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ REGIMES = (
         "thin tail, epsilon 1", ("thin tail", "long tail"), (10_000,), (1.0,), {W1: 1.0, RMSE: 1.0},
     ),
     Regime(
-        "smooth", ("normal", "exponential", "heavy tails", "two hills", "beta", "log-normal"), (1_000, 10_000),
+        "smooth", ("normal", "exponential", "heavy tails", "two hills", "beta", "log-normal"), (1_000, 10_000, 100_000),
         (0.1, 1.0), {KS: 1.05, W1: 1.05, RMSE: 1.05}, COARSE,
     ),
     Regime(
@@ -83,7 +85,7 @@ REGIMES = (
         {PLACE: 1.0}, ("recursive cuts",), kinds=("pure",),
     ),
     Regime(
-        "usual", (*SHAPES, *HISTOGRAMS), (10_000, 100_000), (0.1, 1.0), {KS: 1.05, W1: 1.05, RMSE: 1.05},
+        USUAL, (*SHAPES, *HISTOGRAMS), (10_000, 100_000), (0.1, 1.0), {KS: 1.05, W1: 1.05, RMSE: 1.05},
     ),
 )  # fmt: skip
 NEGLIGIBLE = 0.1  # records: smaller errors are as good as none
@@ -134,6 +136,14 @@ class Found:
         least = NEGLIGIBLE / self.setup.records
         return float(max(mine.mean(), least) / max(best.mean(), least)), noise**0.5
 
+    def over_ours(self, name: str) -> list[tuple[float, float]]:
+        """Of each metric the logarithm of this row's mean error over ours, and its standard error."""
+        least = NEGLIGIBLE / self.setup.records
+        pairs = list(zip(self.errors[name].T, self.errors[OURS].T, strict=True))
+        means = [max(other.mean(), least) / max(mine.mean(), least) for other, mine in pairs]
+        noise = [float(np.hypot(_relative(other), _relative(mine))) for other, mine in pairs]
+        return [(float(np.log(mean)), error) for mean, error in zip(means, noise, strict=True)]
+
     def _over(self, over: Sequence[str]) -> list[str]:
         """Which rows are compared with; of a regret the own one is among them."""
         return [name for name in self.errors if not over or name in over]
@@ -147,8 +157,8 @@ def _metrics(regime: Regime) -> tuple[str, ...]:
     return (PLACE,) if PLACE in regime.marks else (KS, W1, RMSE)
 
 
-def lines(run: Run, step: Callable[[str], None]) -> Iterator[Line]:
-    """The lines of each regime; `step` is told what is being measured."""
+def lines(run: Run, step: Callable[[str], None]) -> Iterator[Line | Beside]:
+    """The lines of each regime; `step` is told what is being measured. All rows beside ours where all are compared."""
     for regime in (each for each in REGIMES if run.takes(each.name)):
         for group in _groups(regime, run):
             found = []
@@ -156,6 +166,8 @@ def lines(run: Run, step: Callable[[str], None]) -> Iterator[Line]:
                 step(f"{setup.regime.name}: {setup.name}, {setup.setting}")
                 found.append(measured(setup, run))
             yield from _of_regime(regime, found)
+            if regime.name == USUAL:
+                yield from _beside(regime, found)
 
 
 def _groups(regime: Regime, run: Run) -> Iterator[list[Setup]]:
@@ -215,6 +227,16 @@ def _rows(regime: Regime, ask: Ask) -> dict[str, Row]:
 
 def _errors(regime: Regime, found: FloatArray, sample: Sample) -> tuple[float, ...]:
     return (decile_error(found, sample),) if PLACE in regime.marks else errors_of(found, sample)
+
+
+def _beside(regime: Regime, found: Sequence[Found]) -> Iterator[Beside]:
+    """Each other row over ours, in the mean over tasks."""
+    for name in (each for each in found[0].errors if each != OURS):
+        ratios = np.array([each.over_ours(name) for each in found])  # (tasks, metrics, 2)
+        means = np.exp(ratios[:, :, 0].mean(axis=0))
+        errors = means * np.sqrt((ratios[:, :, 1] ** 2).sum(axis=0)) / len(found)
+        told = tuple((float(mean), float(error)) for mean, error in zip(means, errors, strict=True))
+        yield Beside(regime.name, found[0].setup.setting, name, told, len(found))
 
 
 def _of_regime(regime: Regime, found: Sequence[Found]) -> Iterator[Line]:

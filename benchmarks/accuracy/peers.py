@@ -101,15 +101,23 @@ def set_up(say: Callable[[str], None]) -> bool:
 
 
 def opendp_tree(job: Job) -> FloatArray:
-    """Its b-ary tree of counts with the branching factor that it advises, made consistent; then isotonic regression."""
+    """Its b-ary tree of counts, under replace-one: the number of records is public; then isotonic regression."""
+    return _shares(opendp_counts(job, moved=2), job.sample.records)
+
+
+def opendp_counts(job: Job, moved: int) -> FloatArray:
+    """Its b-ary tree of counts with the branching factor that it advises, made consistent.
+
+    Args:
+        moved: The sum of changes of cells between neighbours: a replaced record leaves one and enters another one.
+    """
     cells = job.sample.grid.cells
-    measurement, consistent = _opendp(cells, job.loss)
-    counts = np.asarray(consistent(measurement(job.sample.counts.tolist())), dtype=np.float64)[:cells]
-    return _shares(counts, job.sample.records)
+    measurement, consistent = _opendp(cells, job.loss, moved)
+    return np.asarray(consistent(measurement(job.sample.counts.tolist())), dtype=np.float64)[:cells]
 
 
 @lru_cache(maxsize=64)
-def _opendp(cells: int, loss: Any) -> tuple[Any, Any]:
+def _opendp(cells: int, loss: Any, moved: int) -> tuple[Any, Any]:
     import opendp.prelude as opendp
 
     opendp.enable_features("contrib")
@@ -118,9 +126,8 @@ def _opendp(cells: int, loss: Any) -> tuple[Any, Any]:
     metric = opendp.l1_distance(T="i64") if pure else opendp.l2_distance(T="i64")
     domain = opendp.vector_domain(opendp.atom_domain(T="i64"), size=cells)
     tree = opendp.t.make_b_ary_tree(domain, metric, leaf_count=cells, branching_factor=branching)
-    moved = 2  # a replaced record leaves one cell and enters another one; roots of 2 are rounded up to whole numbers
     noise = opendp.m.then_laplace if pure else opendp.m.then_gaussian
-    most = float(loss.epsilon if pure else loss.rho)
+    most = float(loss.epsilon if pure else loss.rho)  # roots of what is moved are rounded up to whole numbers
     measurement = opendp.binary_search_chain(lambda scale: tree >> noise(scale=scale), d_in=moved, d_out=most)
     return measurement, opendp.t.make_consistent_b_ary_tree(branching_factor=branching)
 

@@ -108,7 +108,9 @@ def dawa(ask: Ask) -> FloatArray:
 
 def opendp(ask: Ask) -> FloatArray:
     """The tree of OpenDP."""
-    return peers.opendp_tree(Job(ask.sample, ask.loss, ask.seed))
+    if ask.neighbours.knows_units:
+        return peers.opendp_tree(Job(ask.sample, ask.loss, ask.seed))
+    return _rising(peers.opendp_counts(Job(ask.sample, ask.loss, ask.seed), moved=1))
 
 
 def diffprivlib(ask: Ask) -> FloatArray:
@@ -149,7 +151,8 @@ def usual(ask: Ask) -> dict[str, Row]:
     }  # fmt: skip
     if ask.neighbours.knows_units:
         rows |= {"coarse 1": coarse(1), "coarse 4": coarse(4)}
-        rows |= {"OpenDP": opendp} if peers.in_process() else {}
+    if peers.in_process():
+        rows["OpenDP"] = opendp
     if ask.loss.is_pure and peers.diffprivlib():
         rows |= {"diffprivlib": diffprivlib}
     return rows if ask.loss.is_pure else rows | {"square root": plain(SquareRoot())}

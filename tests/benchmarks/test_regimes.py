@@ -32,10 +32,26 @@ def printed(out: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def found(out: Path, printed: str) -> dict[str, Any]:
+def written(out: Path, printed: str) -> dict[str, Any]:
     assert printed
-    lines: dict[str, Any] = json.loads((out / "lines.json").read_text(encoding="utf-8"))
-    return lines
+    everything: dict[str, Any] = json.loads((out / "lines.json").read_text(encoding="utf-8"))
+    return everything
+
+
+@pytest.fixture(scope="module")
+def found(written: dict[str, Any]) -> dict[str, Any]:
+    return {part: lines for part, lines in written.items() if part != "beside"}
+
+
+def test_other_ways_stand_beside_ours_under_each_setting(written: dict[str, Any], printed: str) -> None:
+    settings = {each["setting"]: set[str]() for each in written["beside"]}
+    for each in written["beside"]:
+        settings[each["setting"]].add(each["name"])
+        assert all(0 < mean < 1000 and error >= 0 for mean, error in each["ratios"])
+        assert each["name"] in printed
+    assert len(settings) == 4
+    assert all(names >= {"HB", "k-ary", "DAWA", "PrivTree", "flat", "cuts"} for names in settings.values())
+    assert {"square root"} <= settings["add-remove, zCDP"]
 
 
 def test_every_regime_has_lines_that_were_measured(found: dict[str, Any]) -> None:
