@@ -5,16 +5,20 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 
 UV = Path(sys.executable).with_name("uv")
+TOLD = re.compile(rb"/(?:home|Users|root|work)/\w[\w./-]*|https?://\S+\.(?:whl|tar\.gz|deb)\b|--(?:extra-)?index-url")
+"""Folders of people and machines, and where packages are downloaded from."""
 
 
 def build(root: Path, commit: str, out: Path) -> list[Path]:
@@ -68,6 +72,22 @@ def held(wheel: Path) -> set[str]:
     """The files of a wheel, but for its metadata."""
     with zipfile.ZipFile(wheel) as opened:
         return {name for name in opened.namelist() if ".dist-info/" not in name}
+
+
+def telling(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Files that name what is nobody's business: a folder of somebody, or a host of downloads; with what they name."""
+    here = re.compile(b"%b|%b" % (re.escape(str(Path(__file__).parents[1]).encode()), TOLD.pattern))
+    return {name: found[0] for name, data in files.items() if (found := here.search(data))}
+
+
+def opened(archive: Path) -> dict[str, bytes]:
+    """The files of an archive of either kind."""
+    if archive.suffix == ".whl":
+        with zipfile.ZipFile(archive) as wheel:
+            return {name: wheel.read(name) for name in wheel.namelist()}
+    with tarfile.open(archive) as source:
+        files = [(member.name, source.extractfile(member)) for member in source.getmembers()]
+        return {name: file.read() for name, file in files if file is not None}
 
 
 def digest(path: Path) -> str:

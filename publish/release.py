@@ -18,7 +18,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from archives import build, digest, told, unlike
+from archives import build, digest, opened, telling, told, unlike
 from environments import PYTHONS, Fresh, all_of_them, run, there
 from public_names import differences
 from public_names import version as version_of
@@ -88,6 +88,9 @@ def make(version: str, commit: str, tested: str) -> None:
     continuous(commit, tested)
     archives = built(commit)
     say(run(sys.executable, "-m", "twine", "check", "--strict", *archives).strip())
+    for each in archives:
+        if found := telling(opened(each)):
+            raise RuntimeError(f"{each.name} names a folder of somebody or a host of downloads: {found}")
     (wheel,) = (each for each in archives if each.suffix == ".whl")
     missing = sorted({*PYTHONS} - {*there()})
     for fresh in all_of_them():

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import archives
 import pytest
 import release
 import yaml
@@ -189,6 +190,18 @@ def test_a_release_that_ci_was_not_run_on_gets_no_tag(
     release.MADE.write_text(json.dumps({"commit": "c0ffee", "tested": tested}), "utf-8")
     with pytest.raises(RuntimeError, match=said):
         release.tag("0.1.0", "c0ffee")
+
+
+def test_no_archive_names_a_folder_of_somebody_or_a_host_of_downloads(archive: Path) -> None:
+    for each in (archive, *archive.parent.glob("*.whl")):
+        held = archives.opened(each)
+        assert len(held) > 100
+        assert archives.telling(held) == {}
+
+
+@pytest.mark.parametrize("told", ["/ho" + "me/anna/x.py", f"{ROOT}/src", "https://example.org/a.w" + "hl"])
+def test_what_is_nobodys_business_is_found(told: str) -> None:
+    assert list(archives.telling({"one": b"plain", "other": f"see {told}".encode()})) == ["other"]
 
 
 def test_who_cites_names_the_version_that_is_published() -> None:

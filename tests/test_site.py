@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 from zlib import crc32
 
+import archives
 import pytest
 import site_pages
 from PIL import Image
@@ -192,6 +193,15 @@ def test_every_page_has_its_icon_and_the_picture_of_shared_links(site: Path) -> 
             assert (site / urljoin(f"/{place}", named).lstrip("/")).is_file(), place
         assert re.search(r'<meta property="og:title" content="[^"]+"', text), place
         assert re.search(r'<meta name="description" content="[^"]+"', text), place
+
+
+def test_no_page_names_a_folder_of_somebody_or_a_host_of_downloads(site: Path) -> None:
+    assert archives.telling({place: (site / place).read_bytes() for place in texts(site)}) == {}
+
+
+def texts(site: Path) -> list[str]:
+    kinds = ".html", ".json", ".ipynb", ".py", ".xml", ".txt"
+    return [file.relative_to(site).as_posix() for file in site.rglob("*") if file.suffix in kinds]
 
 
 def test_the_picture_of_shared_links_has_the_size_that_is_said(site: Path) -> None:
