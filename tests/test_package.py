@@ -180,6 +180,24 @@ def test_a_release_says_what_a_person_has_to_fill_in(tmp_path: Path) -> None:
     assert written(', email = "anna@example.org"', HOME, "- 2026-12-01") == []
 
 
+def test_a_release_is_tagged_once_it_was_made_of_this_commit_and_has_its_day(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(release, "MADE", tmp_path / ".git" / "release.json")
+    monkeypatch.setattr(release, "ROOT", tmp_path)
+    for name in ("AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL"):
+        monkeypatch.setenv(f"GIT_{name}", "anna@example.org")
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 0.1.0 - 2026-12-01\n", "utf-8")
+    for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "Release"]):
+        archives.told(tmp_path, *words)
+    commit = archives.told(tmp_path, "rev-parse", "HEAD")
+    with pytest.raises(RuntimeError, match="no release was made"):
+        release.tag("0.1.0", commit)
+    release.MADE.write_text(json.dumps({"commit": commit, "tested": True}), "utf-8")
+    release.tag("0.1.0", commit)
+    assert archives.told(tmp_path, "rev-parse", "v0.1.0^{commit}") == commit
+
+
 @pytest.mark.parametrize(("tested", "said"), [(True, "has no heading"), (False, "CI was not run")])
 def test_a_release_that_ci_was_not_run_on_gets_no_tag(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tested: bool, said: str
