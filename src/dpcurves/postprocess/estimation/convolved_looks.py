@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...arrays import FloatArray
+from ...arrays import FloatArray, IntArray
 from ...laws import IntervalSums, ToeplitzSums
 from ...laws.noise import LEAST_VARIANCE
 from ...laws.toeplitz_sums import causal_product
@@ -19,8 +19,8 @@ MOST_INTERVALS = 512
 """A tiling of more intervals than these is left out: what is counted once more tells most where it is wide."""
 NEARLY_NOTHING = 1e-9
 """Variance that a count is taken to have at least, as a part of the largest one: nested counts repeat others."""
-Told = tuple[FloatArray, float, float]
-"""What was measured of prefixes: a row of factors, the value, and its variance."""
+Told = tuple[int, int, float, float]
+"""What was measured: the cells from one to before another one, how many records they hold, and its variance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,14 +56,14 @@ class ConvolvedLooks:
     @cached_property
     def _prefixes(self) -> FloatArray:
         """The best linear prefixes of 1, 2, ... cells."""
-        law, (factors, values, variances) = self._law, (np.array(each) for each in zip(*self._told(), strict=True))
+        law, (starts, ends, values, variances) = self._law, (np.array(each) for each in zip(*self._told(), strict=True))
         alone = np.cumsum(law.reconstruct(np.asarray(self.last.values, dtype=np.float64), None)[0][0])
-        against = causal_product(factors[:, ::-1], law.kernel, law.points)[:, ::-1]
-        against = causal_product(against, law.kernel, law.points) * law.variance  # covariances with all prefixes
-        own = against @ factors.T
+        noise = _of_noise(law.kernel, starts, ends)
+        against = causal_product(noise, law.kernel, law.points) * law.variance  # covariances with all prefixes
+        own = _between(against, starts, ends)
         least = max(NEARLY_NOTHING * own.diagonal().max(), LEAST_VARIANCE)
         own[np.diag_indices(len(own))] += np.maximum(variances, least)
-        return np.asarray(alone + against.T @ np.linalg.solve(own, values - factors @ alone))
+        return np.asarray(alone + against.T @ np.linalg.solve(own, values - _between(alone, starts, ends)))
 
     def _told(self) -> Iterator[Told]:
         """All that is known of prefixes but for what the last turn counts."""
@@ -71,7 +71,7 @@ class ConvolvedLooks:
             yield from _of_intervals(turn.measured, turn.values)
         for law, turn in ((self._law, self.last), *((turn.measured, turn) for turn in self.earlier)):
             if turn.total is not None and law.missing is not None:
-                yield _between(0, law.cells, law.cells), turn.total - turn.values[-1], law.missing.variance
+                yield 0, law.cells, turn.total - turn.values[-1], law.missing.variance
 
 
 def together(turns: tuple[Evidence, ...]) -> Looks | ConvolvedLooks:
@@ -88,13 +88,19 @@ def _of_intervals(law: IntervalSums, values: tuple[int, ...]) -> Iterator[Told]:
         told = zip(level.starts, ends, values[first : first + len(ends)], strict=True)
         first += len(ends)
         if len(ends) <= MOST_INTERVALS:
-            yield from ((_between(start, end, law.cells), value, level.noise.variance) for start, end, value in told)
+            yield from ((start, end, value, level.noise.variance) for start, end, value in told)
 
 
-def _between(start: int, end: int, cells: int) -> FloatArray:
-    """What makes of prefixes the count of the cells from `start` to `end`."""
-    factors = np.zeros(cells)
-    factors[end - 1] = 1
-    if start:
-        factors[start - 1] = -1
-    return factors
+def _of_noise(kernel: FloatArray, starts: IntArray, ends: IntArray) -> FloatArray:
+    """How much of the noise of each value there is in the counts of cells from starts to ends: (counts, values)."""
+    rows = np.zeros((len(starts), len(kernel)))
+    for row, start, end in zip(rows, starts.tolist(), ends.tolist(), strict=True):
+        row[:end] = kernel[:end][::-1]
+        row[:start] -= kernel[:start][::-1]
+    return rows
+
+
+def _between(prefixes: FloatArray, starts: IntArray, ends: IntArray) -> FloatArray:
+    """What prefixes of 1, 2, ... cells, along the last axis, say of the cells from starts to ends."""
+    before = np.where(starts > 0, prefixes[..., starts - 1], 0.0)
+    return np.asarray(prefixes[..., ends - 1] - before)
