@@ -79,7 +79,8 @@ def table(size: ResidualSize, step: Callable[[], None]) -> Table:
         for reading, plots in READINGS.items():
             found.confidential[reading][records] = _least_confidential(Drawn.of(size.table_sets, records), plots)
         for name, (method, plots) in PRIVATE.items():
-            found.private[name][records] = _least_private(method, Drawn.of(1, records), plots, size.table_plots)
+            runs = size.package_plots if name == PACKAGE else size.table_plots
+            found.private[name][records] = _least_private(method, Drawn.of(1, records), plots, runs)
         step()
     return found
 

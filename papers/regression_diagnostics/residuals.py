@@ -17,6 +17,8 @@ SEED, CELLS, MARGIN, BINS = 3, 10, 0.1, 20
 IDEAL, HETEROSCEDASTIC, NONLINEAR = "Ideal", "Heteroscedastic", "Nonlinear"
 MODELS = IDEAL, HETEROSCEDASTIC, NONLINEAR
 THRESHOLDS = {500: 0.9, 1000: 0.95, 2000: 0.95}
+CLOSE = 500
+"""The product at which PriRP lies so close to its mark that a thousand plots would not decide."""
 METHODS: dict[str, Method] = {
     "PriRP, as printed": prirp_not_private, "PriRP, put right": prirp_put_right, "dpcurves": released
 }  # fmt: skip
@@ -70,9 +72,17 @@ def separation(size: ResidualSize, step: Callable[[], None]) -> Separation:
     for product in size.products:
         for method, found in of.items():
             if method != CORRECTED or product in THRESHOLDS:
-                found[product] = _similarities(METHODS[method], sets, product / size.records, size.plots)
+                found[product] = _similarities(
+                    METHODS[method], sets, product / size.records, _plots(size, method, product)
+                )
         step()
     return Separation(of)
+
+
+def _plots(size: ResidualSize, method: str, product: int) -> int:
+    if method == PACKAGE:
+        return size.package_plots
+    return size.close_plots if product == CLOSE else size.plots
 
 
 def _similarities(method: Method, sets: Mapping[str, Records], epsilon: float, plots: int) -> dict[str, Floats]:

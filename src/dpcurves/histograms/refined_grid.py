@@ -10,6 +10,7 @@ import numpy as np
 from ..arrays import IntArray
 from ..laws import Family, Noise
 from ..postprocess.estimation.box_tree import BoxTree
+from ..postprocess.estimation.empirical_bayes import Splits
 from ..postprocess.estimation.looks import Looks
 from ..postprocess.estimation.subtrees import beginnings, largest_below, undivided
 from ..queries import Read, RegionQuery
@@ -59,11 +60,12 @@ class RefinedGridEstimator:
             return plane.estimated([(yield Step(plane.query(plane.tree.tilings[-1][:-1], 0), share))])
         alone = _noise_alone(setting, share)
         releases = [(yield Step(plane.query(plane.blocks, 0), share * LOOK))]
-        left, parts = 1 - LOOK, plane.worth_counting(releases, alone, SECOND)
-        if len(parts) <= FEWER * len(plane.worth_counting(releases, alone, left)):
+        left, splits = 1 - LOOK, plane.read(releases).splits
+        parts, last = (plane.worth_counting(splits, alone, part) for part in (SECOND, left))
+        if len(parts) <= FEWER * len(last):
             releases.append((yield Step(plane.query(parts, 1), share * SECOND)))
             left -= SECOND
-        last = plane.worth_counting(releases, alone, left)
+            last = plane.worth_counting(plane.read(releases).splits, alone, left)
         releases.append((yield Step(plane.query(last, 2), share * left)))
         return plane.estimated(releases)
 
@@ -96,9 +98,8 @@ class _Plane:
         """All answers together."""
         return Looks.of(releases, self.tree.layout)
 
-    def worth_counting(self, releases: list[Release], alone: Noise, part: Fraction) -> IntArray:
+    def worth_counting(self, splits: Splits, alone: Noise, part: Fraction) -> IntArray:
         """Where blocks begin that are not worth dividing, if this part of the share counts them; the first, if all."""
-        splits = self.read(releases).splits
         noise = Noise(alone.family, alone.parameter / part).variance / 2
         risk = largest_below(splits.layout, splits.variance)
         starts = beginnings(splits.layout, undivided(splits.layout, risk > TOLERANCE * noise))
