@@ -20,3 +20,11 @@ found.plot()
 # %%
 print("these records:", found.mean_interval(0.95))
 print("the population:", found.mean_interval(0.95, population=True))
+
+# %% [markdown]
+# One number alone can be asked, too: a count has the whole loss then, and a sum divides it by its bounds.
+
+# %%
+print("how many:", dp.count(stay, epsilon=1, adjacency=dp.ADD_REMOVE).interval(0.95))
+print("days in all:", dp.sum(stay, bounds=(0, 30), epsilon=1, adjacency=dp.ADD_REMOVE).interval(0.95))
+print("variance:", dp.variance(stay, bounds=(0, 30), epsilon=1, adjacency=dp.ADD_REMOVE).interval(0.95))

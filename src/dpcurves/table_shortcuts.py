@@ -11,14 +11,17 @@ from .curves import (
     Comparison,
     Contingency,
     ContingencyQuestion,
+    CountQuestion,
     CurveWarning,
     Histogram2D,
     Histogram2DQuestion,
     Question,
     Summary,
     SummaryQuestion,
+    SumQuestion,
     Survival,
     SurvivalQuestion,
+    VarianceQuestion,
 )
 from .data import Categories, Grid
 from .data.axis import Category
@@ -26,7 +29,9 @@ from .noise.randomness import Randomness
 from .one_call import Values, asked, loss_of, named, pair
 from .privacy import Neighbours, PrivacyLoss
 
-__all__ = ["compare", "contingency", "histogram2d", "mean", "summary", "survival"]
+__all__ = [
+    "compare", "contingency", "count", "histogram2d", "mean", "sum", "summary", "survival", "variance",
+]  # fmt: skip
 
 EXACTLY = PrivacyLoss.pure(10**9)
 """A loss at which noise is 0."""
@@ -135,7 +140,9 @@ def summary(
     >>> bool(abs(ages.mean - 50) < 2 and abs(ages.variance - 866.7) < 100)
     True
     """
-    return _summarised(values, bounds, 2, adjacency, loss_of(epsilon, rho), label, randomness)
+    question = SummaryQuestion(label, *_ends(bounds))
+    found: Summary = asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
+    return found
 
 
 def mean(
@@ -160,7 +167,80 @@ def mean(
     >>> bool(abs(ages.mean - 50) < 2)
     True
     """
-    return _summarised(values, bounds, 1, adjacency, loss_of(epsilon, rho), label, randomness)
+    question = SummaryQuestion(label, *_ends(bounds), moments=1)
+    found: Summary = asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
+    return found
+
+
+def count(
+    values: Values,
+    *,
+    adjacency: Neighbours,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    label: str = "value",
+    randomness: Randomness | None = None,
+) -> Summary:
+    """How many of `values` are there: neither NaN nor None.
+
+    Arguments and guarantees as for `cdf`, but there is no grid: every number counts. Where n is public, what is private
+    is how many are missing. The ledger is in memory and does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> ages = dp.count([20, 40, None] * 1000, epsilon=1, adjacency=dp.ADD_REMOVE)
+    >>> bool(abs(ages.count - 2000) < 40)
+    True
+    """
+    found: Summary = asked(named(label, values), CountQuestion(label), loss_of(epsilon, rho), adjacency, randomness)
+    return found
+
+
+def sum(
+    values: Values,
+    *,
+    bounds: tuple[float, float],
+    adjacency: Neighbours,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    label: str = "value",
+    randomness: Randomness | None = None,
+) -> Summary:
+    """Count, sum and mean of `values`, with the loss divided such that the sum has the least noise.
+
+    Arguments and guarantees as for `summary`. The ledger is in memory and does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> ages = dp.sum([20, 40, 90] * 1000, bounds=(0, 100), epsilon=1, adjacency=dp.ADD_REMOVE)
+    >>> bool(abs(ages.sum - 150_000) < 5000)
+    True
+    """
+    question = SumQuestion(label, *_ends(bounds))
+    found: Summary = asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
+    return found
+
+
+def variance(
+    values: Values,
+    *,
+    bounds: tuple[float, float],
+    adjacency: Neighbours,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    label: str = "value",
+    randomness: Randomness | None = None,
+) -> Summary:
+    """Variance of `values`, with count, sum and mean: what `summary` gives, of which pictures show the variance.
+
+    Arguments and guarantees as for `summary`. The ledger is in memory and does not add up with other calls.
+
+    >>> import dpcurves as dp
+    >>> ages = dp.variance([20, 40, 90] * 1000, bounds=(0, 100), epsilon=1, adjacency=dp.REPLACE_ONE)
+    >>> bool(abs(ages.variance - 866.7) < 100)
+    True
+    """
+    question = VarianceQuestion(label, *_ends(bounds))
+    found: Summary = asked(named(label, values), question, loss_of(epsilon, rho), adjacency, randomness)
+    return found
 
 
 def survival(
@@ -199,18 +279,8 @@ def _two(labels: Sequence[str]) -> tuple[str, str]:
     return names[0], names[1]
 
 
-def _summarised(  # noqa: PLR0917
-    values: Any,
-    bounds: tuple[float, float],
-    moments: int,
-    adjacency: Neighbours,
-    loss: PrivacyLoss,
-    label: str,
-    randomness: Randomness | None,
-) -> Summary:
+def _ends(bounds: Sequence[float]) -> tuple[float, float]:
     ends = several("bounds", bounds, "a pair of numbers, the lower one first,")
     if len(ends) != 2:
         raise Refused("bounds", f"two numbers are needed, the lower one first, got {len(ends)}")
-    question = SummaryQuestion(label, *ends, moments=moments)
-    found: Summary = asked(named(label, values), question, loss, adjacency, randomness)
-    return found
+    return ends[0], ends[1]

@@ -48,6 +48,9 @@ VALID: dict[str, dict[str, Any]] = {
     "ScoresQuestion": CLASSES,
     "SmoothAucQuestion": CLASSES,
     "SurvivalQuestion": {"time": "x", "event": "y", "grid": SLOTS},
+    "CountQuestion": {"column": "x"},
+    "SumQuestion": {"column": "x", "lower": 0, "upper": 1},
+    "VarianceQuestion": {"column": "x", "lower": 0, "upper": 1},
     "SummaryQuestion": {"column": "x", "lower": 0, "upper": 1},
     "VerifyQuestion": {
         "outcome": dp.Categories("y", (0, 1)), "columns": (dp.Ranged("z", -20, 20),), "coefficient": "z", "above": 0,

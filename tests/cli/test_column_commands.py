@@ -99,6 +99,18 @@ def test_a_summary_shows_each_statistic_with_its_intervals_and_each_category_in_
     assert run("summary", parquet, "--column", "delay", "--bounds", "1", *SURE).exit_code == 2
 
 
+def test_count_sum_and_variance_are_asked_alone(run: Run, parquet: Path) -> None:
+    delay = ("--column", "delay")
+    assert document(run, "count", parquet, *delay, *SURE)["count"] == pytest.approx(2000, abs=1)
+    bounded = (*delay, "--bounds", "-100:300", *SURE)
+    assert document(run, "sum", parquet, *bounded)["sum"] == pytest.approx(199_393, abs=50)
+    shown = run("variance", parquet, *bounded).stdout
+    assert "variance of delay, values clamped to [-100, 300]" in shown
+    split = run("count", parquet, *delay, "--by", "carrier=AA,UA", *SURE).stdout
+    assert "records with a value of delay" in split
+    assert "count, population" in split
+
+
 def test_a_histogram_is_shown_with_its_face_below(run: Run, parquet: Path) -> None:
     result = run("histogram", parquet, "--column", "delay", "--grid", "-100:300:8", *ONE)
     assert result.exit_code == 0, result.output

@@ -127,10 +127,52 @@ def test_bounds_that_cross_and_moments_that_are_none_are_refused(fields: tuple[o
         SummaryQuestion("x", *fields)  # type: ignore[arg-type]
 
 
+def test_a_count_alone_has_the_whole_loss_and_a_sum_divides_it_by_its_bounds() -> None:
+    def shares(question: dp.Question[object], loss: PrivacyLoss) -> list[float]:
+        return [float(plan.loss.rho / loss.rho) for plan in dp.rehearse(question, loss, AddRemove(EACH_RECORD))]
+
+    zcdp = PrivacyLoss.zcdp(1)
+    assert shares(dp.CountQuestion("x"), zcdp) == [1]
+    # Variances of the sum: middle**2 / share + half**2 / (1 - share), least at middle / (middle + half).
+    bounds = {(0, 60): [0.5, 0.5], (-30, 30): [0.1, 0.9], (900, 1000): [0.9, 0.1], (0, 1): [0.5, 0.5]}
+    assert {ends: shares(dp.SumQuestion("x", *ends), zcdp) for ends in bounds} == bounds
+    assert shares(dp.SumQuestion("x", 20, 60), zcdp) == pytest.approx([0.65, 0.35])
+
+
+def test_the_number_that_was_asked_for_has_its_interval_its_picture_and_its_form_in_json() -> None:
+    questions: dict[str, dp.Question[Summary]] = {
+        "count": dp.CountQuestion("x"), "sum": dp.SumQuestion("x", 0, 60), "mean": QUESTION,
+        "variance": dp.VarianceQuestion("x", 0, 60),
+    }  # fmt: skip
+    exact = {"count": 900, "sum": CLAMPED.sum(), "mean": CLAMPED.mean(), "variance": CLAMPED.var(ddof=1)}
+    for name, question in questions.items():
+        found: Summary = answer(question, {"x": X}, HUGE, both(900)[0], seed=1)
+        assert found.statistic == name
+        assert found.value == pytest.approx(exact[name], rel=1e-4)
+        low, high = found.interval(0.9)
+        assert low <= found.value <= high
+        words = "records with a value" if name == "count" else name
+        assert found.plot().get_xlabel().startswith(f"{words} of x")
+        again = Summary.from_json(found.to_json())
+        assert (again.statistic, again.value) == (name, found.value)
+    counted: Summary = answer(questions["count"], {"x": X}, ONE, both(900)[0], seed=1)
+    assert list(counted.statistics) == ["count"]
+    assert isnan(counted.mean)
+    assert counted.intervals(0.9, population=True).shape == (1, 2)
+    with pytest.raises(ValueError, match="^statistic: "):
+        counted.mean_interval(0.9)
+
+
+def test_a_summary_without_what_it_says_was_asked_for_is_damaged() -> None:
+    text = answer(dp.SumQuestion("x", 0, 60), {"x": X}, ONE, both(900)[0], seed=1).to_json()
+    with pytest.raises(ValueError, match="counts are needed"):
+        Summary.from_json(text.replace('"statistic": "sum"', '"statistic": "variance"'))
+
+
 def test_one_call_gives_a_summary_or_just_the_mean() -> None:
     values = X.tolist()
     found = dp.summary(values, bounds=(0, 60), epsilon=5, adjacency=dp.REPLACE_ONE)
     assert found.mean == pytest.approx(CLAMPED.mean(), abs=2)
     assert isnan(dp.mean(values, bounds=(0, 60), rho=1, adjacency=dp.ADD_REMOVE).variance)
     with pytest.raises(ValueError, match="^bounds: two numbers"):
-        dp.summary(values, bounds=(0, 1, 2), epsilon=5, adjacency=dp.REPLACE_ONE)  # type: ignore[arg-type]
+        dp.sum(values, bounds=(0, 1, 2), epsilon=5, adjacency=dp.REPLACE_ONE)  # type: ignore[arg-type]

@@ -21,18 +21,24 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..arrays import FloatArray
-    from ..curves import Summary, SummaryByCategory
+    from ..curves import CountQuestion, Summary, SummaryByCategory, SummaryQuestion, SumQuestion, VarianceQuestion
     from .option_groups import Command
+
+    Question = SummaryQuestion | CountQuestion | SumQuestion | VarianceQuestion
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A column of which no more than the values are counted."""
+
+    column: Annotated[str, Option(help="A column of numbers.", metavar="NAME")]
 
 
 @dataclass(frozen=True)
 class Bounded:
-    """Public bounds, and how much is asked."""
+    """Public bounds."""
 
     bounds: Annotated[str, Option(help="Public bounds; values outside are clamped to them.", metavar="L:U")]
-    moments: Annotated[
-        str, Option(help="2: count, sum, mean and variance; 1: no variance, and less noise.", metavar="N")
-    ] = "2"
 
     def ends(self) -> tuple[float, float]:
         """The lower and the upper bound.
@@ -44,6 +50,15 @@ class Bounded:
         if len(found) != 2:
             raise Misuse("bounds", f"write lower:upper, as in 0:100, not {self.bounds!r}")
         return found[0], found[1]
+
+
+@dataclass(frozen=True)
+class HowMuch:
+    """How much is asked."""
+
+    moments: Annotated[
+        str, Option(help="2: count, sum, mean and variance; 1: no variance, and less noise.", metavar="N")
+    ] = "2"
 
     @property
     def number(self) -> int:
@@ -67,20 +82,21 @@ class SummaryView(ResultView):
 
 
 class SummariesView(ResultView):
-    """One row for each category: how many records, their mean, and its intervals."""
+    """One row for each category: all that was asked for, and intervals of what was asked for first."""
 
     def tables(self, curves: SummaryByCategory) -> list[Shown]:
-        """Counts, sums, means and variances, and ends of the means."""
-        from ..curves.summary import MEAN
+        """Counts, sums, means and variances, and ends of one of them."""
         from ..display import numeral
 
         each = list(curves.values())
+        statistic = each[0].statistic
+        place = list(each[0].statistics).index(statistic)
         columns: dict[str, ArrayLike] = {**curves.parts()}
         for name in each[0].statistics:
             columns[name] = [numeral(one.statistics[name]) for one in each]
         words, ends = _ends(self.sure, each)
         for whom, found in ends.items():
-            columns[f"mean, {whom}"] = [one[MEAN].tolist() for one in found]
+            columns[f"{statistic}, {whom}"] = [one[place].tolist() for one in found]
         return [Shown(f"{each[0].clamped}\n{words}", columns, len(each))]
 
 
@@ -97,16 +113,54 @@ def _ends(sure: Covering, curves: list[Summary]) -> tuple[str, dict[str, list[Fl
     return said_of(privacy, sure, EACH), found
 
 
-def summary(column: Column, bounded: Bounded, split: Split, terms: Terms, output: Output) -> None:
+def summary(  # noqa: PLR0917
+    column: Column, bounded: Bounded, asked: HowMuch, split: Split, terms: Terms, output: Output
+) -> None:
     """Count, sum, mean and variance of a column.
 
     Example: dpcurves summary flights.csv --column arr_delay --bounds -60:180 --epsilon 1 --adjacency replace-one
     """
     from ..curves import SummaryQuestion
 
-    by, sure = split.declared(), output.covering()
-    question = SummaryQuestion(column.column, *bounded.ends(), by, column.measured_in, bounded.number)
-    terms.answer(question, SummariesView(sure) if by else SummaryView(sure), output)
+    fields = column.column, *bounded.ends(), split.declared(), column.measured_in
+    _answered(SummaryQuestion(*fields, asked.number), terms, output)
 
 
-SUMMARY_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"summary": summary})
+def count(column: Counted, split: Split, terms: Terms, output: Output) -> None:
+    """How many records have a value in a column.
+
+    Example: dpcurves count flights.csv --column arr_delay --epsilon 1 --adjacency add-remove
+    """
+    from ..curves import CountQuestion
+
+    _answered(CountQuestion(column.column, split.declared()), terms, output)
+
+
+def total(column: Column, bounded: Bounded, split: Split, terms: Terms, output: Output) -> None:
+    """The sum of a column, with its count and mean.
+
+    Example: dpcurves sum flights.csv --column arr_delay --bounds 0:180 --epsilon 1 --adjacency replace-one
+    """
+    from ..curves import SumQuestion
+
+    _answered(SumQuestion(column.column, *bounded.ends(), split.declared(), column.measured_in), terms, output)
+
+
+def variance(column: Column, bounded: Bounded, split: Split, terms: Terms, output: Output) -> None:
+    """The variance of a column, with its count, sum and mean.
+
+    Example: dpcurves variance flights.csv --column arr_delay --bounds -60:180 --epsilon 1 --adjacency replace-one
+    """
+    from ..curves import VarianceQuestion
+
+    _answered(VarianceQuestion(column.column, *bounded.ends(), split.declared(), column.measured_in), terms, output)
+
+
+def _answered(question: Question, terms: Terms, output: Output) -> None:
+    sure = output.covering()
+    terms.answer(question, SummaryView(sure) if question.by is None else SummariesView(sure), output)
+
+
+SUMMARY_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({
+    "summary": summary, "count": count, "sum": total, "variance": variance,
+})  # fmt: skip

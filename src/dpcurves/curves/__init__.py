@@ -34,7 +34,8 @@ from .score_calibration import ScoreCalibration
 from .score_readings import Reading
 from .scores import Scores, ScoresByCategory, ScoresQuestion
 from .smooth_auc import SmoothAuc, SmoothAucQuestion
-from .summary import Summary, SummaryByCategory, SummaryQuestion
+from .summary import Summary, SummaryByCategory
+from .summary_questions import CountQuestion, SummaryQuestion, SumQuestion, VarianceQuestion
 from .survival import Survival, SurvivalQuestion
 from .two_samples import ks_test, rank_sum_test
 from .u_statistic import (
@@ -51,13 +52,13 @@ from .verification import Verification, VerifyQuestion
 __all__ = [
     "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "Bisection", "Bounds", "BoundsQuestion",
     "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Comparison", "Confusion", "Contingency",
-    "ContingencyQuestion", "Continued", "CumulativeGain", "CurveWarning", "Cuts", "DecisionCurve", "GrownPartition",
-    "Histogram", "Histogram2D", "Histogram2DQuestion", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion",
-    "Midpoint", "OnCells", "PlaneBounds", "PlaneBoundsQuestion", "PrecisionRecall", "QuantileCuts", "QuantileQuantile",
-    "Quantiles", "QuantilesQuestion", "Question", "Reading", "ResidualPlot", "ResidualPlotQuestion", "RocQuestion",
-    "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion", "SmoothAuc", "SmoothAucQuestion", "Summary",
-    "SummaryByCategory", "SummaryQuestion", "Survival", "SurvivalQuestion", "TwoSampleTest", "UStatistic",
-    "Verification", "VerifyQuestion",
+    "ContingencyQuestion", "Continued", "CountQuestion", "CumulativeGain", "CurveWarning", "Cuts", "DecisionCurve",
+    "GrownPartition", "Histogram", "Histogram2D", "Histogram2DQuestion", "HistogramQuestion", "HosmerLemeshow",
+    "HosmerLemeshowQuestion", "Midpoint", "OnCells", "PlaneBounds", "PlaneBoundsQuestion", "PrecisionRecall",
+    "QuantileCuts", "QuantileQuantile", "Quantiles", "QuantilesQuestion", "Question", "Reading", "ResidualPlot",
+    "ResidualPlotQuestion", "RocQuestion", "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion",
+    "SmoothAuc", "SmoothAucQuestion", "SumQuestion", "Summary", "SummaryByCategory", "SummaryQuestion", "Survival",
+    "SurvivalQuestion", "TwoSampleTest", "UStatistic", "VarianceQuestion", "Verification", "VerifyQuestion",
     "area_between", "collision_probability", "energy_distance", "gini_coefficient", "gini_mean_difference",
     "kendall_tau_a", "kendall_tau_b", "ks_distance", "ks_test", "log_rank_test", "rank_sum_test", "renyi2_entropy",
     "sample_variance", "u_statistic", "wasserstein_distance",

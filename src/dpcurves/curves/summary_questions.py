@@ -1,0 +1,197 @@
+"""How many, how much in all, on average, how scattered: questions about one column, each of which gives a summary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from ..arguments import Refused, whole
+from ..data import Axis, Grid
+from ..queries import SquareQuery, SumQuery
+from ..release import Evidence, Setting
+from ..workloads import Cells, Needs, Single, needed
+from .by_category import rows_of
+from .keys import By, axes_of, columns_of, combined, keys_of
+from .question import statement_of
+from .summary import COUNT, HALF, MEAN, SUM, VARIANCE, Summary, SummaryByCategory
+from .turns.one_table import axis_label, in_words
+
+LARGEST_BOUND = 1e100
+"""The largest bound: squares of it, and sums of these, are doubles."""
+ONE_MOMENT = Fraction(1, 3), Fraction(2, 3)
+TWO_MOMENTS = Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)
+"""What counts, sums and sums of squares get of the loss."""
+MOMENTS = {1: ONE_MOMENT, 2: TWO_MOMENTS}
+LEAST_COUNT, PARTS = Fraction(1, 10), 20
+"""A sum's count gets so much of the loss at least, and a multiple of a twentieth."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountQuestion:
+    """How many records have a value? One turn.
+
+    Attributes:
+        column: A column of numbers.
+        by: Categories that were declared in public: one count for each, all for the price of one. A tuple of several
+            columns: one for each combination.
+
+    Raises:
+        TypeError: a field is of another kind.
+    """
+
+    column: str
+    by: By = None
+
+    def __post_init__(self) -> None:
+        _ = self._axis, keys_of(self.by)
+
+    @property
+    def _axis(self) -> Axis:
+        return Axis(self.column, Grid(0, 1, cells=1))  # every value lies in its one cell, for it is clamped
+
+    def steps(self, setting: Setting) -> Needs[Any]:
+        """Counts of one cell for each category."""
+        return _summed(self.by, self._axis, (Fraction(1),), self.column, COUNT)
+
+    def __str__(self) -> str:
+        return in_words(COUNT, self.column, self.by)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounded:
+    column: str
+    lower: float
+    upper: float
+    by: By = None
+    measured_in: str = ""
+
+    STATISTIC: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        bounds = self._axis.grid
+        keys_of(self.by)
+        axis_label(self.column, self.measured_in)
+        if max(-bounds.lower, bounds.upper) > LARGEST_BOUND:
+            raise Refused("grid", f"bounds up to {LARGEST_BOUND:g} are needed, so that squares can be told")
+        for name, value in (("lower", bounds.lower), ("upper", bounds.upper)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def _axis(self) -> Axis:
+        return Axis(self.column, Grid(self.lower, self.upper, cells=1))
+
+    def _shares(self, setting: Setting) -> tuple[Fraction, ...]:
+        """What counts, sums, and maybe sums of squares get of the loss."""
+        return TWO_MOMENTS
+
+    def steps(self, setting: Setting) -> Needs[Any]:
+        """Counts, sums, and maybe sums of squares, each of one cell for each category."""
+        label = axis_label(self.column, self.measured_in)
+        return _summed(self.by, self._axis, self._shares(setting), label, self.STATISTIC)
+
+    def __str__(self) -> str:
+        return in_words(self.STATISTIC, self.column, self.by)
+
+
+@dataclass(frozen=True, slots=True)
+class SumQuestion(_Bounded):
+    """What is the sum of the values? Two turns, paid once: its summary has the count and the mean, too.
+
+    Values are added up as distances from the middle of the bounds, and the count adds the middle of each. Count and
+    distances get such shares of the loss that the variance of the sum is least, as far as the bounds tell.
+
+    Attributes:
+        column: A column of numbers.
+        lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
+        by: See `CountQuestion`.
+        measured_in: The measuring unit of the column.
+
+    Raises:
+        ValueError: the bounds cross or are not finite.
+        TypeError: a field is of another kind.
+    """
+
+    STATISTIC: ClassVar[str] = SUM
+
+    def _shares(self, setting: Setting) -> tuple[Fraction, ...]:
+        counted = _share_of_count(abs(self.lower + self.upper), self.upper - self.lower, setting)
+        return counted, 1 - counted
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceQuestion(_Bounded):
+    """What is the variance of the values? Three turns, paid once: its summary has all that `SummaryQuestion` has.
+
+    Attributes:
+        column: A column of numbers.
+        lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
+        by: See `CountQuestion`.
+        measured_in: The measuring unit of the column.
+
+    Raises:
+        ValueError: the bounds cross or are not finite.
+        TypeError: a field is of another kind.
+    """
+
+    STATISTIC: ClassVar[str] = VARIANCE
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryQuestion(_Bounded):
+    """How many records have a value, what is the sum of these, their mean, their variance? Three turns, paid once.
+
+    Attributes:
+        column: A column of numbers.
+        lower, upper: Public bounds: values outside count as the bound that is nearer. The narrower, the less noise.
+        by: Categories that were declared in public: one summary for each, all for the price of one. A tuple of
+            several columns: one for each combination.
+        measured_in: The measuring unit of the column.
+        moments: 2: also the variance. 1: the noise of counts and sums is a quarter less, but nothing but the bounds is
+            known of the variance, which makes the mean's interval for the population wide.
+
+    Raises:
+        ValueError: the bounds cross or are not finite, or moments are neither 1 nor 2.
+        TypeError: a field is of another kind.
+    """
+
+    moments: int = 2
+
+    STATISTIC: ClassVar[str] = MEAN
+
+    def __post_init__(self) -> None:
+        _Bounded.__post_init__(self)
+        moments = whole("moments", self.moments)
+        if moments not in MOMENTS:
+            raise Refused("moments", f"1, for the mean, or 2, for the variance too, is needed, got {moments}")
+        object.__setattr__(self, "moments", moments)
+
+    def _shares(self, setting: Setting) -> tuple[Fraction, ...]:
+        return MOMENTS[self.moments]
+
+    def __str__(self) -> str:
+        return in_words("summary" if self.moments > 1 else self.STATISTIC, self.column, self.by)
+
+
+def _summed(by: By, axis: Axis, shares: tuple[Fraction, ...], label: str, statistic: str) -> Needs[Any]:
+    axes, (counted, *others) = axes_of(by, axis), shares
+    releases = list((yield from needed(Cells(axes), counted)).releases)
+    for query, share in zip((SumQuery(axes, HALF), SquareQuery(axes, HALF)), others, strict=False):
+        releases.append((yield from needed(Single(query), share)))
+    turns, privacy = tuple(Evidence.of(release) for release in releases), statement_of(releases)
+    if by is None:
+        return Summary.read(turns, axis.grid, label, privacy, statistic)
+    rows = zip(combined(keys_of(by)), zip(*(rows_of(turn) for turn in turns), strict=True), strict=True)
+    summaries = {name: Summary.read(row, axis.grid, label, privacy, statistic) for name, row in rows}
+    return SummaryByCategory(columns_of(by), summaries)
+
+
+def _share_of_count(middle: float, half: float, setting: Setting) -> Fraction:
+    """Make the variance of ``half * distances + middle * count`` least.
+
+    Noises of the two have standard deviations over their shares under a pure loss, and variances over them under a
+    concentrated one.
+    """
+    power = 1.0 if setting.loss.epsilon is None else 2 / 3
+    best = 1 / (1 + (half / middle) ** power) if middle > 0 else 0.0
+    return min(max(Fraction(round(best * PARTS), PARTS), LEAST_COUNT), 1 - LEAST_COUNT)
