@@ -13,7 +13,7 @@ class ResidualSize:
         records: Records of each made-up data set.
         products: Records times epsilon at which plots are told apart.
         plots: Plots of each model, by PriRP.
-        close_plots: The same at the product where they lie close to the mark.
+        close_plots: Those by PriRP as printed, at the product where they lie close to the mark.
         package_plots: Plots of each model, and of each strength of the table, by dpcurves, which takes fifty times as
             long as PriRP.
         table_records: Records of each plot of the table.
@@ -39,7 +39,7 @@ class ResidualSize:
 
 RESIDUAL_FULL = ResidualSize(
     records=5000, products=(150, 200, 250, 300, 500, 1000, 2000), plots=1000, close_plots=10_000,
-    package_plots=250, table_records=(1000, 2000, 5000), table_sets=1000, table_plots=1000,
+    package_plots=100, table_records=(1000, 2000, 5000), table_sets=1000, table_plots=1000,
     regret_epsilons=(0.1, 0.2, 0.5, 1.0), regret_runs=20, slopes=100,
 )  # fmt: skip
 RESIDUAL_QUICK = ResidualSize(

@@ -82,7 +82,7 @@ def separation(size: ResidualSize, step: Callable[[], None]) -> Separation:
 def _plots(size: ResidualSize, method: str, product: int) -> int:
     if method == PACKAGE:
         return size.package_plots
-    return size.close_plots if product == CLOSE else size.plots
+    return size.close_plots if method == PRINTED and product == CLOSE else size.plots
 
 
 def _similarities(method: Method, sets: Mapping[str, Records], epsilon: float, plots: int) -> dict[str, Floats]:
