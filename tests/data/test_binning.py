@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import duckdb
 import numpy as np
 import pyarrow as pa
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpcurves.data import Grid, Outside
 from dpcurves.records.engines.duckdb_slots import category_slot, double, grid_slot, slot_type
-from dpcurves.records.engines.slot_text import formula_of, in_numbers
+from dpcurves.records.engines.slot_text import clipped_formula_of, formula_of, in_numbers
 
 CONNECTION = duckdb.connect()
 
@@ -68,6 +70,31 @@ def test_most_linear_grids_have_a_formula(grid: Grid, corrected: bool) -> None:
 def test_other_grids_have_none(grid: Grid) -> None:
     assert formula_of(grid) is None
     assert grid_slot(grid, "x", "INTEGER") is None
+
+
+@settings(deadline=None)
+@given(lower=st.floats(-1e9, 1e9), width=st.floats(1e-3, 1e9), cells=st.integers(3, 3000))
+def test_what_is_clipped_to_inner_edges_is_guessed_in_its_cell_or_one_above(
+    lower: float, width: float, cells: int
+) -> None:
+    try:
+        grid = Grid(lower, lower + width, cells=cells)
+    except ValueError:
+        return
+    formula = clipped_formula_of(grid)
+    if formula is None:
+        return
+    edges = grid.edges
+    around: list[Any] = [
+        edges,
+        np.nextafter(edges, -np.inf),
+        np.nextafter(edges, np.inf),
+        [-np.inf, np.inf, -1e308, 1e308, -0.0],
+    ]
+    values = np.concatenate(around)
+    guess = np.floor((np.clip(values, edges[1], edges[-2]) - grid.lower) * formula.scale + formula.shift)
+    above = grid.lower + guess * (grid.upper - grid.lower) / grid.cells
+    assert np.array_equal(guess - (values < above), grid.cell_of(values))
 
 
 def test_large_grids_keep_to_the_definition() -> None:

@@ -139,6 +139,7 @@ def _grids(outside: Outside) -> tuple[Grid, ...]:
         Grid(0, 1, cells=4, outside=outside),
         Grid(0, 5, cells=1, outside=outside),
         Grid(0, 1, cells=64, outside=outside),
+        Grid(-1, 1, cells=4096, outside=outside),  # zeros of both signs lie on an edge
         Grid(-100, 1300, cells=65536, outside=outside),
         Grid(0.05, 10.05, cells=1000, outside=outside),
         Grid(-1e308, 7e307, cells=11, outside=outside),

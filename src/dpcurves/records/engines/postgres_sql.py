@@ -89,19 +89,21 @@ def by_formula(grid: Grid, buckets: Buckets, value: str) -> str:
     """SQL for the slot of a double, without looking anything up.
 
     Where buckets a little below the edges and a little above them agree, the cell is known; else the edge is asked.
-    Total: ``width_bucket`` takes every double but NaN, and the edge is computed from a number of a cell alone.
+    Total: ``width_bucket`` takes every double but NaN, which never reaches it, and the edge is computed from a number
+    of a cell alone.
     """
-    known = f"NULLIF({value}, 'NaN'::float8)"
     least, most = (
-        f"width_bucket({known}, {double(buckets.lower + ahead)}, {double(buckets.upper + ahead)}, {buckets.number})"
+        f"width_bucket({value}, {double(buckets.lower + ahead)}, {double(buckets.upper + ahead)}, {buckets.number})"
         for ahead in (buckets.margin, 0.0)
     )
     below = f"{value} < {edge_above(grid, most, double)}"
     if grid.outside is Outside.CLAMPED:
-        return f"(CASE WHEN {least} = {most} THEN {most} WHEN {below} THEN {most} - 1 ELSE {most} END)"
-    outer = f"WHEN {value} < {double(grid.lower)} THEN 0 WHEN {value} > {double(grid.upper)} THEN {grid.cells + 1}"
-    inner = f"WHEN {least} = {most} THEN {most} + 1 WHEN {below} THEN {most} ELSE {most} + 1 END"
-    return f"(CASE WHEN {known} IS NULL THEN NULL {outer} {inner})"
+        found = f"CASE WHEN {least} = {most} THEN {most} WHEN {below} THEN {most} - 1 ELSE {most} END"
+    else:
+        outer = f"WHEN {value} < {double(grid.lower)} THEN 0 WHEN {value} > {double(grid.upper)} THEN {grid.cells + 1}"
+        inner = f"WHEN {least} = {most} THEN {most} + 1 WHEN {below} THEN {most} ELSE {most} + 1 END"
+        found = f"CASE {outer} {inner}"
+    return f"(CASE WHEN {value} <> 'NaN'::float8 THEN {found} END)"
 
 
 def among(thresholds: Any, value: str, statement: Statement) -> str:

@@ -49,16 +49,48 @@ def formula_of(grid: Grid) -> Formula | None:
     """
     if grid.spacing is not Spacing.LINEAR or grid.cells > MOST_CHECKED:
         return None
+    edges, cells = grid.edges[:-1], np.arange(grid.cells - 1)
+    return _formula(grid, edges[:-1], np.nextafter(edges[1:], -np.inf), cells)
+
+
+def clipped_formula_of(grid: Grid) -> Formula | None:
+    """As `formula_of`, for every x from the first inner edge to the last one, and of these two the very cell.
+
+    So a value may be clipped to these two before anything is computed of it: one below all inner edges is guessed
+    one cell too high, as others are, and one above them all in its own. None also where `edge_above` does not compute
+    the edges of the grid.
+
+    >>> clipped_formula_of(Grid(0, 4, cells=4))
+    Formula(scale=1.0, shift=0.0, corrected=False)
+    >>> clipped_formula_of(Grid(0, 4, cells=1)) is None
+    True
+    """
+    if not 3 <= grid.cells <= MOST_CHECKED or not _has_edges_above(grid):
+        return None
+    inner, cells = grid.edges[1:-1], np.arange(1, grid.cells)
+    found = _formula(grid, inner, np.append(np.nextafter(inner[1:], -np.inf), inner[-1]), cells)
+    if found is None:
+        return None
+    ends = (inner[[0, -1]] - grid.lower) * found.scale + found.shift
+    return found if _all_in(ends, cells[[0, -1]], cells[[0, -1]]) else None
+
+
+def _formula(grid: Grid, first: FloatArray, last: FloatArray, cells: NDArray[np.int64]) -> Formula | None:
+    """A formula that is right for the first and the last double of each of these cells."""
     scale = grid.cells / (grid.upper - grid.lower)
     if not isfinite(scale):
         return None
-    edges, cells = grid.edges[:-1], np.arange(grid.cells - 1)
-    first, last = (edges[:-1] - grid.lower) * scale, (np.nextafter(edges[1:], -np.inf) - grid.lower) * scale
+    first, last = (first - grid.lower) * scale, (last - grid.lower) * scale
     if _all_in(first, cells, cells) and _all_in(last, cells, cells):
         return Formula(scale, 0.0, corrected=False)
     shift = float(np.max(cells - first, initial=0.0)) + 4 * float(np.spacing(float(grid.cells)))
     fits = _all_in(first + shift, cells, cells + 1) and _all_in(last + shift, cells, cells + 1)
     return Formula(scale, shift, corrected=True) if fits else None
+
+
+def _has_edges_above(grid: Grid) -> bool:
+    width = (grid.upper - grid.lower) / grid.cells
+    return grid.spacing is Spacing.LINEAR and grid.multiplies_first and width > LEAST_WIDTH
 
 
 def _all_in(found: NDArray[np.float64], least: NDArray[np.int64], most: NDArray[np.int64]) -> bool:
@@ -92,9 +124,7 @@ def buckets_of(grid: Grid) -> Buckets | None:
     Buckets(lower=0.9999990463256836, upper=2.9999990463256836, number=2, margin=1.9073486328125e-06)
     """
     width = (grid.upper - grid.lower) / grid.cells
-    if grid.spacing is not Spacing.LINEAR or not 3 <= grid.cells <= MOST_CHECKED:
-        return None
-    if not (grid.multiplies_first and width > LEAST_WIDTH):
+    if not 3 <= grid.cells <= MOST_CHECKED or not _has_edges_above(grid):
         return None
     inner, below = grid.edges[1:-1], width * MARGIN
     found = Buckets(float(inner[0] - below), float(inner[-1] - below), grid.cells - 2, 2 * below)
@@ -117,7 +147,7 @@ def edge_above(grid: Grid, cell: str, double: Callable[[float], str]) -> str:
     """SQL for the lower edge of a cell between inner edges, or of the first: bit for bit what `Grid.edge` computes.
 
     Args:
-        grid: One for which `buckets_of` finds buckets.
+        grid: One for which `buckets_of` finds buckets, or `clipped_formula_of` a formula.
         cell: SQL of a number of a cell, which an engine takes for a double here.
         double: Writes a double.
     """

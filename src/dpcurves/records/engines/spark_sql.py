@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
 from typing import Any
+
+import numpy as np
 
 from ...arrays import FloatArray
 from ...data.axis import Axis
@@ -12,7 +13,7 @@ from ...data.grid import Grid
 from ...data.spacing import Outside
 from ..column import LONGEST_TEXT, Column, Kind
 from .engine import BoundAxis
-from .slot_text import buckets_of, edge_above, keys_of, texts_and_numbers, thresholds_of
+from .slot_text import Formula, clipped_formula_of, edge_above, keys_of, texts_and_numbers, thresholds_of
 
 NUMBERS = {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double"}
 TIMES = {"date", "timestamp", "timestamp_ntz"}
@@ -60,14 +61,24 @@ def piece(column: Column, name: str) -> str:
 
 
 def guessed(bound: Sequence[BoundAxis]) -> list[str]:
-    """What is selected besides the columns, for `slot`: g0, g1, ..., for each axis whose cells buckets find."""
+    """What is selected besides the columns, for `slot`: g0, g1, ..., for each axis whose cells a formula finds."""
     found = []
     for place, each in enumerate(bound):
-        buckets = buckets_of(each.axis.grid) if isinstance(each.axis, Axis) and not _is_short(each.axis.grid) else None
-        if buckets:
-            lower, upper, number = double(buckets.lower), double(buckets.upper), buckets.number
-            found.append(f"CAST(width_bucket({_number(each)}, {lower}, {upper}, {number}) AS INT) AS g{place}")
+        grid = each.axis.grid if isinstance(each.axis, Axis) else None
+        formula = clipped_formula_of(grid) if grid and not _is_short(grid) else None
+        if grid and formula:
+            found.append(f"{_guess(grid, formula, _number(each))} AS g{place}")
     return found
+
+
+def _guess(grid: Grid, formula: Formula, number: str) -> str:
+    """SQL for the cell of a double, or one above it. Total: what is computed was clipped to the inner edges before.
+
+    (NULL is clipped, too, and NaN on either side: `slot` tells them by the number itself.)
+    """
+    first, last = (double(each) for each in grid.edge(np.array([1, grid.cells - 1])).tolist())
+    rising = f"(greatest(least({number}, {last}), {first}) - {double(grid.lower)}) * {double(formula.scale)}"
+    return f"CAST({rising}{f' + {double(formula.shift)}' if formula.corrected else ''} AS INT)"
 
 
 def slot(bound: BoundAxis, place: int) -> str | None:
@@ -76,7 +87,7 @@ def slot(bound: BoundAxis, place: int) -> str | None:
         grid = bound.axis.grid
         if _is_short(grid):
             return _among(thresholds_of(grid), _number(bound))
-        return _by_buckets(grid, _number(bound), f"g{place}") if buckets_of(grid) else None
+        return _by_formula(grid, _number(bound), f"g{place}") if clipped_formula_of(grid) else None
     number, text = _number(bound), bound.column.text.format(f"c{bound.place}")
     texts, numbers = texts_and_numbers(keys_of(bound.axis, bound.column.kind))
     alike = [f"WHEN {text} = {_text(key)} THEN {place}" for place, key in enumerate(texts) if key is not None]
@@ -94,18 +105,16 @@ def _among(thresholds: FloatArray, number: str) -> str:
     return f"CASE WHEN {number} IS NULL OR isnan({number}) THEN NULL {' '.join(cases)} ELSE {len(thresholds)} END"
 
 
-def _by_buckets(grid: Grid, number: str, guess: str) -> str:
-    """SQL for the slot of a double, whose bucket is its cell or one above it.
+def _by_formula(grid: Grid, number: str, guess: str) -> str:
+    """SQL for the slot of a double, whose cell is the guess or one below it, below all inner edges too.
 
-    Total: ``width_bucket`` takes every double, and the edge is computed from a number of a cell alone. The bucket of
-    NaN is NULL, and in Sail that of infinities too.
+    Total: the edge is computed from a number of a cell alone. What compares with NULL is NULL.
     """
-    above = f"{guess} > 0 AND {number} < {edge_above(grid, guess, double)}"
+    cell = f"{guess} - CAST({number} < {edge_above(grid, guess, double)} AS INT)"
     if grid.outside is Outside.CLAMPED:
-        ends = f"WHEN {number} = {double(-inf)} THEN 0 WHEN {number} = {double(inf)} THEN {grid.cells - 1}"
-        return f"CASE WHEN {above} THEN {guess} - 1 WHEN {guess} IS NOT NULL THEN {guess} {ends} END"
+        return f"CASE WHEN isnan({number}) THEN NULL ELSE {cell} END"
     outer = f"WHEN {number} < {double(grid.lower)} THEN 0 WHEN {number} > {double(grid.upper)} THEN {grid.cells + 1}"
-    return f"CASE WHEN isnan({number}) THEN NULL {outer} WHEN {above} THEN {guess} ELSE {guess} + 1 END"
+    return f"CASE WHEN isnan({number}) THEN NULL {outer} ELSE {cell} + 1 END"
 
 
 def value(bound: BoundAxis) -> str:
