@@ -42,7 +42,8 @@ class Session:
         rows_per_unit: How many records of one unit are used at most. Which ones is drawn in secret, once.
         ledger: Where spending is kept: ``sqlite:///file``, ``postgresql+psycopg://...``, or ``sqlite://`` in memory.
             A ledger in memory forgets: what is spent there does not add up with anything else.
-        dataset: The name of the account. Two sessions that open the same records must use the same name.
+        dataset: The name of the account. Two sessions that open the same records must use the same name. It ends with
+            the version of the table where one is fixed, as in ``visits@12``.
         units: The public number of units, under replace-one. Left out, it is counted when data is first opened.
         delimiter: What separates the fields of a CSV file.
         trust: Who adds the noise.
@@ -92,7 +93,7 @@ class Session:
         require_kind("randomness", self._randomness, Randomness, "a Randomness, as Randomness.system(),")
         require_kind("ledger", ledger, (str, Ledger), "a URL, as sqlite:///budget.db, or a Ledger")
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-        self._dataset = dataset
+        self._dataset = _of_version(dataset, self._table)
         self._records: Scored | None = None
         self._ledger.create(Account(dataset, self._neighbours, self._unit, budget))
 
@@ -334,6 +335,14 @@ def _naming_engine(trust: TrustModel[Curator], table: Any) -> TrustModel[Curator
     if isinstance(trust, Central) and type(engine) is str and not trust.engine:
         return replace(trust, engine=engine)
     return trust
+
+
+def _of_version(dataset: str, table: Any) -> str:
+    """The name, once it says which version of its table is read: what is spent on one is not spent on another."""
+    version = getattr(table, "version", None) if isinstance(getattr(table, "engine", None), str) else None
+    if type(version) is int and not str(dataset).endswith(f"@{version}"):
+        raise Refused("dataset", f"version {version} of a table is read: end it with that, as in 'visits@{version}'")
+    return dataset
 
 
 def _unit(column: str | None, rows: int | None) -> Unit:

@@ -111,6 +111,16 @@ def test_wrong_databases_roles_tables_types_and_rights_are_one_line_each(
     assert "is not in the data" in refused(lambda: opened(reader, "odd", Unit("patient", 1)))
 
 
+@pytest.mark.parametrize(
+    "text", ["SELECT age FROM visits", "(SELECT 1 AS age)", "visits WHERE age > 1", "visits; DROP TABLE visits"]
+)
+def test_a_query_is_no_table(admin: Any, postgres_url: str, text: str) -> None:
+    line = refused(lambda: opened(postgres_url, text))
+    assert line.startswith("table: ")
+    assert line.endswith("make a view of a query")
+    assert admin.execute("SELECT count(*) FROM visits").fetchone() == (3,)
+
+
 def test_policies_that_would_hide_rows_in_silence_are_refused(admin: Any, postgres_url: str, role: str) -> None:
     admin.execute("CREATE TABLE guarded (age float8, owner text)")
     admin.execute("ALTER TABLE guarded ENABLE ROW LEVEL SECURITY; CREATE POLICY own ON guarded USING (owner = 'x')")

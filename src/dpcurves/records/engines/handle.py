@@ -16,6 +16,11 @@ class EngineTable(ABC):
     def engine(self) -> str:
         """The engine's name, as it stands in a privacy statement."""
 
+    @property
+    def version(self) -> int | None:
+        """The version of the table that is read, whatever is written later; None: none is fixed."""
+        return None
+
     @abstractmethod
     def open(self, unit: Unit, key: bytes) -> CountingEngine:
         """Connect, and look at the schema and at no row.

@@ -47,10 +47,12 @@ def found_table(link: Link, name: str) -> Table:
     Raises:
         ValueError: there is none, or the role may not read it.
     """
-    rule = f"{name!r} is no name of a table: schema.table is needed, in double quotes where letters are capital"
+    named = "schema.table is needed, in double quotes where letters are capital; make a view of a query"
+    rule = f"{name!r} is no name of a table: {named}"
     found = link.rows(_FIND, (name,), rule, "table")
     if not found:
-        raise Refused("table", f"there is no {name!r} that the role sees; GRANT USAGE ON SCHEMA ... may be missing")
+        missing = "GRANT USAGE ON SCHEMA ... may be missing; make a view of a query"
+        raise Refused("table", f"there is no {name!r} that the role sees; {missing}")
     ((oid, kind, schema, relation, may),) = found
     if kind not in KINDS:
         raise Refused("table", f"{name!r} is no table and no view")

@@ -38,7 +38,7 @@ class SparkEngine(SparkProver):
 
     failure: str = FAILED
 
-    def __init__(self, frame: Any, unit: Unit, key: bytes) -> None:
+    def __init__(self, frame: Any, unit: Unit, key: bytes, version: int | None = None) -> None:
         super().__init__(frame.sparkSession)
         self._frame, self._unit = frame, unit
         self._key = hmac.digest(key, b"rows ranked by Spark", "sha256")
@@ -47,7 +47,8 @@ class SparkEngine(SparkProver):
             spark_sql.column_of(each.name, spark_sql.type_of(each)) for each in fields
         )
         self._proven: set[Grid] = set()
-        self.moment: int | None = _moment_if_told(frame)
+        self._version = version
+        self.moment: int | None = _moment_if_told(frame) if version is None else _moment_of_facts(version)
         self._require_unit()
         self._kept = KeptRows(self._read, self._session, costly=unit != EACH_RECORD)
 
@@ -62,7 +63,8 @@ class SparkEngine(SparkProver):
             raise Refused("unit", f"{column.name!r} is of a type that names no unit; a number, text or date does")
 
     def prepare(self, bound: Sequence[BoundAxis]) -> None:
-        if self.moment is not None and self.moment != hidden(lambda: _moment_of(self._frame), FAILED):
+        told = self.moment is not None and self._version is None  # a version stays what it is
+        if told and self.moment != hidden(lambda: _moment_of(self._frame), FAILED):
             raise Refused(
                 "data", "the files of the data frame have changed since the session began; open a new session"
             )
@@ -235,4 +237,8 @@ def _moment_if_told(frame: Any) -> int | None:
 def _moment_of(frame: Any) -> int | None:
     """A number of the files that the frame reads; None: nobody can tell, as of rows that were sent to Spark."""
     files = sorted(frame.selectExpr("*").inputFiles())  # a new frame: of the old one the answer may be kept
-    return int(sha256(repr(files).encode()).hexdigest()[:15], 16) if files else None
+    return _moment_of_facts(files) if files else None
+
+
+def _moment_of_facts(facts: object) -> int:
+    return int(sha256(repr(facts).encode()).hexdigest()[:15], 16)
