@@ -54,7 +54,7 @@ def formula_of(grid: Grid) -> Formula | None:
 
 
 def clipped_formula_of(grid: Grid) -> Formula | None:
-    """As `formula_of`, for every x from the first inner edge to the last one, and of these two the very cell.
+    """The formula that `formula_of` finds, for x from the first inner edge to the last, and of these the very cell.
 
     So a value may be clipped to these two before anything is computed of it: one below all inner edges is guessed
     one cell too high, as others are, and one above them all in its own. None also where `edge_above` does not compute

@@ -50,7 +50,7 @@ def spark_at(url: str, *, table: str, version: int | None = None) -> RemoteSpark
     Args:
         url: ``sc://host:port``; off loopback with ``/;use_ssl=true``.
         table: Its name in the server's catalogue.
-        version: Of a Delta or Iceberg table: see `spark`.
+        version: The version of a Delta or Iceberg table: see `spark`.
 
     Raises:
         TypeError: one of them is no text, or the version no whole number.
