@@ -113,6 +113,26 @@ def test_a_wrong_name_and_a_wrong_password_have_the_same_words(scene: Scene) -> 
     assert len(said) == 1
 
 
+def test_a_name_that_nobody_has_costs_the_same_work_as_one_that_somebody_has(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So it takes as long: each compares one password with one hash of the same memory and the same passes."""
+    compared: list[str] = []
+    compare = Passwords._compare
+
+    def noted(passwords: Passwords, hashed: str, password: str) -> bool:
+        compared.append(hashed.rpartition("$")[0].rpartition("$")[0])
+        return compare(passwords, hashed, password)
+
+    monkeypatch.setattr(Passwords, "_compare", noted)
+    scene.gate.people.lock(scene.visitor("oda"), "eve")
+    for name in ("ann", "nobody", "eve"):
+        with pytest.raises(ProtocolAborted, match="do not belong together"):
+            scene.gate.sessions.sign_in(name, "guess", "elsewhere")
+    scene.gate.people.unlock(scene.visitor("oda"), "eve")
+    assert compared == ["$argon2id$v=19$m=19456,t=2,p=1"] * 3
+
+
 def test_who_tries_too_often_waits_and_keeps_nobody_else_from_the_account(scene: Scene) -> None:
     for _ in range(6):
         with pytest.raises(ProtocolAborted):

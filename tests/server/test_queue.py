@@ -15,14 +15,16 @@ import pytest
 from scene import HISTOGRAM, LOSS, ROWS, Scene, made
 from sqlalchemy import update
 
+from dpcurves.arguments import Refused
 from dpcurves.curves.question_json import question_from_json
 from dpcurves.ledger import Member, Together
 from dpcurves.privacy import Neighbours, PrivacyLoss
 from dpcurves.server import Gate, awaiting, releases
 from dpcurves.server.asked import State
 from dpcurves.server.counting import UNREADABLE, Counting
-from dpcurves.server.queue import Queue
+from dpcurves.server.queue import Does, Queue
 from dpcurves.server.tables import QUESTIONS
+from dpcurves.server.worker import _stepped, told
 from dpcurves.serving.errors import ProtocolAborted
 from dpcurves.session import Session
 
@@ -241,6 +243,35 @@ def test_nothing_that_the_records_have_is_told_to_who_asks_them(scene: Scene) ->
         Queue(scene.gate.archive).strike()
         assert scene.gate.questions.get(scene.ann, asked.id).refusal == UNREADABLE
     assert scene.gate.archive.ledger.balance("flights").spent.billionths == 0
+
+
+def test_nothing_that_the_records_have_stands_in_the_log_of_a_worker(
+    scene: Scene, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What was paid can not be counted: another file stands there now, whose first line is a record."""
+    scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
+    assert Counting(scene.url, "one", Does.CHARGES).step()
+    (scene.folder / "flights.parquet").unlink()
+    pq.write_table(pa.table([[1.0], [2.0]], names=["42.5", "Jane Doe"]), scene.folder / "flights.parquet")
+    assert not _stepped(Counting(scene.url, "two", Does.COUNTS))
+    said = capfd.readouterr().err
+    assert said.startswith("dpcurves worker: ")
+    assert not any(word in said for word in ("42.5", "Jane", str(scene.folder)))
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (Refused("ledger", "database: the disk is full"), "ledger: database: the disk is full"),
+        (Refused("columns", "there are 'Jane Doe', '42.5'"), "Refused in test_of_its_own_store"),
+        (OSError("Jane Doe"), "OSError in test_of_its_own_store"),
+    ],
+    ids=["store", "records", "system"],
+)
+def test_of_its_own_store_a_worker_says_what_is_wrong(error: Exception, words: str) -> None:
+    with pytest.raises(type(error)) as raised:
+        raise error
+    assert told(raised.value).startswith(words)
 
 
 def test_who_has_no_allowance_is_told_so_though_the_question_was_taken_in(

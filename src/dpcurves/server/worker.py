@@ -10,12 +10,14 @@ from traceback import extract_tb
 from ..arguments import Named
 from ..display import headless_axes, svg_text
 from ..serving.memory_image import leave_no_image
-from .counting import Counting
+from .counting import PUBLIC, Counting
 from .queue import Does
 
 PATIENCE = 0.2
 """Seconds between looks, where nobody says that there is something to do: so of what was charged nobody does."""
 
+STORE = frozenset({"ledger", "store"})
+"""What errors of the server's own database are named after."""
 BEHIND = 10
 """Steps of niceness by which workers stand behind who serves."""
 
@@ -52,15 +54,19 @@ def ready_to_draw() -> None:
 
 
 def _stepped(counting: Counting) -> bool:
-    """One question more; of unforeseen errors only type and place are told."""
+    """One question more; of errors that may speak of what records have, only type and place are told."""
     try:
         return counting.step()
-    except Named as error:
-        print(f"dpcurves worker: {error}", file=sys.stderr, flush=True)
     except Exception as error:
-        last = extract_tb(error.__traceback__)[-1]
-        print(f"dpcurves worker: {type(error).__name__} in {last.name}", file=sys.stderr, flush=True)
+        print(f"dpcurves worker: {told(error)}", file=sys.stderr, flush=True)
     return False
+
+
+def told(error: Exception) -> str:
+    """What the operator reads of an error: its words where it speaks of the store or of public facts alone."""
+    if isinstance(error, PUBLIC) or (isinstance(error, Named) and error.argument in STORE):
+        return str(error)
+    return f"{type(error).__name__} in {extract_tb(error.__traceback__)[-1].name}"
 
 
 def _called() -> bool:
