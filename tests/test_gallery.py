@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import example_pages
 import examples
 import nbformat
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -112,6 +116,20 @@ def test_a_page_shows_what_came_out_where_it_came_out(tmp_path: Path, monkeypatc
     assert places == sorted(places)
     assert {path.name for path in example_pages.written(two)} == {"two.ipynb", "two.png", "two-2.png", "two.small.png"}
     assert example_pages.gallery([two]).count("](two.md)") == 1
+
+
+def test_the_lines_of_javascript_read_what_was_released(tmp_path: Path) -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed: the lines of JavaScript are not run")
+    (example,) = examples.found(["json_elsewhere"])
+    (code,) = re.findall(r"```javascript\n(.*?)```", "\n".join(cell.source for cell in example.cells.cells), re.DOTALL)
+    values, grid = np.arange(1000) % 100, dp.Grid(0, 100, cells=100)
+    curve = dp.cdf(values, grid=grid, epsilon=1, adjacency=dp.ADD_REMOVE, label="age")
+    (tmp_path / "age.json").write_text(curve.to_json(), "utf-8")
+    program = f'const fs = require("fs");\n{code}console.log(JSON.stringify(median));'
+    done = subprocess.run([node, "-e", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == curve.x[np.argmax(curve.y >= 0.5)]
 
 
 def test_shown_names_are_public() -> None:
