@@ -41,8 +41,9 @@ class Divided:
     def steps(self, setting: Setting) -> Needs[ROC]:
         """Cuts, counts."""
         score = Axis("score", SCORES)
-        cuts = yield from needed(Single(QuantileCutsQuery((score,), 2 ** levels_for(setting))), self.share)
-        pieces = pieces_between(score, cuts.values, setting)
+        levels = levels_for(setting.adjacency.total or 0, setting)
+        cuts = yield from needed(Single(QuantileCutsQuery((score,), 2**levels)), self.share)
+        pieces = pieces_between(score, cuts.values)
         counted = yield from needed(Prefixes((Categories("label", (0, 1)), pieces)), ALL - self.share)
         return ROC.read(ClassTable(counted.counts, pieces.grid, statement_of([cuts, *counted.releases], MODEL)))
 

@@ -12,6 +12,7 @@ from dpcurves.curves import ROC, Cuts, RocQuestion
 from dpcurves.curves.roc import UNIT_INTERVAL
 from dpcurves.data import Grid, Outside
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
+from dpcurves.rehearsal import rehearse
 from dpcurves.release import Setting
 from dpcurves.strategies.ranks import levels_for
 
@@ -167,12 +168,22 @@ def test_cuts_of_no_or_tied_or_one_sided_records_leave_a_curve(cuts: Cuts) -> No
         assert ROC.from_json(roc.to_json()).auc == roc.auc
 
 
-def test_scores_are_halved_as_often_as_public_facts_allow() -> None:
-    def levels(units: int) -> int:
-        return levels_for(Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, units)))
+def test_scores_are_halved_as_often_as_records_over_noise_allow() -> None:
+    def levels(units: int) -> list[int]:
+        return [levels_for(units, Setting(PrivacyLoss.pure(1), adjacency)) for adjacency in both(units)]
 
-    assert [levels(units) for units in (1, 100, 1000, 5000, 10**9)] == [1, 2, 3, 5, 8]
-    assert levels_for(Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD))) == 4
+    assert [levels(units) for units in (1, 100, 1000, 10_000, 10**9)] == [[0, 0], [2, 1], [3, 3], [5, 5], [8, 8]]
+
+
+def test_nothing_is_spent_on_cuts_that_would_fall_at_random() -> None:
+    question, (private, public) = RocQuestion("y", "s"), both(100)
+    (counts,) = rehearse(question, PrivacyLoss.pure(1), public)
+    assert counts.loss == PrivacyLoss.pure(1)
+    assert counts.query.cells == 4 + 2
+    assert len(rehearse(question, PrivacyLoss.pure(1), both(200)[1])) == 2
+    assert [float(plan.loss.epsilon or 0) for plan in rehearse(question, PrivacyLoss.pure(1), private)] == [
+        pytest.approx(share) for share in (0.02, 0.2, 0.78)
+    ]
 
 
 LOGITS = 4 * (SCORES - 0.5) + DRAW.normal(size=len(SCORES))

@@ -37,6 +37,7 @@ from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import QuantileCutsQuery, Query, SumQuery
 from dpcurves.release import Plan, Release, Step
 from dpcurves.strategies import ranks
+from dpcurves.strategies.ranks import levels_for
 from dpcurves.trust import Central, conversation
 
 FloatArray = NDArray[np.float64]
@@ -64,8 +65,10 @@ COUNTED = (0, 300)
 
 @pytest.fixture(autouse=True)
 def few_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """ROC curves have 16 pieces where the number of records is private: too many to walk through all cuts."""
-    monkeypatch.setattr(ranks, "LEVELS_WHERE_N_IS_PRIVATE", 2)
+    """ROC curves of many records have too many pieces to walk through all cuts, those of few have no cuts."""
+    monkeypatch.setattr(ranks, "LEAST_LEVELS", 0)
+    monkeypatch.setattr(ranks, "MOST_LEVELS", 2)
+    monkeypatch.setattr(ranks, "levels_for", lambda *given: max(levels_for(*given), 1))
 
 
 class Way(NamedTuple):
@@ -182,8 +185,23 @@ def test_a_concentrated_loss_is_never_exceeded_in_any_order(question: Asked, adj
             assert (logsumexp(moved, axis=0) / (alpha - 1)).max() <= alpha * 0.2 + 1e-9
 
 
-def test_records_are_counted_first_where_their_number_is_private_alone() -> None:
-    question, loss = QUESTIONS["groups by the records"], LOSSES["pure"]
+@pytest.mark.parametrize("kind", LOSSES)
+@pytest.mark.parametrize("adjacency", [each for each in ADJACENCIES if each.total is not None], ids=repr)
+@pytest.mark.parametrize("name", ["ROC", "ROC, scores outside counted apart"])
+def test_few_records_of_a_roc_curve_are_not_cut_and_lose_no_more(
+    name: str, adjacency: Adjacency, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranks, "LEAST_LEVELS", 2)
+    loss = LOSSES[kind]
+    (step,) = talk(QUESTIONS[name], loss, adjacency, 0, ())
+    plan = AUTO.plan(step.query, loss, adjacency)
+    most = float(loss.epsilon if loss.epsilon is not None else loss.rho)
+    assert 0.8 * most < lost_in_sums(plan, adjacency).max() <= most + 1e-9
+
+
+@pytest.mark.parametrize(("name", "turns"), [("groups by the records", 2), ("ROC", 1)])
+def test_records_are_counted_first_where_their_number_is_private_alone(name: str, turns: int) -> None:
+    question, loss = QUESTIONS[name], LOSSES["pure"]
     for adjacency in ADJACENCIES:
-        turns = [len(way.others) for counted in COUNTED for way in ways(question, loss, adjacency, counted)]
-        assert set(turns) == {3 if adjacency.total is None else 2}
+        asked = [len(way.others) for counted in COUNTED for way in ways(question, loss, adjacency, counted)]
+        assert set(asked) == {turns + (adjacency.total is None)}

@@ -204,7 +204,9 @@ class ROC(TableReading):
 class RocQuestion:
     """How well does `score` rank positives above negatives? Both classes are counted in one table, in one turn.
 
-    Where cuts are asked for, a turn before that finds them: then scores between two cuts count as tied.
+    Where cuts are asked for, a turn before that finds them: then scores between two cuts count as tied. Where the
+    number of records is private, a first turn counts them, for a fiftieth of the loss, so that there are as many cuts
+    as noise allows; where it is public and records times epsilon are below 128, none are: four even cells are counted.
 
     Formal guarantees: a record lies in one cell of the table of classes and scores, whatever its label, so the price
     stays right when a replaced record changes its label.
