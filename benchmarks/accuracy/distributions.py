@@ -137,7 +137,7 @@ class Found:
         return float(max(mine.mean(), least) / max(best.mean(), least)), noise**0.5
 
     def over_ours(self, name: str) -> list[tuple[float, float]]:
-        """Of each metric the logarithm of this row's mean error over ours, and its standard error."""
+        """The logarithm of this row's mean error over ours, and its standard error, for each metric."""
         least = NEGLIGIBLE / self.setup.records
         pairs = list(zip(self.errors[name].T, self.errors[OURS].T, strict=True))
         means = [max(other.mean(), least) / max(mine.mean(), least) for other, mine in pairs]
