@@ -17,8 +17,8 @@ from .sketches import BESIDE, SKETCH, Drawn, Facts
 from .synthetic import Synthetic
 
 MOST_KEPT, MOST_WAITING = 64, 128
-SECONDS = 60.0
-"""How long one picture may take; then its process is ended, and another one begins."""
+SECONDS = 600.0
+"""How long one picture may take, behind all others on a busy machine; then its process is ended, and another begins."""
 NO_PICTURE = "it can not be drawn now; look again later"
 
 
