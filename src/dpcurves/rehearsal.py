@@ -87,7 +87,7 @@ def binding_of(question: object, loss: PrivacyLoss, adjacency: Adjacency, datase
 
 
 def _paid(question: object) -> object:
-    """What a request stands for: the question itself, or what it looks at."""
+    """What a request stands for: the question itself, or what it reads."""
     return paid_by(question) or question
 
 

@@ -153,9 +153,9 @@ class Session:
     def ask(self, question: Question[Curve], loss: PrivacyLoss, request: str | None = None) -> Curve:
         """Rehearse, charge, converse. The same `request` again gives the same curve, for nothing.
 
-        Questions that look at one thing that is paid once (a distribution function at some edges of a grid, and
+        Questions that read one thing that is paid once (a distribution function at some edges of a grid, and
         quantiles that are searched for along it) may follow each other under one request: what was paid for the first
-        pays for all, and a threshold that was looked at has one answer for ever.
+        pays for all, and a threshold that was read has one answer for ever.
 
         Warns:
             CurveWarning: each of the curve's `notes`: what was clamped or missing, as released numbers tell.

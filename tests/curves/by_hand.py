@@ -35,7 +35,7 @@ def answer(question: Question[Curve], columns: Columns, loss: PrivacyLoss, adjac
         allotment = budget.pay(step.query.paid_as, step.share)
         plan = AUTO.plan(step.query, allotment.loss, adjacency)
         if isinstance(step.query, PrefixQuery):
-            counts = AUTO.look(_counter(columns, step.query), plan, memory, randomness)
+            counts = AUTO.answer(_counter(columns, step.query), plan, memory, randomness)
             return Release(plan, counts, allotment, seeded=True)
         return Release(plan, AUTO.run(table_of(columns, step.query), plan, randomness), allotment, seeded=True)
 

@@ -70,7 +70,7 @@ def test_a_small_loss_leaves_no_interval_that_is_wider_than_its_noise(kind: str,
 
 @pytest.mark.parametrize("kind", ["years", "uneven years", "uniform", "beta"])
 def test_under_zcdp_bands_of_many_intervals_are_about_as_narrow_as_those_of_one_turn(kind: str) -> None:
-    """Widths have been 1.17 to 1.26 times those of one turn: of tilings there were too few, and of looks too many."""
+    """Widths have been 1.17 to 1.26 times those of one turn: of tilings there were too few, and of turns too many."""
     draw = np.random.default_rng(12)
     values, grid = {
         "years": (YEARS, Grid(0, 128, cells=1024)),
@@ -85,7 +85,7 @@ def test_under_zcdp_bands_of_many_intervals_are_about_as_narrow_as_those_of_one_
 def test_under_zcdp_records_that_lie_everywhere_have_a_band_nearly_as_narrow_as_that_of_one_turn(
     records: int, rho: str
 ) -> None:
-    """Widths have been 1.3 and 1.4 times those of one turn, with larger errors: too much was paid for a look."""
+    """Widths have been 1.3 and 1.4 times those of one turn, with larger errors: too much was paid for a turn."""
     values, grid = np.random.default_rng(12).beta(2, 3, records), Grid(0, 1, cells=1024)
     loss, adjacency = PrivacyLoss.zcdp(rho), ReplaceOne(EACH_RECORD, records)
     assert len(answer(CdfQuestion("x", grid), {"x": values}, loss, adjacency, seed=1).prefixes.turns) == 2

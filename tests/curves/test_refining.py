@@ -20,7 +20,7 @@ from dpcurves.queries import CountQuery, Hint, PartitionQuery
 from dpcurves.rehearsal import rehearse
 from dpcurves.release import Setting
 from dpcurves.session import Session
-from dpcurves.strategies.prefixes import FEWEST, is_worth_looking
+from dpcurves.strategies.prefixes import FEWEST, is_worth_refining
 from dpcurves.trust import Central, FunctionShares
 
 GRID = Grid(0, 1, cells=1000)
@@ -43,7 +43,7 @@ def test_at_a_huge_loss_the_curve_is_exact(adjacency: Adjacency, grid: Grid, hug
     some = X.copy()
     some[:500] = np.nan
     curve = answer(CdfQuestion("x", grid, hint=Hint.PEAKED), {"x": some}, huge, adjacency, seed=1)
-    square_root = not huge.is_pure and grid.cells > 2  # of all cells, and read with the look before it
+    square_root = not huge.is_pure and grid.cells > 2  # of all cells, and read with the turn before it
     assert isinstance(curve.prefixes.evidence.law, ToeplitzSums) is square_root
     assert (len(curve.prefixes.turns) == 1) is (not huge.is_pure and not square_root)
     assert np.abs(curve.y - truth(X[500:], grid.edges)).max() < 1e-6
@@ -120,17 +120,17 @@ def setting(loss: PrivacyLoss, units: int | None) -> Setting:
 
 def test_three_turns_are_chosen_from_public_facts() -> None:
     axis, small = Axis("x", GRID), Axis("x", Grid(0, 1, cells=FEWEST - 1))
-    assert is_worth_looking(axis, None, setting(LOSSES[0], None))
-    assert is_worth_looking(axis, None, setting(LOSSES[0], 195_000))
-    assert not is_worth_looking(axis, None, setting(LOSSES[0], 205_000))  # about 200 records in a cell at epsilon 1
-    assert is_worth_looking(axis, None, setting(PrivacyLoss.pure("0.1"), 205_000))
-    assert not is_worth_looking(small, None, setting(LOSSES[0], None))
-    assert is_worth_looking(small, Hint.PEAKED, setting(LOSSES[0], 10**9))
-    assert not is_worth_looking(axis, Hint.SPREAD, setting(LOSSES[0], None))
-    assert not is_worth_looking(axis, Hint.ATOMS, setting(LOSSES[0], None))
+    assert is_worth_refining(axis, None, setting(LOSSES[0], None))
+    assert is_worth_refining(axis, None, setting(LOSSES[0], 195_000))
+    assert not is_worth_refining(axis, None, setting(LOSSES[0], 205_000))  # about 200 records in a cell at epsilon 1
+    assert is_worth_refining(axis, None, setting(PrivacyLoss.pure("0.1"), 205_000))
+    assert not is_worth_refining(small, None, setting(LOSSES[0], None))
+    assert is_worth_refining(small, Hint.PEAKED, setting(LOSSES[0], 10**9))
+    assert not is_worth_refining(axis, Hint.SPREAD, setting(LOSSES[0], None))
+    assert not is_worth_refining(axis, Hint.ATOMS, setting(LOSSES[0], None))
     for hint in (None, Hint.PEAKED):
         assert len(rehearse(CdfQuestion("x", axis.grid, hint=hint), LOSSES[0], both(10)[1], FunctionShares())) == 1
-        assert not is_worth_looking(Axis("x", Grid(0, 1, cells=2**32)), hint, setting(LOSSES[0], None))
+        assert not is_worth_refining(Axis("x", Grid(0, 1, cells=2**32)), hint, setting(LOSSES[0], None))
 
 
 def test_a_question_with_categories_asks_once_and_passes_its_hint_on() -> None:

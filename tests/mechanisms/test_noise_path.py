@@ -253,7 +253,7 @@ def test_counts_have_their_mean_and_their_covariance(cells: int, loss: PrivacyLo
     table, randomness, draws = [*[5, 0, 2, 9, 0, 1, 3, 4][:cells], 6], Randomness.from_seed(11), 3000
     at = tuple(range(cells + 1))
     plan = plan_of(cells, *at, loss=loss)
-    drawn = np.array([LazyTree().look(Counts(table), plan, FleetingMemory(), randomness) for _ in range(draws)])
+    drawn = np.array([LazyTree().answer(Counts(table), plan, FleetingMemory(), randomness) for _ in range(draws)])
     law = plan.law
     assert isinstance(law, PathSums)
     assert law.missing is not None
@@ -272,7 +272,7 @@ def test_counts_have_their_mean_and_their_covariance(cells: int, loss: PrivacyLo
 @pytest.mark.parametrize("cells", [1, 2, 5, 8, 100])
 def test_a_threshold_has_one_answer_whatever_is_asked_between(cells: int) -> None:
     memory, randomness, table = FleetingMemory(), Randomness.from_seed(3), Counts([1] * cells + [2])
-    look = LazyTree().look
+    look = LazyTree().answer
     first = look(table, plan_of(cells, *range(cells + 1)), memory, randomness)
     table.asked.clear()
     for slots in reversed(range(cells + 1)):
@@ -285,7 +285,7 @@ def test_at_a_huge_epsilon_counts_are_exact() -> None:
         table = Counts([*range(1, cells + 1), 3])
         plan = plan_of(cells, *range(cells + 1), loss=PrivacyLoss.pure(10**6))
         exact = (*prefixes_of(table.table), *([3] if plan.law.size != cells + 1 else []))
-        assert LazyTree().look(table, plan, FleetingMemory(), Randomness.system()) == exact
+        assert LazyTree().answer(table, plan, FleetingMemory(), Randomness.system()) == exact
 
 
 def test_the_missing_cell_is_asked_for_where_it_costs_nothing() -> None:
@@ -296,9 +296,9 @@ def test_the_missing_cell_is_asked_for_where_it_costs_nothing() -> None:
 
 def test_records_that_changed_leave_old_answers_as_they_are() -> None:
     memory, randomness, table = FleetingMemory(), Randomness.from_seed(5), Counts([3, 1, 4, 1, 5, 9, 2, 6, 0])
-    old = LazyTree().look(table, plan_of(8, 3, 5), memory, randomness)
+    old = LazyTree().answer(table, plan_of(8, 3, 5), memory, randomness)
     table.table[2] += 1
-    again = LazyTree().look(table, plan_of(8, 5, 3, 4), memory, randomness)
+    again = LazyTree().answer(table, plan_of(8, 5, 3, 4), memory, randomness)
     assert (again[1], again[0]) == old[:2]
 
 
@@ -311,7 +311,7 @@ def test_the_notes_of_a_look_are_one_for_each_level_and_the_missing_cell() -> No
     def nobody(at: tuple[int, ...]) -> list[int]:
         return [0] * (len(at) + 1)
 
-    LazyTree().look(nobody, plan_of(2**32, 2**31), Notes(), Randomness.system())
+    LazyTree().answer(nobody, plan_of(2**32, 2**31), Notes(), Randomness.system())
 
 
 def test_what_is_no_count_of_prefixes_is_refused() -> None:
@@ -321,7 +321,7 @@ def test_what_is_no_count_of_prefixes_is_refused() -> None:
         LazyTree().plan(query(2**32), PrivacyLoss.pure(Fraction(1, 2**55)), PUBLIC)
     plan = AUTO.plan(counts(1, 4), ONE, PUBLIC)
     with pytest.raises(TypeError, match="PathSums is needed"):
-        LazyTree().look(Counts([0] * 5), plan, FleetingMemory(), Randomness.system())
+        LazyTree().answer(Counts([0] * 5), plan, FleetingMemory(), Randomness.system())
 
 
 def test_the_chooser_counts_prefixes_that_are_asked_one_by_one_with_noise_paths() -> None:

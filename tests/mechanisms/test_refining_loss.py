@@ -24,7 +24,7 @@ from dpcurves.trust import Central, conversation
 
 LOSSES = {"pure": PrivacyLoss.pure("0.5"), "concentrated": PrivacyLoss.zcdp("0.01")}
 LARGE = {"large, pure": PrivacyLoss.pure(150), "large, concentrated": PrivacyLoss.zcdp(2000)}
-"""With these three records are many for the noise: the first look goes down to the cells, where n is public too."""
+"""With these three records are many for the noise: the first turn goes down to the cells, where n is public too."""
 GRIDS = [Grid(0, 1, cells=2), Grid(0, 1, cells=4), Grid(0, 1, cells=2, outside=Outside.APART)]
 Way = tuple[list[Plan], Fraction]
 

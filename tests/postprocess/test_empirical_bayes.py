@@ -18,15 +18,15 @@ from dpcurves.postprocess.estimation.binary_tree import WHOLE
 from dpcurves.postprocess.estimation.dyadic import Dyadic
 from dpcurves.postprocess.estimation.empirical_bayes import Splits, estimate, least_squares_total, reestimate
 from dpcurves.postprocess.estimation.measurements import Measurements, gather
-from dpcurves.strategies.refinement import first_look
+from dpcurves.strategies.refinement import first_turn
 
 Layout = Callable[[int], Dyadic]
 LAYOUTS = [Dyadic.plain, Dyadic.ends_apart]
 Counts = NDArray[np.int64]
 
 
-def look(layout: Dyadic, noise: Noise, depths: tuple[int, ...] | None = None) -> IntervalSums:
-    tilings = first_look(layout) if depths is None else [
+def turn(layout: Dyadic, noise: Noise, depths: tuple[int, ...] | None = None) -> IntervalSums:
+    tilings = first_turn(layout) if depths is None else [
         tuple(np.sort(layout.begin[layout.at_depth(depth)]).tolist()) for depth in depths
     ]  # fmt: skip
     return IntervalSums(1, layout.cells, tuple(Level(starts, noise) for starts in tilings), missing=None)
@@ -64,8 +64,8 @@ def test_the_estimate_is_the_one_told_node_by_node(make: Layout, cells: int, fam
     layout = make(cells)
     for number, truth in enumerate(data(cells).values()):
         for parameter in (Fraction(1, 2), Fraction(40)):
-            first = look(layout, Noise(family, parameter))
-            second = look(layout, Noise(family, parameter / 3), (layout.depth // 2,))
+            first = turn(layout, Noise(family, parameter))
+            second = turn(layout, Noise(family, parameter / 3), (layout.depth // 2,))
             known = gather(layout, [(law, released(law, truth, number)) for law in (first, second)])
             found, total = estimate(known, truth.sum()), float(truth.sum())
             counts, variance, even = plain_estimate(known, total)
@@ -86,7 +86,7 @@ def test_whatever_is_released_counts_are_not_negative_and_add_up(
     make: Layout, cells: int, family: Family, total: float
 ) -> None:
     layout = make(cells)
-    laws = [look(layout, Noise(family, parameter)) for parameter in (Fraction(1, 1000), Fraction(10**12))]
+    laws = [turn(layout, Noise(family, parameter)) for parameter in (Fraction(1, 1000), Fraction(10**12))]
     wild = np.random.default_rng(cells).integers(-(10**12), 10**12, laws[0].size)
     for values in (np.zeros(laws[0].size, dtype=np.int64), wild, np.full(laws[0].size, 10**15)):
         for together in (laws[:1], laws[1:], laws):
@@ -103,7 +103,7 @@ def test_before_anything_is_known_all_cells_are_alike(make: Layout, cells: int) 
 @pytest.mark.parametrize("family", Family)
 def test_without_noise_the_estimate_is_the_truth(family: Family, make: Layout) -> None:
     layout = make(100)
-    law = look(layout, Noise(family, Fraction(1, 10**6)))
+    law = turn(layout, Noise(family, Fraction(1, 10**6)))
     for truth in data(100).values():
         found = estimate(gather(layout, [(law, released(law, truth, 1))]), truth.sum())
         np.testing.assert_allclose(found.cells, truth, atol=1e-5)
@@ -112,14 +112,14 @@ def test_without_noise_the_estimate_is_the_truth(family: Family, make: Layout) -
 
 def test_in_much_noise_cells_are_alike() -> None:
     layout = Dyadic.plain(64)
-    law = look(layout, Noise(Family.LAPLACE, Fraction(10**9)))
+    law = turn(layout, Noise(Family.LAPLACE, Fraction(10**9)))
     found = estimate(gather(layout, [(law, released(law, data(64)["normal"], 2))]), 900)
     np.testing.assert_allclose(found.cells, 900 / 64, rtol=1e-3)
 
 
 def test_a_total_is_that_of_least_squares() -> None:
     layout = Dyadic.plain(32)
-    law = look(layout, Noise(Family.LAPLACE, Fraction(9)))
+    law = turn(layout, Noise(Family.LAPLACE, Fraction(9)))
     values = released(law, data(32)["normal"], 3)
     expected = least_squares(law, values, None).cells.sum()
     found, precision = least_squares_total(gather(layout, [(law, values)]))
@@ -138,7 +138,7 @@ def test_records_that_lie_evenly_are_taken_to_and_others_are_not(make: Layout, f
     layout = make(256)
     even = np.random.default_rng(8).poisson(20, 256)
     for truth, few, most in ((even, 0.5, 1.0), (data(256)["normal"], 0.0, 1e-6), (data(256)["ends"], 0.0, 1e-6)):
-        law = look(layout, Noise(family, Fraction(12)))
+        law = turn(layout, Noise(family, Fraction(12)))
         found = estimate(gather(layout, [(law, released(law, truth, 4))]), truth.sum())
         assert few <= found.even <= most
 
@@ -161,7 +161,7 @@ def test_a_count_in_doubt_puts_its_split_in_doubt() -> None:
 
 def test_an_estimate_that_knows_nothing_is_made_again_just_so() -> None:
     layout = Dyadic.plain(64)
-    law = look(layout, Noise(Family.LAPLACE, Fraction(8)))
+    law = turn(layout, Noise(Family.LAPLACE, Fraction(8)))
     known = gather(layout, [(law, released(law, data(64)["normal"], seed=1))])
     once = estimate(known, 900)
     nothing = Splits(layout, once.counts, np.full(layout.nodes, np.inf), once.even)
@@ -174,7 +174,7 @@ def test_an_estimate_that_knows_nothing_is_made_again_just_so() -> None:
 def test_whatever_was_released_it_is_also_sound_once_more(cells: int, kind: str, parameter: Fraction) -> None:
     for make, family in zip(LAYOUTS, Family, strict=True):
         layout = make(cells)
-        law = look(layout, Noise(family, parameter))
+        law = turn(layout, Noise(family, parameter))
         values = released(law, data(cells)[kind], seed=2)
         known = gather(layout, [(law, values)])
         once = estimate(known, float(values[0]))
@@ -185,7 +185,7 @@ def test_where_every_other_cell_is_empty_prefixes_are_better_once_more() -> None
     """Counts of empty cells are noise alone: of 40 releases the error is less by a tenth or more."""
     layout, noise = Dyadic.plain(128), Noise(Family.LAPLACE, Fraction(6))
     truth = np.where(np.arange(128) % 2 == 0, np.random.default_rng(3).integers(500, 1500, 128), 0)
-    law = look(layout, noise, depths=(2, 7))
+    law = turn(layout, noise, depths=(2, 7))
     errors = []
     for seed in range(40):
         known = gather(layout, [(law, released(law, truth, seed))])

@@ -20,7 +20,7 @@ from dpcurves.strategies.refinement import (
     LARGEST,
     MOST_TILINGS,
     Tilings,
-    first_look,
+    first_turn,
     is_dense,
     is_exact,
     is_glance,
@@ -44,9 +44,9 @@ def nested(layout: Dyadic, tilings: Tilings) -> None:
 
 
 @given(cells=sampled_from(CELLS), make=sampled_from(LAYOUTS))
-def test_a_first_look_has_every_cell_and_two_coarser_tilings(make: Layout, cells: int) -> None:
+def test_a_first_turn_has_every_cell_and_two_coarser_tilings(make: Layout, cells: int) -> None:
     layout = make(cells)
-    tilings = first_look(layout)
+    tilings = first_turn(layout)
     nested(layout, tilings)
     assert list(tilings[-1]) == list(range(cells))
     assert len(tilings) == min(3, max(1, layout.depth))
@@ -55,7 +55,7 @@ def test_a_first_look_has_every_cell_and_two_coarser_tilings(make: Layout, cells
 @given(family=sampled_from(Family), cells=sampled_from(CELLS), make=sampled_from(LAYOUTS), seed=integers(0, 5))
 def test_whatever_was_released_a_refinement_is_nested(make: Layout, cells: int, family: Family, seed: int) -> None:
     layout, draw = make(cells), np.random.default_rng(seed)
-    law = IntervalSums(1, cells, tuple(Level(t, Noise(family, Fraction(9))) for t in first_look(layout)), missing=None)
+    law = IntervalSums(1, cells, tuple(Level(t, Noise(family, Fraction(9))) for t in first_turn(layout)), missing=None)
     values = (draw.normal(0, 10.0 ** (2 * seed), law.size)).astype(np.int64)
     splits = estimate(gather(layout, [(law, values)]), float(values.sum()))
     tries = product((refinement, last_refinement), (Fraction(1, 10**6), Fraction(3), Fraction(10**9)))
@@ -186,8 +186,8 @@ def test_of_few_records_for_the_noise_the_first_look_is_coarse() -> None:
     alone = Noise(Family.GAUSSIAN, Fraction(100))  # 50 and 300 deviations of 10 records
     assert [thirds_seen(total, alone) for total in (None, 0, 499, 500, 2999, 3000)] == [3, 1, 1, 2, 2, 3]
     layout = Dyadic.plain(4096)
-    assert [len(first_look(layout, thirds)[-1]) for thirds in (1, 2, 3)] == [16, 256, 4096]
-    assert [len(first_look(layout, thirds)) for thirds in (1, 2, 3)] == [1, 2, 3]
+    assert [len(first_turn(layout, thirds)[-1]) for thirds in (1, 2, 3)] == [16, 256, 4096]
+    assert [len(first_turn(layout, thirds)) for thirds in (1, 2, 3)] == [1, 2, 3]
 
 
 def test_next_to_no_noise_needs_no_look_either_where_single_counts_add_up_to_less() -> None:
@@ -202,5 +202,5 @@ def test_next_to_no_noise_needs_no_look_either_where_single_counts_add_up_to_les
 
 
 def test_full_cells_need_no_look() -> None:
-    alone = Noise(Family.GAUSSIAN, Fraction(2))  # 5.5 times 3, the noise of a split in a look of three tilings
+    alone = Noise(Family.GAUSSIAN, Fraction(2))  # 5.5 times 3, the noise of a split in a turn of three tilings
     assert [is_dense(64, records * 64, alone) for records in (16, 17)] == [False, True]

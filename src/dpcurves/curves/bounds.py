@@ -145,7 +145,7 @@ class BoundsQuestion:
         return bound_query(self.column, self.unit, self.coverage, self.doublings)
 
     def steps(self, setting: Setting) -> Needs[Bounds]:
-        """One look at all intervals."""
+        """One turn over all intervals."""
         bounds, _ = yield from bounded(self.query, ALL)
         return bounds
 

@@ -308,7 +308,7 @@ class CDF(Covered):
 class CdfQuestion:
     """What share of the records lies below each edge of `grid`? Three turns, or one, unless a method is named.
 
-    Where it pays, the question looks, refines, and refines once more: it counts a few intervals, then those that the
+    Where it pays, the question counts, refines, and refines once more: it counts a few intervals, then those that the
     answers make worth counting, most of the loss in the last turn, and reads one curve from all answers. It asks one
     table instead if cells hold many records each, if there are few cells or several categories, or if the trust
     model cannot count again. This is decided in public, from the grid, the loss, the adjacency and the hint.

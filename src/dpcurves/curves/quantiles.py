@@ -126,8 +126,8 @@ class Quantiles(Covered):
 class QuantilesQuestion:
     """At or below which values do shares `at` of the records lie? However many, they cost one `CdfQuestion`.
 
-    On a grid that is too fine to be laid out, or wherever it is said, they are searched for: each look halves the
-    cells among which a quantile, or an end of its interval, may lie, and depends on the answers before. All look at one
+    On a grid that is too fine to be laid out, or wherever it is said, they are searched for: each turn halves the
+    cells among which a quantile, or an end of its interval, may lie, and depends on the answers before. All read one
     tree of noises that is paid for once: other quantiles, and a distribution function at edges of this grid, are then
     free under the same request.
 
@@ -179,7 +179,7 @@ class QuantilesQuestion:
         return LEVEL if self.search is None and Axis(self.column, self.grid).slots > MOST_LAID_OUT else self.search
 
     def steps(self, setting: Setting) -> Needs[Quantiles]:
-        """Looks of a search, or a distribution function, read at the shares."""
+        """Turns of a search, or a distribution function, read at the shares."""
         curve: CDF | Searched
         if self._searched_at is not None:
             axis, label = Axis(self.column, self.grid), axis_label(self.column, self.measured_in)

@@ -30,7 +30,7 @@ class Question(Protocol[Curve]):
 
 @runtime_checkable
 class Continued(Protocol):
-    """A question that pays for one thing and looks at it. Under one request, others that pay as it does are free.
+    """A question that pays for one thing and reads it. Under one request, others that pay as it does are free.
 
     Formal guarantees: if there is one, `steps` asks for nothing but what is paid as `paid_as`, with all of the loss.
     """

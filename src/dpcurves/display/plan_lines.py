@@ -51,9 +51,9 @@ def plan_lines(plans: Sequence[Plan], units: int | None) -> Iterator[PlanLine]:
     """
     turn = 1
     for _, same in groupby(plans, key=lambda plan: (plan.query.paid_as, plan.loss)):
-        looks = list(same)
-        yield _line(_turns(turn, len(looks)), looks[0], units)
-        turn += len(looks)
+        alike = list(same)
+        yield _line(_turns(turn, len(alike)), alike[0], units)
+        turn += len(alike)
 
 
 def _turns(first: int, number: int) -> str:

@@ -28,7 +28,7 @@ LEAST_EXPECTED = 1e-9
 MOST_EXPECTED = 1e18
 
 
-class Look(NamedTuple):
+class BoxCount(NamedTuple):
     """A box that was counted: which cells, and how many records were found in it and beside it."""
 
     cells: tuple[slice, ...]
@@ -63,15 +63,15 @@ class MwemEstimator:
         total, left, paid = yield from records_inside(axes, extent, setting, share)
         boxes = candidates(extent.shape)
         rounds = min(self.rounds, len(boxes))
-        estimate, looks, found = np.full(extent.shape, max(total, 1.0) / extent.cells), list[Look](), None
+        estimate, so_far, found = np.full(extent.shape, max(total, 1.0) / extent.cells), list[BoxCount](), None
         for turn in range(rounds):
             expected = tuple(round(min(float(estimate[inside(box)].sum()), MOST_EXPECTED)) for box in boxes)
             shifted = tuple(_in_table(box, axes) for box in boxes)
             chosen = yield Step(WorstBoxQuery(axes, shifted, expected), left / rounds / 2)
             box = boxes.pop(chosen.values[0])
             found = yield from counted(axes, extent, [_beside(box, extent)], Read.CELLS, left / rounds / 2, turn=turn)
-            looks.append(_look(box, found.cells))
-            estimate = fitted(estimate, looks)
+            so_far.append(_box_count(box, found.cells))
+            estimate = fitted(estimate, so_far)
             paid = (*paid, chosen, *found.releases)
         return EstimatedTable(estimate, found.outside if found else 0.0, found.missing if found else 0.0, paid)
 
@@ -95,22 +95,22 @@ def inside(box: Box) -> tuple[slice, ...]:
     return tuple(slice(low, high) for low, high in box)
 
 
-def fitted(estimate: FloatArray, looks: Sequence[Look]) -> FloatArray:
+def fitted(estimate: FloatArray, so_far: Sequence[BoxCount]) -> FloatArray:
     """Nearest to the estimate, in relative entropy, of all that agree with what was found: box by box, in sweeps.
 
     The paper moves part of the way to the last count; here counts are met (Deming and Stephan 1940), which does not
     depend on how many records there are. Of the box a count in it and what is left beside it are averaged.
     """
-    total = max(float(np.mean([look.within + look.beside for look in looks])), 1.0)
+    total = max(float(np.mean([one.within + one.beside for one in so_far])), 1.0)
     least = LEAST_EXPECTED * total
     for _ in range(SWEEPS):
-        for look in looks:
-            aim = min(max((look.within + total - look.beside) / 2, least), total - least)
+        for one in so_far:
+            aim = min(max((one.within + total - one.beside) / 2, least), total - least)
             estimate = estimate * (total / estimate.sum())
-            within = float(estimate[look.cells].sum())
+            within = float(estimate[one.cells].sum())
             beside = (total - aim) / max(total - within, least)
             estimate *= beside
-            estimate[look.cells] *= aim / max(within, least) / beside
+            estimate[one.cells] *= aim / max(within, least) / beside
     return estimate
 
 
@@ -127,6 +127,6 @@ def _beside(box: Box, extent: Extent) -> NDArray[np.int64]:
     return label.ravel()
 
 
-def _look(box: Box, cells: FloatArray) -> Look:
+def _box_count(box: Box, cells: FloatArray) -> BoxCount:
     within = float(cells[inside(box)].sum())
-    return Look(inside(box), within, float(cells.sum()) - within)
+    return BoxCount(inside(box), within, float(cells.sum()) - within)

@@ -11,14 +11,14 @@ from ..arrays import IntArray
 from ..laws import Family, Noise
 from ..postprocess.estimation.box_tree import BoxTree
 from ..postprocess.estimation.empirical_bayes import Splits
-from ..postprocess.estimation.looks import Looks
+from ..postprocess.estimation.joint_estimate import JointEstimate
 from ..postprocess.estimation.subtrees import beginnings, largest_below, undivided
 from ..queries import Read, RegionQuery
 from ..release import Release, Setting, Step
 from .extent import Extent
 from .table_estimator import Axes, Conversation, EstimatedTable
 
-LOOK, SECOND = Fraction(3, 10), Fraction(1, 5)
+FIRST_TURN, SECOND = Fraction(3, 10), Fraction(1, 5)
 """What parts of the share count the first blocks, and those between them and the last ones."""
 HALF_WAY = 2
 """The first blocks are as many halvings above single cells as this part of all is."""
@@ -59,8 +59,8 @@ class RefinedGridEstimator:
         if plane.extent.cells < FEWEST or setting.loss.rho == 0:
             return plane.estimated([(yield Step(plane.query(plane.tree.tilings[-1][:-1], 0), share))])
         alone = _noise_alone(setting, share)
-        releases = [(yield Step(plane.query(plane.blocks, 0), share * LOOK))]
-        left, splits = 1 - LOOK, plane.read(releases).splits
+        releases = [(yield Step(plane.query(plane.blocks, 0), share * FIRST_TURN))]
+        left, splits = 1 - FIRST_TURN, plane.read(releases).splits
         parts, last = (plane.worth_counting(splits, alone, part) for part in (SECOND, left))
         if len(parts) <= FEWER * len(last):
             releases.append((yield Step(plane.query(parts, 1), share * SECOND)))
@@ -94,9 +94,9 @@ class _Plane:
         """Ask for the boxes that begin there."""
         return RegionQuery(self.axes, self.places, (tuple(starts.tolist()),), Read.CELLS, turn)
 
-    def read(self, releases: list[Release]) -> Looks:
+    def read(self, releases: list[Release]) -> JointEstimate:
         """All answers together."""
-        return Looks.of(releases, self.tree.layout)
+        return JointEstimate.of(releases, self.tree.layout)
 
     def worth_counting(self, splits: Splits, alone: Noise, part: Fraction) -> IntArray:
         """Where blocks begin that are not worth dividing, if this part of the share counts them; the first, if all."""
@@ -107,10 +107,10 @@ class _Plane:
 
     def estimated(self, releases: list[Release]) -> EstimatedTable:
         """Every cell from all answers."""
-        looks, cells = self.read(releases), np.empty(self.extent.cells)
-        cells[self.tree.order] = looks.cells[: self.extent.cells]
-        outside = float(looks.cells[self.extent.cells :].sum())
-        return EstimatedTable(cells.reshape(self.extent.shape), outside, looks.missing, tuple(releases))
+        joint, cells = self.read(releases), np.empty(self.extent.cells)
+        cells[self.tree.order] = joint.cells[: self.extent.cells]
+        outside = float(joint.cells[self.extent.cells :].sum())
+        return EstimatedTable(cells.reshape(self.extent.shape), outside, joint.missing, tuple(releases))
 
 
 def _noise_alone(setting: Setting, share: Fraction) -> Noise:

@@ -17,14 +17,19 @@ class ThresholdAnswers(Selection):
     Attributes:
         common: The noise that all thresholds share.
         own: The noise of each compared sum.
-        looks: How many comparisons are made at most.
+        comparisons: How many are made at most.
         step: By how much one record counts in the compared sums.
     """
 
     common: Noise
     own: Noise
-    looks: int
+    comparisons: int
     step: int
+
+    def __repr__(self) -> str:  # fingerprints of stored plans are made of it: there comparisons have their old name
+        noises = f"common={self.common!r}, own={self.own!r}"
+        asked = f"looks={self.comparisons!r}, step={self.step!r}"
+        return f"{type(self).__qualname__}(example={self.example!r}, {noises}, {asked})"
 
     def alpha(self, beta: float) -> float:
         """How far a wrongly answered sum is from its threshold at most, in records, but for a chance of `beta`.
@@ -40,12 +45,12 @@ class ThresholdAnswers(Selection):
         >>> from fractions import Fraction
         >>> from dpcurves.laws import Family
         >>> noise = Noise(Family.LAPLACE, Fraction(2))
-        >>> ThresholdAnswers((10,), noise, noise, looks=10, step=1).alpha(0.05)
+        >>> ThresholdAnswers((10,), noise, noise, comparisons=10, step=1).alpha(0.05)
         18.0
         """
         if not 0 < beta < 1:
             raise Refused("beta", f"a chance between 0 and 1 is needed, got {beta}")
-        both_ways, one_way = _beyond(self.common, beta / 4), _beyond(self.own, beta / 2 / self.looks)
+        both_ways, one_way = _beyond(self.common, beta / 4), _beyond(self.own, beta / 2 / self.comparisons)
         return (both_ways + one_way) / self.step
 
 

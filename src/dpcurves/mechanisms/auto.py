@@ -115,9 +115,9 @@ class Choice:
         mechanism: Mechanism = _chooser(plan.query) or LINEAR
         return mechanism.run(table, plan, randomness)
 
-    def look(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
+    def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
         """Counts of prefixes, with the noise on their paths."""
-        return LazyTree().look(count, plan, memory, randomness)
+        return LazyTree().answer(count, plan, memory, randomness)
 
 
 _CHOOSERS: Mapping[type[Query], Mechanism] = {

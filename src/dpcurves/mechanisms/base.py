@@ -52,6 +52,6 @@ class Lazy(Protocol):
         """What would be done. Raises `UnsupportedQuery`; touches no data."""
         ...
 
-    def look(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
+    def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
         """Noisy integers in the order of ``plan.law``; all that is needed to give them again is noted before."""
         ...

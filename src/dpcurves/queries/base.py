@@ -64,5 +64,5 @@ class BaseQuery:
 
     @property
     def paid_as(self) -> Self:
-        """What is paid for when this is asked: once, however often it is looked at."""
+        """What is paid for when this is asked: once, however often it is read."""
         return self

@@ -56,20 +56,23 @@ class PartitionQuery(BaseQuery):
     Attributes:
         tilings: From coarse to fine, each the first cells of its intervals, which rise from 0. Every interval is a
             union of intervals of the next tiling. They may depend on earlier answers, never on records.
-        look: Number of the look. The same tilings under another number are another question, with noise of its own.
+        turn: The number of the turn. The same tilings under another number are another question, with noise of its own.
 
     Raises:
         ValueError: a tiling does not begin at 0, does not rise, leaves the axis, or is not nested in the next one.
     """
 
     tilings: tuple[range | tuple[int, ...], ...]
-    look: int = 0
+    turn: int = 0
 
     def __post_init__(self) -> None:
         whole = all(_tiles(tiling, self.cells) for tiling in self.tilings)
         nested = all(_holds(fine, coarse) for coarse, fine in pairwise(self.tilings))
         if not (self.tilings and whole and nested):
             raise Refused("tilings", "each begins at cell 0, rises, and is nested in the next one")
+
+    def __repr__(self) -> str:  # fingerprints of stored plans are made of it: there the turn is called by its old name
+        return f"{type(self).__qualname__}(axes={self.axes!r}, tilings={self.tilings!r}, look={self.turn!r})"
 
 
 def _tiles(starts: range | tuple[int, ...], cells: int) -> bool:

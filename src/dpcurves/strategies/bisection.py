@@ -18,7 +18,7 @@ from ..release import ALL, Evidence, Release, Setting, Step
 from ..workloads import Axes, Counted, Strategy
 from .last_turn import along, counted_between
 
-LOOKS_SHARE = Fraction(1, 4)
+TURNS_SHARE = Fraction(1, 4)
 MOST_ROUNDS = 1000
 
 
@@ -26,11 +26,11 @@ MOST_ROUNDS = 1000
 class Bisection:
     """Count on intervals that were halved one by one.
 
-    Each look halves the interval that seems to hold the most records, and counts all intervals (one private count costs
-    no less), so that all looks together say where to halve next. Looks share a quarter of the loss. After one more
+    Each turn halves the interval that seems to hold the most records, and counts all intervals (one private count costs
+    no less), so that all turns together say where to halve next. They share a quarter of the loss. After one more
     halving the last turn counts the intervals with the rest, by noise that had no part in choosing them.
 
-    With the looks, their noise grows; `GrownPartition` finds any number of intervals at one price.
+    With the turns, their noise grows; `GrownPartition` finds any number of intervals at one price.
 
     Attributes:
         rounds: How many turns, hence how often an interval is halved; fewer where there are fewer cells.
@@ -54,18 +54,18 @@ class Bisection:
             raise Refused("rounds", f"a whole number from 1 to {MOST_ROUNDS} is needed, got {self.rounds}")
 
     def turns(self, axes: Axes, setting: Setting) -> Strategy[Counted]:
-        """Halve, look, halve, look; count."""
+        """Halve, count, halve, count; count again."""
         axis = along(axes)
         seen = list[Release]()
         starts = [0, 1, axis.slots - 1] if axis.grid.outside is Outside.APART else [0]
         counts = np.diff([*starts, axis.slots]).astype(np.float64)
-        looks = min(self.rounds, axis.slots - len(starts)) - 1  # then there is nothing left to halve
-        for _ in range(looks):
+        turns = min(self.rounds, axis.slots - len(starts)) - 1  # then there is nothing left to halve
+        for _ in range(turns):
             _halve_fullest(starts, counts, axis.slots)
-            seen.append((yield Step(PartitionQuery((axis,), (tuple(starts),)), LOOKS_SHARE / looks)))
+            seen.append((yield Step(PartitionQuery((axis,), (tuple(starts),)), TURNS_SHARE / turns)))
             counts = counts_of_intervals(together(seen))
         _halve_fullest(starts, counts, axis.slots)
-        share = ALL - LOOKS_SHARE if seen else ALL
+        share = ALL - TURNS_SHARE if seen else ALL
         return (yield from counted_between(axes, starts, seen, setting, share=share))
 
     def __str__(self) -> str:

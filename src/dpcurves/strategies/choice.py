@@ -10,7 +10,7 @@ from ..arguments import WrongKind
 from ..queries import CountQuery, Read
 from ..release import ALL, Release, Setting, Step
 from ..workloads import Below, Brackets, Cells, Counted, Groups, Prefixes, Ranks, Single, Strategy, Table, Workload
-from . import groups, looks, prefixes, ranks, tables
+from . import groups, prefixes, ranks, searches, tables
 
 Answer = TypeVar("Answer")
 Made = Callable[[Any, Setting], Strategy[Any]]
@@ -49,7 +49,7 @@ def _single(workload: Single, setting: Setting) -> Strategy[Release]:
 
 
 AT_ONCE: Mapping[type[Workload[Any]], Made] = MappingProxyType({
-    Cells: _cells, Prefixes: prefixes.one_table, Below: looks.below, Brackets: looks.brackets, Ranks: ranks.fixed,
+    Cells: _cells, Prefixes: prefixes.one_table, Below: searches.below, Brackets: searches.brackets, Ranks: ranks.fixed,
     Groups: groups.all_cells, Table: tables.cell_by_cell, Single: _single,
 })  # fmt: skip
 ADAPTIVELY: Mapping[type[Workload[Any]], Made] = MappingProxyType({

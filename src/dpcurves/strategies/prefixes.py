@@ -1,4 +1,4 @@
-"""Look, refine, refine: three counts of one column, each on intervals that the answers before made worth counting."""
+"""Count, refine, refine: three counts of one column, each on intervals that the answers before made worth counting."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ..data import Axis
 from ..data.grid import MOST_LAID_OUT
 from ..laws import Family, Noise
 from ..postprocess.estimation.empirical_bayes import Splits
-from ..postprocess.estimation.looks import Looks, layout_of
+from ..postprocess.estimation.joint_estimate import JointEstimate, layout_of
 from ..queries import CountQuery, Hint, PartitionQuery, Read
 from ..release import ALL, Evidence, Release, Setting, Step
 from ..workloads import Counted, Prefixes, Strategy
 from .refinement import (
     Tilings,
     all_depths,
-    first_look,
+    first_turn,
     is_dense,
     is_exact,
     is_glance,
@@ -42,16 +42,16 @@ def one_table(workload: Prefixes, setting: Setting) -> Strategy[Counted]:
 def refined(workload: Prefixes, setting: Setting) -> Strategy[Counted]:
     """Ask as the named method does; where none is named, in three turns, all of them read, if that pays, or one."""
     axis = workload.axes[0] if len(workload.axes) == 1 else None
-    if workload.way is None and isinstance(axis, Axis) and is_worth_looking(axis, workload.hint, setting):
+    if workload.way is None and isinstance(axis, Axis) and is_worth_refining(axis, workload.hint, setting):
         return (yield from refining(axis, setting))
     return (yield from one_table(workload, setting))
 
 
-def is_worth_looking(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
+def is_worth_refining(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
     """Whether three turns are asked for. A function of public facts alone.
 
     Not with a hint that records are spread or have atoms. Else with the hint that they are peaked, or if there are many
-    cells, few records for them as far as that is public, and enough noise for a look to be worth its price.
+    cells, few records for them as far as that is public, and enough noise for a turn to be worth its price.
     """
     if setting.loss.rho == 0 or axis.slots > MOST_LAID_OUT:
         return False
@@ -76,47 +76,47 @@ def refining(axis: Axis, setting: Setting) -> Strategy[Counted]:
     """
     layout, alone = layout_of(axis.slots), _noise_alone(setting)
     total = setting.adjacency.total
-    look, glance, rest = parts(axis.slots, total, alone)
+    first, glance, rest = parts(axis.slots, total, alone)
     thirds = thirds_seen(total, alone)
-    releases = [(yield Step(PartitionQuery((axis,), first_look(layout, thirds)), look))]
-    looks = Looks.of(releases)
-    last = _worth_counting(looks, (glance + rest) / look, last_refinement)
-    if is_widespread(last, looks.splits, alone):
-        all_cells = _all_cells(axis, looks, (glance + rest) / look)
+    releases = [(yield Step(PartitionQuery((axis,), first_turn(layout, thirds)), first))]
+    joint = JointEstimate.of(releases)
+    last = _worth_counting(joint, (glance + rest) / first, last_refinement)
+    if is_widespread(last, joint.splits, alone):
+        all_cells = _all_cells(axis, joint, (glance + rest) / first)
         return _all_read((*releases, (yield Step(all_cells, glance + rest))))
-    tilings = _worth_counting(looks, glance / look, refinement)
-    if thirds > 1 and is_glance(tilings, last, looks.splits, looks.noise.family):
-        releases.append((yield Step(PartitionQuery((axis,), tilings, look=1), glance)))
-        last = _worth_counting(Looks.of(releases), rest / look, last_refinement)
+    tilings = _worth_counting(joint, glance / first, refinement)
+    if thirds > 1 and is_glance(tilings, last, joint.splits, joint.noise.family):
+        releases.append((yield Step(PartitionQuery((axis,), tilings, turn=1), glance)))
+        last = _worth_counting(JointEstimate.of(releases), rest / first, last_refinement)
     else:
         rest += glance
-    releases.append((yield Step(PartitionQuery((axis,), last, look=2), rest)))
+    releases.append((yield Step(PartitionQuery((axis,), last, turn=2), rest)))
     return _all_read(tuple(releases))
 
 
 def _all_read(releases: tuple[Release, ...]) -> Counted:
-    """All turns are read together; a tree over all cells that are not halved as those of the looks are, alone."""
+    """All turns are read together; a tree over all cells that are not halved as those of the turns are, alone."""
     told = tuple(Evidence.of(release) for release in releases)
     if isinstance(releases[-1].plan.query, CountQuery) and not told[-1].sums.is_convolved:
         return Counted.last_of(releases)
     return Counted(releases, told)
 
 
-def _all_cells(axis: Axis, looks: Looks, times: Fraction) -> CountQuery | PartitionQuery:
-    """What counts every cell, with so many times the loss of the first look: see `is_uneven`.
+def _all_cells(axis: Axis, joint: JointEstimate, times: Fraction) -> CountQuery | PartitionQuery:
+    """What counts every cell, with so many times the loss of the first turn: see `is_uneven`.
 
     A square root of prefix sums has less noise than a tree, but nothing of it can be smoothed.
     """
-    if is_uneven(_worth_counting(looks, times, refinement), looks.splits):
+    if is_uneven(_worth_counting(joint, times, refinement), joint.splits):
         return CountQuery((axis,), Read.UNEVEN)
-    return PartitionQuery((axis,), all_depths(layout_of(axis.slots)), look=1)
+    return PartitionQuery((axis,), all_depths(layout_of(axis.slots)), turn=1)
 
 
-def _worth_counting(looks: Looks, times: Fraction, refine: Callable[[Splits, Noise], Tilings]) -> Tilings:
-    """What to count next, with so many times the loss of the first look; all, if nothing stands out."""
-    levels = looks.turns[0].measured.levels
-    alone = Noise(looks.noise.family, looks.noise.parameter / len(levels) / times)
-    tilings = refine(looks.splits, alone)
+def _worth_counting(joint: JointEstimate, times: Fraction, refine: Callable[[Splits, Noise], Tilings]) -> Tilings:
+    """What to count next, with so many times the loss of the first turn; all, if nothing stands out."""
+    levels = joint.turns[0].measured.levels
+    alone = Noise(joint.noise.family, joint.noise.parameter / len(levels) / times)
+    tilings = refine(joint.splits, alone)
     return tilings if len(tilings[-1]) > 1 else tuple(level.starts for level in levels)
 
 

@@ -1,23 +1,23 @@
-"""Where to look next: public partitions, from what was released before. Nothing here is secret, nothing is drawn.
+"""Where to count next: public partitions, from what was released before. Nothing here is secret, nothing is drawn.
 
-A conversation of three looks, at 15, 10 and 75 % of the loss, or 10, 10 and 80 (`parts`). The first has a fixed
-partition (`first_look`). Where records are known to be few for the noise it is coarse, has 25 %, and is followed by the
-last one. The others split intervals whose halves are not known well enough (`refinement`). If the second look would
+A conversation of three turns, at 15, 10 and 75 % of the loss, or 10, 10 and 80 (`parts`). The first has a fixed
+partition (`first_turn`). Where records are known to be few for the noise it is coarse, has 25 %, and is followed by the
+last one. The others split intervals whose halves are not known well enough (`refinement`). If the second turn would
 need many intervals, data are rough nearly everywhere; if the first finds no unevenness, there is nothing to look for:
 in both cases (`is_glance` says no) all that is left is spent at once. If cells hold many records each (`is_dense`), or
-there is next to no noise (`is_exact`), no look is needed: one turn over all cells does better. Under zero-concentrated
-privacy the first look takes 10 %, unless it is coarse, and 5 % where cells are known to hold many records; if it shows
+there is next to no noise (`is_exact`), no turn is needed: one turn over all cells does better. Under zero-concentrated
+privacy the first turn takes 10 %, unless it is coarse, and 5 % where cells are known to hold many records; if it shows
 that the last one would count much of the grid (`is_widespread`), all cells are counted instead: in tilings, whose
 splits can be smoothed, or by a square root of prefix sums, if there is little to smooth (`is_uneven`).
 
-The last look does more (`last_refinement`): it also splits what holds many records, for inside an interval a band is as
+The last turn does more (`last_refinement`): it also splits what holds many records, for inside an interval a band is as
 wide as all that it holds. Whole years on a fine grid have one full cell among empty ones, which an estimate knows after
-the first look; a band knows only what the last one counts. So a band is only as good as the loss of the last look: what
-the looks before it cost makes it wider, what they save in intervals narrower.
+the first turn; a band knows only what the last one counts. So a band is only as good as the loss of the last turn: what
+the turns before it cost makes it wider, what they save in intervals narrower.
 
 The constants here and in `empirical_bayes` were chosen on normal, peaked and Poisson data and on seven real histograms,
 over grids of 1,024 to 32,768 cells and epsilon from 0.1 to 2, all alike: none of them knows a data set. `FAINT`,
-`COARSE_LOOK`, `CAUTIOUS`, `SHORTEST_LOOK` and `UNEVEN` were chosen on one half of the shapes and histograms of
+`COARSE_TURN`, `CAUTIOUS`, `SHORTEST_TURN` and `UNEVEN` were chosen on one half of the shapes and histograms of
 `benchmarks/regimes.py` ("choose"), and judged by the other one; the last two at 2 and 20 million records.
 """
 
@@ -40,31 +40,31 @@ from ..postprocess.estimation.subtrees import beginnings, largest_below, undivid
 Starts = range | tuple[int, ...]
 Tilings = tuple[Starts, ...]
 
-LOOK, SHORT_LOOK, SECOND_LOOK = Fraction(3, 20), Fraction(1, 10), Fraction(1, 10)
-"""Parts of the loss: for the first look, the same if cells are known to hold many records or noise is Gaussian, and
+FIRST_TURN, SHORT_TURN, SECOND_TURN = Fraction(3, 20), Fraction(1, 10), Fraction(1, 10)
+"""Parts of the loss: for the first turn, the same if cells are known to hold many records or noise is Gaussian, and
 for the second one."""
-SHORTEST_LOOK = Fraction(1, 20)
-"""The part for a first look if both is so."""
-COARSE_LOOK = Fraction(1, 4)
-"""The part for a first look of a single tiling, of which nothing is left for a second one: all other loss is the last
+SHORTEST_TURN = Fraction(1, 20)
+"""The part for a first turn if both is so."""
+COARSE_TURN = Fraction(1, 4)
+"""The part for a first turn of a single tiling, of which nothing is left for a second one: all other loss is the last
 one's."""
 FAINT = {Family.LAPLACE: (150.0, 150.0), Family.GAUSSIAN: (50.0, 300.0)}
-"""Records, in units of the deviation of a count in a single tiling, from which on a first look has a second tiling, and
+"""Records, in units of the deviation of a count in a single tiling, from which on a first turn has a second tiling, and
 from which on a third one: of fewer records narrow intervals show nothing, and what is spent on them is lost."""
 
-GLANCE = 96  # intervals of a second look at most
+GLANCE = 96  # intervals of a second turn at most
 ANYHOW = {Family.LAPLACE: 200, Family.GAUSSIAN: 320}
-"""Intervals of a last look from which on no second one is made before."""
+"""Intervals of a last turn from which on no second one is made before."""
 WIDESPREAD, WIDESPREAD_ATOMS = 0.4, 0.5
-"""Parts of the cells: if a last look with Gaussian noise has more intervals, all cells are counted instead. The second
+"""Parts of the cells: if a last turn with Gaussian noise has more intervals, all cells are counted instead. The second
 one if cells hold `FAR_ABOVE` as many records on average as a count deviates by."""
 FAR_ABOVE = 12.0
 UNEVEN = 0.35
 """Part of the cells: if more intervals than these have unclear splits, there is little to smooth."""
 LARGEST = {Family.LAPLACE: (96, 1200), Family.GAUSSIAN: (16, 130, 1000)}
-"""Intervals that are counted in 1, 2, ... tilings, at most; a look at more has one more tiling."""
+"""Intervals that are counted in 1, 2, ... tilings, at most; a turn at more has one more tiling."""
 TOLERANCE = (4.0, 4.0, 1.0, 1.0)
-"""Variance that a split may keep, in units of the noise of a split in a look of 1, 2, ... tilings."""
+"""Variance that a split may keep, in units of the noise of a split in a turn of 1, 2, ... tilings."""
 CAUTIOUS = (8.0, 6.0, 1.0, 1.0)
 """`TOLERANCE` where there are few records for the noise: a prefix then has little that is known beside much noise."""
 UNHURRIED = (8.0, 5.0, 1.0, 1.0)
@@ -73,7 +73,7 @@ SPANNED = {
     Family.LAPLACE: ((30.0,), (12.0, 20.0, 40.0), (12.0, 20.0, 40.0)),
     Family.GAUSSIAN: ((8.0,), (5.0,), (3.0,), (3.0,)),
 }
-"""Records that an interval of the last look may hold, in deviations of a count in a look of 1, 2, ... tilings: of these
+"""Records that an interval of the last turn may hold, in deviations of a count in a turn of 1, 2, ... tilings: of these
 numbers the first with which there are not too many intervals. So much may one hold that has a `TYPICAL` part of the
 cells; another one, so many times as much as the root of its part is smaller, within `LEAST` and `MOST`. Gaussian noise
 grows but with the root of the tilings: one more, with intervals that hold less, is then the better way."""
@@ -82,18 +82,18 @@ ENOUGH_RECORDS = 250  # records, in units of the deviation of a count in a singl
 CLEAR = 0.5  # chance that records lie evenly, from which on this is taken to be so
 OVERVIEW = 1.6  # so many times more intervals than equal steps give does a coarser interval hold
 OVERVIEWS = (1.0, 1.3, 1.6, 2.0)
-"""`OVERVIEW` in a last look with Gaussian noise, which decides between these, and between numbers of tilings."""
+"""`OVERVIEW` in a last turn with Gaussian noise, which decides between these, and between numbers of tilings."""
 MOST_TILINGS = 5
 _LARGE = Fraction(10**6)  # a parameter of noise, so large that its being discrete does not matter
-DENSE = 5.5  # records in a cell, in units of the noise of a split in a look of three tilings
+DENSE = 5.5  # records in a cell, in units of the noise of a split in a turn of three tilings
 NEARLY_EXACT = 0.25  # variance of a count of which four in five are exact
-FULL = 1.0  # records in a cell, in the same units, from which on a short look shows them
+FULL = 1.0  # records in a cell, in the same units, from which on a short turn shows them
 
 
-def first_look(layout: Dyadic, thirds: int = 3) -> Tilings:
+def first_turn(layout: Dyadic, thirds: int = 3) -> Tilings:
     """What is counted first: tilings that are a third as deep as cells, two thirds, and all the way, or less of these.
 
-    >>> first_look(Dyadic.plain(8)), first_look(Dyadic.plain(8), thirds=1)
+    >>> first_turn(Dyadic.plain(8)), first_turn(Dyadic.plain(8), thirds=1)
     ((range(0, 8, 4), range(0, 8, 2), range(0, 8)), (range(0, 8, 4),))
     """
     depths = sorted({max(min(layout.depth, 1), round(layout.depth * third / 3)) for third in range(1, thirds + 1)})
@@ -101,7 +101,7 @@ def first_look(layout: Dyadic, thirds: int = 3) -> Tilings:
 
 
 def thirds_seen(total: float | None, alone: Noise) -> int:
-    """How many thirds of the way down to the cells a first look goes: see `FAINT`.
+    """How many thirds of the way down to the cells a first turn goes: see `FAINT`.
 
     Args:
         total: The public number of records; None where it is private.
@@ -144,13 +144,13 @@ def is_exact(cells: int, total: float | None, alone: Noise) -> bool:
     """
     if alone.variance > NEARLY_EXACT:
         return False
-    flat, nested = (range(cells),), first_look(Dyadic.plain(cells))
+    flat, nested = (range(cells),), first_turn(Dyadic.plain(cells))
     one, other = (_variance_of_prefixes(tilings, cells, alone, total is not None) for tilings in (flat, nested))
     return one < other
 
 
 def parts(cells: int, total: float | None, alone: Noise) -> tuple[Fraction, Fraction, Fraction]:
-    """What the three looks may lose, as parts of the whole loss: public before anything is asked.
+    """What the three turns may lose, as parts of the whole loss: public before anything is asked.
 
     Args:
         cells: How many there are.
@@ -160,21 +160,21 @@ def parts(cells: int, total: float | None, alone: Noise) -> tuple[Fraction, Frac
     >>> parts(100, 1000, Noise(Family.LAPLACE, Fraction(2)))
     (Fraction(3, 20), Fraction(1, 10), Fraction(3, 4))
     """
-    look = COARSE_LOOK if thirds_seen(total, alone) == 1 else _fine_look(cells, total, alone)
-    return look, SECOND_LOOK, 1 - look - SECOND_LOOK
+    first = COARSE_TURN if thirds_seen(total, alone) == 1 else _fine_turn(cells, total, alone)
+    return first, SECOND_TURN, 1 - first - SECOND_TURN
 
 
-def _fine_look(cells: int, total: float | None, alone: Noise) -> Fraction:
-    """What a first look of several tilings may lose."""
+def _fine_turn(cells: int, total: float | None, alone: Noise) -> Fraction:
+    """What a first turn of several tilings may lose."""
     reasons = (alone.family is Family.GAUSSIAN) + is_full(cells, total, alone)
-    return (LOOK, SHORT_LOOK, SHORTEST_LOOK)[reasons]
+    return (FIRST_TURN, SHORT_TURN, SHORTEST_TURN)[reasons]
 
 
 def refinement(splits: Splits, alone: Noise) -> Tilings:
     """What to count next: nested tilings, from coarse to fine, all with the same noise.
 
     An interval is split, down to single cells, if it or an interval in it has a split whose posterior variance is
-    more than `TOLERANCE` times the noise that the look would have; somewhat less readily where records are few, or lie
+    more than `TOLERANCE` times the noise that the turn would have; somewhat less readily where records are few, or lie
     evenly. The finest tiling is what is then not split; if it has many intervals, K of them, up to three coarser ones
     are counted beside it, in steps of about ``K ** (1 / h)``, so that prefixes are sums of few counts. They share the
     loss: with h tilings the parameter of the noise is h times that of `alone`, Laplace and Gaussian alike.
@@ -183,14 +183,14 @@ def refinement(splits: Splits, alone: Noise) -> Tilings:
 
     Args:
         splits: What is known before.
-        alone: The noise of a count, if all that the look may lose were spent on a single tiling.
+        alone: The noise of a count, if all that the turn may lose were spent on a single tiling.
     """
     leaves, tilings = _leaves(splits, alone, ((inf,),) * len(TOLERANCE))
     return _in_steps(splits.layout, leaves, tilings, OVERVIEW)
 
 
 def last_refinement(splits: Splits, alone: Noise) -> Tilings:
-    """Refine for the last look: an interval is also split if it seems to hold more than `SPANNED` records.
+    """Refine for the last turn: an interval is also split if it seems to hold more than `SPANNED` records.
 
     A band is as wide inside an interval as all that it holds, beside the noise. That matters most where one cell of an
     interval has nearly everything: that this is so may be known well enough for an estimate, but a band has to see it.
@@ -235,14 +235,14 @@ def _in_steps(layout: Layout, leaves: NDArray[np.int64], tilings: int, overview:
 
 
 def is_glance(tilings: Tilings, instead: Tilings, splits: Splits, family: Family) -> bool:
-    """Whether a second look is worth its price; else everything is spent on one look.
+    """Whether a second turn is worth its price; else everything is spent on one turn.
 
     Not if it has many intervals; nor if records seem to lie evenly, for then there is nothing to look for; nor if the
-    last look will have many intervals anyhow.
+    last turn will have many intervals anyhow.
 
     Args:
         tilings: What it would count.
-        instead: What the last look would count, if it came at once.
+        instead: What the last turn would count, if it came at once.
         splits: What is known before.
         family: The family of the noise.
     """
@@ -250,13 +250,13 @@ def is_glance(tilings: Tilings, instead: Tilings, splits: Splits, family: Family
 
 
 def is_widespread(tilings: Tilings, splits: Splits, alone: Noise) -> bool:
-    """Whether a last look would count so many of the cells that counting all of them at once is no worse.
+    """Whether a last turn would count so many of the cells that counting all of them at once is no worse.
 
     So it is with Gaussian noise: what adds up all cells has noise that hardly grows with their number. With Laplace
     noise it grows too fast. Where records stand far above the noise, atoms among them are worth more intervals.
 
     Args:
-        tilings: What the last look would count.
+        tilings: What the last turn would count.
         splits: What is known before.
         alone: See `is_dense`.
     """
@@ -270,7 +270,7 @@ def is_uneven(tilings: Tilings, splits: Splits) -> bool:
     """Whether so many splits are unclear that cells seem to be unlike their neighbours: smoothing tells little then.
 
     Args:
-        tilings: What `refinement` would count; a last look also counts what holds much, however clear it is.
+        tilings: What `refinement` would count; a last turn also counts what holds much, however clear it is.
         splits: What is known before.
     """
     return len(tilings[-1]) > UNEVEN * splits.layout.cells and splits.even <= CLEAR
@@ -287,7 +287,7 @@ def all_depths(layout: Dyadic) -> Tilings:
 
 
 def _tolerance(splits: Splits, alone: Noise) -> tuple[float, ...]:
-    """What a split may keep in a look of 1, 2, ... tilings, from released and public numbers."""
+    """What a split may keep in a turn of 1, 2, ... tilings, from released and public numbers."""
     if splits.even > CLEAR:
         return UNHURRIED
     return TOLERANCE if splits.counts[WHOLE] > ENOUGH_RECORDS * sqrt(alone.variance) else CAUTIOUS

@@ -21,7 +21,7 @@ from .base import Answer, require
 from .curator import Curator
 
 MOST_CELLS = 2**22
-"""The most cells of a table in which every cell gets its noise: beyond, thresholds are looked at without it."""
+"""The most cells of a table in which every cell gets its noise: beyond, thresholds are answered without it."""
 SEEDED, PAID = "seeded", "paid"
 _DIGITS = 15  # of a fingerprint in base 16
 
@@ -78,13 +78,13 @@ class Central:
         require(allotment, plan)
         (curator,) = holders
         if isinstance(plan.query, PrefixQuery):
-            return Release(plan, self._look(plan, plan.query, curator, randomness), allotment, randomness.seeded)
+            return Release(plan, self._below(plan, plan.query, curator, randomness), allotment, randomness.seeded)
         if not isinstance(self.mechanism, Mechanism):
             raise WrongKind("mechanism", f"one that answers {type(plan.query).__name__} is needed")
         values = self.mechanism.run(tabulate(curator.records, plan.query), plan, randomness)
         return Release(plan, values, allotment, randomness.seeded)
 
-    def _look(self, plan: Plan, query: PrefixQuery, curator: Curator, randomness: Randomness) -> tuple[int, ...]:
+    def _below(self, plan: Plan, query: PrefixQuery, curator: Curator, randomness: Randomness) -> tuple[int, ...]:
         if not isinstance(self.mechanism, Lazy):
             raise WrongKind("mechanism", "one that remembers is needed to count prefixes")
         from ..records import tabulate
@@ -95,7 +95,7 @@ class Central:
             counted: list[int] = tabulate(curator.records, replace(query, at=at)).tolist()
             return counted
 
-        return self.mechanism.look(count, plan, curator.memory, randomness)
+        return self.mechanism.answer(count, plan, curator.memory, randomness)
 
 
 def _open(query: PrefixQuery, memory: Memory, randomness: Randomness) -> None:

@@ -15,8 +15,8 @@ from ...arrays import FloatArray
 from ...data import Grid, Outside
 from ...laws.law import NoisySums
 from ...postprocess import Band, Sample, monotone_prefixes, shrunken_estimate
-from ...postprocess.estimation.convolved_looks import ConvolvedLooks, together
-from ...postprocess.estimation.looks import Looks
+from ...postprocess.estimation.convolved_estimate import ConvolvedEstimate, together
+from ...postprocess.estimation.joint_estimate import JointEstimate
 from ...postprocess.inference.bands import PILOT
 from ...postprocess.inference.population_band import seen
 from ...postprocess.inference.simulation_seed import draws_for, public_generator, sampling_generator
@@ -78,7 +78,7 @@ class Prefixes:
     @cached_property
     def total(self) -> float:
         """How many records have a value: exact up to the noise of the missing cell, or estimated. At least 1."""
-        return max(self._looks.total, 1.0) if self.earlier else self._own_total
+        return max(self._joint.total, 1.0) if self.earlier else self._own_total
 
     @cached_property
     def shares(self) -> FloatArray:
@@ -125,14 +125,14 @@ class Prefixes:
         return band
 
     @cached_property
-    def _looks(self) -> Looks | ConvolvedLooks:
+    def _joint(self) -> JointEstimate | ConvolvedEstimate:
         return together(self.turns)
 
     @property
     def _best(self) -> FloatArray:
         """Cells with the least expected error, (1, cells)."""
         if self.earlier:
-            return self._looks.cells[None]
+            return self._joint.cells[None]
         return shrunken_estimate(self.evidence.sums, self.evidence.values, self.evidence.total)
 
     @cached_property

@@ -48,7 +48,7 @@ class Searched:
         """Edges that have the quantiles between them, all correct at once with chance `level`: ``(..., 2)``.
 
         See `PathQuantile`. They are as short as noise allows at the level that was searched for; at another one they
-        end where its search meets a count that nobody asked for. The error chance is divided by the number of looks, so
+        end where its search meets a count that nobody asked for. The error chance is divided by the number of turns, so
         they hold more often than `level` says.
 
         Raises:
@@ -66,7 +66,7 @@ class Searched:
 
     @property
     def turns(self) -> tuple[Evidence, ...]:
-        """What was released, all looks together."""
+        """What was released, all turns together."""
         return (self.evidence,)
 
     def question(self) -> dict[str, Any]:

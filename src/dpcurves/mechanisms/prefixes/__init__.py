@@ -1,1 +1,1 @@
-"""Counts of prefixes along a path of noises that are drawn when they are looked at."""
+"""Counts of prefixes along a path of noises that are drawn when they are read."""

@@ -1,4 +1,4 @@
-"""Counts of prefixes of a grid, however fine: of a tree of noises only what is looked at is ever drawn."""
+"""Counts of prefixes of a grid, however fine: of a tree of noises only what is read is ever drawn."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LazyTree:
     zero-concentrated as it is, however thresholds are chosen, on records that do not change; see `path_law`.
     *What is remembered*, if it should ever be read, loses at most as much under add-remove, and under replace-one if
     the depth L of the grid is even; if L is odd, ``(L + 1) / L`` times as much, for then only sums over paths may be
-    seen. So what is remembered stays secret. *Records that change* between looks, as they should not: each state of
+    seen. So what is remembered stays secret. *Records that change* between answers, as they should not: each state of
     them loses at most as much as what is remembered, for no block is drawn twice, and a threshold that was asked before
     has its old answer. Whether they changed is not looked into: to refuse would tell.
     """
@@ -47,7 +47,7 @@ class LazyTree:
         name = f"noise path through {law.levels} levels"
         return Plan(query, loss, adjacency, name, law, float(f"{sqrt(law.variance):.9g}"))
 
-    def look(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
+    def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
         """The counts, from what is remembered as far as it goes; what is new is written down first."""
         law = plan.law.required(PathSums)
         paths = [law.path(threshold) for threshold in law.at]

@@ -110,16 +110,16 @@ class Spread(NamedTuple):
 def comparisons_of(query: ThresholdQuery | CoverageQuery) -> Comparisons:
     """What is compared. Interval i covers the share p / q if ``q * (inside + spare) - p * all`` is not below 0.
 
-    The last interval needs no look: it is the answer if no other is.
+    The last interval needs no comparison: it is the answer if no other is.
     """
     if isinstance(query, ThresholdQuery):
         weights = np.array([each.weights for each in query.comparisons], dtype=np.int64)
         return Comparisons(weights, tuple(each.threshold for each in query.comparisons), query.most, step=1)
-    middle, looks = query.grid.slots // 2, query.intervals - 1
+    middle, asked = query.grid.slots // 2, query.intervals - 1
     part, whole = query.coverage.numerator, query.coverage.denominator
     farness = np.abs(np.arange(query.grid.slots) - middle)
-    inside = farness <= np.arange(looks)[:, None]
-    return Comparisons(whole * inside - part, (-whole * query.spare,) * looks, most=1, step=whole)
+    inside = farness <= np.arange(asked)[:, None]
+    return Comparisons(whole * inside - part, (-whole * query.spare,) * asked, most=1, step=whole)
 
 
 def spread_of(weights: NDArray[np.int64], adjacency: Adjacency) -> Spread:
@@ -157,9 +157,9 @@ def law_of(compared: Comparisons, loss: PrivacyLoss, adjacency: Adjacency) -> Th
     if allowed == 0:
         raise UnsupportedQuery("epsilon, rho", "comparisons need a loss above zero")
     common, own = (Noise(Family.LAPLACE, scale) for scale in (up / allowed, all_reached / (ratio * allowed)))
-    looks = len(compared.thresholds)
-    nobody = (looks,) * compared.most
-    return ThresholdAnswers(nobody, drawable(common, loss), drawable(own, loss), looks, compared.step)
+    asked = len(compared.thresholds)
+    nobody = (asked,) * compared.most
+    return ThresholdAnswers(nobody, drawable(common, loss), drawable(own, loss), asked, compared.step)
 
 
 def two_thirds_power(value: Fraction) -> Fraction:

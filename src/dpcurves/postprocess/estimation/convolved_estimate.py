@@ -13,7 +13,7 @@ from ...laws import IntervalSums, ToeplitzSums
 from ...laws.noise import LEAST_VARIANCE
 from ...laws.toeplitz_sums import causal_product
 from ...release import Evidence
-from .looks import Looks
+from .joint_estimate import JointEstimate
 
 MOST_INTERVALS = 512
 """A tiling of more intervals than these is left out: what is counted once more tells most where it is wide."""
@@ -24,7 +24,7 @@ Told = tuple[int, int, float, float]
 
 
 @dataclass(frozen=True, eq=False)
-class ConvolvedLooks:
+class ConvolvedEstimate:
     """What several turns say about one row of cells, of which the last one was convolved.
 
     The prefixes of the last turn have noise of a known covariance; the intervals that were counted before are
@@ -74,11 +74,11 @@ class ConvolvedLooks:
                 yield 0, law.cells, turn.total - turn.values[-1], law.missing.variance
 
 
-def together(turns: tuple[Evidence, ...]) -> Looks | ConvolvedLooks:
+def together(turns: tuple[Evidence, ...]) -> JointEstimate | ConvolvedEstimate:
     """What turns say together, by what the last one of them counted."""
     if turns[-1].sums.is_convolved:
-        return ConvolvedLooks(turns[:-1], turns[-1])
-    return Looks(turns)
+        return ConvolvedEstimate(turns[:-1], turns[-1])
+    return JointEstimate(turns)
 
 
 def _of_intervals(law: IntervalSums, values: tuple[int, ...]) -> Iterator[Told]:

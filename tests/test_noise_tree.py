@@ -30,7 +30,7 @@ from dpcurves.workloads import Cells, Needs, Single, needed
 FINE = dp.Grid(-8, 8, cells=2**32)
 ONE = dp.PrivacyLoss.pure(1)
 X = np.random.default_rng(21).normal(size=2000)
-PROGRAM = Path(__file__).with_name("looking.py")
+PROGRAM = Path(__file__).with_name("reading_thresholds.py")
 SOURCE = Path(dp.__file__).parents[1]
 
 

@@ -17,7 +17,7 @@ from .measurements import Measurements, gather
 
 
 @dataclass(frozen=True, eq=False)
-class Looks:
+class JointEstimate:
     """What several turns say about one row of cells, each on intervals that halve each other.
 
     Attributes:
@@ -29,7 +29,7 @@ class Looks:
     halved: Layout | None = None
 
     @classmethod
-    def of(cls, releases: Sequence[Release], halved: Layout | None = None) -> Looks:
+    def of(cls, releases: Sequence[Release], halved: Layout | None = None) -> JointEstimate:
         """Take up the answers as they came."""
         return cls(tuple(Evidence.of(release) for release in releases), halved)
 

@@ -10,7 +10,7 @@ import pytest
 
 from dpcurves.arrays import FloatArray
 from dpcurves.laws import Family, IntervalSums, Level, Noise, ToeplitzSums
-from dpcurves.postprocess.estimation.convolved_looks import ConvolvedLooks
+from dpcurves.postprocess.estimation.convolved_estimate import ConvolvedEstimate
 from dpcurves.release import Evidence
 
 CELLS, BITS = 8, 20
@@ -21,7 +21,7 @@ def noise(variance: int) -> Noise:
 
 
 LAST = ToeplitzSums(1, CELLS, 1, BITS, noise(30 * 4**BITS), missing=noise(7))
-LOOK = IntervalSums(
+FIRST = IntervalSums(
     1, CELLS, tuple(Level(range(0, CELLS, width), noise(90 // width)) for width in (4, 2, 1)), missing=noise(11)
 )
 
@@ -30,20 +30,20 @@ def evidence(total: int | None) -> tuple[Evidence, Evidence]:
     """Make up two looks at eight cells and a missing one; the answers are arbitrary integers."""
     draw = np.random.default_rng(3)
     last = (*(draw.integers(-5, 300, CELLS) * 2**BITS).tolist(), 3)
-    return Evidence(LOOK, tuple(draw.integers(-5, 200, LOOK.size).tolist()), total), Evidence(LAST, last, total)
+    return Evidence(FIRST, tuple(draw.integers(-5, 200, FIRST.size).tolist()), total), Evidence(LAST, last, total)
 
 
-def least_squares(look: Evidence, last: Evidence) -> FloatArray:
+def least_squares(turn: Evidence, last: Evidence) -> FloatArray:
     """All values at once, as noisy sums of eight cells and a missing one."""
     weights = LAST.weights / 2.0**BITS
     missing = np.eye(CELLS + 1)[-1]
     sums = [np.append(weights[: end + 1][::-1], np.zeros(CELLS - end)) for end in range(CELLS)] + [missing]
-    for level in LOOK.levels:
+    for level in FIRST.levels:
         places = np.arange(CELLS + 1)
         sums += [1.0 * ((places >= first) & (places < end)) for first, end in pairwise((*level.starts, CELLS))]
     variances = [LAST.variance] * CELLS + [7.0]
-    variances += [level.noise.variance for level in LOOK.levels for _ in level.starts] + [11.0]
-    values = [*(np.array(last.values[:-1]) / 2.0**BITS), last.values[-1], *look.values]
+    variances += [level.noise.variance for level in FIRST.levels for _ in level.starts] + [11.0]
+    values = [*(np.array(last.values[:-1]) / 2.0**BITS), last.values[-1], *turn.values]
     sums.append(missing)
     if last.total is not None:
         sums, variances, values = [*sums, np.ones(CELLS + 1)], [*variances, 1e-6], [*values, last.total]
@@ -54,9 +54,9 @@ def least_squares(look: Evidence, last: Evidence) -> FloatArray:
 
 @pytest.mark.parametrize("total", [None, 1000], ids=["private", "public"])
 def test_all_turns_are_read_by_generalised_least_squares(total: int | None) -> None:
-    look, last = evidence(total)
-    found = ConvolvedLooks((look,), last)
-    np.testing.assert_allclose(found.cells, least_squares(look, last), atol=1e-3)
+    turn, last = evidence(total)
+    found = ConvolvedEstimate((turn,), last)
+    np.testing.assert_allclose(found.cells, least_squares(turn, last), atol=1e-3)
     assert found.total == pytest.approx(found.cells.sum())
 
 
@@ -65,5 +65,5 @@ def test_counts_without_noise_are_taken_as_they_are() -> None:
     cells = np.array([5, 0, 0, 7, 1, 1, 2, 9])
     exact = Noise(Family.GAUSSIAN, Fraction(1, 10**6))
     law = IntervalSums(1, CELLS, tuple(Level(range(0, CELLS, width), exact) for width in (4, 1)), missing=exact)
-    look = Evidence(law, (12, 13, *cells.tolist(), 0), 25)
-    np.testing.assert_allclose(ConvolvedLooks((look,), evidence(25)[1]).cells, cells, atol=1e-3)
+    turn = Evidence(law, (12, 13, *cells.tolist(), 0), 25)
+    np.testing.assert_allclose(ConvolvedEstimate((turn,), evidence(25)[1]).cells, cells, atol=1e-3)
