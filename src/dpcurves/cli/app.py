@@ -23,6 +23,7 @@ from .option_groups import NOTHING, Command, with_options
 from .pair import PAIR_COMMANDS
 from .pairs import PAIR_PLANS
 from .plans import STANDING, plans_of
+from .quantile_plots import QUANTILE_COMMANDS
 from .remotes import REMOTE_COMMANDS, Gated, Planned, through
 from .servers import SERVER_COMMANDS
 from .serving import SERVE_COMMANDS, SERVER_STORE_COMMANDS
@@ -39,7 +40,9 @@ PLANS: Mapping[str, Command] = MappingProxyType({**plans_of(QUESTIONS), **STREAM
 
 def build() -> typer.Typer:
     """All commands. Nothing heavy is imported before one of them is run."""
-    first = {**QUESTIONS, **COMPARE_COMMANDS, **SERVER_COMMANDS, **PAIR_COMMANDS, **SERVE_COMMANDS}
+    first = {
+        **QUESTIONS, **COMPARE_COMMANDS, **QUANTILE_COMMANDS, **SERVER_COMMANDS, **PAIR_COMMANDS, **SERVE_COMMANDS
+    }  # fmt: skip
     app = _group(first, epilog=EXIT_STATUS)
     ledger = _group(LEDGER_COMMANDS)
     ledger.add_typer(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from ..arguments import Refused
+from .curve_files import object_of, text_of
 from .output import Input, Output
 from .refusal import Misuse
 from .terminal import say, terminal
@@ -44,9 +45,9 @@ class Both:
         """
         from ..curves.comparison import MEASURES
 
-        text = _text("curve", self.curve)
+        text = text_of("curve", self.curve)
         try:
-            kind = _object("curve", text).get("kind")
+            kind = object_of("curve", text).get("kind")
             (found,) = (each for each in MEASURES if kind == each.KIND)
         except ValueError:
             kinds = ", ".join(each.KIND for each in MEASURES)
@@ -62,7 +63,7 @@ class Both:
         from ..curves.question_json import question_from_json
 
         try:
-            return question_from_json(_object("question", _text("question", self.question)))
+            return question_from_json(object_of("question", text_of("question", self.question)))
         except Refused as error:
             raise Misuse("question", str(error)) from None
 
@@ -84,25 +85,6 @@ def compare(both: Both) -> None:
     written = both.output.write_plot(lambda: found.plot(ax=headless_axes(type(found.private).SIZE)))
     for name in written:
         say(terminal(), f"written: {name}")
-
-
-def _text(option: str, file: str) -> str:
-    try:
-        return Path(file).read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        raise Misuse(option, f"there is nothing to be read in {file!r}") from None
-
-
-def _object(option: str, text: str) -> dict[str, Any]:
-    import json
-
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise Misuse(option, "a JSON object is needed")
-    return found
 
 
 COMPARE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"compare": compare})

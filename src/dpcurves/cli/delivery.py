@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .output import Output
 from .terminal import say
 from .views import View
 from .waiting import waiting
-
-if TYPE_CHECKING:
-    from ..curves import Question
 
 Part = Callable[[], AbstractContextManager[None]]
 
@@ -38,8 +35,8 @@ def delivering() -> Iterator[Part]:
         raise troubles[0]
 
 
-def deliver(part: Part, question: Question[Any], curve: Any, view: View[Any], output: Output) -> list[str]:
-    """Write and show a curve as `output` says. Returns the files that were written."""
+def deliver(part: Part, question: object, curve: Any, view: View[Any], output: Output) -> list[str]:
+    """Write and show a curve as `output` says, below the words of its question. Returns the files that were written."""
     written: list[str] = []
     with part():
         written += output.write_json(curve.to_json)
@@ -50,7 +47,7 @@ def deliver(part: Part, question: Question[Any], curve: Any, view: View[Any], ou
     return written
 
 
-def _show(question: Question[Any], curve: Any, view: View[Any], output: Output) -> None:
+def _show(question: object, curve: Any, view: View[Any], output: Output) -> None:
     if output.json is not None:
         return
     from ..display import curve_table, footer
