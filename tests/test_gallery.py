@@ -118,18 +118,38 @@ def test_a_page_shows_what_came_out_where_it_came_out(tmp_path: Path, monkeypatc
     assert example_pages.gallery([two]).count("](two.md)") == 1
 
 
+def told_elsewhere(language: str, folder: Path) -> tuple[str, dp.CDF]:
+    """The lines of another language in the example, and the curve that lies where they read it."""
+    (example,) = examples.found(["json_elsewhere"])
+    text = "\n".join(cell.source for cell in example.cells.cells)
+    (code,) = re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+    values, grid = np.arange(1000) % 100, dp.Grid(0, 100, cells=100)
+    curve = dp.cdf(values, grid=grid, epsilon=1, adjacency=dp.ADD_REMOVE, label="age")
+    (folder / "age.json").write_text(curve.to_json(), "utf-8")
+    return code, curve
+
+
 def test_the_lines_of_javascript_read_what_was_released(tmp_path: Path) -> None:
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not installed: the lines of JavaScript are not run")
-    (example,) = examples.found(["json_elsewhere"])
-    (code,) = re.findall(r"```javascript\n(.*?)```", "\n".join(cell.source for cell in example.cells.cells), re.DOTALL)
-    values, grid = np.arange(1000) % 100, dp.Grid(0, 100, cells=100)
-    curve = dp.cdf(values, grid=grid, epsilon=1, adjacency=dp.ADD_REMOVE, label="age")
-    (tmp_path / "age.json").write_text(curve.to_json(), "utf-8")
+    code, curve = told_elsewhere("javascript", tmp_path)
     program = f'const fs = require("fs");\n{code}console.log(JSON.stringify(median));'
     done = subprocess.run([node, "-e", program], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == curve.x[np.argmax(curve.y >= 0.5)]
+
+
+def test_the_lines_of_r_read_and_draw_what_was_released(tmp_path: Path) -> None:
+    rscript = shutil.which("Rscript")
+    asked = [str(rscript), "-e", "library(jsonlite)"]
+    if rscript is None or subprocess.run(asked, check=False, capture_output=True).returncode:
+        pytest.skip("R with jsonlite is not installed: the lines of R are not run")
+    code, curve = told_elsewhere("r", tmp_path)
+    program = f'pdf("age.pdf")\n{code}cat(jsonlite::toJSON(curve[c("x", "y")], digits = NA))'
+    done = subprocess.run([rscript, "-e", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    read = json.loads(done.stdout)
+    np.testing.assert_allclose([read["x"], read["y"]], [curve.x, curve.y], rtol=1e-12)
+    assert (tmp_path / "age.pdf").stat().st_size > 1000
 
 
 def test_shown_names_are_public() -> None:
