@@ -41,7 +41,7 @@ class Divided:
     def steps(self, setting: Setting) -> Needs[ROC]:
         """Cuts, counts."""
         score = Axis("score", SCORES)
-        levels = levels_for(setting.adjacency.total or 0, setting)
+        levels = max(levels_for(setting.adjacency.total or 0, setting), 1)
         cuts = yield from needed(Single(QuantileCutsQuery((score,), 2**levels)), self.share)
         pieces = pieces_between(score, cuts.values)
         counted = yield from needed(Prefixes((Categories("label", (0, 1)), pieces)), ALL - self.share)

@@ -49,7 +49,7 @@ def test_a_remote_asks_as_a_session_does_and_pays_once(running: Running) -> None
 def test_killed_workers_and_a_killed_server_lose_nothing_and_charge_nothing_twice(running: Running) -> None:
     scene = running.scene
     asked = scene.gate.questions.ask(scene.bob, "delays", {"ask": "cdf", "column": "delay", "grid": "-60:600:66"}, LOSS)
-    assert running.kill_workers() == 2  # who charges, and who counts
+    assert running.kill_workers() >= 2  # who charges, who counts, and, once it has begun, who draws
     running.kill()
     running.start()
     with running.remote("bob") as bob:
