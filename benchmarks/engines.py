@@ -201,9 +201,13 @@ def spark_engine(name: str, session: Any, files: tuple[Path, Path]) -> Engine:
     from dpcurves.records.engines.spark_sql import double
 
     file, ready = (session.read.parquet(str(each)) for each in files)
-    guessed = file.selectExpr("x AS n0").selectExpr("n0", f"{guess(LINEAR, double)} AS k")
-    then = guessed.selectExpr(f"{cell(LINEAR, double, 'isnan(n0)')} AS place").groupBy("place").count()
-    return Engine(name, dp.spark(file), lambda: ready.groupBy("place").count().toArrow(), own_cpu, then.toArrow)
+    place = f"{cell(LINEAR, double, 'isnan(n0)')} AS place"
+
+    def then() -> object:  # a new frame each time: Spark keeps what it shuffled for one that was counted before
+        guessed = file.selectExpr("x AS n0").selectExpr("n0", f"{guess(LINEAR, double)} AS k")
+        return guessed.selectExpr(place).groupBy("place").count().toArrow()
+
+    return Engine(name, dp.spark(file), lambda: ready.groupBy("place").count().toArrow(), own_cpu, then)
 
 
 def own_cpu() -> float:
