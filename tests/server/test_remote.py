@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import ssl
 import subprocess
 import sys
@@ -67,6 +68,21 @@ def test_a_token_that_is_none_and_another_certificate_are_refused(running: Runni
     Pair.fresh("127.0.0.1").write(other, running.scene.folder / "other.key")
     with pytest.raises(ValueError, match="is not the one that"):
         dp.Remote(place, "no token", ca=other)
+
+
+def test_an_older_tls_is_refused(running: Running) -> None:
+    def met_by(version: ssl.TLSVersion) -> str | None:
+        context = ssl.create_default_context(cafile=running.scene.folder / "cert.pem")
+        context.maximum_version = version
+        with (
+            socket.create_connection(("127.0.0.1", running.port)) as plain,
+            context.wrap_socket(plain, server_hostname="127.0.0.1") as spoken,
+        ):
+            return spoken.version()
+
+    assert met_by(ssl.TLSVersion.TLSv1_3) == "TLSv1.3"
+    with pytest.raises(ssl.SSLError):
+        met_by(ssl.TLSVersion.TLSv1_2)
 
 
 def test_the_command_line_logs_in_asks_and_exports(running: Running) -> None:
