@@ -17,8 +17,8 @@ from io import BytesIO
 from pathlib import Path
 
 UV = Path(sys.executable).with_name("uv")
-TOLD = re.compile(rb"/(?:home|Users|root|work)/\w[\w./-]*|https?://\S+\.(?:whl|tar\.gz|deb)\b|--(?:extra-)?index-url")
-"""Folders of people and machines, and where packages are downloaded from."""
+TOLD = re.compile(rb"/(?:home|Users)/\w[\w./-]*|https?://\S+\.(?:whl|tar\.gz|deb)\b|--(?:extra-)?index-url")
+"""Folders of people, and where packages are downloaded from."""
 
 
 def build(root: Path, commit: str, out: Path) -> list[Path]:
@@ -76,8 +76,9 @@ def held(wheel: Path) -> set[str]:
 
 def telling(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Files that name what is nobody's business: a folder of somebody, or a host of downloads; with what they name."""
-    here = re.compile(b"%b|%b" % (re.escape(str(Path(__file__).parents[1]).encode()), TOLD.pattern))
-    return {name: found[0] for name, data in files.items() if (found := here.search(data))}
+    folders = [f"{each}/" for each in (Path(__file__).parents[1], Path.home()) if len(each.parts) > 1]
+    named = re.compile(b"|".join([*(re.escape(each.encode()) for each in folders), TOLD.pattern]))
+    return {name: found[0] for name, data in files.items() if (found := named.search(data))}
 
 
 def opened(archive: Path) -> dict[str, bytes]:
