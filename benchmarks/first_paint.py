@@ -64,7 +64,7 @@ def main() -> None:
             for who, path in (
                 (None, "/sign-in"), ("ann", "/datasets"), ("ann", "/datasets/flights"), ("ann", "/projects/delays"),
                 ("ann", "/projects/delays/ask"), ("ann", "/projects/delays/ask/roc"), ("ann", f"/releases/{answer}"),
-                ("stu", "/desk/flights"), ("aud", "/audit"), ("oda", "/people"),
+                ("stu", "/manage/flights"), ("aud", "/audit"), ("oda", "/people"),
             ):  # fmt: skip
                 took, came = zip(*(opened(browser, running, who, path) for _ in range(times)), strict=True)
                 told = [took[0], float(np.median(took)), max(took)]

@@ -38,11 +38,11 @@ from dpcurves.privacy import PrivacyLoss
 from dpcurves.server import MACHINE
 from dpcurves.server.front import COOKIE
 
-THINK, LOOK = 5.0, 60.0
+THINK, VISIT = 5.0, 60.0
 """Seconds between what analysts do, and between two pages of who is signed in besides."""
 EVERY = 2.0
-LOOKS_EACH = 0.5
-"""Seconds between looks of the page that waits."""
+POLLS_EACH = 0.5
+"""Seconds between polls of the page that waits."""
 PATIENCE = 60
 WARM = 10.0
 """Seconds that are not counted."""
@@ -112,10 +112,10 @@ class Crowd:
 
     async def reader(self, name: str, end: float) -> None:
         draws, browser = random.Random(name), self.browsers[name]
-        await asyncio.sleep(draws.random() * LOOK)
+        await asyncio.sleep(draws.random() * VISIT)
         while time.monotonic() < end:
             await self.noted(self.timed("page", browser.get(draws.choice(PAGES))))
-            await thought(draws.expovariate(1 / LOOK), end)
+            await thought(draws.expovariate(1 / VISIT), end)
         browser.close()
 
     async def noted(self, work: Awaitable[object]) -> None:
@@ -166,13 +166,13 @@ class Crowd:
         while not answer:
             if time.monotonic() - begun > PATIENCE:
                 raise TimeoutError(f"no answer in {PATIENCE} seconds")
-            await asyncio.sleep(LOOKS_EACH)
+            await asyncio.sleep(POLLS_EACH)
             looked = require(await browser.get(f"{asked}/progress"))
             answer = looked.headers.get("hx-redirect", "")
         self.note("answer", begun, max(time.monotonic() - begun - strike, 0))
         begun, heard = time.monotonic(), await self.timed("page", browser.get(answer))
         while PICTURE not in heard.body:  # the place of the picture comes again, as the page has it
-            await asyncio.sleep(LOOKS_EACH)
+            await asyncio.sleep(POLLS_EACH)
             heard = await self.timed("page", browser.get(f"{answer}/figure"))
         require(await browser.get(f"{answer}/picture.svg"))
         self.note("picture", begun, time.monotonic() - begun)

@@ -84,8 +84,9 @@ def work(console: Console, url: str) -> None:
     console.print(f"ada verified the chain; its head is to be kept elsewhere: {head[:24]}...")
     (OUT / "audit.jsonl").write_text(ada.get("/audit.jsonl"), encoding="utf-8")
     seen = {
-        ann: ["/datasets", "/datasets/flights", "/projects/delays", *found.values()], stefan: ["/desk/flights", again],
-        bob: ["/projects/delays/ask", "/projects/delays/ask/roc"], ada: ["/audit"], Person(url, "olga"): ["/people"],
+        ann: ["/datasets", "/datasets/flights", "/projects/delays", *found.values()],
+        stefan: ["/manage/flights", again], bob: ["/projects/delays/ask", "/projects/delays/ask/roc"],
+        ada: ["/audit"], Person(url, "olga"): ["/people"],
     }  # fmt: skip
     pictures(console, url, seen)
 
@@ -196,13 +197,13 @@ class Person:
 
 def divide(stefan: Person) -> None:
     """A steward makes a project, admits two analysts, and gives each half of the cap."""
-    desk = "/desk/flights"
-    stefan.post(desk, f"{desk}/projects", name="delays", description="Which flights arrive late?")
+    manage = "/manage/flights"
+    stefan.post(manage, f"{manage}/projects", name="delays", description="Which flights arrive late?")
     for name in ("ann", "bob"):
-        stefan.post(desk, f"{desk}/people", do="admit", project="delays", person=name)
-    stefan.post(desk, f"{desk}/allowances", project="delays", most=CAP)
+        stefan.post(manage, f"{manage}/people", do="admit", project="delays", person=name)
+    stefan.post(manage, f"{manage}/allowances", project="delays", most=CAP)
     for name in ("ann", "bob"):
-        stefan.post(desk, f"{desk}/allowances", project="delays", analyst=name, most=SHARE)
+        stefan.post(manage, f"{manage}/allowances", project="delays", analyst=name, most=SHARE)
 
 
 def models() -> tuple[dp.Scorecard, dp.Scorecard]:

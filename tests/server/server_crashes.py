@@ -42,7 +42,7 @@ STAGES = (State.QUEUED, State.PAID, State.COUNTED)
 """Where a question stands when the while begins after which something is killed."""
 SHORT, LONG = 20.0, 4.0
 """Kills a second: soon after a stage is seen, or whenever."""
-LOOK = 0.005
+POLL = 0.005
 SERVER_EACH = 10
 """One of so many kills is of the whole server: to start it again takes seconds."""
 
@@ -131,7 +131,7 @@ class Rounds:
         if stage is not None:
             end = time.monotonic() + self.draws.expovariate(0.5)
             while self._stands(asked) < STAGES.index(stage) and time.monotonic() < end:
-                time.sleep(LOOK)
+                time.sleep(POLL)
         time.sleep(self.draws.expovariate(LONG if stage is None else SHORT))
 
     def _stands(self, asked: Asked) -> int:

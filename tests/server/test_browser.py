@@ -42,8 +42,8 @@ PAGES = {
         "/datasets", "/datasets/flights", "/projects/delays", "/projects/delays/ask", "/projects/delays/ask/roc",
         "/projects/delays/ask/verify", "/account",
     ),
-    "stu": ("/desk/flights", "/projects/delays"),
-    "aud": ("/audit", "/desk/flights"),
+    "stu": ("/manage/flights", "/projects/delays"),
+    "aud": ("/audit", "/manage/flights"),
     "oda": ("/people",),
 }  # fmt: skip
 
@@ -253,7 +253,7 @@ def test_a_steward_sends_a_synthetic_table_and_analysts_find_it(served: Served, 
         ):
             file.write_text(table)
             if page.url == "about:blank":
-                page.goto("/desk/flights")
+                page.goto("/manage/flights")
             page.set_input_files("#table-file", file)
             page.fill("#table-statement", "by a model of marginals, epsilon 1")
             page.click("text=Put it beside the dataset")
@@ -277,10 +277,10 @@ def test_an_answer_is_compared_with_the_synthetic_table_with_scripts_and_without
 
 def test_a_steward_gives_a_share_and_publishes(served: Served) -> None:
     with served.page("stu", viewport={"width": WIDTH, "height": 850}) as page:
-        page.goto("/desk/flights")
+        page.goto("/manage/flights")
         page.fill("#new-name", "fares")
         page.click("text=Make it")
-        page.wait_for_url("**/desk/flights?said=made")
+        page.wait_for_url("**/manage/flights?said=made")
         assert served.scene.gate.projects.get(served.scene.stu, "fares").dataset == "flights"
         page.goto(served.release)
         page.click("main >> button >> text=Publish")

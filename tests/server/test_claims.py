@@ -45,7 +45,7 @@ def test_a_worker_whose_claim_was_given_back_charges_nothing_and_refuses_nothing
     job = queue.claim("held")
     assert job is not None
     queue.free("held")
-    scene.gate.desk.take_back(scene.stu, asked.id)
+    scene.gate.stewardship.take_back(scene.stu, asked.id)
     held._work(job)
     assert (shown(scene, asked.id), spent(scene)) == (State.REFUSED, 0)
     scene.gate.questions.ask(scene.bob, "delays", HISTOGRAM, LOSS)
@@ -81,7 +81,7 @@ def test_a_worker_that_is_stopped_while_its_question_is_taken_back_does_not_char
             while shown(scene, asked.id) is not State.PAID:
                 assert worker.poll() is None
             charged += 1
-        scene.gate.desk.take_back(scene.stu, asked.id)
+        scene.gate.stewardship.take_back(scene.stu, asked.id)
         assert (shown(scene, asked.id), spent(scene)) == (State.REFUSED, charged * PRICE)
         worker.send_signal(signal.SIGCONT)
         last = scene.gate.questions.ask(scene.ann, "delays", {**HISTOGRAM, "grid": "-60:600:6"}, LOSS)

@@ -24,7 +24,7 @@ from dpcurves.server.front import COOKIE, Front
 from dpcurves.server.issuer import Client, Errand, Issuer
 from dpcurves.server.pages.entrance import ERRAND
 from dpcurves.server.pages.site import routes
-from dpcurves.server.pages.visits import House
+from dpcurves.server.pages.visits import Site
 from dpcurves.server.patience import Rate
 from dpcurves.server.sessions import UNKNOWN
 from dpcurves.serving.errors import ProtocolAborted
@@ -40,7 +40,7 @@ class Gates:
         self.scene, self.elsewhere = made(folder), elsewhere
         self.scene.gate.people.set_subject(MACHINE, "ann", elsewhere.url, SUBJECT)
         front = Front(self.scene.gate, strangers=Rate(10_000), people=Rate(10_000))
-        self.app = create_app(front, routes(House(front, {}, Issuer(elsewhere.url, CLIENT))))
+        self.app = create_app(front, routes(Site(front, {}, Issuer(elsewhere.url, CLIENT))))
 
     def browser(self) -> TestClient:
         return TestClient(self.app, HERE, follow_redirects=False, client=("192.0.2.1", 1))
@@ -238,7 +238,7 @@ def test_an_issuer_that_is_away_or_calls_itself_otherwise_is_one_line_and_passwo
         with pytest.raises(ProtocolAborted, match=f"{url[7:]} {NOT_TRUSTED}"):
             Issuer(url, CLIENT).place(Errand.fresh(), f"{HERE}/oidc/back")
     front = Front(scene.gate)
-    browser = TestClient(create_app(front, routes(House(front, {}, Issuer(url, CLIENT)))), HERE, follow_redirects=False)
+    browser = TestClient(create_app(front, routes(Site(front, {}, Issuer(url, CLIENT)))), HERE, follow_redirects=False)
     refused(browser.get("/oidc"), "can not be asked now", 503)
     typed = {"name": "ann", "password": PASSWORD}
     assert browser.post("/sign-in", data=typed, headers={"origin": HERE}).status_code == 303
@@ -246,7 +246,7 @@ def test_an_issuer_that_is_away_or_calls_itself_otherwise_is_one_line_and_passwo
 
 def test_without_an_issuer_there_is_no_other_way_in(tmp_path: Path) -> None:
     front = Front(made(tmp_path).gate)
-    browser = TestClient(create_app(front, routes(House(front, {}))), HERE, follow_redirects=False)
+    browser = TestClient(create_app(front, routes(Site(front, {}))), HERE, follow_redirects=False)
     assert "/oidc" not in browser.get("/sign-in").text
     assert {browser.get(path).status_code for path in ("/oidc", "/oidc/back?code=a&state=b")} == {404}
 

@@ -21,7 +21,7 @@ from dpcurves.server.counting import Counting
 from dpcurves.server.front import COOKIE, Front
 from dpcurves.server.pages.rendering import STATIC, static
 from dpcurves.server.pages.site import PAGES, routes
-from dpcurves.server.pages.visits import House
+from dpcurves.server.pages.visits import Site
 from dpcurves.server.questions import question_id, request_id
 from dpcurves.server.queue import Queue
 
@@ -34,24 +34,24 @@ SEES: dict[str, dict[str, int]] = {  # 200 where nothing else is said
     "/projects/delays": {"eve": 404, "oda": 404, "a stranger": 303},
     "/projects/delays/ask": {"eve": 404, "stu": 404, "oda": 404, "aud": 404, "a stranger": 303},
     "/projects/delays/ask/roc": {"eve": 404, "stu": 404, "oda": 404, "aud": 404, "a stranger": 303},
-    "/desk/flights": {"ann": 404, "eve": 404, "oda": 404, "a stranger": 303},
+    "/manage/flights": {"ann": 404, "eve": 404, "oda": 404, "a stranger": 303},
     "/audit": {"ann": 403, "eve": 403, "stu": 403, "oda": 403, "a stranger": 303},
     "/audit.jsonl": {"ann": 403, "eve": 403, "stu": 403, "oda": 403, "a stranger": 303},
     "/people": {"ann": 403, "eve": 403, "stu": 403, "aud": 403, "a stranger": 303},
 }
 DOES: dict[str, dict[str, int]] = {  # with nothing typed: 400 or 404 for who may, and in words of the form
-    "/desk/flights/projects": {"stu": 400},
-    "/desk/flights/questions": {"stu": 404},
-    "/desk/flights/people": {"stu": 404},
-    "/desk/flights/allowances": {"stu": 404},
+    "/manage/flights/projects": {"stu": 400},
+    "/manage/flights/questions": {"stu": 404},
+    "/manage/flights/people": {"stu": 404},
+    "/manage/flights/allowances": {"stu": 404},
     "/projects/delays/models": {"ann": 400},
     "/projects/delays/tokens": {"ann": 400},
     "/people/change": {"oda": 400},
     "/audit": {"aud": 200},
 }
 TYPED = {
-    "/desk/flights/questions": {"do": "take back", "question": "none"},
-    "/desk/flights/allowances": {"project": "delays", "most": "1", "analyst": "nobody"},
+    "/manage/flights/questions": {"do": "take back", "question": "none"},
+    "/manage/flights/allowances": {"project": "delays", "most": "1", "analyst": "nobody"},
     "/people/change": {"do": "make"},
 }
 PLAN = {"column": "delay", "grid": "-60:600:66", "amount": "0.25"}
@@ -83,29 +83,29 @@ class Pages:
 
     def __init__(self, folder: Path) -> None:
         self.scene = made(folder)
-        self.app = Starlette(routes=routes(House(Front(self.scene.gate), forms_of(QUESTIONS))))
+        self.app = Starlette(routes=routes(Site(Front(self.scene.gate), forms_of(QUESTIONS))))
 
     def browser(self, name: str) -> Browser:
         return Browser(self.scene, self.app, name)
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     pages = Pages(tmp_path_factory.mktemp("server"))
     yield pages
     pages.scene.gate.studio.stop()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_role_sees_its_pages_and_no_other(house: Pages, name: str) -> None:
-    browser = house.browser(name)
+def test_each_role_sees_its_pages_and_no_other(site: Pages, name: str) -> None:
+    browser = site.browser(name)
     found = {path: browser.get(path)[0] for path in SEES}
     assert found == {path: others.get(name, 200) for path, others in SEES.items()}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_role_sends_its_forms_and_no_other(house: Pages, name: str) -> None:
-    browser = house.browser(name)
+def test_each_role_sends_its_forms_and_no_other(site: Pages, name: str) -> None:
+    browser = site.browser(name)
     for path, mine in DOES.items():
         status, text, place = browser.post(path, **TYPED.get(path, {}))
         if name == "a stranger":
@@ -118,8 +118,8 @@ def test_each_role_sends_its_forms_and_no_other(house: Pages, name: str) -> None
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_form_is_taken_without_the_token_of_the_session(house: Pages, name: str) -> None:
-    browser = house.browser(name)
+def test_no_form_is_taken_without_the_token_of_the_session(site: Pages, name: str) -> None:
+    browser = site.browser(name)
     signed_in = name != "a stranger"
     for page in PAGES:
         if page.method == "POST" and (signed_in or not page.is_open):
@@ -129,46 +129,46 @@ def test_no_form_is_taken_without_the_token_of_the_session(house: Pages, name: s
             assert browser.post(path, csrf="")[0] == (403 if signed_in else 303), path
 
 
-def test_a_plan_is_shown_before_anything_is_paid(house: Pages) -> None:
-    ann = house.browser("ann")
+def test_a_plan_is_shown_before_anything_is_paid(site: Pages) -> None:
+    ann = site.browser("ann")
     status, text, _ = ann.post(HERE, do="plan", **PLAN)
     assert status == 200
     assert "histogram of delay: epsilon 0.25" in text
     assert f'src="{HERE}/sketch.svg?column=delay&amp;' in text.replace("&amp;grid=-60%3A600%3A66", "")
-    assert not house.scene.gate.questions.all(house.scene.ann, "delays")
+    assert not site.scene.gate.questions.all(site.scene.ann, "delays")
 
 
-def test_the_plan_comes_as_one_types_and_says_nothing_before_all_is_there(house: Pages) -> None:
-    ann = house.browser("ann")
+def test_the_plan_comes_as_one_types_and_says_nothing_before_all_is_there(site: Pages) -> None:
+    ann = site.browser("ann")
     status, text, _ = ann.post(f"{HERE}/plan", **{**PLAN, "grid": "-60:600"})
     assert (status, "<html" in text) == (200, False)
     assert "grid: write lower:upper:cells" in text
     assert "Fill in the question" in ann.post(f"{HERE}/plan", grid="0:1:2", amount="0.1")[1]
 
 
-def test_what_is_more_than_is_left_is_said_before(house: Pages) -> None:
+def test_what_is_more_than_is_left_is_said_before(site: Pages) -> None:
     assert (
-        "more than the epsilon 1 that is left to you" in house.browser("ann").post(HERE, **{**PLAN, "amount": "1.5"})[1]
+        "more than the epsilon 1 that is left to you" in site.browser("ann").post(HERE, **{**PLAN, "amount": "1.5"})[1]
     )
 
 
-def test_a_sketch_is_drawn_from_public_columns_and_says_that_it_is_not_private(house: Pages) -> None:
-    status, text = house.browser("ann").get(f"{HERE}/sketch.svg?column=delay&grid=-60:600:66&amount=0.25")
+def test_a_sketch_is_drawn_from_public_columns_and_says_that_it_is_not_private(site: Pages) -> None:
+    status, text = site.browser("ann").get(f"{HERE}/sketch.svg?column=delay&grid=-60:600:66&amount=0.25")
     assert (status, text[:40]) == (200, '<svg xmlns="http://www.w3.org/2000/svg" ')
     assert "SEEDED: NOT PRIVATE" in text
 
 
-def test_asking_leads_to_a_page_that_waits(house: Pages) -> None:
-    ann = house.browser("ann")
+def test_asking_leads_to_a_page_that_waits(site: Pages) -> None:
+    ann = site.browser("ann")
     status, _, place = ann.post(HERE, do="ask", **{**PLAN, "amount": "0.125"})
     assert (status, place[:11]) == (303, "/questions/")
     status, text = ann.get(place)
     assert (status, "queued" in text, 'http-equiv="refresh"' in text) == (200, True, True)
-    assert house.browser("eve").get(place)[0] == 404
+    assert site.browser("eve").get(place)[0] == 404
 
 
-def test_a_model_that_is_handed_in_is_asked_by_its_name(house: Pages) -> None:
-    ann = house.browser("ann")
+def test_a_model_that_is_handed_in_is_asked_by_its_name(site: Pages) -> None:
+    ann = site.browser("ann")
     card = Scorecard("risk", 0.0, (Ranged("delay", -60, 600),), (Term(0.1, (Power("delay"),)),), Link.LOGIT)
     assert ann.post("/projects/delays/models", model=card.to_json())[0] == 303
     assert "@risk" in ann.get("/projects/delays")[1]
@@ -178,50 +178,56 @@ def test_a_model_that_is_handed_in_is_asked_by_its_name(house: Pages) -> None:
     assert (status, "<b>" in text) == (400, False)
 
 
-def test_a_model_is_kept_in_the_queue_as_it_was_handed_in(house: Pages) -> None:
+def test_a_model_is_kept_in_the_queue_as_it_was_handed_in(site: Pages) -> None:
     """The order of its columns is part of it: workers refuse what is not what was asked."""
     columns = (Ranged("delay", -60, 600), Categories("late", (0, 1)))
     terms = (Term(0.1, (Power("delay"),)), Term(0.5, (Level("late", 1),)))
     card = Scorecard("turned", 0.0, columns[::-1], terms, Link.LOGIT)
-    ann, dataset = house.browser("ann"), house.scene.gate.datasets.get(house.scene.ann, "flights")
+    ann, dataset = site.browser("ann"), site.scene.gate.datasets.get(site.scene.ann, "flights")
     assert ann.post("/projects/delays/models", model=card.to_json())[0] == 303
     _, _, place = ann.post("/projects/delays/ask/roc", do="ask", label="late", score="@turned", amount="0.25")
-    asked = house.scene.gate.questions.get(house.scene.ann, place.removeprefix("/questions/"))
+    asked = site.scene.gate.questions.get(site.scene.ann, place.removeprefix("/questions/"))
     question = question_from_json(asked.question)
     assert question.score.digest == card.digest
     request = request_id(Member("delays", "ann"), dataset, question, asked.loss)
     assert question_id(request, question) == asked.id
 
 
-def test_a_token_is_shown_once_and_can_be_taken_back(house: Pages) -> None:
-    ann = house.browser("ann")
+def test_a_token_is_shown_once_and_can_be_taken_back(site: Pages) -> None:
+    ann = site.browser("ann")
     _, text, _ = ann.post("/projects/delays/tokens", label="my script", days="9")
     (secret,) = re.findall(r"<pre tabindex=\"0\"><code>([\w-]+)</code>", text)
-    assert house.scene.gate.tokens.find(secret) is not None
+    assert site.scene.gate.tokens.find(secret) is not None
     assert secret not in ann.get("/projects/delays")[1]
-    (kept,) = house.scene.gate.tokens.all(house.scene.ann)
+    (kept,) = site.scene.gate.tokens.all(site.scene.ann)
     assert ann.post(f"/projects/delays/tokens/{kept.id}")[0] == 303
-    assert house.scene.gate.tokens.find(secret) is None
+    assert site.scene.gate.tokens.find(secret) is None
 
 
-def test_a_form_that_no_database_takes_is_refused(house: Pages) -> None:
-    stu = house.browser("stu")
-    assert stu.post("/desk/flights/people", do="admit", project="delays", person="a\x00b")[0] == 400
-    assert stu.post("/desk/flights/people", **{f"field{place}": "x" for place in range(300)})[0] == 400
+def test_a_form_that_no_database_takes_is_refused(site: Pages) -> None:
+    stu = site.browser("stu")
+    assert stu.post("/manage/flights/people", do="admit", project="delays", person="a\x00b")[0] == 400
+    assert stu.post("/manage/flights/people", **{f"field{place}": "x" for place in range(300)})[0] == 400
 
 
-def test_a_steward_divides_the_budget_at_the_desk(house: Pages) -> None:
-    stu = house.browser("stu")
-    assert stu.post("/desk/flights/projects", name="fares", description="<i>")[0] == 303
-    assert stu.post("/desk/flights/people", do="admit", project="fares", person="eve")[0] == 303
-    assert stu.post("/desk/flights/allowances", project="fares", most="2")[0] == 400  # both projects: 4 of 3
-    assert stu.post("/desk/flights/allowances", project="fares", most="1")[0] == 303
-    assert "&lt;i&gt;" in stu.get("/desk/flights")[1]
-    assert stu.post("/desk/flights/people", do="dismiss", project="fares", person="eve")[0] == 303
+def test_a_steward_divides_the_budget(site: Pages) -> None:
+    stu = site.browser("stu")
+    assert stu.post("/manage/flights/projects", name="fares", description="<i>")[0] == 303
+    assert stu.post("/manage/flights/people", do="admit", project="fares", person="eve")[0] == 303
+    assert stu.post("/manage/flights/allowances", project="fares", most="2")[0] == 400  # both projects: 4 of 3
+    assert stu.post("/manage/flights/allowances", project="fares", most="1")[0] == 303
+    assert "&lt;i&gt;" in stu.get("/manage/flights")[1]
+    assert stu.post("/manage/flights/people", do="dismiss", project="fares", person="eve")[0] == 303
 
 
-def test_an_operator_keeps_accounts_and_an_auditor_verifies_the_chain(house: Pages) -> None:
-    oda, aud = house.browser("oda"), house.browser("aud")
+def test_an_auditor_reads_what_a_steward_manages(site: Pages) -> None:
+    headings = [site.browser(name).get("/manage/flights")[1] for name in ("stu", "aud")]
+    assert ["<h1>Managing flights</h1>" in text for text in headings] == [True, False]
+    assert "<h1>Budget, queue and log of flights</h1>" in headings[1]
+
+
+def test_an_operator_keeps_accounts_and_an_auditor_verifies_the_chain(site: Pages) -> None:
+    oda, aud = site.browser("oda"), site.browser("aud")
     assert oda.post("/people/change", do="make", name="mia", password="another long one")[0] == 303
     assert oda.post("/people/change", do="lock", name="mia")[0] == 303
     assert oda.post("/people/change", do="give", name="oda", role="steward", dataset="flights")[0] == 403
@@ -231,8 +237,8 @@ def test_an_operator_keeps_accounts_and_an_auditor_verifies_the_chain(house: Pag
     assert "made person" in aud.get("/audit")[1]
 
 
-def test_files_of_pages_are_those_of_the_package_alone(house: Pages) -> None:
-    stranger = house.browser("a stranger")
+def test_files_of_pages_are_those_of_the_package_alone(site: Pages) -> None:
+    stranger = site.browser("a stranger")
     assert stranger.get("/static/style.css")[0] == 200
     text = static("htmx.min.js").decode()
     assert not re.search(
@@ -249,10 +255,10 @@ def test_the_scripts_of_pages_are_what_their_licence_says() -> None:
 
 
 def test_an_answer_that_is_not_drawn_yet_has_a_place_that_comes_again(tmp_path: Path) -> None:
-    house = Pages(tmp_path)
-    ann, gate = house.browser("ann"), house.scene.gate
+    site = Pages(tmp_path)
+    ann, gate = site.browser("ann"), site.scene.gate
     place = ann.post(HERE, do="ask", column="delay", grid="-60:600:7", amount="0.01")[2]
-    counting, queue = Counting(house.scene.url, "one"), Queue(gate.archive)
+    counting, queue = Counting(site.scene.url, "one"), Queue(gate.archive)
     assert counting.step()
     queue.strike()
     release = place.replace("/questions/", "/releases/")

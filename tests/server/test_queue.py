@@ -163,7 +163,7 @@ def test_who_waits_for_a_picture_has_it_when_a_worker_has_drawn_it(
     assert counting.step()
     Queue(scene.gate.archive).strike()
     monkeypatch.setattr(awaiting, "PATIENCE", 600.0)
-    monkeypatch.setattr(awaiting, "LOOK", 0.01)
+    monkeypatch.setattr(awaiting, "POLL", 0.01)
 
     async def both() -> bool:
         waiting = asyncio.create_task(awaiting.until_drawn(scene.gate.releases, asked.id))

@@ -54,7 +54,7 @@ INSIDE: Mapping[str, set[str]] = {
 auditor, and oda an operator."""
 
 
-class House:
+class Site:
     """The scene behind its app, with one question answered and one model handed in."""
 
     def __init__(self, scene: Scene) -> None:
@@ -86,8 +86,8 @@ class House:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> House:
-    return House(made(tmp_path_factory.mktemp("routes")))
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    return Site(made(tmp_path_factory.mktemp("routes")))
 
 
 def body_of(path: str) -> object:
@@ -101,13 +101,13 @@ def test_the_matrix_names_every_route() -> None:
 
 
 @pytest.mark.parametrize("who", sorted(ALL | {"stranger"}))
-def test_each_role_gets_through_its_own_routes_and_no_others(house: House, who: str) -> None:
+def test_each_role_gets_through_its_own_routes_and_no_others(site: Site, who: str) -> None:
     publish = "POST /releases/{id}/publish"
     for name in sorted(INSIDE, key=lambda each: each == publish):
         method, path = name.split(" ")
         if name == publish and who == "stu":
             continue  # there is no way back: it is published below
-        heard = house.ask(who, method, house.path(path), body_of(path) if method == "POST" else None)
+        heard = site.ask(who, method, site.path(path), body_of(path) if method == "POST" else None)
         if who in INSIDE[name]:
             assert heard.status < 300, (name, heard)
         else:
@@ -115,8 +115,8 @@ def test_each_role_gets_through_its_own_routes_and_no_others(house: House, who: 
             assert set(heard.json) == {"error"}
 
 
-def test_a_published_release_is_seen_by_all_who_see_data(house: House, tmp_path: Any) -> None:
-    other = House(made(tmp_path))
+def test_a_published_release_is_seen_by_all_who_see_data(site: Site, tmp_path: Any) -> None:
+    other = Site(made(tmp_path))
     place = other.path("/releases/{name}")
     assert other.ask("sue", "GET", place).status == 404
     assert other.ask("stu", "POST", other.path("/releases/{id}/publish")).status == 204
@@ -133,18 +133,16 @@ def test_a_published_release_is_seen_by_all_who_see_data(house: House, tmp_path:
     assert [each["id"] for each in planned.json["published"]] == [other.answer]
 
 
-def test_an_auditor_sees_what_was_asked_and_handed_in_and_not_by_whom(house: House) -> None:
+def test_an_auditor_sees_what_was_asked_and_handed_in_and_not_by_whom(site: Site) -> None:
     for path in ("/datasets/{dataset}/questions", "/projects/{project}/questions", "/projects/{project}/models"):
-        told = {
-            who: [each["person"] for each in house.ask(who, "GET", house.path(path)).json] for who in ("stu", "aud")
-        }
+        told = {who: [each["person"] for each in site.ask(who, "GET", site.path(path)).json] for who in ("stu", "aud")}
         assert set(told["stu"]) == {"ann"}
         assert set(told["aud"]) == {None}
 
 
 @pytest.mark.parametrize("ending", ["json", "svg", "csv", "html"])
-def test_a_release_is_there_in_each_form_under_a_policy_that_runs_nothing(house: House, ending: str) -> None:
-    heard = house.ask("ann", "GET", f"{PREFIX}/releases/{house.answer}.{ending}")
+def test_a_release_is_there_in_each_form_under_a_policy_that_runs_nothing(site: Site, ending: str) -> None:
+    heard = site.ask("ann", "GET", f"{PREFIX}/releases/{site.answer}.{ending}")
     assert heard.status == 200
     assert heard.headers["content-security-policy"].startswith("default-src 'none'")
     assert "script-src" not in heard.headers["content-security-policy"]
@@ -154,26 +152,26 @@ def test_a_release_is_there_in_each_form_under_a_policy_that_runs_nothing(house:
     assert len(heard.body) > 1000
 
 
-def test_a_page_of_another_origin_changes_nothing(house: House) -> None:
-    path, signed = house.path("/projects/{project}/questions"), house.signed("ann")
+def test_a_page_of_another_origin_changes_nothing(site: Site) -> None:
+    path, signed = site.path("/projects/{project}/questions"), site.signed("ann")
     for headers in (
         {"origin": "https://evil.example"}, {"origin": "null"}, {"origin": f"http://{HOST}"},
         {"origin": f"https://{HOST}.evil.example"},
     ):  # fmt: skip
-        assert asked(house.app, "POST", path, ASKED, {**signed, **headers}).status == 403
-    assert asked(house.app, "POST", path, ASKED, signed, origin=False).status == 403
+        assert asked(site.app, "POST", path, ASKED, {**signed, **headers}).status == 403
+    assert asked(site.app, "POST", path, ASKED, signed, origin=False).status == 403
     del signed[CSRF_HEADER]
-    assert asked(house.app, "POST", path, ASKED, signed).status == 403
-    assert asked(house.app, "POST", path, ASKED, {**signed, CSRF_HEADER: "guess"}).status == 403
+    assert asked(site.app, "POST", path, ASKED, signed).status == 403
+    assert asked(site.app, "POST", path, ASKED, {**signed, CSRF_HEADER: "guess"}).status == 403
 
 
-def test_a_token_needs_no_origin_and_is_good_for_its_project_alone(house: House) -> None:
-    scene = house.scene
+def test_a_token_needs_no_origin_and_is_good_for_its_project_alone(site: Site) -> None:
+    scene = site.scene
     bears = {"authorization": f"Bearer {scene.gate.tokens.make(scene.ann, 'delays', 'here', 1)}"}
-    path = house.path("/projects/{project}/plan")
-    assert asked(house.app, "POST", path, ASKED, bears, origin=False).status == 200
-    assert asked(house.app, "POST", f"{PREFIX}/projects/others/plan", ASKED, bears, origin=False).status == 404
-    assert asked(house.app, "GET", f"{PREFIX}/audit", headers=bears).status == 403
+    path = site.path("/projects/{project}/plan")
+    assert asked(site.app, "POST", path, ASKED, bears, origin=False).status == 200
+    assert asked(site.app, "POST", f"{PREFIX}/projects/others/plan", ASKED, bears, origin=False).status == 404
+    assert asked(site.app, "GET", f"{PREFIX}/audit", headers=bears).status == 403
 
 
 @pytest.mark.parametrize(
@@ -190,38 +188,38 @@ def test_a_token_needs_no_origin_and_is_good_for_its_project_alone(house: House)
     ],
     ids=range(14),
 )  # fmt: skip
-def test_what_is_no_question_is_refused_in_one_line(house: House, body: bytes) -> None:
-    heard = asked(house.app, "POST", house.path("/projects/{project}/plan"), body, house.signed("ann"))
+def test_what_is_no_question_is_refused_in_one_line(site: Site, body: bytes) -> None:
+    heard = asked(site.app, "POST", site.path("/projects/{project}/plan"), body, site.signed("ann"))
     assert heard.status == 400, heard
     assert "\n" not in heard.json["error"]
 
 
-def test_long_bodies_long_paths_and_strange_paths_are_refused(house: House) -> None:
-    signed, path = house.signed("ann"), house.path("/projects/{project}/plan")
-    assert asked(house.app, "POST", path, b" " * (LARGEST + 1), signed).status == 413
-    assert asked(house.app, "POST", path, b" " * (LARGEST + 1), {**signed, "content-length": "3"}).status in (400, 413)
+def test_long_bodies_long_paths_and_strange_paths_are_refused(site: Site) -> None:
+    signed, path = site.signed("ann"), site.path("/projects/{project}/plan")
+    assert asked(site.app, "POST", path, b" " * (LARGEST + 1), signed).status == 413
+    assert asked(site.app, "POST", path, b" " * (LARGEST + 1), {**signed, "content-length": "3"}).status in (400, 413)
     for strange in (f"{PREFIX}/projects/{'a' * 3000}", f"{PREFIX}/projects/a\0b", f"{PREFIX}/nowhere"):
-        assert asked(house.app, "GET", strange, headers=signed).status == 404
+        assert asked(site.app, "GET", strange, headers=signed).status == 404
 
 
-def test_who_asks_too_often_is_told_to_wait_and_others_are_not(house: House) -> None:
-    front = Front(house.scene.gate, people=Rate(3))
-    app, ann, bob = create_app(front), house.signed("ann"), house.signed("bob")
+def test_who_asks_too_often_is_told_to_wait_and_others_are_not(site: Site) -> None:
+    front = Front(site.scene.gate, people=Rate(3))
+    app, ann, bob = create_app(front), site.signed("ann"), site.signed("bob")
     statuses = [asked(app, "GET", f"{PREFIX}/me", headers=ann).status for _ in range(5)]
     assert sorted(statuses) == [200, 200, 200, 429, 429]
     assert asked(app, "GET", f"{PREFIX}/me", headers=bob).status == 200
 
 
-def test_the_description_of_the_routes_is_public_and_names_them_all(house: House) -> None:
-    heard = asked(house.app, "GET", f"{PREFIX}/openapi.json")
+def test_the_description_of_the_routes_is_public_and_names_them_all(site: Site) -> None:
+    heard = asked(site.app, "GET", f"{PREFIX}/openapi.json")
     assert heard.status == 200
     described = {(method.upper(), path) for path, each in heard.json["paths"].items() for method in each}
     assert described == {(route.method, PREFIX + route.path) for route in ROUTES}
     assert 401 in ERRORS
 
 
-def test_a_question_is_taken_and_its_place_is_told(house: House) -> None:
-    heard = house.ask("ann", "POST", house.path("/projects/{project}/questions"), {**ASKED, "epsilon": "0.3"})
+def test_a_question_is_taken_and_its_place_is_told(site: Site) -> None:
+    heard = site.ask("ann", "POST", site.path("/projects/{project}/questions"), {**ASKED, "epsilon": "0.3"})
     assert heard.status == 202
-    assert house.ask("ann", "GET", heard.headers["location"]).json["state"] == "queued"
-    assert house.scene.gate.datasets.get(MACHINE, "flights").units == ROWS
+    assert site.ask("ann", "GET", heard.headers["location"]).json["state"] == "queued"
+    assert site.scene.gate.datasets.get(MACHINE, "flights").units == ROWS

@@ -21,7 +21,7 @@ from dpcurves.server import MACHINE
 from dpcurves.server.counting import Counting
 from dpcurves.server.front import COOKIE, Front
 from dpcurves.server.pages.site import routes
-from dpcurves.server.pages.visits import House
+from dpcurves.server.pages.visits import Site
 from dpcurves.server.queue import Queue
 from dpcurves.server.sketches import BESIDE, SKETCH, Facts, of_sketch
 from dpcurves.server.studio import Studio
@@ -133,7 +133,7 @@ def test_the_page_of_an_answer_comes_before_its_comparison_which_costs_nothing(t
         pass
     Queue(gate.archive).strike()
     spent = gate.datasets.balance(MACHINE, "flights").spent
-    client = TestClient(Starlette(routes=routes(House(Front(gate), {}))), "https://flights.example")
+    client = TestClient(Starlette(routes=routes(Site(Front(gate), {}))), "https://flights.example")
     client.cookies.set(COOKIE, gate.sessions.begin("ann").cookie)
     try:
         page = client.get(release).text

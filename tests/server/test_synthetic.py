@@ -22,22 +22,22 @@ from dpcurves.server.front import COOKIE, Front
 from dpcurves.server.packer import repacked
 from dpcurves.server.packing import NO_TABLE, packed
 from dpcurves.server.pages.site import routes
-from dpcurves.server.pages.visits import House
+from dpcurves.server.pages.visits import Site
 from dpcurves.server.patience import Rate
 from dpcurves.server.shield import LARGEST, LARGEST_FILE
 
 HERE, SAID = f"https://{HOST}", "made by a model of marginals, epsilon 1"
-DESK = "/desk/flights/synthetic"
+SYNTHETIC = "/manage/flights/synthetic"
 CSV = b"delay,late,tail\n1.5,1,N1\n -3 ,0,N2\n,1,N3\n"
 
 
-class Desk:
+class Uploads:
     """The scene with its pages, and people in front of them."""
 
     def __init__(self, folder: Path) -> None:
         self.scene: Scene = made(folder)
         front = Front(self.scene.gate, strangers=Rate(10_000), people=Rate(10_000))
-        self.app = create_app(front, routes(House(front, {})))
+        self.app = create_app(front, routes(Site(front, {})))
 
     def send(self, name: str, file: bytes = CSV, said: str = SAID, called: str = "table.csv", **typed: str) -> Any:
         browser = TestClient(self.app, HERE, follow_redirects=False)
@@ -47,12 +47,12 @@ class Desk:
             browser.cookies.set(COOKIE, signed.cookie)
             csrf = signed.csrf
         fields = {"csrf": csrf, "statement": said, **typed}
-        return browser.post(DESK, data=fields, files={"table": (called, file)}, headers={"origin": HERE})
+        return browser.post(SYNTHETIC, data=fields, files={"table": (called, file)}, headers={"origin": HERE})
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
-    return Desk(tmp_path_factory.mktemp("desk"))
+def uploads(tmp_path_factory: pytest.TempPathFactory) -> Uploads:
+    return Uploads(tmp_path_factory.mktemp("uploads"))
 
 
 def parquet(**columns: Any) -> bytes:
@@ -65,19 +65,19 @@ def read(octets: bytes) -> pa.Table:
     return pq.read_table(BytesIO(octets))
 
 
-def test_a_steward_puts_a_table_beside_the_dataset_and_all_who_see_it_have_it(desk: Desk) -> None:
-    assert desk.scene.gate.synthetic.find(desk.scene.ann, "flights", 1) is None
-    answer = desk.send("stu", called="../../etc/passwd")
-    assert (answer.status_code, answer.headers["location"]) == (303, "/desk/flights?said=put")
-    found = desk.scene.gate.synthetic.find(desk.scene.ann, "flights", 1)
+def test_a_steward_puts_a_table_beside_the_dataset_and_all_who_see_it_have_it(uploads: Uploads) -> None:
+    assert uploads.scene.gate.synthetic.find(uploads.scene.ann, "flights", 1) is None
+    answer = uploads.send("stu", called="../../etc/passwd")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/manage/flights?said=put")
+    found = uploads.scene.gate.synthetic.find(uploads.scene.ann, "flights", 1)
     assert found is not None
     assert found.statement == SAID
     assert found.table.to_pydict() == {"delay": [1.5, -3.0, None], "late": [1, 0, 1]}  # nothing that is not declared
-    event = desk.scene.gate.audit.events(desk.scene.stu, dataset="flights")[-1].event
+    event = uploads.scene.gate.audit.events(uploads.scene.stu, dataset="flights")[-1].event
     assert (event.actor, event.action) == ("stu", "put a synthetic table beside")
     assert event.subject == f"version 1: {found.digest[:16]}"
-    assert desk.send("stu", parquet(delay=[7], late=[True])).status_code == 303
-    again = desk.scene.gate.synthetic.find(desk.scene.ann, "flights", 1)
+    assert uploads.send("stu", parquet(delay=[7], late=[True])).status_code == 303
+    again = uploads.scene.gate.synthetic.find(uploads.scene.ann, "flights", 1)
     assert again is not None
     assert again.table.to_pydict() == {"delay": [7], "late": [1]}
 
@@ -85,19 +85,19 @@ def test_a_steward_puts_a_table_beside_the_dataset_and_all_who_see_it_have_it(de
 @pytest.mark.parametrize(
     ("name", "status"), [("ann", 404), ("eve", 404), ("oda", 404), ("aud", 404), ("a stranger", 303)]
 )
-def test_nobody_else_does_and_what_they_send_is_not_even_read(desk: Desk, name: str, status: int) -> None:
-    assert desk.send(name).status_code == status
+def test_nobody_else_does_and_what_they_send_is_not_even_read(uploads: Uploads, name: str, status: int) -> None:
+    assert uploads.send(name).status_code == status
     headers = {"content-type": "multipart/form-data; boundary=b", "content-length": str(LARGEST_FILE)}
     if name != "a stranger":
-        headers["cookie"] = f"{COOKIE}={desk.scene.gate.sessions.begin(name).cookie}"
-    assert asked(desk.app, "POST", DESK, UNREAD, headers).status == status
+        headers["cookie"] = f"{COOKIE}={uploads.scene.gate.sessions.begin(name).cookie}"
+    assert asked(uploads.app, "POST", SYNTHETIC, UNREAD, headers).status == status
 
 
-def test_no_table_is_taken_without_the_token_of_the_session_or_from_another_page(desk: Desk) -> None:
-    assert desk.send("stu", csrf="").status_code == 403
-    signed = desk.scene.gate.sessions.begin("stu")
+def test_no_table_is_taken_without_the_token_of_the_session_or_from_another_page(uploads: Uploads) -> None:
+    assert uploads.send("stu", csrf="").status_code == 403
+    signed = uploads.scene.gate.sessions.begin("stu")
     headers = {"cookie": f"{COOKIE}={signed.cookie}", "origin": "https://evil.example"}
-    assert asked(desk.app, "POST", DESK, b"", headers).status == 403
+    assert asked(uploads.app, "POST", SYNTHETIC, b"", headers).status == 403
 
 
 WRONG: dict[str, tuple[bytes, str]] = {
@@ -125,31 +125,32 @@ def test_what_is_no_table_of_the_schema_is_refused_in_one_line(wrong: str) -> No
         repacked(file, COLUMNS)
 
 
-def test_what_was_refused_stands_on_the_desk_with_what_was_typed_and_the_table_before_stays(desk: Desk) -> None:
-    before = desk.scene.gate.synthetic.find(desk.scene.ann, "flights", 1)
-    answer = desk.send("stu", WRONG["text for numbers"][0], "what I typed")
+def test_what_was_refused_stands_on_the_page_with_what_was_typed_and_the_earlier_table_stays(uploads: Uploads) -> None:
+    before = uploads.scene.gate.synthetic.find(uploads.scene.ann, "flights", 1)
+    answer = uploads.send("stu", WRONG["text for numbers"][0], "what I typed")
     assert answer.status_code == 400
     (line,) = (each for each in answer.text.splitlines() if 'role="alert"' in each)
     assert "its column &#39;delay&#39; does not hold numbers, as declared" in line
     assert 'value="what I typed"' in answer.text
-    assert desk.scene.gate.synthetic.find(desk.scene.ann, "flights", 1) == before
+    assert uploads.scene.gate.synthetic.find(uploads.scene.ann, "flights", 1) == before
 
 
-def test_a_table_says_how_private_it_is(desk: Desk) -> None:
-    answer = desk.send("stu", said="")
+def test_a_table_says_how_private_it_is(uploads: Uploads) -> None:
+    answer = uploads.send("stu", said="")
     assert (answer.status_code, "statement: 1 to 200 printable characters" in answer.text) == (400, True)
 
 
-def test_long_files_and_forms_that_are_none_are_refused(desk: Desk) -> None:
-    signed = desk.scene.gate.sessions.begin("stu")
+def test_long_files_and_forms_that_are_none_are_refused(uploads: Uploads) -> None:
+    signed = uploads.scene.gate.sessions.begin("stu")
     cookie = {"cookie": f"{COOKIE}={signed.cookie}"}
     for length, kind, status in (
         (LARGEST_FILE + 1, "multipart/form-data; boundary=b", 413), (4, "multipart/form-data", 400),
         (4, "text/plain", 400), (4, "multipart/form-data; boundary=b", 400),
     ):  # fmt: skip
-        heard = asked(desk.app, "POST", DESK, b"none", {**cookie, "content-type": kind, "content-length": str(length)})
+        headers = {**cookie, "content-type": kind, "content-length": str(length)}
+        heard = asked(uploads.app, "POST", SYNTHETIC, b"none", headers)
         assert heard.status == status, kind
-    assert asked(desk.app, "POST", "/desk/flights/people", b" " * (LARGEST + 1), cookie).status == 413
+    assert asked(uploads.app, "POST", "/manage/flights/people", b" " * (LARGEST + 1), cookie).status == 413
 
 
 def test_a_file_that_grows_a_millionfold_ends_the_process_that_reads_it_and_no_other() -> None:

@@ -200,8 +200,8 @@ def health(request: Request) -> dict[str, str]:
 
 
 def _html(answer: Answer) -> str:
-    card = answer.curve().card_with(answer.svg)
-    return f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>dpcurves</title>\n{card}\n</html>\n'
+    summary = answer.curve().html_with(answer.svg)
+    return f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>dpcurves</title>\n{summary}\n</html>\n'
 
 
 ENDINGS: dict[str, tuple[str, Callable[[Answer], str]]] = {

@@ -13,15 +13,15 @@ from .releases import Releases
 from .sketches import Drawn
 from .studio import NO_PICTURE
 
-PATIENCE, LOOK = 60.0, 0.25
-"""Seconds that a picture is waited for, and between looks whether it is there."""
+PATIENCE, POLL = 60.0, 0.25
+"""Seconds that a picture is waited for, and between polls whether it is there."""
 
 
 async def until_drawn(releases: Releases, id: str) -> None:
     """Wait until the picture of an answer is there, for so long at most. Whoever waits has been let in before."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and not await run_in_threadpool(releases.is_drawn, id):
-        await asyncio.sleep(LOOK)
+        await asyncio.sleep(POLL)
 
 
 async def until_made(coming: Future[Drawn]) -> Drawn:

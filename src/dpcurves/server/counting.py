@@ -104,7 +104,7 @@ class Counting:
             self._forget(dataset)
             self._queue.failed(job)
             raise
-        self._queue.counted(job.id, curve.to_json(), curve.card_facts())
+        self._queue.counted(job.id, curve.to_json(), curve.summary_facts())
 
     def _not_charged(self, job: Job, error: Named) -> None:
         """Say why, where public facts tell, unless it was charged, or may have been: then it is tried again."""

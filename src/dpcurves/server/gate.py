@@ -7,7 +7,6 @@ from collections.abc import Callable
 from .archive import Archive
 from .audit import Audit
 from .datasets import Datasets
-from .desk import Desk
 from .models import Models
 from .passwords import Passwords
 from .people import People
@@ -15,6 +14,7 @@ from .projects import Projects
 from .questions import Questions
 from .releases import Releases
 from .sessions import Sessions, Tokens
+from .stewardship import Stewardship
 from .studio import Studio
 from .synthetic import SyntheticTables
 
@@ -32,7 +32,7 @@ class Gate:
         datasets: What there is to ask, and what was spent of it.
         projects: Who asks together, and their allowances.
         questions: Plans, the queue, and where questions stand.
-        desk: What stewards do about questions that wait.
+        stewardship: What stewards do about questions that wait.
         releases: Answers.
         models: What analysts handed in.
         synthetic: Tables that stand beside the confidential ones.
@@ -47,6 +47,6 @@ class Gate:
         self.sessions, self.tokens = Sessions(self.archive, passwords), Tokens(self.archive)
         self.datasets, self.projects = Datasets(self.archive), Projects(self.archive)
         self.questions = Questions(self.archive, self.datasets, self.projects, call)
-        self.desk = Desk(self.archive, self.questions, call)
+        self.stewardship = Stewardship(self.archive, self.questions, call)
         self.releases, self.models, self.audit = Releases(self.archive), Models(self.archive), Audit(self.archive)
         self.synthetic, self.studio = SyntheticTables(self.archive), Studio()

@@ -18,7 +18,7 @@ from .front import PER_MINUTE, Front
 from .gate import Gate
 from .issuer import Issuer
 from .pages.site import prepare, routes
-from .pages.visits import House
+from .pages.visits import Site
 from .patience import Rate
 from .workers import Workers
 
@@ -76,7 +76,7 @@ class VerificationServer:
         gate.studio.start()
         try:
             serve(
-                create_app(front, routes(House(front, self.forms, self.issuer))),
+                create_app(front, routes(Site(front, self.forms, self.issuer))),
                 address,
                 Door(self.limits),
                 context,

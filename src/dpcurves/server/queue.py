@@ -236,7 +236,7 @@ def _next(
 
 
 def _looked(query: Select[Any]) -> Select[Any]:
-    """A look: it holds nothing, and waits for nobody."""
+    """A read: it holds nothing, and waits for nobody."""
     return query
 
 

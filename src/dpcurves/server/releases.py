@@ -34,7 +34,7 @@ class Answer:
         asked: The question.
         json: The curve, in the published format.
         kept_svg, kept_csv: Its picture and its table; empty: a worker has not made them yet.
-        facts: What its card says: ``title``, ``line``, ``summary`` (pairs), ``notes``, ``privacy`` (pairs).
+        facts: What its HTML summary says: ``title``, ``line``, ``summary`` (pairs), ``notes``, ``privacy`` (pairs).
         published_at: When it was published; None: it is the project's.
         published_by: By whom.
     """

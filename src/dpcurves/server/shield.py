@@ -15,7 +15,7 @@ from .front import SAFE
 LARGEST = 2**22
 """Bytes of a body."""
 LARGEST_FILE = 2**25
-FILES = re.compile("/desk/[^/]+/synthetic")
+FILES = re.compile("/manage/[^/]+/synthetic")
 """Where files are sent, by people who are asked who they are before anything is read."""
 LONGEST_PATH = 2000
 NOTHING_ELSE = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
@@ -24,7 +24,7 @@ OF_PAGES = (
     "frame-ancestors 'none'; base-uri 'none'"
 )
 OF_PICTURES = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox"
-"""A picture by itself, and a card that was saved: they bring their own styles, and nothing that runs."""
+"""A picture by itself, and an HTML summary that was saved: they bring their own styles, and nothing that runs."""
 HEADERS: Mapping[str, str] = MappingProxyType(
     {
         "Strict-Transport-Security": "max-age=31536000",

@@ -136,7 +136,7 @@ RELEASES = Table(
     Column("curve", Text, nullable=False),  # JSON, as published
     Column("svg", Text, nullable=False),  # empty, as csv is: not drawn yet
     Column("csv", Text, nullable=False),
-    Column("facts", Text, nullable=False),  # JSON: what its card says
+    Column("facts", Text, nullable=False),  # JSON: what its HTML summary says
     Column("published_at", Text),
     Column("published_by", Text),
 )

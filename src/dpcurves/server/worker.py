@@ -14,7 +14,7 @@ from .counting import PUBLIC, Counting
 from .queue import Does
 
 PATIENCE = 0.2
-"""Seconds between looks, where nobody says that there is something to do: so of what was charged nobody does."""
+"""Seconds between polls, where nobody says that there is something to do: so of what was charged nobody does."""
 
 STORE = frozenset({"ledger", "store"})
 """What errors of the server's own database are named after."""

@@ -16,8 +16,8 @@ from contextlib import suppress
 from .archive import Archive
 from .queue import Does, Queue
 
-LOOK = 0.5
-"""Seconds between looks at who has ended."""
+POLL = 0.5
+"""Seconds between polls of who has ended."""
 
 
 class Workers:
@@ -76,7 +76,7 @@ class Workers:
         _tell(process, f"{self._url} {name} {does.value}\n")
 
     def _keep(self) -> None:
-        while not self._ended.wait(LOOK):
+        while not self._ended.wait(POLL):
             for name, (does, process) in list(self._running.items()):
                 if process.poll() is not None:
                     with suppress(Exception):  # the database may be away; the claim ends by itself

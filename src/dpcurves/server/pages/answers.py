@@ -40,7 +40,7 @@ def progress(visit: Visit) -> Response:
 
 
 def release(visit: Visit) -> Response:
-    """An answer: its picture, its card, and the same curve of the synthetic table."""
+    """An answer: its picture, what was found, and the same curve of the synthetic table."""
     found = visit.gate.releases.get(visit.who, visit.parts["release"])
     asked = as_seen_by(visit.who, found.asked)
     compared = is_compared(found)
@@ -121,7 +121,7 @@ def _drawn(visit: Visit, made: Callable[[Answer], Response]) -> Response:
 def _exported(found: Answer, ending: str) -> Response:
     name = f"release-{found.id[:12]}"
     if ending == "html":
-        return download(_card(found), "text/html", f"{name}.html")
+        return download(_html_summary(found), "text/html", f"{name}.html")
     kept = {
         "svg": (standing_alone(found.svg), "image/svg+xml"),
         "csv": (found.csv, "text/csv"),
@@ -142,9 +142,9 @@ def _progress(who: Visitor, asked: Asked) -> dict[str, Any]:
     return {"question": as_seen_by(who, asked), "waits": asked.state not in (State.ANSWERED, State.REFUSED)}
 
 
-def _card(found: Answer) -> str:
+def _html_summary(found: Answer) -> str:
     head = f'<meta charset="utf-8"><title>{escape(found.asked.purpose)}</title>'
-    return f'<!doctype html><html lang="en">{head}{found.curve().card_with(found.svg)}</html>'
+    return f'<!doctype html><html lang="en">{head}{found.curve().html_with(found.svg)}</html>'
 
 
 def _python(asked: Asked, host: str) -> str:

@@ -70,7 +70,7 @@ def kinds(visit: Visit) -> Response:
     """All that may be asked."""
     found = visit.gate.projects.get(visit.who, visit.parts["project"])
     require(visit.who, Right.ASK, found.subject)
-    return visit.page("kinds.html", project=found, forms=visit.house.forms.values())
+    return visit.page("kinds.html", project=found, forms=visit.site.forms.values())
 
 
 def question(visit: Visit) -> Response:
@@ -126,7 +126,7 @@ def _sent(sketch: Drawn) -> Response:
 def _asked_for(visit: Visit) -> tuple[Project, Form]:
     project = visit.gate.projects.get(visit.who, visit.parts["project"])
     require(visit.who, Right.ASK, project.subject)
-    form = visit.house.forms.get(visit.parts["word"])
+    form = visit.site.forms.get(visit.parts["word"])
     if form is None:
         raise ProtocolAborted("question", "there is none of this name", 404)
     return project, form

@@ -88,9 +88,9 @@ def change_password(visit: Visit) -> Response:
 
 
 def _issuer(visit: Visit) -> Issuer:
-    if visit.house.issuer is None:
+    if visit.site.issuer is None:
         raise unknown("issuer")
-    return visit.house.issuer
+    return visit.site.issuer
 
 
 def _asked_again(visit: Visit, error: ProtocolAborted) -> Response:

@@ -21,10 +21,10 @@ from ..awaiting import until_drawn
 from ..forms import Given
 from ..front import address_of
 from ..shield import LARGEST_FILE
-from . import answers, asking, entrance, keeping, places
+from . import answers, asking, entrance, managing, places
 from .parts import parts_of
 from .rendering import STATIC, static, templates
-from .visits import ADMITTED, NOT_DRAWN, House, Later, Visit, to
+from .visits import ADMITTED, NOT_DRAWN, Later, Site, Visit, to
 
 LARGEST_FORM = 2**20
 MOST_FIELDS = 200
@@ -79,17 +79,17 @@ PAGES = (
     Page("GET", "/releases/{release}/comparison.svg", answers.compared_picture),
     Page("GET", "/releases/{release}/export.{ending}", answers.export),
     Page("POST", "/releases/{release}/publish", answers.publish),
-    Page("GET", "/desk", keeping.desks),
-    Page("GET", "/desk/{dataset}", keeping.desk),
-    Page("POST", "/desk/{dataset}/projects", keeping.make_project),
-    Page("POST", "/desk/{dataset}/people", keeping.change_people),
-    Page("POST", "/desk/{dataset}/allowances", keeping.set_allowance),
-    Page("POST", "/desk/{dataset}/questions", keeping.change_question),
-    Page("GET", "/audit", keeping.audit),
-    Page("POST", "/audit", keeping.verify),
-    Page("GET", "/audit.jsonl", keeping.log),
-    Page("GET", "/people", keeping.people),
-    Page("POST", "/people/change", keeping.change_person),
+    Page("GET", "/manage", managing.first_managed),
+    Page("GET", "/manage/{dataset}", managing.manage),
+    Page("POST", "/manage/{dataset}/projects", managing.make_project),
+    Page("POST", "/manage/{dataset}/people", managing.change_people),
+    Page("POST", "/manage/{dataset}/allowances", managing.set_allowance),
+    Page("POST", "/manage/{dataset}/questions", managing.change_question),
+    Page("GET", "/audit", managing.audit),
+    Page("POST", "/audit", managing.verify),
+    Page("GET", "/audit.jsonl", managing.log),
+    Page("GET", "/people", managing.people),
+    Page("POST", "/people/change", managing.change_person),
 )
 
 
@@ -107,16 +107,16 @@ class Upload(NamedTuple):
     work: Callable[[Visit], Response]
 
 
-UPLOADS = (Upload("/desk/{dataset}/synthetic", keeping.may_put_table, keeping.put_table),)
+UPLOADS = (Upload("/manage/{dataset}/synthetic", managing.may_put_table, managing.put_table),)
 
 
-def routes(house: House) -> list[BaseRoute]:
+def routes(site: Site) -> list[BaseRoute]:
     """The routes of all pages, and of the files that they ask for."""
     made: list[BaseRoute] = [Routed("/static/{name}", _file, methods=["GET"])]
     for page in PAGES:
-        made.append(Routed(page.path, _endpoint(house, page), methods=[page.method]))
+        made.append(Routed(page.path, _endpoint(site, page), methods=[page.method]))
     for upload in UPLOADS:
-        made.append(Routed(upload.path, _uploaded(house, upload), methods=["POST"]))
+        made.append(Routed(upload.path, _uploaded(site, upload), methods=["POST"]))
     return made
 
 
@@ -127,38 +127,38 @@ def prepare() -> None:
     svg_text(headless_axes())
 
 
-def _endpoint(house: House, page: Page) -> Callable[..., object]:
+def _endpoint(site: Site, page: Page) -> Callable[..., object]:
     async def endpoint(request: Request) -> Response:
         sent = await body_of(request, LARGEST_FORM) if page.method == "POST" else b""
-        answer = await run_in_threadpool(_answered, house, page, request, sent.decode(errors="replace"))
+        answer = await run_in_threadpool(_answered, site, page, request, sent.decode(errors="replace"))
         if isinstance(answer, Later):
             return await answer.finished()
         if answer.status_code != NOT_DRAWN:
             return answer
-        await until_drawn(house.front.gate.releases, request.path_params["release"])
-        return await run_in_threadpool(_answered, house, page, request, "", has_waited=True)
+        await until_drawn(site.front.gate.releases, request.path_params["release"])
+        return await run_in_threadpool(_answered, site, page, request, "", has_waited=True)
 
     return endpoint
 
 
-def _uploaded(house: House, upload: Upload) -> Callable[..., object]:
+def _uploaded(site: Site, upload: Upload) -> Callable[..., object]:
     async def endpoint(request: Request) -> Response:
-        door = await run_in_threadpool(_answered, house, Page("GET", upload.path, upload.admits), request, "")
+        door = await run_in_threadpool(_answered, site, Page("GET", upload.path, upload.admits), request, "")
         if door.status_code != ADMITTED:
             return door
         sent = await body_of(request, LARGEST_FILE)
         page = Page("POST", upload.path, upload.work)
-        return await run_in_threadpool(_answered_with_file, house, page, request, sent)
+        return await run_in_threadpool(_answered_with_file, site, page, request, sent)
 
     return endpoint
 
 
-def _answered_with_file(house: House, page: Page, request: Request, sent: bytes) -> Response:
+def _answered_with_file(site: Site, page: Page, request: Request, sent: bytes) -> Response:
     try:
         typed, file = parts_of(request.headers, sent)
     except ProtocolAborted as error:
         return JSONResponse({"error": str(error)}, error.status)
-    return _answered(house, page, request, typed, file)
+    return _answered(site, page, request, typed, file)
 
 
 def _read(text: str) -> Given:
@@ -172,15 +172,15 @@ def _read(text: str) -> Given:
 
 
 def _answered(
-    house: House, page: Page, request: Request, sent: str, file: bytes = b"", *, has_waited: bool = False
+    site: Site, page: Page, request: Request, sent: str, file: bytes = b"", *, has_waited: bool = False
 ) -> Response:
     host = f"{request.url.scheme}://{request.url.netloc}"
     errand = request.cookies.get(entrance.ERRAND, "")
     visit = Visit(
-        house, request.url.path, request.path_params, {}, {}, None, address_of(request), host, errand, file, has_waited
+        site, request.url.path, request.path_params, {}, {}, None, address_of(request), host, errand, file, has_waited
     )
     try:
-        visit = replace(visit, signed=house.front.session(request), query=_read(request.url.query), form=_read(sent))
+        visit = replace(visit, signed=site.front.session(request), query=_read(request.url.query), form=_read(sent))
         if visit.signed is None and not page.is_open:
             return to("sign-in")
         if page.method == "POST":

@@ -44,7 +44,7 @@ ADMITTED = 204
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class Site:
     """What all pages have.
 
     Attributes:
@@ -77,7 +77,7 @@ class Visit:
     """SECRET. What was sent may hold a password, and cookies: it has no repr.
 
     Attributes:
-        house: What all pages have.
+        site: What all pages have.
         at: The path that was asked for.
         parts: What its variable parts are.
         query: What stands behind it.
@@ -90,7 +90,7 @@ class Visit:
         has_waited: Whether they have waited for a picture.
     """
 
-    house: House
+    site: Site
     at: str
     parts: Mapping[str, str]
     query: Given
@@ -105,7 +105,7 @@ class Visit:
     @property
     def gate(self) -> Gate:
         """The services."""
-        return self.house.front.gate
+        return self.site.front.gate
 
     @property
     def who(self) -> Visitor:
@@ -140,13 +140,13 @@ class Visit:
         common = {
             "visitor": None if signed is None else signed.visitor, "csrf_field": Markup(token),
             "places": [] if signed is None else self._places(signed.visitor),
-            "said": None if words is None else {"kind": "good", "words": words}, "oidc": self.house.elsewhere,
+            "said": None if words is None else {"kind": "good", "words": words}, "oidc": self.site.elsewhere,
         }  # fmt: skip
         return HTMLResponse(rendered(template, {**common, **facts}), status)
 
     def _places(self, who: Visitor) -> list[Place]:
         found = [
-            ("Datasets", "/datasets", may(who, Right.SEE_DATASETS)), ("Desk", "/desk", bool(who.stewards)),
+            ("Datasets", "/datasets", may(who, Right.SEE_DATASETS)), ("Manage", "/manage", bool(who.stewards)),
             ("Audit", "/audit", may(who, Right.AUDIT)), ("People", "/people", may(who, Right.KEEP_PEOPLE)),
             ("Account", "/account", True),
         ]  # fmt: skip

@@ -21,20 +21,20 @@ LOG_LINES = 200
 UNKNOWN = "there is nothing of this name to be done"
 
 
-def desks(visit: Visit) -> Response:
-    """Lead a steward to a desk."""
+def first_managed(visit: Visit) -> Response:
+    """Lead a steward to the first of their datasets."""
     if not visit.who.stewards:
         raise ProtocolAborted("role", "yours is no steward's", 403)
-    return to("desk", min(visit.who.stewards))
+    return to("manage", min(visit.who.stewards))
 
 
-def desk(visit: Visit) -> Response:
-    """The desk of a dataset's steward."""
-    return _desk(visit)
+def manage(visit: Visit) -> Response:
+    """Budget, queue and log of a dataset, for who manages it."""
+    return _manage(visit)
 
 
-def _desk(visit: Visit, wrong: str = "", said_of_table: str = "") -> Response:
-    """A desk, perhaps with what is wrong with a table that was sent, and what was said of that."""
+def _manage(visit: Visit, wrong: str = "", said_of_table: str = "") -> Response:
+    """That page, perhaps with what is wrong with a table that was sent, and what was said of that."""
     who, gate, name = visit.who, visit.gate, visit.parts["dataset"]
     statement = gate.datasets.statement(who, name)
     projects = [each for each in gate.projects.all(who) if each.dataset == name]
@@ -42,8 +42,8 @@ def _desk(visit: Visit, wrong: str = "", said_of_table: str = "") -> Response:
     queue = [as_seen_by(who, each) for each in gate.questions.queue(who, name)]
     dataset, problem = gate.datasets.get(who, name), {"said": {"kind": "bad", "words": wrong}} if wrong else {}
     return visit.page(
-        "desk.html", 400 if wrong else 200, dataset=dataset, desks=sorted({*who.stewards, name}), statement=statement,
-        projects=[{"project": each, **_parted(of)} for each, of in shares], queue=queue,
+        "manage.html", 400 if wrong else 200, dataset=dataset, managed=sorted({*who.stewards, name}),
+        statement=statement, projects=[{"project": each, **_parted(of)} for each, of in shares], queue=queue,
         currency=statement.account.currency.value, people=sorted({one for each in projects for one in each.people}),
         events=gate.audit.latest(who, LOG_LINES, name), keeps=may(who, Right.KEEP_PROJECTS, Subject(name)),
         beside=gate.synthetic.said(who, name, dataset.version), said_of_table=said_of_table,
@@ -55,7 +55,7 @@ def make_project(visit: Visit) -> Response:
     """Make a project."""
     dataset = visit.parts["dataset"]
     visit.gate.projects.make(visit.who, visit.typed("name"), dataset, visit.typed("description"))
-    return to("desk", dataset, said="made")
+    return to("manage", dataset, said="made")
 
 
 def change_people(visit: Visit) -> Response:
@@ -63,9 +63,9 @@ def change_people(visit: Visit) -> Response:
     project, person = visit.typed("project"), visit.typed("person")
     if visit.typed("do") == "dismiss":
         visit.gate.projects.dismiss(visit.who, project, person)
-        return to("desk", visit.parts["dataset"], said="dismissed")
+        return to("manage", visit.parts["dataset"], said="dismissed")
     visit.gate.projects.admit(visit.who, project, person)
-    return to("desk", visit.parts["dataset"], said="admitted")
+    return to("manage", visit.parts["dataset"], said="admitted")
 
 
 def set_allowance(visit: Visit) -> Response:
@@ -75,18 +75,18 @@ def set_allowance(visit: Visit) -> Response:
     most = price_of("most", currency, visit.typed("most"))
     together = Together.MAY_EXCEED if visit.typed("together") else Together.WITHIN
     visit.gate.projects.allow(visit.who, visit.typed("project"), most, visit.typed("analyst") or None, together)
-    return to("desk", dataset, said="set")
+    return to("manage", dataset, said="set")
 
 
 def change_question(visit: Visit) -> Response:
     """Take a question back, or have it counted again."""
-    acts = {"take back": visit.gate.desk.take_back, "count again": visit.gate.desk.count_again}
+    acts = {"take back": visit.gate.stewardship.take_back, "count again": visit.gate.stewardship.count_again}
     act = acts.get(visit.typed("do"))
     if act is None:
         raise ProtocolAborted("do", UNKNOWN)
     require(visit.who, Right.KEEP_QUEUE, Subject(visit.parts["dataset"]))
     act(visit.who, visit.typed("question"))
-    return to("desk", visit.parts["dataset"], said="wanted")
+    return to("manage", visit.parts["dataset"], said="wanted")
 
 
 def may_put_table(visit: Visit) -> Response:
@@ -103,8 +103,8 @@ def put_table(visit: Visit) -> Response:
     except ProtocolAborted:
         raise
     except ValueError as error:
-        return _desk(visit, str(error), visit.typed("statement"))
-    return to("desk", dataset.name, said="put")
+        return _manage(visit, str(error), visit.typed("statement"))
+    return to("manage", dataset.name, said="put")
 
 
 def audit(visit: Visit) -> Response:
@@ -155,9 +155,9 @@ def _password(visit: Visit) -> str:
 
 
 def _issuer(visit: Visit) -> str:
-    if visit.house.issuer is None:
+    if visit.site.issuer is None:
         raise unknown("issuer")
-    return visit.house.issuer.url
+    return visit.site.issuer.url
 
 
 def _subject(visit: Visit) -> str:

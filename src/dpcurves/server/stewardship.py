@@ -27,7 +27,7 @@ SLOW = 60
 """Seconds after which a worker may have been stopped that has what was paid."""
 
 
-class Desk:
+class Stewardship:
     """Acts on questions of a dataset.
 
     Formal guarantees: nothing is charged here, and nothing is refunded. What was charged under its request stays so,

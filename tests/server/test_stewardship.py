@@ -9,8 +9,8 @@ from scene import HISTOGRAM, LOSS, Scene, made
 
 from dpcurves.server.asked import State
 from dpcurves.server.counting import Counting
-from dpcurves.server.desk import TAKEN_BACK
 from dpcurves.server.queue import Queue
+from dpcurves.server.stewardship import TAKEN_BACK
 from dpcurves.server.visitors import Visitor
 from dpcurves.serving.errors import ProtocolAborted
 from dpcurves.session import Session
@@ -42,7 +42,7 @@ def done(scene: Scene) -> list[tuple[str, str]]:
 
 def test_what_was_not_charged_is_taken_back_and_may_be_asked_again(scene: Scene) -> None:
     id = asked(scene)
-    scene.gate.desk.take_back(scene.stu, id)
+    scene.gate.stewardship.take_back(scene.stu, id)
     assert scene.gate.questions.get(scene.ann, id).state is State.QUEUED  # the clock has not struck
     assert not Counting(scene.url, "here").step()
     assert (state(scene, id), spent(scene)) == (State.REFUSED, "0")
@@ -56,7 +56,7 @@ def test_what_was_not_charged_is_taken_back_and_may_be_asked_again(scene: Scene)
 def test_what_a_worker_has_begun_with_goes_on(scene: Scene) -> None:
     id, queue = asked(scene), Queue(scene.gate.archive)
     assert queue.claim("another") is not None
-    scene.gate.desk.take_back(scene.stu, id)
+    scene.gate.stewardship.take_back(scene.stu, id)
     assert state(scene, id) is State.QUEUED
     queue.free("another")
     assert Counting(scene.url, "here").step()
@@ -73,7 +73,7 @@ def test_what_was_charged_is_not_taken_back_though_it_still_stands_in_the_queue(
         with pytest.raises(KeyboardInterrupt):
             Counting(scene.url, "here").step()
     Queue(scene.gate.archive).free("here")
-    scene.gate.desk.take_back(scene.stu, id)
+    scene.gate.stewardship.take_back(scene.stu, id)
     assert state(scene, id) is State.QUEUED
     assert Counting(scene.url, "here").step()
     assert (state(scene, id), spent(scene)) == (State.ANSWERED, "0.25")
@@ -87,7 +87,7 @@ def test_another_question_of_a_request_that_was_charged_is_not_taken_back_either
     )
     assert (first.request == second.request, first.id == second.id) == (True, False)
     assert Counting(scene.url, "here").step()
-    scene.gate.desk.take_back(scene.stu, second.id)
+    scene.gate.stewardship.take_back(scene.stu, second.id)
     assert state(scene, second.id) is State.QUEUED
 
 
@@ -107,9 +107,9 @@ def test_what_was_charged_and_could_not_be_counted_is_counted_again_from_the_sam
         queue.failed(job)  # the engine is away: the next try is in a minute
     assert queue.claim("here") is None
     assert state(scene, id) is State.PAID
-    scene.gate.desk.take_back(scene.stu, id)
+    scene.gate.stewardship.take_back(scene.stu, id)
     assert (state(scene, id), queue.claim("here")) == (State.PAID, None)
-    scene.gate.desk.count_again(scene.stu, id)
+    scene.gate.stewardship.count_again(scene.stu, id)
     assert Counting(scene.url, "here").step()
     assert (state(scene, id), spent(scene)) == (State.ANSWERED, "0.25")
     assert done(scene)[-2:] == [("stu", "wanted taken back"), ("stu", "wanted counted again")]
@@ -120,11 +120,11 @@ def test_what_a_worker_counts_just_now_is_left_to_it(scene: Scene) -> None:
     job = queue.claim("another")
     assert job is not None
     queue.paid(job)
-    scene.gate.desk.count_again(scene.stu, id)
+    scene.gate.stewardship.count_again(scene.stu, id)
     assert queue.claim("here") is None
 
 
-def test_the_desk_has_the_last_entries_of_its_dataset(scene: Scene) -> None:
+def test_the_page_of_a_steward_has_the_last_entries_of_its_dataset(scene: Scene) -> None:
     audit, project = scene.gate.audit, scene.gate.projects
     for name in ("fares", "seats", "trips"):
         project.make(scene.stu, name, "flights")
@@ -139,12 +139,12 @@ def test_only_the_steward_of_the_dataset_does_so_and_of_what_waits(scene: Scene)
     before = done(scene)
     for name in ("ann", "bob", "eve", "aud", "oda"):
         who: Visitor = scene.visitor(name)
-        for act in (scene.gate.desk.take_back, scene.gate.desk.count_again):
+        for act in (scene.gate.stewardship.take_back, scene.gate.stewardship.count_again):
             with pytest.raises(ProtocolAborted, match="there is none of this name"):
                 act(who, id)
     assert Counting(scene.url, "here").step()
     assert state(scene, id) is State.ANSWERED
-    for act in (scene.gate.desk.take_back, scene.gate.desk.count_again):
+    for act in (scene.gate.stewardship.take_back, scene.gate.stewardship.count_again):
         with pytest.raises(ProtocolAborted, match="it does not wait any more"):
             act(scene.stu, id)
     assert done(scene) == before
