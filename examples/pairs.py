@@ -18,7 +18,9 @@ for noise in dp.pairs.Noise:
     ax.plot(each, [plan.error for plan in plans], marker="o", label=noise.value)
 ax.set(xscale="log", yscale="log", xlabel="pairs of each person", ylabel="error of the mean, for the population")
 ax.set_xticks(each, labels=map(str, each))
-ax.legend()
+ax.set_yticks((500, 1000, 2000, 4000), labels=("500", "1,000", "2,000", "4,000"), minor=False)
+ax.set_yticks((), minor=True)
+ax.legend(title="noise")
 
 # %% [markdown]
 # The law of the protocol, drawn in one place: to try a plan out on a table that may be seen.

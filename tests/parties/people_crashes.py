@@ -117,7 +117,7 @@ class Killed:
             shutil.copy(attendance.device.path, path)
             device = Device.of(path, self.agreed.task, self.agreed.most, Randomness.system())
             mailbox = FolderMailbox(folder)
-            people[person] = Person(person, self.agreed, device, mailbox, attendance.post.card)
+            people[person] = Person(person, self.agreed, device, mailbox, attendance.post.bundle)
         for turn in range(TURNS):
             people[meeting.people[turn % 2]].attend(meeting, VALUES[turn % 2])
         found = [people[one].mailbox.get(Place(meeting.name, SHARE, one, AGGREGATOR)) for one in meeting.people]
@@ -125,7 +125,7 @@ class Killed:
 
     def _opened(self, meeting: Meeting, person: int, letter: bytes) -> bytes:
         place = Place(meeting.name, SHARE, person, AGGREGATOR)
-        return opened_by(self.country.identity.sealing, letter, place, self.village.post(person).card(person))
+        return opened_by(self.country.identity.sealing, letter, place, self.village.post(person).bundle(person))
 
 
 def main() -> None:

@@ -109,12 +109,12 @@ def test_two_people_answer_by_letters_with_coins_of_their_devices(tmp_path: Path
         devices = [Device.of(folder / f"{who}", agreed.task, 1, Randomness.from_seed(who + number)) for who in (0, 1)]
         aggregator = Writer.of(b"aggregator")
         writers = {0: devices[0].writer, 1: devices[1].writer, AGGREGATOR: aggregator}
-        cards = {person: writer.card(agreed.task, person) for person, writer in writers.items()}
-        people = [Person(each, agreed, devices[each], FolderMailbox(folder), cards.__getitem__) for each in (0, 1)]
+        bundles = {person: writer.bundle(agreed.task, person) for person, writer in writers.items()}
+        people = [Person(each, agreed, devices[each], FolderMailbox(folder), bundles.__getitem__) for each in (0, 1)]
         while not all([person.attend(meeting, both[person.number]) for person in people]):
             pass
         response = agreed.promise.response
-        bits = Collector(aggregator.sealing, FolderMailbox(folder).get, cards.__getitem__).output(
+        bits = Collector(aggregator.sealing, FolderMailbox(folder).get, bundles.__getitem__).output(
             meeting, response.width
         )
         assert bits is not None

@@ -25,10 +25,10 @@ from dpcurves.crypto.two_party import Job, Owner
 from dpcurves.noise import Randomness
 from dpcurves.parties import (
     AGGREGATOR,
-    Card,
     Collector,
     Device,
     FolderMailbox,
+    KeyBundle,
     Meeting,
     Person,
     Place,
@@ -76,17 +76,17 @@ class Town:
         (folder / "mail").mkdir(exist_ok=True)
         self.mailbox = FolderMailbox(folder / "mail")
         self.aggregator = Writer.of(b"aggregator")
-        self.collector = Collector(self.aggregator.sealing, self.mailbox.get, self.card)
+        self.collector = Collector(self.aggregator.sealing, self.mailbox.get, self.bundle)
 
     def device(self, number: int) -> Device:
         return Device.of(self.folder / f"{number}.device", TASK, 2, Randomness.from_seed(100 + number))
 
-    def card(self, number: int) -> Card:
+    def bundle(self, number: int) -> KeyBundle:
         writer = self.aggregator if number == AGGREGATOR else self.device(number).writer
-        return Card.read(writer.card(TASK, number).octets, TASK, number)
+        return KeyBundle.read(writer.bundle(TASK, number).octets, TASK, number)
 
     def attend(self, number: int, value: tuple[int, ...] | None = None) -> bool:
-        person = Person(number, Agreed(self.circuit), self.device(number), self.mailbox, self.card)
+        person = Person(number, Agreed(self.circuit), self.device(number), self.mailbox, self.bundle)
         return person.attend(MEETING, value or VALUES[number])
 
     def output(self) -> Any:
@@ -205,7 +205,7 @@ def shares(town: Town) -> list[bytes]:
         place = Place(MEETING.name, 100, number, AGGREGATOR)
         letter = town.mailbox.get(place)
         assert letter is not None
-        found.append(town.aggregator.opened(letter, place, town.card(number)))
+        found.append(town.aggregator.opened(letter, place, town.bundle(number)))
     return found
 
 
@@ -261,7 +261,7 @@ def test_the_first_letter_of_a_step_stays_and_coins_of_meetings_have_nothing_in_
 def test_a_partner_who_breaks_the_protocol_ends_the_meeting_and_its_loss_stays_spent(town: Town) -> None:
     town.attend(0)
     device, place = town.device(1), Place(MEETING.name, 0, 1, 0)
-    town.mailbox.put(place, device.writer.letter(b"something else", place, town.card(0)))
+    town.mailbox.put(place, device.writer.letter(b"something else", place, town.bundle(0)))
     with pytest.raises(ProtocolAborted, match="^message: it is not the next one of this session$"):
         town.attend(0)
     with pytest.raises(ProtocolAborted, match="^meeting: it was dropped$"):
@@ -277,8 +277,8 @@ def test_a_letter_that_was_changed_or_moved_is_not_kept(town: Town, change: str)
     letter, writer = town.mailbox.get(place) or b"", town.device(0).writer
     wrong = {
         "flipped": bytes([letter[0] ^ 1]) + letter[1:], "cut": letter[:-1],
-        "other place": writer.letter(b"body", other, town.card(1)),
-        "other writer": Writer.of(b"somebody").letter(b"body", place, town.card(1)),
+        "other place": writer.letter(b"body", other, town.bundle(1)),
+        "other writer": Writer.of(b"somebody").letter(b"body", place, town.bundle(1)),
     }[change]  # fmt: skip
     (file,) = (each for each in (town.folder / "mail").iterdir() if each.read_bytes() == letter)
     file.write_bytes(wrong)
@@ -290,25 +290,30 @@ def test_a_letter_that_was_changed_or_moved_is_not_kept(town: Town, change: str)
     assert town.attend(0)
 
 
-def test_cards_are_good_for_one_person_and_task() -> None:
-    card = Writer.of(b"me").card(TASK, 3).octets
-    assert Card.read(card, TASK, 3).octets == card
-    for octets, task, person in ((card, TASK, 4), (card, bytes(32), 3), (card[:-1], TASK, 3), (bytes(128), TASK, 3)):
-        with pytest.raises(ProtocolAborted, match="^card: "):
-            Card.read(octets, task, person)
+def test_key_bundles_are_good_for_one_person_and_task() -> None:
+    bundle = Writer.of(b"me").bundle(TASK, 3).octets
+    assert KeyBundle.read(bundle, TASK, 3).octets == bundle
+    for octets, task, person in (
+        (bundle, TASK, 4),
+        (bundle, bytes(32), 3),
+        (bundle[:-1], TASK, 3),
+        (bytes(128), TASK, 3),
+    ):
+        with pytest.raises(ProtocolAborted, match="^keys: "):
+            KeyBundle.read(octets, task, person)
 
 
 def test_keys_that_anybody_can_use_are_refused() -> None:
     """Points of order 1, 2, 4 and 8 as keys: some other signature of zeros is good for them."""
-    good = Writer.of(b"me").card(TASK, 3)
+    good = Writer.of(b"me").bundle(TASK, 3)
     eighth = bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05")
     low = [bytes(32), b"\1" + bytes(31), (2**255 - 20).to_bytes(32, "little"), eighth]
     for point in low:
         with pytest.raises(ValueError):  # noqa: PT011
-            _require_key_of_its_own(Card(good.sealing, point, bytes(64)))
+            _require_key_of_its_own(KeyBundle(good.sealing, point, bytes(64)))
     for point in low[:3]:
         with pytest.raises(ValueError):  # noqa: PT011
-            _require_key_of_its_own(Card(point, good.signing, bytes(64)))
+            _require_key_of_its_own(KeyBundle(point, good.signing, bytes(64)))
     _require_key_of_its_own(good)
 
 
@@ -353,7 +358,7 @@ def test_letters_are_sealed_as_rfc_9180_says() -> None:
     assert by_hand(receiver, point + sealed, info, b"Count-0") == b"Beauty is truth, truth beauty"
     place, writer = Place(b"m", 0, 1, 2), Writer.of(b"writer")
     reader = Writer.of(b"reader")
-    letter = writer.letter(b"hello", place, reader.card(TASK, 2))
+    letter = writer.letter(b"hello", place, reader.bundle(TASK, 2))
     assert by_hand(reader.sealing.private_bytes_raw(), letter[:-64], place.octets, b"") == b"hello"
 
 

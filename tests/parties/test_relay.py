@@ -148,7 +148,7 @@ def test_another_device_with_the_same_ticket_does_not_enter(town: Village) -> No
     town.folder.joinpath("tickets", "owner-1.device2").unlink(missing_ok=True)
     path = town.folder / "tickets" / "owner-1.device2"
     Device.of(path, town.task.promise.task, 1, Randomness.from_seed(7))
-    with pytest.raises(ProtocolAborted, match="^card: another device has entered with this ticket"):
+    with pytest.raises(ProtocolAborted, match="^keys: another device has entered with this ticket"):
         town.attendance(0, device="2")
 
 

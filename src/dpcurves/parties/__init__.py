@@ -13,7 +13,7 @@ from .jobs import (
     shares_of,
     sum_of_pairs,
 )
-from .letters import AGGREGATOR, Card, Place, Writer
+from .letters import AGGREGATOR, KeyBundle, Place, Writer
 from .mailbox import FolderMailbox, Mailbox
 from .meetings import Meeting, meetings, promised_pairs
 from .person import Collector, Person
@@ -23,9 +23,9 @@ from .settlement import Settlements, Shelf, settled
 from .task import PAIRINGS, PairTask, Trust
 
 __all__ = [
-    "AGGREGATOR", "PAIRINGS", "Agreed", "Agreement", "Card", "Collector", "Connection", "Device", "End",
-    "FolderMailbox", "Mailbox", "Meeting", "PairTask", "Person", "Place", "Promise", "Settlements", "Shelf",
-    "Trust", "Writer", "answers_by_servers", "answers_of_pairs", "conducted", "given_to_answers",
+    "AGGREGATOR", "PAIRINGS", "Agreed", "Agreement", "Collector", "Connection", "Device", "End",
+    "FolderMailbox", "KeyBundle", "Mailbox", "Meeting", "PairTask", "Person", "Place", "Promise", "Settlements",
+    "Shelf", "Trust", "Writer", "answers_by_servers", "answers_of_pairs", "conducted", "given_to_answers",
     "given_to_answers_by_servers", "given_to_sum", "meetings", "number_of", "promised_pairs", "read_seed",
     "response_to", "settled", "shares_of", "sum_of_pairs",
 ]  # fmt: skip

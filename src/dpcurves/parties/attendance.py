@@ -69,7 +69,7 @@ class Attendance:
             raise ProtocolAborted("ticket", "it is of another task")
         promised = task.promise
         device = Device.of(path, promised.task, promised.most, randomness)
-        post.enter(device.writer.card(promised.task, number))
+        post.enter(device.writer.bundle(promised.task, number))
         return cls(number, device, post, heed)
 
     def attend(self, values: Sequence[Any]) -> Attended:
@@ -81,7 +81,7 @@ class Attendance:
         agreed = self.post.agreement
         if agreed is None:
             return Attended()
-        person = Person(self.number, agreed, self.device, self.post, self.post.card)
+        person = Person(self.number, agreed, self.device, self.post, self.post.bundle)
         counts = {True: 0, False: 0, None: 0}
         for meeting in agreed.meetings_of(self.number):
             counts[self._said(person, agreed, meeting.number, values)] += 1

@@ -19,7 +19,7 @@ from ..arguments import ProtocolAborted
 
 SUITE = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_128_GCM)
 KEY_SIZE, SIGNATURE_SIZE = 32, 64
-CARD_SIZE = 2 * KEY_SIZE + SIGNATURE_SIZE
+BUNDLE_SIZE = 2 * KEY_SIZE + SIGNATURE_SIZE
 OVERHEAD = KEY_SIZE + 16 + SIGNATURE_SIZE
 """Bytes that a letter has more than what is in it."""
 _PRIME = 2**255 - 19
@@ -29,8 +29,8 @@ AGGREGATOR = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
-    """What everybody may know of a person: two keys, signed under the task.
+class KeyBundle:
+    """What everybody may know of a person: two public keys, signed under the task.
 
     Attributes:
         sealing: The X25519 key that letters are sealed to.
@@ -43,23 +43,23 @@ class Card:
     signature: bytes
 
     @classmethod
-    def read(cls, octets: bytes, task: bytes, person: int) -> Card:
-        """The card of a person for a task.
+    def read(cls, octets: bytes, task: bytes, person: int) -> KeyBundle:
+        """The key bundle of a person for a task.
 
         Raises:
             ProtocolAborted: it is none, or another one's, or of another task.
         """
-        if len(octets) != CARD_SIZE:
-            raise ProtocolAborted("card", f"{CARD_SIZE} bytes are needed")
-        card = cls(octets[:KEY_SIZE], octets[KEY_SIZE : 2 * KEY_SIZE], octets[2 * KEY_SIZE :])
+        if len(octets) != BUNDLE_SIZE:
+            raise ProtocolAborted("keys", f"{BUNDLE_SIZE} bytes are needed")
+        bundle = cls(octets[:KEY_SIZE], octets[KEY_SIZE : 2 * KEY_SIZE], octets[2 * KEY_SIZE :])
         try:
-            _require_key_of_its_own(card)
-            Ed25519PublicKey.from_public_bytes(card.signing).verify(
-                card.signature, _card(task, person, card.sealing, card.signing)
+            _require_key_of_its_own(bundle)
+            Ed25519PublicKey.from_public_bytes(bundle.signing).verify(
+                bundle.signature, _signed(task, person, bundle.sealing, bundle.signing)
             )
         except (InvalidSignature, ValueError):
-            raise ProtocolAborted("card", "it is not signed for this person and task") from None
-        return card
+            raise ProtocolAborted("keys", "they are not signed for this person and task") from None
+        return bundle
 
     @property
     def octets(self) -> bytes:
@@ -99,17 +99,17 @@ class Writer:
             X25519PrivateKey.from_private_bytes(keys[:KEY_SIZE]), Ed25519PrivateKey.from_private_bytes(keys[KEY_SIZE:])
         )
 
-    def card(self, task: bytes, person: int) -> Card:
+    def bundle(self, task: bytes, person: int) -> KeyBundle:
         """What is published of them."""
         sealing, signing = self.sealing.public_key().public_bytes_raw(), self.signing.public_key().public_bytes_raw()
-        return Card(sealing, signing, self.signing.sign(_card(task, person, sealing, signing)))
+        return KeyBundle(sealing, signing, self.signing.sign(_signed(task, person, sealing, signing)))
 
-    def letter(self, body: bytes, place: Place, reader: Card) -> bytes:
+    def letter(self, body: bytes, place: Place, reader: KeyBundle) -> bytes:
         """What only the reader opens, at its place."""
         sealed: bytes = SUITE.encrypt(body, X25519PublicKey.from_public_bytes(reader.sealing), place.octets)
         return sealed + self.signing.sign(place.octets + sealed)
 
-    def opened(self, letter: bytes, place: Place, writer: Card) -> bytes:
+    def opened(self, letter: bytes, place: Place, writer: KeyBundle) -> bytes:
         """What is in a letter.
 
         Raises:
@@ -118,7 +118,7 @@ class Writer:
         return opened_by(self.sealing, letter, place, writer)
 
 
-def opened_by(sealing: X25519PrivateKey, letter: bytes, place: Place, writer: Card) -> bytes:
+def opened_by(sealing: X25519PrivateKey, letter: bytes, place: Place, writer: KeyBundle) -> bytes:
     """What is in a letter to whoever has this key. Raises as `Writer.opened`."""
     sealed, signature = letter[:-SIGNATURE_SIZE], letter[-SIGNATURE_SIZE:]
     try:
@@ -129,18 +129,18 @@ def opened_by(sealing: X25519PrivateKey, letter: bytes, place: Place, writer: Ca
     return body
 
 
-def _require_key_of_its_own(card: Card) -> None:
+def _require_key_of_its_own(bundle: KeyBundle) -> None:
     """Refuse keys of points of small order, for which anybody can sign, and to which anybody can open.
 
     Raises:
         ValueError: one of them is such a key.
     """
-    X25519PrivateKey.from_private_bytes(bytes(KEY_SIZE)).exchange(X25519PublicKey.from_public_bytes(card.sealing))
-    y = int.from_bytes(card.signing, "little") % 2**255 % _PRIME
+    X25519PrivateKey.from_private_bytes(bytes(KEY_SIZE)).exchange(X25519PublicKey.from_public_bytes(bundle.sealing))
+    y = int.from_bytes(bundle.signing, "little") % 2**255 % _PRIME
     # Doubled three times it is the neutral point: y is 0, 1 or -1, or x * x = -y * y on the curve.
     if y in (0, 1, _PRIME - 1) or (_CURVE * y**4 + 2 * y * y - 1) % _PRIME == 0:
         raise ValueError
 
 
-def _card(task: bytes, person: int, sealing: bytes, signing: bytes) -> bytes:
+def _signed(task: bytes, person: int, sealing: bytes, signing: bytes) -> bytes:
     return b"dpcurves card 1\n" + person.to_bytes(8, "little", signed=True) + sealing + signing + task

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..arguments import ProtocolAborted
 from .device import Device
-from .letters import AGGREGATOR, Card, Place, opened_by
+from .letters import AGGREGATOR, KeyBundle, Place, opened_by
 from .mailbox import Mailbox
 from .meetings import Meeting
 from .promise import Agreed
@@ -33,14 +33,14 @@ class Person:
         agreed: What was agreed on, with the seed.
         device: Its own file.
         mailbox: Where letters lie.
-        cards: The card of each person, and of the aggregator.
+        bundles: The key bundle of each person, and of the aggregator.
     """
 
     number: int
     agreed: Agreed
     device: Device
     mailbox: Mailbox
-    cards: Callable[[int], Card]
+    bundles: Callable[[int], KeyBundle]
 
     def attend(self, meeting: Meeting, value: Sequence[Any]) -> bool:
         """Say what can be said by now; whether all is said. It is called again when the partner may have written.
@@ -69,12 +69,12 @@ class Person:
             letter = self.mailbox.get(place)
             if letter is None:
                 return False
-            self.device.keep(meeting, step, self.device.writer.opened(letter, place, self.cards(partner)))
+            self.device.keep(meeting, step, self.device.writer.opened(letter, place, self.bundles(partner)))
 
     def _leave(self, meeting: Meeting, step: int, message: bytes, reader: int) -> None:
         place = Place(meeting.name, step, self.number, reader)
         if not self.mailbox.holds(place):
-            self.mailbox.put(place, self.device.writer.letter(message, place, self.cards(reader)))
+            self.mailbox.put(place, self.device.writer.letter(message, place, self.bundles(reader)))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -84,12 +84,12 @@ class Collector:
     Attributes:
         sealing: Opens what is sealed to it.
         letters: The letter of a place, if there is one.
-        cards: The card of each person.
+        bundles: The key bundle of each person.
     """
 
     sealing: X25519PrivateKey
     letters: Callable[[Place], bytes | None]
-    cards: Callable[[int], Card]
+    bundles: Callable[[int], KeyBundle]
 
     def output(self, meeting: Meeting, wires: int) -> NDArray[np.bool_] | None:
         """The output of a meeting, wire by wire; None: a share is missing, or is none: the meeting does not count."""
@@ -104,7 +104,7 @@ class Collector:
         if letter is None:
             return None
         try:
-            body = opened_by(self.sealing, letter, place, self.cards(person))
+            body = opened_by(self.sealing, letter, place, self.bundles(person))
         except ProtocolAborted:
             return None
         if len(body) != -(-wires // 8):

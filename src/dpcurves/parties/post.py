@@ -9,7 +9,7 @@ from ..serving.channel import PATIENCE, Channel
 from ..serving.errors import ProtocolAborted
 from ..serving.json_messages import UNLIKE, facts_of
 from ..serving.ticket import Ticket
-from .letters import AGGREGATOR, KEY_SIZE, SIGNATURE_SIZE, Card, Place
+from .letters import AGGREGATOR, KEY_SIZE, SIGNATURE_SIZE, KeyBundle, Place
 from .promise import Agreement
 from .relay import CLOSED
 from .task import PairTask
@@ -17,7 +17,7 @@ from .task import PairTask
 
 @dataclass(slots=True, repr=False, eq=False)
 class Post:
-    """SECRET, its ticket: one person's way to the relay. It is a `Mailbox`, and knows cards. It has no repr.
+    """SECRET, its ticket: one person's way to the relay, a `Mailbox` that knows the keys of others. It has no repr.
 
     Attributes:
         task: The task.
@@ -29,7 +29,7 @@ class Post:
     ticket: Ticket
     channel: Channel
     _agreed: Agreement | None = field(default=None, init=False)
-    _cards: dict[int, Card] = field(default_factory=dict, init=False)
+    _bundles: dict[int, KeyBundle] = field(default_factory=dict, init=False)
     _left: set[Place] = field(default_factory=set, init=False)
     _numbers: dict[bytes, int] = field(default_factory=dict, init=False)
 
@@ -39,13 +39,13 @@ class Post:
         (server,) = task.servers
         return cls(task, ticket, Channel.to(relay or server.url, server.certificate, patience))
 
-    def enter(self, card: Card) -> None:
-        """Publish one's own card: once for a ticket.
+    def enter(self, bundle: KeyBundle) -> None:
+        """Publish one's own key bundle: once for a ticket.
 
         Raises:
             ProtocolAborted: another device has entered with the ticket, or the task is closed.
         """
-        self._asked("enter", card.octets)
+        self._asked("enter", bundle.octets)
 
     @property
     def agreement(self) -> Agreement | None:
@@ -63,23 +63,23 @@ class Post:
 
     def has_entered(self, person: int) -> bool:
         """Whether a person can be written to."""
-        if person not in self._cards:
-            octets = self._asked("card", person.to_bytes(8, "little"))
+        if person not in self._bundles:
+            octets = self._asked("keys", person.to_bytes(8, "little"))
             if octets:
-                self._cards[person] = Card.read(octets, self.task.promise.task, person)
-        return person in self._cards
+                self._bundles[person] = KeyBundle.read(octets, self.task.promise.task, person)
+        return person in self._bundles
 
-    def card(self, person: int) -> Card:
-        """The card of a person, or of the aggregator, whose key stands in the task.
+    def bundle(self, person: int) -> KeyBundle:
+        """The key bundle of a person, or of the aggregator, whose key stands in the task.
 
         Raises:
             ProtocolAborted: that person has not entered.
         """
         if person == AGGREGATOR:
-            return Card(bytes.fromhex(self.task.servers[0].sealing), bytes(KEY_SIZE), bytes(SIGNATURE_SIZE))
+            return KeyBundle(bytes.fromhex(self.task.servers[0].sealing), bytes(KEY_SIZE), bytes(SIGNATURE_SIZE))
         if not self.has_entered(person):
-            raise ProtocolAborted("card", "that person has not entered")
-        return self._cards[person]
+            raise ProtocolAborted("keys", "that person has not entered")
+        return self._bundles[person]
 
     def put(self, place: Place, letter: bytes) -> None:
         """Leave a letter. Leaving it twice changes nothing."""

@@ -19,7 +19,7 @@ from ..serving.errors import ProtocolAborted
 from ..serving.json_messages import opened
 from ..trust.pair_release import of_answers
 from .jobs import response_to
-from .letters import CARD_SIZE, OVERHEAD, Card
+from .letters import BUNDLE_SIZE, OVERHEAD, KeyBundle
 from .meetings import Meeting
 from .person import SHARE, Collector
 from .promise import Agreement
@@ -38,14 +38,14 @@ class Relay:
     """SECRET: the one server of people in pairs. It has no repr.
 
     Formal guarantees: what people say to each other it can not open, and of their outputs it opens noisy answers, of
-    pairs that the promised seed has drawn and of no others; see `Promise` and `Person` for what these lose. A card is
-    kept once for a ticket, and none after the seed was shown; a letter is kept once for its place. Letters are bounded
-    in size and number by the task alone.
+    pairs that the promised seed has drawn and of no others; see `Promise` and `Person` for what these lose. A key
+    bundle is kept once for a ticket, and none after the seed was shown; a letter is kept once for its place. Letters
+    are bounded in size and number by the task alone.
 
     Attributes:
         task: The task.
         sealing: Opens what is sealed to the aggregator.
-        store: Where cards and letters are kept.
+        store: Where key bundles and letters are kept.
     """
 
     task: PairTask
@@ -79,20 +79,20 @@ class Relay:
         return self.standing()
 
     def register(self, person: int, message: bytes) -> bytes:
-        """Keep the card of a person.
+        """Keep the key bundle of a person.
 
         Raises:
             ProtocolAborted: it is none of this person and task; or there is another one, or the seed was shown.
         """
-        card = Card.read(message, self.agreed_on, person)
-        self.store.register(self.task.hash, person, card.octets)
+        bundle = KeyBundle.read(message, self.agreed_on, person)
+        self.store.register(self.task.hash, person, bundle.octets)
         return b""
 
-    def card(self, person: int, message: bytes) -> bytes:
-        """The card of somebody else; nothing, if that person has not entered."""
+    def bundle(self, person: int, message: bytes) -> bytes:
+        """The key bundle of somebody else; nothing, if that person has not entered."""
         if len(message) != 8:
-            raise ProtocolAborted("card", "a number is needed")
-        return self.store.card(self.task.hash, int.from_bytes(message, "little")) or b""
+            raise ProtocolAborted("keys", "a number is needed")
+        return self.store.bundle(self.task.hash, int.from_bytes(message, "little")) or b""
 
     def leave(self, person: int, message: bytes) -> bytes:
         """Keep a letter.
@@ -106,8 +106,8 @@ class Relay:
         largest = OVERHEAD + (self.largest_share if slot[2] == SHARE else self.largest_message)
         if not OVERHEAD < len(message) - NUMBERS <= largest:
             raise ProtocolAborted("letter", f"it has at most {largest} bytes", 413)
-        if self.store.card(self.task.hash, person) is None:
-            raise ProtocolAborted("card", "enter before letters are left", 409)
+        if self.store.bundle(self.task.hash, person) is None:
+            raise ProtocolAborted("keys", "enter before letters are left", 409)
         self.store.put(self.task.hash, slot, message[NUMBERS:])
         return b""
 
@@ -194,20 +194,20 @@ class Relay:
 
     def _answer(self, meeting: Meeting, shares: Mapping[tuple[int, int], bytes]) -> int | None:
         response = self.task.promise.response
-        collector = Collector(self.sealing, lambda place: shares[meeting.number, place.writer], self._card_of)
+        collector = Collector(self.sealing, lambda place: shares[meeting.number, place.writer], self._bundle_of)
         bits = collector.output(meeting, response.width)
         if bits is None:
             return None
         answer = int(response_to(response, [bit[None] for bit in bits])[0])
         return answer if answer in response.answers else None
 
-    def _card_of(self, person: int) -> Card:
-        return Card.read(self.store.card(self.task.hash, person) or b"", self.agreed_on, person)
+    def _bundle_of(self, person: int) -> KeyBundle:
+        return KeyBundle.read(self.store.bundle(self.task.hash, person) or b"", self.agreed_on, person)
 
 
 OF_PERSON: Mapping[str, tuple[Callable[[Relay, int, bytes], bytes], Callable[[Relay], int]]] = MappingProxyType({
-    "enter": (Relay.register, lambda relay: CARD_SIZE),
-    "card": (Relay.card, lambda relay: 8),
+    "enter": (Relay.register, lambda relay: BUNDLE_SIZE),
+    "keys": (Relay.bundle, lambda relay: 8),
     "leave": (Relay.leave, lambda relay: NUMBERS + OVERHEAD + relay.largest_message),
     "letter": (Relay.letter, lambda relay: NUMBERS),
 })  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a relay keeps of tasks of people in pairs: cards, sealed letters, and the seed once it was shown."""
+"""What a relay keeps of tasks of people in pairs: key bundles, sealed letters, and the seed once it was shown."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .shown_seeds import keep_seed, seeds_in, shown_seed
 
 METADATA = sql.MetaData()
 seeds_in(METADATA)
-CARDS = Table(
-    "dpcurves_pair_cards",
+BUNDLES = Table(
+    "dpcurves_pair_key_bundles",
     METADATA,
     Column("task", sql.Text, primary_key=True),
     Column("person", sql.BigInteger, primary_key=True, autoincrement=False),
-    Column("card", sql.LargeBinary, nullable=False),
+    Column("bundle", sql.LargeBinary, nullable=False),
 )
 LETTERS = Table(
     "dpcurves_pair_letters",
@@ -34,7 +34,7 @@ Slot = tuple[int, int, int]
 
 
 class RelayStore:
-    """Cards and letters of all tasks, in the database at a URL: what was acknowledged is on its disk."""
+    """Key bundles and letters of all tasks, in the database at a URL: what was acknowledged is on its disk."""
 
     def __init__(self, url: str) -> None:
         self._database = ServerDatabase(url, "relay")
@@ -45,29 +45,29 @@ class RelayStore:
         return self._database.read(lambda connection: shown_seed(connection, task))
 
     def show(self, task: str, seed: bytes) -> None:
-        """Keep the seed. From now on there are no new cards."""
+        """Keep the seed. From now on there are no new key bundles."""
         self._database.write(lambda connection: keep_seed(connection, task, seed))
 
-    def card(self, task: str, person: int) -> bytes | None:
-        """The card of a person; None: there is none."""
-        return self._database.read(lambda connection: _one(connection, _card(task, person)))
+    def bundle(self, task: str, person: int) -> bytes | None:
+        """The key bundle of a person; None: there is none."""
+        return self._database.read(lambda connection: _one(connection, _bundle(task, person)))
 
-    def register(self, task: str, person: int, card: bytes) -> None:
-        """Keep the one card of a person.
+    def register(self, task: str, person: int, bundle: bytes) -> None:
+        """Keep the one key bundle of a person.
 
         Raises:
             ProtocolAborted: there is another one, or the seed was shown.
         """
 
         def work(connection: Connection) -> None:
-            kept = _one(connection, _card(task, person))
-            if kept == card:
+            kept = _one(connection, _bundle(task, person))
+            if kept == bundle:
                 return
             if kept is not None:
-                raise ProtocolAborted("card", "another device has entered with this ticket, which is good for one", 409)
+                raise ProtocolAborted("keys", "another device has entered with this ticket, which is good for one", 409)
             if shown_seed(connection, task) is not None:
                 raise ProtocolAborted("task", "it is closed: pairs are drawn, and nobody else enters", 409)
-            connection.execute(insert(CARDS), {"task": task, "person": person, "card": card})
+            connection.execute(insert(BUNDLES), {"task": task, "person": person, "bundle": bundle})
 
         self._database.write(work)
 
@@ -97,8 +97,8 @@ class RelayStore:
         return self._database.read(work)
 
     def entered(self, task: str) -> int:
-        """How many people have a card."""
-        found = select(func.count()).select_from(CARDS).where(CARDS.c.task == task)
+        """How many people have a key bundle."""
+        found = select(func.count()).select_from(BUNDLES).where(BUNDLES.c.task == task)
         return self._database.read(lambda connection: int(connection.execute(found).scalar_one()))
 
 
@@ -108,8 +108,8 @@ def _one(connection: Connection, wanted: sql.Select[Any]) -> bytes | None:
     return found
 
 
-def _card(task: str, person: int) -> sql.Select[Any]:
-    return select(CARDS.c.card).where(CARDS.c.task == task, CARDS.c.person == person)
+def _bundle(task: str, person: int) -> sql.Select[Any]:
+    return select(BUNDLES.c.bundle).where(BUNDLES.c.task == task, BUNDLES.c.person == person)
 
 
 def _letter(task: str, slot: Slot) -> sql.Select[Any]:
