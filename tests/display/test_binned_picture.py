@@ -11,7 +11,7 @@ from dpcurves.display import draw_binned_residuals
 from dpcurves.display.shade import Shade
 from dpcurves.release import PrivacyStatement
 
-FACE = PrivacyStatement(
+PRIVACY = PrivacyStatement(
     0.5, 0.125, "add-remove", "", 1, None, "one curator", "flat", False, "a", "public: fixed before"
 )
 PREDICTED, RESIDUALS, WITHIN = np.array([0.1, 0.4, 0.8]), np.array([0.05, -0.02, 0.3]), np.array([0.1, 0.2, 0.15])
@@ -26,7 +26,7 @@ def closed() -> object:
 
 
 def test_points_stand_within_the_envelope() -> None:
-    ax = draw_binned_residuals(PREDICTED, RESIDUALS, [10, 40, 0], FACE, shades=[WITHIN_LINES], name="model B")
+    ax = draw_binned_residuals(PREDICTED, RESIDUALS, [10, 40, 0], PRIVACY, shades=[WITHIN_LINES], name="model B")
     (points,) = (each for each in ax.collections if isinstance(each, PathCollection))
     assert np.asarray(points.get_offsets()) == pytest.approx(np.column_stack([PREDICTED, RESIDUALS]))
     assert points.get_sizes().tolist() == [30, 90, 10]
@@ -42,8 +42,8 @@ def test_points_stand_within_the_envelope() -> None:
 
 
 def test_a_second_model_has_another_colour_and_one_frame() -> None:
-    ax = draw_binned_residuals(PREDICTED, RESIDUALS, [1, 1, 1], FACE, shades=[WITHIN_LINES])
-    draw_binned_residuals(PREDICTED, -RESIDUALS, [1, 1, 1], FACE, shades=[WITHIN_LINES], ax=ax)
+    ax = draw_binned_residuals(PREDICTED, RESIDUALS, [1, 1, 1], PRIVACY, shades=[WITHIN_LINES])
+    draw_binned_residuals(PREDICTED, -RESIDUALS, [1, 1, 1], PRIVACY, shades=[WITHIN_LINES], ax=ax)
     assert len(ax.lines) == 5
     assert ax.lines[1].get_color() != ax.lines[3].get_color()
 
@@ -51,6 +51,6 @@ def test_a_second_model_has_another_colour_and_one_frame() -> None:
 @pytest.mark.parametrize("bins", [0, 1])
 def test_no_bin_and_one_bin_are_no_error(bins: int) -> None:
     ax = draw_binned_residuals(
-        PREDICTED[:bins], RESIDUALS[:bins], [0] * bins, FACE, shades=[Shade(-WITHIN[:bins], WITHIN[:bins], "all")]
+        PREDICTED[:bins], RESIDUALS[:bins], [0] * bins, PRIVACY, shades=[Shade(-WITHIN[:bins], WITHIN[:bins], "all")]
     )
     ax.figure.canvas.draw()

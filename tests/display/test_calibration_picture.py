@@ -19,7 +19,7 @@ from dpcurves.display import (
 from dpcurves.display.calibration_picture import FLOOR, TALLEST
 from dpcurves.release import PrivacyStatement
 
-FACE = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
+PRIVACY = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
 PREDICTED = np.array([0.1, 0.5, 0.9])
 OBSERVED = np.array([0.2, 0.4, 0.8])
 COUNT = np.array([50.0, 100.0, 0.0])
@@ -48,7 +48,7 @@ def test_groups_are_drawn_over_the_diagonal() -> None:
     for array in (PREDICTED, OBSERVED, COUNT):
         array.setflags(write=False)
     ax = headless_axes()
-    assert draw_calibration(PREDICTED, OBSERVED, COUNT, FACE, shades=SHADES, ax=ax) is ax
+    assert draw_calibration(PREDICTED, OBSERVED, COUNT, PRIVACY, shades=SHADES, ax=ax) is ax
     (points,) = (line for line in ax.lines if line.get_label() == "observed")
     np.testing.assert_array_equal(points.get_xydata(), np.column_stack([PREDICTED, OBSERVED]))
     np.testing.assert_array_equal(ax.lines[0].get_xydata(), [[0, 0], [1, 1]])
@@ -56,7 +56,7 @@ def test_groups_are_drawn_over_the_diagonal() -> None:
 
 
 def test_bars_below_tell_the_sizes_of_groups() -> None:
-    ax = draw_calibration(PREDICTED, OBSERVED, COUNT, FACE, ax=headless_axes())
+    ax = draw_calibration(PREDICTED, OBSERVED, COUNT, PRIVACY, ax=headless_axes())
     bars = segments_of(ax, "records per group, up to 100")
     assert [bar[0][0] for bar in bars] == PREDICTED.tolist()
     heights = [(bar[1][1] - FLOOR) / TALLEST for bar in bars]
@@ -65,7 +65,7 @@ def test_bars_below_tell_the_sizes_of_groups() -> None:
 
 
 def test_intervals_are_drawn_and_say_their_level_and_of_whom_they_speak() -> None:
-    ax = draw_calibration(PREDICTED, OBSERVED, COUNT, FACE, shades=SHADES, ax=headless_axes())
+    ax = draw_calibration(PREDICTED, OBSERVED, COUNT, PRIVACY, shades=SHADES, ax=headless_axes())
     assert legend_of(ax)[:2] == [f"90% interval, each, for {whom}" for whom in ("the population", "these records")]
     for shade in SHADES:
         bars = segments_of(ax, shade.words)
@@ -76,7 +76,7 @@ def test_intervals_are_drawn_and_say_their_level_and_of_whom_they_speak() -> Non
 
 def test_a_group_of_which_nothing_is_known_is_hollow_and_off_the_line() -> None:
     wide = Shade([0.1, 0.0, 0.7], [0.3, 1.0, 0.9], SHADES[1].words)
-    ax = draw_calibration(PREDICTED, OBSERVED, COUNT, FACE, shades=[wide], ax=headless_axes())
+    ax = draw_calibration(PREDICTED, OBSERVED, COUNT, PRIVACY, shades=[wide], ax=headless_axes())
     (hollow,) = (line for line in ax.lines if line.get_label() == "anything from 0 to 1")
     assert hollow.get_xdata().tolist() == [0.5]  # type: ignore[union-attr]
     assert hollow.get_markerfacecolor() == "white"
@@ -84,7 +84,7 @@ def test_a_group_of_which_nothing_is_known_is_hollow_and_off_the_line() -> None:
 
 
 def test_the_legend_hides_no_point() -> None:
-    ax = draw_calibration(PREDICTED, OBSERVED, COUNT, FACE, shades=SHADES, ax=headless_axes())
+    ax = draw_calibration(PREDICTED, OBSERVED, COUNT, PRIVACY, shades=SHADES, ax=headless_axes())
     ax.figure.canvas.figure.draw_without_rendering()
     legend = ax.get_legend()
     assert legend is not None
@@ -93,13 +93,13 @@ def test_the_legend_hides_no_point() -> None:
 
 def test_groups_without_a_single_number_are_no_error() -> None:
     nothing = np.full(2, np.nan)
-    ax = draw_calibration(nothing, nothing, nothing, FACE, ax=headless_axes())
+    ax = draw_calibration(nothing, nothing, nothing, PRIVACY, ax=headless_axes())
     ax.figure.canvas.figure.draw_without_rendering()
 
 
 def test_observed_and_expected_positives_stand_side_by_side() -> None:
     ax = headless_axes()
-    assert draw_hosmer_lemeshow(GROUPS, 12.345, 0.1367, FACE, ax=ax) is ax
+    assert draw_hosmer_lemeshow(GROUPS, 12.345, 0.1367, PRIVACY, ax=ax) is ax
     (points,) = (line for line in ax.lines if line.get_label() == "observed")
     assert np.asarray(points.get_xydata()).tolist() == [[0.5, 12.0], [1.5, 55.0]]
     assert [segment[0][1] for segment in segments_of(ax, "expected by the model")] == [10.0, 60.0]
@@ -107,14 +107,14 @@ def test_observed_and_expected_positives_stand_side_by_side() -> None:
 
 
 def test_the_legend_states_the_test() -> None:
-    ax = draw_hosmer_lemeshow(GROUPS, 12.345, 0.1367, FACE, ax=headless_axes())
+    ax = draw_hosmer_lemeshow(GROUPS, 12.345, 0.1367, PRIVACY, ax=headless_axes())
     assert "Hosmer-Lemeshow 12.35, p = 0.14 for the population" in legend_of(ax)
-    ax = draw_hosmer_lemeshow(GROUPS, 99.0, 1e-9, FACE, ax=headless_axes())
+    ax = draw_hosmer_lemeshow(GROUPS, 99.0, 1e-9, PRIVACY, ax=headless_axes())
     assert "Hosmer-Lemeshow 99, p < 0.0001 for the population" in legend_of(ax)
 
 
 def test_no_group_and_very_many_groups_are_no_error() -> None:
     for groups in ([], GROUPS * 40):
-        ax = draw_hosmer_lemeshow(groups, 0.0, 1.0, FACE, ax=headless_axes())
+        ax = draw_hosmer_lemeshow(groups, 0.0, 1.0, PRIVACY, ax=headless_axes())
         ax.figure.canvas.figure.draw_without_rendering()
         assert len(ax.get_xticks()) <= 12

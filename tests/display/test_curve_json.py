@@ -13,7 +13,7 @@ import pytest
 from dpcurves.display import bundle, curve_json, curve_schema, envelope, opened
 from dpcurves.release import MISSING_RULE, PrivacyStatement
 
-FACE = PrivacyStatement(
+PRIVACY = PrivacyStatement(
     0.1, 0.005, "replace-one", "tailnum", 5, 1000, "one curator", "tree", True, "request 1", "taken as public"
 )
 EVIDENCE: dict[str, object] = {"question": {"column": "delay"}, "releases": [{"chosen": [1, 2]}]}
@@ -45,10 +45,10 @@ NESTED = {"curves": {name: {"kind": "cdf", **BODIES["cdf"]} for name in ("AA", "
 
 @pytest.mark.parametrize("kind", BODIES)
 def test_every_kind_comes_back_the_same_and_fits_the_schema(kind: str) -> None:
-    text = envelope(kind, BODIES[kind], FACE, EVIDENCE)
+    text = envelope(kind, BODIES[kind], PRIVACY, EVIDENCE)
     jsonschema.validate(json.loads(text), dict(curve_schema()), cls=jsonschema.Draft202012Validator)
     curve = opened(text, kind)
-    assert (curve.kind, curve.privacy, curve.evidence) == (kind, FACE, EVIDENCE)
+    assert (curve.kind, curve.privacy, curve.evidence) == (kind, PRIVACY, EVIDENCE)
     assert curve.arrays.keys() == BODIES[kind].keys()
     for name, array in BODIES[kind].items():
         expected = np.where(np.isfinite(array), array, np.nan) if isinstance(array, np.ndarray) else array
@@ -56,25 +56,25 @@ def test_every_kind_comes_back_the_same_and_fits_the_schema(kind: str) -> None:
 
 
 def test_curves_by_category_come_back_as_objects() -> None:
-    text = envelope("curves", NESTED, FACE, EVIDENCE)
+    text = envelope("curves", NESTED, PRIVACY, EVIDENCE)
     jsonschema.validate(json.loads(text), dict(curve_schema()), cls=jsonschema.Draft202012Validator)
     curves = opened(text, "curves").arrays["curves"]
     assert curves["AA"] == {"kind": "cdf", "x": THIRDS.tolist(), "y": (THIRDS**2).tolist()}
 
 
 def test_whole_curves_may_stand_inside_curves() -> None:
-    inner = json.loads(envelope("cdf", BODIES["cdf"], FACE, EVIDENCE))
-    text = envelope("curves", {"curves": {"AA": inner}}, FACE, EVIDENCE)
+    inner = json.loads(envelope("cdf", BODIES["cdf"], PRIVACY, EVIDENCE))
+    text = envelope("curves", {"curves": {"AA": inner}}, PRIVACY, EVIDENCE)
     again = json.dumps(opened(text, "curves").arrays["curves"]["AA"])
     np.testing.assert_array_equal(opened(again, "cdf").arrays["x"], THIRDS)
 
 
 def test_a_bundle_of_written_curves_is_a_curve_and_looks_at_none_of_them_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = {name: envelope("cdf", BODIES["cdf"], FACE, EVIDENCE) for name in ('a "b"', "é")}
+    texts = {name: envelope("cdf", BODIES["cdf"], PRIVACY, EVIDENCE) for name in ('a "b"', "é")}
     checked: list[Any] = []
     with monkeypatch.context() as patch:
         patch.setattr(curve_json, "check_document", checked.append)
-        text = bundle(texts, FACE, {"question": {"by": "ward"}, "releases": []})
+        text = bundle(texts, PRIVACY, {"question": {"by": "ward"}, "releases": []})
     assert [document["curves"] for document in checked] == [{}]
     jsonschema.validate(json.loads(text), dict(curve_schema()), cls=jsonschema.Draft202012Validator)
     found = opened(text, "curves")
@@ -84,10 +84,10 @@ def test_a_bundle_of_written_curves_is_a_curve_and_looks_at_none_of_them_again(m
 @pytest.mark.parametrize(
     "privacy",
     [
-        replace(FACE, epsilon=None),
-        replace(FACE, unit="", rows_per_unit=1),
-        replace(FACE, adjacency="add-remove", units=None),
-        replace(FACE, seeded=False, model="", grant=""),
+        replace(PRIVACY, epsilon=None),
+        replace(PRIVACY, unit="", rows_per_unit=1),
+        replace(PRIVACY, adjacency="add-remove", units=None),
+        replace(PRIVACY, seeded=False, model="", grant=""),
     ],
 )
 def test_every_face_comes_back_the_same(privacy: PrivacyStatement) -> None:
@@ -95,7 +95,7 @@ def test_every_face_comes_back_the_same(privacy: PrivacyStatement) -> None:
 
 
 def test_the_privacy_object_has_all_that_was_promised() -> None:
-    privacy = json.loads(envelope("cdf", BODIES["cdf"], FACE, EVIDENCE))["privacy"]
+    privacy = json.loads(envelope("cdf", BODIES["cdf"], PRIVACY, EVIDENCE))["privacy"]
     assert privacy == {
         "epsilon": 0.1, "rho": 0.005, "adjacency": "replace-one", "unit": "tailnum", "rows_per_unit": 5, "units": 1000,
         "trust": "one curator", "mechanism": "tree", "seeded": True, "grant": "request 1",
@@ -104,19 +104,21 @@ def test_the_privacy_object_has_all_that_was_promised() -> None:
 
 
 def test_what_is_not_finite_is_null() -> None:
-    text = envelope("cdf", {"x": [np.nan, np.inf, 1.0], "y": np.array([-np.inf, np.nan, 0.5])}, FACE, EVIDENCE)
+    text = envelope("cdf", {"x": [np.nan, np.inf, 1.0], "y": np.array([-np.inf, np.nan, 0.5])}, PRIVACY, EVIDENCE)
     assert json.loads(text)["x"] == [None, None, 1.0]
     assert json.loads(text)["y"] == [None, None, 0.5]
     np.testing.assert_array_equal(opened(text, "cdf").arrays["y"], [np.nan, np.nan, 0.5])
 
 
 def test_integers_stay_integers() -> None:
-    assert opened(envelope("histogram", BODIES["histogram"], FACE, EVIDENCE), "histogram").arrays["count"].dtype == int
+    assert (
+        opened(envelope("histogram", BODIES["histogram"], PRIVACY, EVIDENCE), "histogram").arrays["count"].dtype == int
+    )
 
 
 def test_what_has_no_form_in_json_is_refused() -> None:
     with pytest.raises(TypeError, match=r"^curve: complex has no form in JSON$"):
-        envelope("cdf", {"x": [1j], "y": [0]}, FACE, EVIDENCE)
+        envelope("cdf", {"x": [1j], "y": [0]}, PRIVACY, EVIDENCE)
 
 
 @pytest.mark.parametrize(
@@ -131,11 +133,11 @@ def test_what_has_no_form_in_json_is_refused() -> None:
 )
 def test_what_would_not_fit_the_schema_is_not_written(kind: str, arrays: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"^curve"):
-        envelope(kind, arrays, FACE, EVIDENCE)
+        envelope(kind, arrays, PRIVACY, EVIDENCE)
 
 
 def edited(**changes: Any) -> str:
-    return json.dumps({**json.loads(envelope("cdf", BODIES["cdf"], FACE, EVIDENCE)), **changes})
+    return json.dumps({**json.loads(envelope("cdf", BODIES["cdf"], PRIVACY, EVIDENCE)), **changes})
 
 
 @pytest.mark.parametrize(

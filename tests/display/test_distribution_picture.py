@@ -19,7 +19,7 @@ from dpcurves.display import (
 )
 from dpcurves.release import PrivacyStatement
 
-FACE = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
+PRIVACY = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
 X = np.array([0.0, 1.0, 4.0, 9.0])
 Y = np.array([0.0, 0.25, 0.5, 1.0])
 
@@ -32,7 +32,7 @@ def frozen(*arrays: NDArray[np.float64]) -> None:
 def test_a_distribution_function_is_drawn_through_its_edges() -> None:
     frozen(X, Y)
     ax = headless_axes()
-    assert draw_cdf(X, Y, FACE, label="delay (minutes)", ax=ax) is ax
+    assert draw_cdf(X, Y, PRIVACY, label="delay (minutes)", ax=ax) is ax
     np.testing.assert_array_equal(ax.lines[0].get_xydata(), np.column_stack([X, Y]))
     assert ax.get_xlabel() == "delay (minutes)"
     assert ax.get_ylabel() == "share of records below"
@@ -40,7 +40,7 @@ def test_a_distribution_function_is_drawn_through_its_edges() -> None:
 
 
 def test_a_band_is_drawn_in_steps_that_hold_inside_cells() -> None:
-    ax = draw_cdf(X, Y, FACE, label="x", shades=[Shade(Y - 0.1, Y + 0.1, "95% band")], ax=headless_axes())
+    ax = draw_cdf(X, Y, PRIVACY, label="x", shades=[Shade(Y - 0.1, Y + 0.1, "95% band")], ax=headless_axes())
     ((upper, edges, lower),) = stairs(ax)
     assert edges == X.tolist()
     assert lower == (Y[:-1] - 0.1).tolist()  # in each cell at least the lower end at its left edge
@@ -52,28 +52,28 @@ def test_what_covers_the_population_is_paler_and_of_several_curves_one_entry_spe
     ax = headless_axes()
     shades = [Shade(Y - 0.2, Y + 0.2, covering(0.95, "band", POPULATION)), Shade(Y, Y, covering(0.95, "band", RECORDS))]
     for name in ("a", "b"):
-        draw_cdf(X, Y, FACE, label="x", shades=shades, ax=ax, name=name)
+        draw_cdf(X, Y, PRIVACY, label="x", shades=shades, ax=ax, name=name)
     assert sorted(legend_of(ax)) == ["95% band for the population", "95% band for these records", "a", "b"]
     wide, narrow = (patch for patch in ax.patches[:2] if isinstance(patch, StepPatch))
     assert (wide.get_alpha() or 1.0) < (narrow.get_alpha() or 0.0)
 
 
 def test_a_name_from_outside_is_no_mathematics() -> None:
-    ax = draw_cdf(X, Y, FACE, label="price $_{", ax=headless_axes())
+    ax = draw_cdf(X, Y, PRIVACY, label="price $_{", ax=headless_axes())
     ax.figure.canvas.figure.draw_without_rendering()
     assert ax.get_xlabel() == "price $_{"
 
 
 def test_a_long_distribution_function_is_thinned_to_what_can_be_seen() -> None:
     x = np.linspace(0, 1, 2**17)
-    ax = draw_cdf(x, x**2, FACE, label="x", shades=[Shade(x**2, x**2, "band")], ax=headless_axes())
+    ax = draw_cdf(x, x**2, PRIVACY, label="x", shades=[Shade(x**2, x**2, "band")], ax=headless_axes())
     assert len(np.asarray(ax.lines[0].get_xydata())) < 7000
     ((upper, _, _),) = stairs(ax)
     assert len(upper) <= 1000
 
 
 def test_axes_are_written_as_people_write_numbers() -> None:
-    ax = draw_cdf(X * 1e6, Y, FACE, label="income ($)", ax=headless_axes())
+    ax = draw_cdf(X * 1e6, Y, PRIVACY, label="income ($)", ax=headless_axes())
     ax.figure.canvas.figure.draw_without_rendering()
     assert "2,000,000" in [text.get_text() for text in ax.get_xticklabels()]
     assert ax.xaxis.get_offset_text().get_text() == ""
@@ -84,7 +84,7 @@ def test_quantiles_are_points_with_intervals_and_no_more_digits_than_their_cells
     frozen(p, x)
     cells, ax = np.column_stack([np.floor(x), np.floor(x) + 1]), headless_axes()
     shade = Shade(x - 1, x + 1, "90% intervals")
-    assert draw_quantiles(p, x, FACE, label="delay", cells=cells, shades=[shade], ax=ax) is ax
+    assert draw_quantiles(p, x, PRIVACY, label="delay", cells=cells, shades=[shade], ax=ax) is ax
     np.testing.assert_array_equal(ax.lines[-2].get_xydata(), np.column_stack([x, p]))
     segments = [np.asarray(path.vertices).round(3).tolist() for path in ax.collections[0].get_paths()]
     assert segments[0] == [[-18.013, 0.25], [-16.013, 0.25]]
@@ -95,7 +95,7 @@ def test_quantiles_are_points_with_intervals_and_no_more_digits_than_their_cells
 
 def test_what_lies_outside_of_the_grid_is_hollow_and_its_interval_ends_in_an_arrow() -> None:
     cells, shade = [[1.0, 2.0], [49.0, np.inf]], Shade([0.0, 49.0], [3.0, np.inf], "95% intervals")
-    ax = draw_quantiles([0.5, 0.9], [1.5, 49.0], FACE, label="x", cells=cells, shades=[shade], ax=headless_axes())
+    ax = draw_quantiles([0.5, 0.9], [1.5, 49.0], PRIVACY, label="x", cells=cells, shades=[shade], ax=headless_axes())
     arrows = {line.get_marker(): np.asarray(line.get_xydata()) for line in ax.lines if str(line.get_marker()) in "<>"}
     assert len(arrows["<"]) == 0
     ((tip, height),) = arrows[">"].tolist()
@@ -112,7 +112,7 @@ def legend_of(ax: Axes) -> list[str]:
 
 
 def test_one_quantile_is_enough() -> None:
-    ax = draw_quantiles(0.5, 3.0, FACE, label="x", shades=[Shade(2.0, 4.0, "interval")], ax=headless_axes())
+    ax = draw_quantiles(0.5, 3.0, PRIVACY, label="x", shades=[Shade(2.0, 4.0, "interval")], ax=headless_axes())
     assert np.asarray(ax.lines[-2].get_xydata()).tolist() == [[3.0, 0.5]]
 
 
@@ -131,7 +131,7 @@ def test_a_histogram_is_drawn_as_stairs() -> None:
     frozen(count)
     ax = headless_axes()
     shade = Shade(count - 2, count + 2, "intervals")
-    assert draw_bars(even, count, FACE, upwards="records per cell", label="delay", shades=[shade], ax=ax) is ax
+    assert draw_bars(even, count, PRIVACY, upwards="records per cell", label="delay", shades=[shade], ax=ax) is ax
     error, fill, line = stairs(ax)
     assert error == ([7.0, 1.0, 9.0], even.tolist(), [3.0, -3.0, 5.0])
     assert fill[:2] == line[:2] == (count.tolist(), even.tolist())
@@ -143,7 +143,7 @@ def test_a_histogram_of_unequal_cells_is_a_density() -> None:
     ax = draw_bars(
         X,
         count,
-        FACE,
+        PRIVACY,
         upwards="records per cell",
         label="delay (min)",
         shades=[Shade(count - 1, count, "x")],
@@ -156,7 +156,7 @@ def test_a_histogram_of_unequal_cells_is_a_density() -> None:
     areas = np.array(line[0]) * np.diff(X)
     assert areas.tolist() == count.tolist()
     assert (
-        draw_bars(X, count / 18, FACE, upwards="share of records", label="x", ax=headless_axes()).get_ylabel()
+        draw_bars(X, count / 18, PRIVACY, upwards="share of records", label="x", ax=headless_axes()).get_ylabel()
         == "share of records per unit of x"
     )
 
@@ -164,7 +164,13 @@ def test_a_histogram_of_unequal_cells_is_a_density() -> None:
 def test_what_is_below_a_histogram_is_not_taken_for_its_errors() -> None:
     count = np.array([5.0, 1.0, 7.0])
     ax = draw_bars(
-        X, count, FACE, upwards="records per cell", label="delay", shades=[Shade(count, count, "x")], ax=headless_axes()
+        X,
+        count,
+        PRIVACY,
+        upwards="records per cell",
+        label="delay",
+        shades=[Shade(count, count, "x")],
+        ax=headless_axes(),
     )
     error, fill, _ = (patch for patch in ax.patches if isinstance(patch, StepPatch))
     assert fill.get_zorder() < error.get_zorder()
@@ -173,7 +179,7 @@ def test_what_is_below_a_histogram_is_not_taken_for_its_errors() -> None:
 
 
 def test_what_is_written_above_the_largest_quantile_stays_in_the_frame() -> None:
-    ax = draw_quantiles([0.5, 1.0], [1.0, 2.0], FACE, label="x", ax=headless_axes())
+    ax = draw_quantiles([0.5, 1.0], [1.0, 2.0], PRIVACY, label="x", ax=headless_axes())
     ax.figure.canvas.figure.draw_without_rendering()
     readings = [text.get_window_extent() for text in ax.texts if text.get_text() == "2"]
     assert [box.y1 <= ax.bbox.y1 for box in readings] == [True]
@@ -181,7 +187,7 @@ def test_what_is_written_above_the_largest_quantile_stays_in_the_frame() -> None
 
 def test_a_histogram_of_very_many_cells_is_drawn_as_its_hull() -> None:
     count = np.tile([0.0, 9.0], 2**15)
-    ax = draw_bars(np.arange(2**16 + 1.0), count, FACE, upwards="records per cell", label="x", ax=headless_axes())
+    ax = draw_bars(np.arange(2**16 + 1.0), count, PRIVACY, upwards="records per cell", label="x", ax=headless_axes())
     ((values, _, baseline),) = stairs(ax)
     assert len(values) <= 1000
     assert (set(values), set(baseline)) == ({9.0}, {0.0})

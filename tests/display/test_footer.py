@@ -7,27 +7,27 @@ from dataclasses import replace
 from dpcurves.display import SEEDED, footer
 from dpcurves.release import PrivacyStatement
 
-FACE = PrivacyStatement(0.5, 0.125, "add-remove", "tailnum", 5, None, "one curator", "flat", False, "a")
+PRIVACY = PrivacyStatement(0.5, 0.125, "add-remove", "tailnum", 5, None, "one curator", "flat", False, "a")
 
 
 def test_the_footer_states_loss_adjacency_unit_and_trust() -> None:
-    assert footer(FACE) == "epsilon 0.5, add-remove; protects each tailnum (at most 5 records); trust: one curator"
+    assert footer(PRIVACY) == "epsilon 0.5, add-remove; protects each tailnum (at most 5 records); trust: one curator"
 
 
 def test_a_loss_without_epsilon_is_stated_in_rho() -> None:
-    assert footer(replace(FACE, epsilon=None)).startswith("rho 0.125, ")
+    assert footer(replace(PRIVACY, epsilon=None)).startswith("rho 0.125, ")
 
 
 def test_a_seeded_release_says_so() -> None:
-    assert SEEDED not in footer(FACE)
-    assert footer(replace(FACE, seeded=True)).splitlines()[1] == SEEDED
+    assert SEEDED not in footer(PRIVACY)
+    assert footer(replace(PRIVACY, seeded=True)).splitlines()[1] == SEEDED
 
 
 def test_what_is_said_of_the_model_follows() -> None:
-    privacy = replace(FACE, seeded=True, model="taken as public")
+    privacy = replace(PRIVACY, seeded=True, model="taken as public")
     assert footer(privacy).splitlines()[1] == f"{SEEDED}. Model: taken as public"
 
 
 def test_names_cannot_add_lines() -> None:
-    privacy = replace(FACE, unit="a\nb", trust="c\nd", model="e\nf")
+    privacy = replace(PRIVACY, unit="a\nb", trust="c\nd", model="e\nf")
     assert len(footer(privacy).splitlines()) == 2

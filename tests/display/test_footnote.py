@@ -16,10 +16,12 @@ from dpcurves.display.figure_note import WARNING, Footnote
 from dpcurves.release import PrivacyStatement
 
 mpl.use("Agg")
-FACE = PrivacyStatement(
+PRIVACY = PrivacyStatement(
     0.5, 0.125, "add-remove", "tailnum", 5, None, "one curator who holds all records", "flat", False, "a"
 )
-LONG = replace(FACE, seeded=True, model="fitted on other aircraft; covers the evaluation records only, and is public")
+LONG = replace(
+    PRIVACY, seeded=True, model="fitted on other aircraft; covers the evaluation records only, and is public"
+)
 LINE = np.linspace(0.0, 1.0, 5)
 
 
@@ -79,27 +81,27 @@ def test_all_facts_are_on_the_picture() -> None:
 
 def test_a_seeded_picture_wears_the_colour_of_warnings() -> None:
     assert note_of(drawn("cdf", headless_axes())).get_color() == WARNING
-    assert note_of(drawn("cdf", headless_axes(), FACE)).get_color() != WARNING
+    assert note_of(drawn("cdf", headless_axes(), PRIVACY)).get_color() != WARNING
 
 
 def test_one_claim_for_many_curves_is_written_once() -> None:
     ax = headless_axes()
     for name in "ABC":
-        drawn("cdf", ax, FACE, name)
-    assert " ".join(note_of(ax).get_text().split()) == footer(FACE)
+        drawn("cdf", ax, PRIVACY, name)
+    assert " ".join(note_of(ax).get_text().split()) == footer(PRIVACY)
 
 
 def test_claims_that_differ_say_whose_they_are() -> None:
     ax = headless_axes()
-    for name, privacy in (("A", FACE), ("B", LONG), ("C", FACE)):
+    for name, privacy in (("A", PRIVACY), ("B", LONG), ("C", PRIVACY)):
         drawn("cdf", ax, privacy, name)
     text = " ".join(note_of(ax).get_text().split())
-    assert text.startswith(f"A, C: {footer(FACE)} B: ")
+    assert text.startswith(f"A, C: {footer(PRIVACY)} B: ")
     assert SEEDED in text
     assert_clear(ax)
 
 
 def test_dollar_signs_are_no_mathematics() -> None:
-    ax = drawn("cdf", headless_axes(), replace(FACE, unit="$x_{$"))
+    ax = drawn("cdf", headless_axes(), replace(PRIVACY, unit="$x_{$"))
     ax.figure.canvas.figure.draw_without_rendering()
     assert "$x_{$" in note_of(ax).get_text()

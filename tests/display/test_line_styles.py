@@ -8,7 +8,7 @@ from dpcurves.display import draw_cdf, headless_axes
 from dpcurves.display.line_styles import CROWD, next_style
 from dpcurves.release import PrivacyStatement
 
-FACE = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
+PRIVACY = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
 LINE = np.linspace(0.0, 1.0, 5)
 
 
@@ -17,7 +17,7 @@ def test_curves_on_one_picture_differ_in_colour_and_dash() -> None:
     styles = []
     for name in "ABCD":
         styles.append(next_style(ax))
-        draw_cdf(LINE, LINE, FACE, label="x", ax=ax, name=name)
+        draw_cdf(LINE, LINE, PRIVACY, label="x", ax=ax, name=name)
     assert len({style.color for style in styles}) == len({style.dash for style in styles}) == 4
     assert [line.get_color() for line in ax.lines] == [style.color for style in styles]
 
@@ -27,18 +27,18 @@ def test_no_two_of_the_first_28_curves_look_the_same() -> None:
     styles = []
     for _ in range(28):
         styles.append(next_style(ax))
-        draw_cdf(LINE, LINE, FACE, label="x", ax=ax)
+        draw_cdf(LINE, LINE, PRIVACY, label="x", ax=ax)
     assert len(set(styles)) == 28
 
 
 def test_a_curve_without_a_name_needs_no_legend() -> None:
-    assert draw_cdf(LINE, LINE, FACE, label="x", ax=headless_axes()).get_legend() is None
+    assert draw_cdf(LINE, LINE, PRIVACY, label="x", ax=headless_axes()).get_legend() is None
 
 
 def test_a_crowded_legend_stands_beside_the_picture() -> None:
     ax = headless_axes()
     for number in range(CROWD + 1):
-        draw_cdf(LINE, LINE, FACE, label="x", ax=ax, name=f"carrier {number}")
+        draw_cdf(LINE, LINE, PRIVACY, label="x", ax=ax, name=f"carrier {number}")
     ax.figure.canvas.figure.draw_without_rendering()
     legend = ax.get_legend()
     assert legend is not None
@@ -49,7 +49,7 @@ def test_a_crowded_legend_stands_beside_the_picture() -> None:
 def test_legends_keep_odd_names_as_they_are() -> None:
     ax = headless_axes()
     for name in ("_hidden", "$x_{$"):
-        draw_cdf(LINE, LINE, FACE, label="x", ax=ax, name=name)
+        draw_cdf(LINE, LINE, PRIVACY, label="x", ax=ax, name=name)
     ax.figure.canvas.figure.draw_without_rendering()
     legend = ax.get_legend()
     assert legend is not None

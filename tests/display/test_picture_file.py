@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from dpcurves.display import Shade, draw_cdf, headless_axes, save_figure, svg_text
 from dpcurves.release import PrivacyStatement
 
-FACE = PrivacyStatement(
+PRIVACY = PrivacyStatement(
     1.0, 0.5, "replace-one", "<script>u</script>", 2, 9, "one curator", "flat", False, "a", "<b>model</b>"
 )
 LINE = np.linspace(0.0, 1.0, 50)
@@ -21,7 +21,7 @@ LINE = np.linspace(0.0, 1.0, 50)
 
 def picture(label: str = "delay (minutes)", name: str | None = None) -> Axes:
     return draw_cdf(
-        LINE, LINE**2, FACE, label=label, shades=[Shade(LINE**3, LINE, "band")], ax=headless_axes(), name=name
+        LINE, LINE**2, PRIVACY, label=label, shades=[Shade(LINE**3, LINE, "band")], ax=headless_axes(), name=name
     )
 
 

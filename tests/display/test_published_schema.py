@@ -14,7 +14,7 @@ from dpcurves.display import check_document, curve_schema, envelope, published_s
 from dpcurves.display.published_schema import faults
 from dpcurves.release import PrivacyStatement
 
-FACE = PrivacyStatement(0.5, 0.125, "add-remove", "tailnum", 5, None, "one curator", "flat", False, "a", "public")
+PRIVACY = PrivacyStatement(0.5, 0.125, "add-remove", "tailnum", 5, None, "one curator", "flat", False, "a", "public")
 LEVELS = [
     {"starts": {"range": [0, 4, 2]}, "family": "discrete Laplace", "parameter": "20/3"},
     {"starts": {"list": [0, 1, 3]}, "family": "discrete Gaussian", "parameter": "7"},
@@ -36,7 +36,7 @@ PATH = {
 }  # fmt: skip
 RELEASES = [{"chosen": [1, 2]}, MEASURED, CONTRASTS, CONVOLVED, PATH]
 EVIDENCE = {"question": {"column": "delay"}, "releases": RELEASES}
-DOCUMENT = json.loads(envelope("cdf", {"x": [0.0, 1.0], "y": [None, 1.0]}, FACE, EVIDENCE))
+DOCUMENT = json.loads(envelope("cdf", {"x": [0.0, 1.0], "y": [None, 1.0]}, PRIVACY, EVIDENCE))
 VALIDATOR = jsonschema.Draft202012Validator(curve_schema())
 OTHERS: list[Any] = [None, True, 0, -1, 1.5, "", "text", [], [1], {}, {"a": 1}]
 
@@ -108,6 +108,6 @@ def test_what_is_looked_at_does_not_grow_with_the_numbers_of_a_curve(monkeypatch
         release = {**MEASURED, "cells": cells, "levels": [level], "values": [1] * (cells + 1)}
         question = {"label": "delay", "edges": list(range(cells + 1))}
         arrays = {"x": [0.5] * cells, "y": [0.5] * cells}
-        return json.loads(envelope("cdf", arrays, FACE, {"question": question, "releases": [release]}))  # type: ignore[no-any-return]
+        return json.loads(envelope("cdf", arrays, PRIVACY, {"question": question, "releases": [release]}))  # type: ignore[no-any-return]
 
     assert visits(of(10), monkeypatch) == visits(of(10_000), monkeypatch) < 200

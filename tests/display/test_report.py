@@ -8,10 +8,10 @@ from html.parser import HTMLParser
 
 import numpy as np
 
-from dpcurves.display import SEEDED, Balance, Charge, Refusal, card, draw_cdf, headless_axes, report, svg_text
+from dpcurves.display import SEEDED, Balance, Charge, Refusal, draw_cdf, headless_axes, html_summary, report, svg_text
 from dpcurves.release import PrivacyStatement
 
-FACE = PrivacyStatement(
+PRIVACY = PrivacyStatement(
     0.5, 0.125, "replace-one", "tailnum", 5, 1000, "one curator", "flat", False, "request 1", "taken as public"
 )
 NASTY = '"><script src="//example.org/x.js"></script><img src=x onerror="alert(1)">'
@@ -51,13 +51,13 @@ class Page(HTMLParser):
         return [facts[name] for _, facts in self.tags if name in facts]
 
 
-def curve_card(privacy: PrivacyStatement = FACE, title: str = "Delay") -> str:
+def curve_summary(privacy: PrivacyStatement = PRIVACY, title: str = "Delay") -> str:
     ax = draw_cdf(LINE, LINE**2, privacy, label="delay (minutes)", ax=headless_axes())
-    return card(title, svg_text(ax), [("median", "0.7")], privacy)
+    return html_summary(title, svg_text(ax), [("median", "0.7")], privacy)
 
 
 def whole() -> str:
-    return report("Flights", "First.\n\nSecond.", [curve_card(), curve_card()], [BALANCE], [REFUSAL])
+    return report("Flights", "First.\n\nSecond.", [curve_summary(), curve_summary()], [BALANCE], [REFUSAL])
 
 
 def test_the_page_refers_to_nothing_outside() -> None:
@@ -69,7 +69,7 @@ def test_the_page_refers_to_nothing_outside() -> None:
     assert "default-src 'none'; style-src 'unsafe-inline'" in page.values("content")
 
 
-def test_ids_are_unique_even_where_a_card_comes_twice_and_every_reference_is_answered() -> None:
+def test_ids_are_unique_even_where_a_curve_comes_twice_and_every_reference_is_answered() -> None:
     page = Page(whole())
     ids = page.values("id")
     assert ids
@@ -124,16 +124,18 @@ def test_text_stands_out_from_its_ground_by_day_and_by_night() -> None:
                 assert (light + 0.05) / (dark + 0.05) >= 4.5
 
 
-def test_one_seeded_card_marks_the_whole_page() -> None:
-    header = report("a", "", [curve_card(), curve_card(replace(FACE, seeded=True))], []).partition("</header>")[0]
+def test_one_seeded_curve_marks_the_whole_page() -> None:
+    header = report("a", "", [curve_summary(), curve_summary(replace(PRIVACY, seeded=True))], []).partition(
+        "</header>"
+    )[0]
     assert SEEDED in header
-    assert SEEDED not in report("a", "", [curve_card()], [])
+    assert SEEDED not in report("a", "", [curve_summary()], [])
 
 
 def test_everything_from_outside_is_escaped() -> None:
-    privacy = replace(FACE, unit=NASTY, model=NASTY, trust=NASTY)
+    privacy = replace(PRIVACY, unit=NASTY, model=NASTY, trust=NASTY)
     balance = Balance(NASTY, NASTY, NASTY, NASTY, [Charge(NASTY, NASTY, NASTY, NASTY)])
-    page = Page(report(NASTY, NASTY, [curve_card(privacy, NASTY)], [balance], [Refusal(NASTY, NASTY)]))
+    page = Page(report(NASTY, NASTY, [curve_summary(privacy, NASTY)], [balance], [Refusal(NASTY, NASTY)]))
     assert page.open == []
     assert not {"script", "img"} & {tag for tag, _ in page.tags}
     assert page.values("src") == page.values("onerror") == []

@@ -1,4 +1,4 @@
-"""What all results have in common: one line, notes, a card, a picture, a data frame and JSON."""
+"""What all results have in common: one line, notes, an HTML summary, a picture, a data frame and JSON."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Released(Result, ABC):
 
     Attributes:
         KIND: The name of its form in the published schema: a file in ``display/kinds``.
-        SIZE: How large the picture on its card is, in inches.
+        SIZE: How large the picture of its HTML summary is, in inches.
 
     >>> import dpcurves as dp
     >>> curve = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=64), epsilon=1, adjacency=dp.REPLACE_ONE)
@@ -105,24 +105,24 @@ class Released(Result, ABC):
         """What was released, turn by turn."""
         return (self.evidence,)
 
-    def card_facts(self) -> dict[str, Any]:
-        """What its card says, as plain objects: title, one line, summary, notes, and who is protected."""
-        return {"line": repr(self), **display.card_facts(self._title(), self._summary(), self.privacy)}
+    def summary_facts(self) -> dict[str, Any]:
+        """What its HTML summary says, as plain objects: title, one line, summary, notes, and who is protected."""
+        return {"line": repr(self), **display.summary_facts(self._title(), self._summary(), self.privacy)}
 
     def _repr_html_(self) -> str:
-        return self.card_with(display.svg_text(self.plot(ax=display.headless_axes(self.SIZE))))
+        return self.html_with(display.svg_text(self.plot(ax=display.headless_axes(self.SIZE))))
 
-    def card_with(self, picture: str) -> str:
-        """The card as HTML, around its picture, which was drawn before."""
-        return display.card(self._title(), picture, self._summary(), self.privacy)
+    def html_with(self, picture: str) -> str:
+        """The HTML summary, around its picture, which was drawn before."""
+        return display.html_summary(self._title(), picture, self._summary(), self.privacy)
 
     @abstractmethod
     def _title(self) -> str:
-        """What stands above the card."""
+        """What stands above the HTML summary."""
 
     @abstractmethod
     def _summary(self) -> Sequence[tuple[str, str]]:
-        """The rows of the card."""
+        """The rows of the HTML summary."""
 
     @abstractmethod
     def _columns(self) -> Mapping[str, Any]:

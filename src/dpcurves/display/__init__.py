@@ -13,7 +13,7 @@ from .decision_picture import draw_decision
 from .distribution_picture import draw_cdf
 from .frame import to_frame
 from .gain_picture import draw_gain
-from .html_card import card, card_facts
+from .html_summary import html_summary, summary_facts
 from .means_picture import draw_means
 from .numbers_picture import draw_numbers
 from .numerals import numeral, numerals, span, standing
@@ -32,12 +32,11 @@ from .terminal import allowance_table, curve_table, ledger_table
 
 __all__ = [
     "LANDSCAPE", "MOST_TOGETHER", "POPULATION", "RECORDS", "SEEDED", "SQUARE", "Area", "AtRiskRow", "Balance", "Charge",
-    "Opened", "Refusal", "Region", "Shade", "Spender", "SteppedShade", "allowance_table", "area_rows", "bundle", "card",
-    "card_facts", "check_document", "covering", "curve_schema", "curve_table", "draw_bars", "draw_binned_residuals",
-    "draw_bounds",
+    "Opened", "Refusal", "Region", "Shade", "Spender", "SteppedShade", "allowance_table", "area_rows", "bundle",
+    "check_document", "covering", "curve_schema", "curve_table", "draw_bars", "draw_binned_residuals", "draw_bounds",
     "draw_calibration", "draw_cdf", "draw_confusion", "draw_decision", "draw_gain", "draw_hosmer_lemeshow",
     "draw_means", "draw_numbers", "draw_plane", "draw_plane_bounds", "draw_quantile_quantile", "draw_quantiles",
     "draw_residual_density", "draw_residual_points", "draw_roc", "draw_small", "envelope", "footer", "headless_axes",
-    "ledger_table", "numeral", "numerals", "opened", "privacy_object", "report", "save_figure", "span", "standing",
-    "svg_text", "to_frame",
+    "html_summary", "ledger_table", "numeral", "numerals", "opened", "privacy_object", "report", "save_figure", "span",
+    "standing", "summary_facts", "svg_text", "to_frame",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-GREY = "#8a8a8a"
+GREY, FRAME = "#8a8a8a", "#d9d9d9"
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b6b6b")
 """Okabe and Ito 2008, without the yellow, which is too pale for lines."""
 DASHES = ("-", "--", "-.", ":")
@@ -52,6 +52,6 @@ def explain(ax: Axes, place: Place, size: float = 9) -> None:
         legend = ax.legend(handles, labels, loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize=size)
     else:
         inside = "best" if place == "above" else place
-        legend = ax.legend(handles, labels, loc=inside, fontsize=size, framealpha=0.85, edgecolor="none")
+        legend = ax.legend(handles, labels, loc=inside, fontsize=size, framealpha=0.85, edgecolor=FRAME)
     for text in legend.get_texts():
         text.set_parse_math(False)

@@ -1,4 +1,4 @@
-"""What every picture, card and table says below itself."""
+"""What every picture, summary and table says below itself."""
 
 from __future__ import annotations
 

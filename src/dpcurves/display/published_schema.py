@@ -125,7 +125,7 @@ def _faults_of_list(value: list[Any], rule: Rule, place: str) -> Iterator[Fault]
         yield place, f"{rule['minItems']} entries are needed, got {len(value)}"
     items = rule.get("items", {})
     if not items or (items.keys() == {"type"} and set(map(type, value)) <= set(_types(items["type"]))):
-        return  # long arrays of numbers, in one look
+        return  # long arrays of numbers, at once
     for number, entry in enumerate(value):
         yield from faults(entry, items, f"{place}[{number}]")
 

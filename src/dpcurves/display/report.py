@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from html import escape
 
 from .balance import Balance, Refusal
-from .html_card import STYLE as CARD_STYLE
-from .html_card import WARNING
+from .html_summary import STYLE as SUMMARY_STYLE
+from .html_summary import WARNING
 from .picture_file import renamed
 from .safe_text import lettering
 
@@ -38,17 +38,17 @@ header p{max-width:46rem}
 .refused dt{font-weight:600}
 .refused dl{margin:0}
 .refused dd{margin:0 0 .5rem}
-.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,27rem),1fr));gap:1rem;align-items:start}
-.cards .dpcurves{margin:0;min-width:0;max-width:none}
+.curves{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,27rem),1fr));gap:1rem;align-items:start}
+.curves .dpcurves{margin:0;min-width:0;max-width:none}
 .seeded{background:#b3261e;color:#fff;font-weight:700;padding:.35rem .75rem;border-radius:4px}
 @media print{:root{color-scheme:light;--ground:#fff;--text:#000;--soft:#333;--line:#999;--box:#fff;--alarm:#b3261e}
  body{max-width:none;padding:0;font-size:11pt}
- .cards{display:block}.cards .dpcurves{margin-bottom:1rem}.scroll{overflow:visible}}
+ .curves{display:block}.curves .dpcurves{margin-bottom:1rem}.scroll{overflow:visible}}
 </style>"""
 
 
 def report(
-    title: str, introduction: str, cards: Sequence[str], balances: Sequence[Balance], refusals: Sequence[Refusal] = ()
+    title: str, introduction: str, curves: Sequence[str], balances: Sequence[Balance], refusals: Sequence[Refusal] = ()
 ) -> str:
     """An HTML page: what was released at which price, what is left, what was refused, and all curves.
 
@@ -57,7 +57,7 @@ def report(
     Args:
         title: The title of the page.
         introduction: Text; an empty line begins a paragraph.
-        cards: From `card`.
+        curves: One HTML summary for each, from `html_summary`.
         balances: One per account of the ledger; none, where another page tells the price.
         refusals: Questions that were not answered.
     """
@@ -67,15 +67,15 @@ def report(
             '<!DOCTYPE html>', '<html lang="en">', "<head>", '<meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">', f"<title>{name}</title>",
-            CARD_STYLE, STYLE, "</head>", "<body>", f"<header><h1>{name}</h1>", _banner(cards),
-            _paragraphs(introduction), "</header>", "<main>", _accounts(balances), _refused(refusals), _curves(cards),
+            SUMMARY_STYLE, STYLE, "</head>", "<body>", f"<header><h1>{name}</h1>", _banner(curves),
+            _paragraphs(introduction), "</header>", "<main>", _accounts(balances), _refused(refusals), _curves(curves),
             "</main>", "</body>", "</html>", "",
         ]
     )  # fmt: skip
 
 
-def _banner(cards: Sequence[str]) -> str:
-    return WARNING if any(WARNING in text for text in cards) else ""
+def _banner(curves: Sequence[str]) -> str:
+    return WARNING if any(WARNING in text for text in curves) else ""
 
 
 def _paragraphs(text: str) -> str:
@@ -119,9 +119,9 @@ def _refused(refusals: Sequence[Refusal]) -> str:
     return f'<section class="refused" aria-label="Refused questions"><h2>Refused</h2>\n<dl>\n{rows}\n</dl></section>'
 
 
-def _curves(cards: Sequence[str]) -> str:
-    parts = [renamed(text.replace(CARD_STYLE, ""), f"c{number}") for number, text in enumerate(cards, 1)]
-    return f'<section aria-label="Curves"><h2>Curves</h2>\n<div class="cards">{"".join(parts)}</div></section>'
+def _curves(curves: Sequence[str]) -> str:
+    parts = [renamed(text.replace(SUMMARY_STYLE, ""), f"c{number}") for number, text in enumerate(curves, 1)]
+    return f'<section aria-label="Curves"><h2>Curves</h2>\n<div class="curves">{"".join(parts)}</div></section>'
 
 
 def _cell(text: str) -> str:

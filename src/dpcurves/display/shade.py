@@ -41,7 +41,7 @@ class Shade(NamedTuple):
 
 
 def covering(level: float, what: str, whom: str) -> str:
-    """What a legend, a table or a card says of a band or of intervals.
+    """What a legend, a table or an HTML summary says of a band or of intervals.
 
     >>> covering(0.95, "band", RECORDS)
     '95% band for these records'

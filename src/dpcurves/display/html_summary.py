@@ -28,7 +28,7 @@ STYLE = """<style>
 WARNING = f'<p class="seeded" role="alert">{escape(SEEDED)}</p>'
 
 
-def card(title: str, svg: str, rows: Sequence[tuple[str, str]], privacy: PrivacyStatement) -> str:
+def html_summary(title: str, svg: str, rows: Sequence[tuple[str, str]], privacy: PrivacyStatement) -> str:
     """A self-contained HTML fragment. It fits light and dark pages, and refers to nothing outside.
 
     Args:
@@ -45,14 +45,14 @@ def card(title: str, svg: str, rows: Sequence[tuple[str, str]], privacy: Privacy
                 STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{name}</figcaption>",
                 WARNING if privacy.seeded else "", f'<div class="picture">{svg}</div>',
                 _table([*rows, *(("note", note) for note in privacy.notes)]),
-                f"<details><summary>{_summary(privacy)}</summary>{_table(_facts(privacy))}</details>", "</figure>",
+                f"<details><summary>{_statement(privacy)}</summary>{_table(_facts(privacy))}</details>", "</figure>",
             ],
         )
     )  # fmt: skip
 
 
-def card_facts(title: str, rows: Sequence[tuple[str, str]], privacy: PrivacyStatement) -> dict[str, Any]:
-    """What a card says, as plain objects, for pages that lay it out themselves: nothing in it is markup."""
+def summary_facts(title: str, rows: Sequence[tuple[str, str]], privacy: PrivacyStatement) -> dict[str, Any]:
+    """What an HTML summary says, as plain objects, for pages that lay it out themselves: nothing in it is markup."""
     return {
         "title": lettering(title, 160), "summary": [list(row) for row in rows], "notes": list(privacy.notes),
         "statement": footer(privacy).splitlines(), "privacy": [list(row) for row in _facts(privacy)],
@@ -60,7 +60,7 @@ def card_facts(title: str, rows: Sequence[tuple[str, str]], privacy: PrivacyStat
     }  # fmt: skip
 
 
-def _summary(privacy: PrivacyStatement) -> str:
+def _statement(privacy: PrivacyStatement) -> str:
     return "<br>".join(escape(line) for line in footer(privacy).splitlines())
 
 

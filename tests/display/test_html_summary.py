@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from html.parser import HTMLParser
 
-from dpcurves.display import SEEDED, card
+from dpcurves.display import SEEDED, html_summary
 from dpcurves.release import MISSING_RULE, PrivacyStatement
 
-FACE = PrivacyStatement(
+PRIVACY = PrivacyStatement(
     0.5, 0.125, "replace-one", "tailnum", 5, 1000, "one curator", "flat", False, "request 1", "taken as public"
 )
 NASTY = '"><script>alert(1)</script><img src=x onerror="alert(1)">'
@@ -30,8 +30,8 @@ class Page(HTMLParser):
         self.words.append(data)
 
 
-def test_a_card_tells_title_picture_rows_and_face() -> None:
-    page = Page(card("ROC curve", '<svg role="img"></svg>', [("AUC", "0.71")], FACE))
+def test_a_summary_tells_title_picture_rows_and_privacy() -> None:
+    page = Page(html_summary("ROC curve", '<svg role="img"></svg>', [("AUC", "0.71")], PRIVACY))
     text = " ".join(page.words)
     for word in (
         "ROC curve", "AUC", "0.71", "epsilon 0.5", "replace-one", "tailnum", "1,000, public", "one curator", "flat",
@@ -43,22 +43,22 @@ def test_a_card_tells_title_picture_rows_and_face() -> None:
 
 
 def test_a_private_number_of_units_is_called_private() -> None:
-    text = card("a", "", [], replace(FACE, adjacency="add-remove", units=None))
+    text = html_summary("a", "", [], replace(PRIVACY, adjacency="add-remove", units=None))
     assert "<td>private</td>" in text
 
 
-def test_a_seeded_card_says_so_on_top() -> None:
-    assert f'role="alert">{SEEDED}' in card("a", "", [], replace(FACE, seeded=True))
-    assert SEEDED not in card("a", "", [], FACE)
+def test_a_seeded_summary_says_so_on_top() -> None:
+    assert f'role="alert">{SEEDED}' in html_summary("a", "", [], replace(PRIVACY, seeded=True))
+    assert SEEDED not in html_summary("a", "", [], PRIVACY)
 
 
 def test_everything_from_outside_is_escaped() -> None:
-    privacy = replace(FACE, unit=NASTY, trust=NASTY, mechanism=NASTY, grant=NASTY, model=NASTY, adjacency=NASTY)
-    page = Page(card(NASTY, "", [(NASTY, NASTY)], privacy))
+    privacy = replace(PRIVACY, unit=NASTY, trust=NASTY, mechanism=NASTY, grant=NASTY, model=NASTY, adjacency=NASTY)
+    page = Page(html_summary(NASTY, "", [(NASTY, NASTY)], privacy))
     assert not {"script", "img"} & set(page.tags)
     assert not any(name == "src" or name.startswith("on") for name, _ in page.attributes)
     assert NASTY in "".join(page.words)
 
 
 def test_rows_are_headed_for_those_who_listen() -> None:
-    assert '<th scope="row">AUC</th><td>0.71</td>' in card("a", "", [("AUC", "0.71")], FACE)
+    assert '<th scope="row">AUC</th><td>0.71</td>' in html_summary("a", "", [("AUC", "0.71")], PRIVACY)
