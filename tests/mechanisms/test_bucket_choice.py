@@ -18,7 +18,7 @@ from dpcurves.noise.partition import Chances
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import IntervalPartitionQuery
-from dpcurves.queries.region import laid_out
+from dpcurves.queries.base import laid_out
 from dpcurves.release import UnsupportedQuery
 
 FloatArray = NDArray[np.float64]

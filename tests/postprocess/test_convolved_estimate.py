@@ -10,7 +10,7 @@ import pytest
 
 from dpcurves.arrays import FloatArray
 from dpcurves.laws import Family, IntervalSums, Level, Noise, ToeplitzSums
-from dpcurves.postprocess.estimation.convolved_estimate import ConvolvedEstimate
+from dpcurves.postprocess.estimation.joint_estimate import ConvolvedEstimate
 from dpcurves.release import Evidence
 
 CELLS, BITS = 8, 20
@@ -27,7 +27,7 @@ FIRST = IntervalSums(
 
 
 def evidence(total: int | None) -> tuple[Evidence, Evidence]:
-    """Make up two looks at eight cells and a missing one; the answers are arbitrary integers."""
+    """Make up two turns over eight cells and a missing one; the answers are arbitrary integers."""
     draw = np.random.default_rng(3)
     last = (*(draw.integers(-5, 300, CELLS) * 2**BITS).tolist(), 3)
     return Evidence(FIRST, tuple(draw.integers(-5, 200, FIRST.size).tolist()), total), Evidence(LAST, last, total)

@@ -14,8 +14,7 @@ from plain_splits import plain_estimate
 
 from dpcurves.laws import Family, IntervalSums, Level, Noise
 from dpcurves.laws.least_squares import least_squares
-from dpcurves.postprocess.estimation.binary_tree import WHOLE
-from dpcurves.postprocess.estimation.dyadic import Dyadic
+from dpcurves.postprocess.estimation.binary_tree import WHOLE, Dyadic
 from dpcurves.postprocess.estimation.empirical_bayes import Splits, estimate, least_squares_total, reestimate
 from dpcurves.postprocess.estimation.measurements import Measurements, gather
 from dpcurves.strategies.refinement import first_turn

@@ -9,7 +9,7 @@ import pytest
 
 from dpcurves.laws import Family, IntervalSums, Level, Noise
 from dpcurves.laws.noise import LAPLACE_EXCESS
-from dpcurves.postprocess.estimation.dyadic import Dyadic
+from dpcurves.postprocess.estimation.binary_tree import Dyadic
 from dpcurves.postprocess.estimation.measurements import Measurements, gather
 
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(5)), Noise(Family.GAUSSIAN, Fraction(9))

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from dpcurves.laws import Family, IntervalSums, Level, Noise, PathSums, Selection
-from dpcurves.postprocess.inference.missing_share import DEVIATIONS, missing_share
+from dpcurves.postprocess.inference.warning_signs import DEVIATIONS_OF_MISSING, missing_share
 from dpcurves.release import Evidence
 
 NOISE = Noise(Family.LAPLACE, Fraction(2))
@@ -20,7 +20,7 @@ def test_without_noise_to_speak_of_the_share_is_exact() -> None:
 
 
 def test_what_noise_may_have_made_is_no_share() -> None:
-    least = DEVIATIONS * NOISE.variance**0.5
+    least = DEVIATIONS_OF_MISSING * NOISE.variance**0.5
     assert missing_share(Evidence(FLAT, (0, 0, 0, int(least)), total=None)) == 0
     assert missing_share(Evidence(FLAT, (0, 0, 0, int(least) + 1), total=None)) == 1
     assert missing_share(Evidence(FLAT, (-9, -9, -9, 100), total=None)) == 1

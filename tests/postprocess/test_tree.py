@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpcurves.laws import Family, IntervalSums, Level, Noise
-from dpcurves.laws.gls_weights import grow
+from dpcurves.laws.least_squares import grow
 
 NOISE = Noise(Family.LAPLACE, Fraction(2))
 

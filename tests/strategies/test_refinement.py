@@ -12,7 +12,7 @@ from hypothesis.strategies import integers, sampled_from
 
 from dpcurves.data import Axis, Grid
 from dpcurves.laws import Family, IntervalSums, Level, Noise
-from dpcurves.postprocess.estimation.dyadic import Dyadic
+from dpcurves.postprocess.estimation.binary_tree import Dyadic
 from dpcurves.postprocess.estimation.empirical_bayes import Splits, estimate
 from dpcurves.postprocess.estimation.measurements import Measurements, gather
 from dpcurves.queries import PartitionQuery
@@ -201,6 +201,6 @@ def test_next_to_no_noise_needs_no_look_either_where_single_counts_add_up_to_les
     assert is_exact(4096, 1000, Noise(Family.LAPLACE, Fraction(1, 8)))
 
 
-def test_full_cells_need_no_look() -> None:
+def test_full_cells_need_no_first_turn() -> None:
     alone = Noise(Family.GAUSSIAN, Fraction(2))  # 5.5 times 3, the noise of a split in a turn of three tilings
     assert [is_dense(64, records * 64, alone) for records in (16, 17)] == [False, True]

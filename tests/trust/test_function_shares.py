@@ -104,13 +104,13 @@ def test_checked_reports_add_up_and_one_that_was_changed_is_left_out(slots: int)
         spoiled = [[share[party] for share in shares] for party in (0, 1)]
         for each in spoiled:
             each[0] = each[0][:-40] + bytes([each[0][-40] ^ damage]) + each[0][-39:]
-        looks = [
-            CheckedReports(encoding.checked_keys(party, spoiled[party]), ENGINE, key(party), bytes(32)).look(at)
+        evaluations = [
+            CheckedReports(encoding.checked_keys(party, spoiled[party]), ENGINE, key(party), bytes(32)).evaluated(at)
             for party in (0, 1)
         ]
-        accepted = looks[0].accepted(looks[1].digests)
+        accepted = evaluations[0].accepted(evaluations[1].digests)
         assert accepted.tolist() == [not damage] + [True] * slots
-        sums = [look.among(accepted).below(at[1:]) for look in looks]
+        sums = [one.among(accepted).below(at[1:]) for one in evaluations]
         kept = places[damage:]
         assert [sum(pair) % RING for pair in zip(*sums, strict=True)] == [int((kept < each).sum()) for each in at[1:]]
 

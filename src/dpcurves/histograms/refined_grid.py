@@ -9,10 +9,10 @@ import numpy as np
 
 from ..arrays import IntArray
 from ..laws import Family, Noise
+from ..postprocess.estimation.binary_tree import beginnings, largest_below, undivided
 from ..postprocess.estimation.box_tree import BoxTree
 from ..postprocess.estimation.empirical_bayes import Splits
 from ..postprocess.estimation.joint_estimate import JointEstimate
-from ..postprocess.estimation.subtrees import beginnings, largest_below, undivided
 from ..queries import Read, RegionQuery
 from ..release import Release, Setting, Step
 from .extent import Extent

@@ -10,9 +10,8 @@ import numpy as np
 
 from ..arguments import Refused
 from ..arrays import FloatArray
-from .blocks import agreed, in_parts
 from .law import EvenSums, Part, over
-from .least_squares import over_cells
+from .least_squares import agreed, in_parts, over_cells
 from .noise import LEAST_VARIANCE, Noise, optional_from_json, optional_to_json
 from .shrinkage import remaining
 

@@ -10,10 +10,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..arrays import FloatArray
-from .interval_error import interval_variances, mean_interval_variance
 from .law import over
 from .least_squares import least_squares_batch
-from .nested import Level, NestedSums
+from .nested import Level, NestedSums, interval_variances, mean_interval_variance
 from .noise import Noise, optional_from_json
 
 

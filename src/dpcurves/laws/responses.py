@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 from ..arguments import Refused
 from ..arrays import FloatArray, IntArray
-from ..queries.region import laid_out
+from ..queries.base import laid_out
 
 MOST_REPORTS = 2**50
 _CHANCES = ("own", "other", "own_and_other", "two_others")

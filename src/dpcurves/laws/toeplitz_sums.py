@@ -10,10 +10,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from .blocks import in_parts
 from .convolution import causal_convolution
 from .law import EvenSums, Part, over
-from .least_squares import over_cells
+from .least_squares import in_parts, over_cells
 from .noise import Noise, optional_from_json
 
 _GUARD = 60

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 
-from .parameter import rational
+from ..arguments import rational
 from .randomness import Randomness
 
 STEP = 64
@@ -31,7 +31,7 @@ def whole_below(centre: Fraction, scale: Fraction, randomness: Randomness) -> in
     >>> whole_below(Fraction(7, 2), Fraction(0), Randomness.from_seed(0))
     3
     """
-    scale = rational(scale, "scale")
+    scale = rational("scale", scale)
     while True:
         point = _Point.drawn(randomness)
         while (inside := point.inside) is None:

@@ -12,9 +12,9 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import number_of_draws, positive
 from .exponential import Bracket, alternate, coin, decay, limit, times
 from .inversion import Table
-from .parameter import counted, positive
 from .randomness import Randomness
 
 LARGEST_VARIANCE = 2**110
@@ -41,8 +41,8 @@ def sample(variance: Fraction, size: int, randomness: Randomness) -> NDArray[np.
     >>> sample(Fraction(10, 3), 5, Randomness.from_seed(1))
     array([ 1, -1, -2, -4,  1])
     """
-    stairs = _stairs(positive(variance, LARGEST_VARIANCE, "variance"))
-    noise, opened = np.empty(counted(size), dtype=np.int64), np.arange(size)
+    stairs = _stairs(positive("variance", variance, LARGEST_VARIANCE))
+    noise, opened = np.empty(number_of_draws(size), dtype=np.int64), np.arange(size)
     while opened.size:
         noise[opened], kept = stairs.propose(opened.size, randomness)
         opened = opened[~kept]

@@ -10,9 +10,9 @@ from itertools import chain, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import number_of_draws, positive
 from .exponential import Bracket, decay, limit, one, powers, times
 from .inversion import Table
-from .parameter import counted, positive
 from .randomness import Randomness
 
 LARGEST_SCALE = 2**55
@@ -38,8 +38,8 @@ def sample(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int
     >>> sample(Fraction(10, 3), 5, Randomness.from_seed(1))
     array([-2,  1,  3, 11, -3])
     """
-    tables = _tables(positive(scale, LARGEST_SCALE, "scale"))
-    signed = tables.last.draw(counted(size), randomness)
+    tables = _tables(positive("scale", scale, LARGEST_SCALE))
+    signed = tables.last.draw(number_of_draws(size), randomness)
     magnitude: NDArray[np.int64] = np.minimum(signed >> 1, LARGEST_INTEGER >> tables.bits)
     for width, table in tables.digits:
         magnitude = magnitude << width | table.draw(size, randomness)

@@ -12,12 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import Refused
+from ..arguments import Refused, rational
 from ..arrays import FloatArray, IntArray
 from ..compiled import compiled
 from .exponential import Bracket, decay
 from .inversion import WORD, settle
-from .parameter import rational
 from .randomness import Randomness
 
 DIGIT = 11
@@ -109,7 +108,7 @@ class Chances:
         if not LEAST_PRIOR <= prior <= 1:
             raise Refused("prior", f"a number from {LEAST_PRIOR} to 1 is needed, got {prior}")
         places = penalties.shape[1] - 1
-        weights, powers = _weights(rational(rate, "rate"))
+        weights, powers = _weights(rational("rate", rate))
         sums = Sums(penalties, weights, powers, prior, np.ones(places + 1), np.zeros(places + 1, dtype=np.int64))
         _add_up(sums)
         return cls(sums)

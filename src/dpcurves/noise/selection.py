@@ -9,10 +9,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import Refused
+from ..arguments import Refused, rational
 from .exponential import Bracket, coin, decay, one, powers
 from .inversion import draw
-from .parameter import rational
 from .randomness import Randomness
 
 LAST_BIN = 256  # bins are at least 1 / (4 * rate) wide, so a candidate in the last one has a weight below exp(-64)
@@ -42,7 +41,7 @@ def choose(penalties: Penalties, rate: Fraction, randomness: Randomness) -> int:
     >>> choose([9, 0, 9], Fraction(5), Randomness.from_seed(0))
     1
     """
-    bins = _binned(_above_least(penalties), rational(rate, "rate"))
+    bins = _binned(_above_least(penalties), rational("rate", rate))
     while True:
         which, excess = bins.propose(randomness)
         if coin(bins.rate * excess, randomness):
@@ -55,7 +54,7 @@ def probabilities(penalties: Penalties, rate: Fraction) -> NDArray[np.float64]:
     >>> probabilities([0, 1, 0], Fraction(0))
     array([0.33333333, 0.33333333, 0.33333333])
     """
-    steep = float(min(rational(rate, "rate"), Fraction(2**60)))
+    steep = float(min(rational("rate", rate), Fraction(2**60)))
     weights: NDArray[np.float64] = np.exp(-steep * _above_least(penalties).astype(np.float64))
     return weights / float(weights.sum())
 

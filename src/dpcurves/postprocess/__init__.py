@@ -12,7 +12,6 @@ from .inference.bands import (
     upper_quantiles,
 )
 from .inference.bisection import Bracket, bisected
-from .inference.end_cells import crowded_ends
 from .inference.group_intervals import mean_intervals, positive_intervals, residual_envelope, share_intervals
 from .inference.hosmer_lemeshow import GroupNoise, Groups, hosmer_lemeshow, simulated_p_value
 from .inference.outward import cell_at, ends_at, inside
@@ -22,6 +21,7 @@ from .inference.rate_bands import RocBand, population_roc_band, roc_band
 from .inference.residual_means import mean_residuals
 from .inference.simulation_seed import DRAWS, public_generator
 from .inference.tail_bound import Weighed, tail_bound
+from .inference.warning_signs import crowded_ends
 from .shape.interpolate import inverse_at, value_at
 from .shape.monotone import counts_to_prefixes, monotone_prefixes, non_decreasing
 from .smoothing.block_noise import prefix_graph

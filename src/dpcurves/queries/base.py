@@ -11,7 +11,13 @@ from enum import Enum
 from math import prod
 from typing import Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..data.axis import Axis, Categories
+
+Places = range | tuple[int, ...]
+"""Numbers of cells, in an order; those at equal distances as a formula."""
 
 
 class Read(Enum):
@@ -66,3 +72,10 @@ class BaseQuery:
     def paid_as(self) -> Self:
         """What is paid for when this is asked: once, however often it is read."""
         return self
+
+
+def laid_out(places: Places) -> NDArray[np.int64]:
+    """Lay places out as an array, a formula as one: NumPy would read a range number by number."""
+    if isinstance(places, range):
+        return np.arange(places.start, places.stop, places.step, dtype=np.int64)
+    return np.array(places, dtype=np.int64)

@@ -11,21 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import Refused, make_each_whole
-from .base import BaseQuery, Read
-
-Places = range | tuple[int, ...]
+from .base import BaseQuery, Places, Read, laid_out
 
 MOST_EXPECTED = 2**62
 
 Box = tuple[tuple[int, int], ...]
 """Along each axis the first cell, and one after the last."""
-
-
-def laid_out(places: Places) -> NDArray[np.int64]:
-    """Lay places out as an array, a formula as one: NumPy would read a range number by number."""
-    if isinstance(places, range):
-        return np.arange(places.start, places.stop, places.step, dtype=np.int64)
-    return np.array(places, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,8 @@
 """The public nouns of a conversation: a step asks, a plan promises, a release answers."""
 
-from .evidence import Evidence
-from .plan import Plan, UnsupportedQuery
-from .plans import Plans
+from .plan import Plan, Plans, UnsupportedQuery
 from .privacy_statement import MISSING_RULE, OPEN, PrivacyStatement
-from .release import Release
+from .release import Evidence, Release
 from .step import ALL, Setting, Step
 
 __all__ = [

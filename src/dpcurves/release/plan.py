@@ -1,9 +1,11 @@
-"""What will be done, at what price, and with what error. No data was touched."""
+"""What will be done, in one turn and in all: at what price, and with what error. No data was touched."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import Self
 
 from ..arguments import Named
 from ..laws import Law
@@ -44,3 +46,19 @@ class Plan:
         if not self._made:  # made once: a stream asks for it at every tick
             self._made.append(sha256(repr(self).encode()).hexdigest())
         return self._made[0]
+
+
+class Plans(tuple[Plan, ...]):
+    """What was planned, turn by turn.
+
+    Attributes:
+        notes: What has to be known before anything is paid, each in one line, from public facts alone.
+    """
+
+    notes: tuple[str, ...]
+
+    def __new__(cls, plans: Iterable[Plan], notes: Iterable[str] = ()) -> Self:
+        """Keep the plans and the notes."""
+        made = super().__new__(cls, plans)
+        made.notes = tuple(notes)
+        return made

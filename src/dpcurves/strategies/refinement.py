@@ -32,10 +32,8 @@ from numpy.typing import NDArray
 
 from ..arrays import FloatArray
 from ..laws import Family, IntervalSums, Level, Noise
-from ..postprocess.estimation.binary_tree import WHOLE, Layout
-from ..postprocess.estimation.dyadic import Dyadic
+from ..postprocess.estimation.binary_tree import WHOLE, Dyadic, Layout, beginnings, largest_below, undivided
 from ..postprocess.estimation.empirical_bayes import Splits
-from ..postprocess.estimation.subtrees import beginnings, largest_below, undivided
 
 Starts = range | tuple[int, ...]
 Tilings = tuple[Starts, ...]

@@ -1,9 +1,8 @@
 """Who sees what: interchangeable ways to turn records into a release."""
 
-from .base import Planner, TrustModel
+from .base import Planner, TrustModel, conversation
 from .central import Central
 from .central_stream import CentralStream, Watcher
-from .conversation import conversation
 from .curator import Curator
 from .function_shares import FunctionShares, Owners, ShareHolder
 from .local import Local

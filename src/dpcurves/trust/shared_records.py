@@ -170,10 +170,10 @@ class CheckedReports:
     noise: NoiseKey
     verification: bytes
 
-    def look(self, at: Sequence[int]) -> Look:
+    def evaluated(self, at: Sequence[int]) -> Evaluation:
         """SECRET: the sums over all reports, and what has to be compared before any of them counts."""
         thresholds = tuple(sorted({slots for slots in at if slots}))
-        return Look(thresholds, self, *self.summed(self.keys, thresholds))
+        return Evaluation(thresholds, self, *self.summed(self.keys, thresholds))
 
     def summed(self, keys: CheckedKeys, at: Sequence[int]) -> tuple[tuple[int, ...], NDArray[np.uint8]]:
         """SECRET: sums over these keys, for each threshold, and a digest of each key at all of them.
@@ -191,7 +191,7 @@ class CheckedReports:
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Look:
+class Evaluation:
     """SECRET. What one server has of some thresholds before it knows which reports count.
 
     Attributes:
@@ -221,7 +221,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Accepted:
-    """SECRET. A `ShareHolder` for thresholds that were looked at: its shares of the reports that passed."""
+    """SECRET. A `ShareHolder` for thresholds at which keys were evaluated: its shares of the reports that passed."""
 
     sums: Mapping[int, int]
     noise: NoiseKey

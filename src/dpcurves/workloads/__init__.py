@@ -1,7 +1,6 @@
 """What a question needs: which numbers, never how they are asked for. Trust models choose that, in public."""
 
-from .answers import HALF, Counted, EstimatedTable, Grouped, Strategy
-from .conversation import Need, Needs, needed
+from .conversation import HALF, Counted, EstimatedTable, Grouped, Need, Needs, Strategy, Workload, needed
 from .workload import (
     Axes,
     Below,
@@ -16,7 +15,6 @@ from .workload import (
     Table,
     TableEstimator,
     Way,
-    Workload,
 )
 
 __all__ = [

@@ -5,26 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import NamedTuple, Protocol, TypeAlias
 
 from ..data import Axis, Categories
 from ..queries import Hint, Query
 from ..release import Release, Setting
-from .answers import Counted, EstimatedTable, Grouped, Strategy
+from .conversation import Counted, EstimatedTable, Grouped, Strategy, Workload
 
-Answer = TypeVar("Answer", covariant=True)
 Axes: TypeAlias = tuple[Axis | Categories, ...]
-
-
-class Workload(Generic[Answer]):
-    """Numbers that a question needs: of which columns, on which public cells. Fields are public.
-
-    A trust model turns it into queries (`TrustModel.plan`), and `Answer` is what a question gets for it, whatever
-    those were. What is new to be needed is a class here and a strategy in `strategies`; a new trust model takes these
-    strategies, or its own.
-    """
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from ...noise.partition import WEIGHT_ERROR, choose_partition, error_bound
 from ...noise.randomness import Randomness
 from ...privacy import Adjacency, PrivacyLoss
 from ...queries import IntervalPartitionQuery, Query
-from ...queries.region import laid_out
+from ...queries.base import laid_out
 from ...release import Plan, UnsupportedQuery
 from ..base import ExactTable
 from .bounded_range import bounded_range

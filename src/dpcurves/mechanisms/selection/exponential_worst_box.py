@@ -24,7 +24,7 @@ from .bounded_range import bounded_range
 
 @dataclass(frozen=True, slots=True)
 class ExponentialWorstBox:
-    """A box has a chance proportional to ``exp(rate * |count - expected|)`` (Hardt, Ligett and McSherry 2012).
+    """A box has a chance proportional to ``exp(rate * abs(count - expected))`` (Hardt, Ligett and McSherry 2012).
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. What is expected is public. A count
     changes by at most `l1_sensitivity`, the L1 distance of neighbouring tables, and so does its distance from anything:

@@ -16,7 +16,7 @@ from ...noise import discrete_gaussian, discrete_laplace
 from ...noise.randomness import Randomness
 from ...privacy import Adjacency, PrivacyLoss
 from ...queries import CountQuery, Query, RegionQuery, SumQuery
-from ...queries.region import laid_out
+from ...queries.base import laid_out
 from ...release import Plan, UnsupportedQuery
 from ..base import ExactTable, Mechanism
 from .calibration import law_of

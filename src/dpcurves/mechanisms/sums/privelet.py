@@ -16,7 +16,7 @@ from ...laws.haar_tensor_sums import bands, mean_squares
 from ...noise.randomness import Randomness
 from ...privacy import Adjacency, PrivacyLoss, ReplaceOne
 from ...queries import Query, WaveletQuery
-from ...queries.region import laid_out
+from ...queries.base import laid_out
 from ...release import Plan, UnsupportedQuery
 from ..base import ExactTable
 from .column_norms import noise_for, prices

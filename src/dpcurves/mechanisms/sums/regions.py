@@ -9,7 +9,7 @@ from math import prod, sqrt
 from ...laws import Family
 from ...privacy import Adjacency, PrivacyLoss
 from ...queries import Query, RegionQuery
-from ...queries.region import Places, laid_out
+from ...queries.base import Places, laid_out
 from ...release import Plan, UnsupportedQuery
 from .calibration import law_over, require_loss
 from .linear import Linear, printed

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...arrays import FloatArray
 from ...laws import Estimate, IntervalSums, NoisySums, least_squares
-from ...laws.blocks import in_parts
+from ...laws.least_squares import in_parts
 from .binary_tree import Layout
 from .empirical_bayes import estimate
 from .measurements import Values, gather

@@ -13,9 +13,7 @@ import numpy as np
 
 from ...arrays import FloatArray
 from ...laws import IntervalSums, NoisySums
-from ...laws.blocks import in_parts
-from ...laws.gls_weights import Layer
-from ...laws.least_squares import Reading, ascend, least_squares, over_cells, pinned, read
+from ...laws.least_squares import Layer, Reading, ascend, in_parts, least_squares, over_cells, pinned, read
 from ...laws.shrinkage import remaining
 from ..shape.monotone import non_decreasing
 from .finer_levels import refined
