@@ -155,6 +155,44 @@ def _is_workable(found: Fraction | Decimal) -> bool:
     return bool(Fraction(1, 10**MOST_TENS) <= exactly <= 10**MOST_TENS)
 
 
+def rational(name: str, value: Fraction) -> Fraction:
+    """A number of at least 0 in Python's own integers (a Fraction can hold NumPy's, which overflow).
+
+    Raises:
+        TypeError: it is no rational number: a float would not say which one is meant.
+        ValueError: it is below zero.
+    """
+    if not isinstance(value, Fraction | int):
+        raise WrongKind(name, f"a Fraction is needed, got {type(value).__name__}")
+    if value < 0:
+        raise Refused(name, f"a number of at least 0 is needed, got {value}")
+    return Fraction(int(value.numerator), int(value.denominator))
+
+
+def positive(name: str, value: Fraction, largest: int) -> Fraction:
+    """A rational number above zero and not above `largest`, a power of two.
+
+    Raises:
+        TypeError: it is no rational number.
+        ValueError: it is out of range.
+    """
+    found = rational(name, value)
+    if not 0 < found <= largest:
+        raise Refused(name, f"a number above 0 and up to 2**{largest.bit_length() - 1} is needed, got {found}")
+    return found
+
+
+def number_of_draws(size: int) -> int:
+    """A number of draws that is not below zero.
+
+    Raises:
+        ValueError: it is below zero.
+    """
+    if size < 0:
+        raise Refused("size", f"a number of draws of at least 0 is needed, got {size}")
+    return size
+
+
 def number(name: str, given: Any) -> float:
     """One number, as a float; it may be infinite, or NaN.
 

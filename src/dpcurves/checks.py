@@ -82,7 +82,7 @@ def check_question(question: Any, columns: Mapping[str, Any]) -> tuple[Offer, ..
 
 
 def check_result(result: Any) -> None:
-    """Hold a result to what every result promises: one line, notes, a card, a picture, a data frame, JSON and back.
+    """Hold a result to what every result promises: one line, notes, HTML, a picture, a data frame, JSON and back.
 
     Raises:
         Failure: the result does not keep a promise.
@@ -96,7 +96,7 @@ def check_result(result: Any) -> None:
         _require(type(read) is type(result), "what is read from its JSON is of its class")
         _require(read.to_json() == text, "what is read from its JSON writes the same")
         _require(len(result.to_frame()) > 0, "its data frame has rows")
-        _require("<" in result._repr_html_(), "it has a card")
+        _require("<" in result._repr_html_(), "it has an HTML summary")
 
 
 def _offer(question: Any, trust: TrustModel[Any]) -> Offer:

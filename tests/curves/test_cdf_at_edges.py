@@ -18,13 +18,13 @@ from dpcurves.release import ALL, Evidence, Plan, PrivacyStatement, Release
 from dpcurves.trust import FunctionShares, conversation
 
 GRID, ONE, WHO = Grid(0, 8, cells=8), PrivacyLoss.pure(1), AddRemove(EACH_RECORD)
-FACE = PrivacyStatement(1.0, 0.5, "add-remove", "", 1, None, "one curator", "noise path", False, "a")
+PRIVACY = PrivacyStatement(1.0, 0.5, "add-remove", "", 1, None, "one curator", "noise path", False, "a")
 LAW = PathSums(8, (8, 0, 3, 5), 4, Noise(Family.LAPLACE, Fraction(2)), Noise(Family.LAPLACE, Fraction(1)))
 SURE = PrivacyLoss.pure(10**9)
 
 
 def read(values: tuple[int, ...] = (90, 0, 40, 35, 2), law: PathSums = LAW) -> CDF:
-    return CDF.read(Evidence(law, values, None).in_cells(), GRID.cut((3, 5)), "age", FACE)
+    return CDF.read(Evidence(law, values, None).in_cells(), GRID.cut((3, 5)), "age", PRIVACY)
 
 
 def test_counts_in_any_order_are_shares_below_rising_edges() -> None:

@@ -24,7 +24,7 @@ def test_each_column_has_its_own_interval_for_half_of_the_loss(adjacency: object
     assert (again.across.bound, again.upwards.bound, again.privacy) == (32, 0.01, found.privacy)
 
 
-def test_intervals_and_rectangles_are_drawn_and_shown_as_cards() -> None:
+def test_intervals_and_rectangles_are_drawn_and_shown_in_notebooks() -> None:
     found = answer(QUESTION, TABLE, PrivacyLoss.pure(40), both(2000)[0], seed=1)
     ax = found.plot(name="A")
     assert ax.get_xlim()[1] > 32 > ax.get_ylim()[1] > 0.01

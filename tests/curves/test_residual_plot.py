@@ -102,9 +102,20 @@ def test_the_bounds_leave_out_no_more_than_they_say(which: int) -> None:
         small.append(inside < 0.9 * records)
         said = f"95%, or up to {found.alpha:,.0f} records fewer, with chance 0.95, for these records"
         assert found.covers == said
-        assert f"few records for so much noise: the bounds cover {said}; a larger epsilon tells more" in found.notes
+        assert found.alpha > records
+        assert found.notes[-1] == (
+            "few records for so much noise: nobody knows how many of them the bounds cover; a larger epsilon tells more"
+        )
     assert sum(missed) <= 4
     assert any(small)
+
+
+def test_where_the_bounds_may_leave_out_a_good_part_a_note_says_how_many() -> None:
+    one, other = np.random.default_rng(1).normal(0, 1, (2, 4000))
+    found = dp.residual_plot(one, other, **{**UNITS, "coverage": "0.95", "epsilon": 1}, adjacency=dp.REPLACE_ONE)
+    assert 400 < found.alpha < 3800
+    said = f"few records for so much noise: the bounds cover {found.covers}; a larger epsilon tells more"
+    assert said in found.notes
 
 
 def test_where_records_are_many_no_note_is_needed() -> None:
@@ -264,7 +275,7 @@ def test_columns_of_two_lengths_are_refused() -> None:
         dp.residual_plot(X[1:], RESIDUAL, **EXACT)
 
 
-def test_it_is_drawn_twice_and_shown_as_a_card() -> None:
+def test_it_is_drawn_twice_and_shown_in_a_notebook() -> None:
     found = dp.residual_plot(X, RESIDUAL, cells=8, **EXACT)
     assert found.plot().get_xlabel() == "predicted"
     assert found.plot_density().get_ylabel() == "residual"

@@ -35,8 +35,8 @@ def place(found: Quantiles, level: float = 0.95) -> list[tuple[float, ...]]:
 
 
 def asked(question: QuantilesQuestion, values: list[float]) -> tuple[Quantiles, list[tuple[int, ...]]]:
-    """The quantiles of these values, without noise, and the thresholds of each look."""
-    cells, looks, steps = (
+    """The quantiles of these values, without noise, and the thresholds of each turn."""
+    cells, turns, steps = (
         question.grid.cell_of(np.array(values)),
         list[tuple[int, ...]](),
         conversation(question, ONE, WHO, Central()),
@@ -47,30 +47,30 @@ def asked(question: QuantilesQuestion, values: list[float]) -> tuple[Quantiles, 
             query = step.query
             assert isinstance(query, PrefixQuery)
             assert (step.share, query.paid_as) == (ALL, question.paid_as)
-            looks.append(query.at)
+            turns.append(query.at)
             law = PathSums(query.cells, query.at, 4, TINY, TINY)
             plan = Plan(query, ONE, WHO, "one curator: noise path", law, 1.0)
             counts = tuple(int(np.sum(cells < slots)) for slots in query.at)
             step = steps.send(replace(Release.rehearsed(plan), values=(*counts, 0)))
     except StopIteration as end:
-        return end.value, looks
+        return end.value, turns
 
 
 def test_it_finds_the_edges_above_the_quantiles_in_as_many_looks_as_halvings() -> None:
     grid, values = Grid(0, 16, cells=16), [1.5, 3.5, 3.6, 7.5, 12.5]
     expected = {0.1: 2, 0.3: 4, 0.5: 4, 0.7: 8, 0.9: 13}
     for p, x in expected.items():
-        found, looks = asked(of(grid, p), values)
+        found, turns = asked(of(grid, p), values)
         assert place(found) == [(x, x - 1, x)]
-        assert (len(looks), looks[0]) == (4, (8, 16))
-    found, looks = asked(of(grid, *expected), values)
+        assert (len(turns), turns[0]) == (4, (8, 16))
+    found, turns = asked(of(grid, *expected), values)
     assert place(found) == [(x, x - 1, x) for x in expected.values()]
-    assert len(looks) == 4
+    assert len(turns) == 4
 
 
-def test_a_grid_of_one_cell_needs_one_look() -> None:
-    found, looks = asked(of(Grid(0, 5, cells=1), 0.5), [1, 2])
-    assert looks == [(1,)]
+def test_a_grid_of_one_cell_needs_one_turn() -> None:
+    found, turns = asked(of(Grid(0, 5, cells=1), 0.5), [1, 2])
+    assert turns == [(1,)]
     assert found.intervals(0.95).tolist() == found.cells.tolist() == [[-inf, inf]]  # for values outside are in it
     assert isnan(found.x[0])
 
@@ -96,8 +96,8 @@ def test_a_quantile_among_clamped_values_has_one_end_and_keeps_it_in_json() -> N
 
 def test_intervals_for_the_population_are_searched_for_in_the_same_turns_and_are_wider() -> None:
     values = np.arange(1000) / 100
-    found, looks = asked(of(Grid(0, 16, cells=256), 0.5), values.tolist())
-    assert len(looks) == 8
+    found, turns = asked(of(Grid(0, 16, cells=256), 0.5), values.tolist())
+    assert len(turns) == 8
     assert found.intervals(0.95).tolist() == [[4.9375, 5.0625]]  # for noise might feign that 5 is reached
     ((left, right),) = found.intervals(0.95, population=True)
     sampling = 10 * np.sqrt(np.log(2 / 0.025) / 2000)  # by Dvoretzky, Kiefer and Wolfowitz, at half of the error
@@ -130,8 +130,8 @@ def test_of_units_with_several_records_nothing_is_said_of_the_population() -> No
 
 
 def test_the_face_counts_the_loss_once_however_many_looks_there_were() -> None:
-    found, looks = asked(of(Grid(0, 64, cells=64), 0.5), [5, 6])
-    assert len(looks) == 6
+    found, turns = asked(of(Grid(0, 64, cells=64), 0.5), [5, 6])
+    assert len(turns) == 6
     assert found.privacy.epsilon == 1
 
 

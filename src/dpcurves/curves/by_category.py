@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 from .. import display
 from ..arguments import Refused
 from ..release import PrivacyStatement
-from ..release.evidence import Evidence
+from ..release.release import Evidence
 from .damage import damage_refused
 from .keys import Key, named
 from .result import Joined

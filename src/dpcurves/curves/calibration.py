@@ -11,20 +11,14 @@ import numpy as np
 
 from .. import display
 from ..arrays import FloatArray
-from ..data import Axis, Grid
-from ..data.axis import Category
-from ..data.predictor import Predictor
 from ..postprocess import share_intervals
 from ..postprocess.estimation.smooth_shares import smooth_shares
 from ..release import PrivacyStatement, Setting
-from ..workloads import Groups, Needs, Shares, needed
+from ..workloads import Needs, Shares
+from .group_question import GroupQuestion
 from .group_result import CoveredGroups
-from .notes import notes_on_classes
-from .question import statement_of
-from .turns.group_numbers import USUAL, Fewer, group_number
-from .turns.labels import labels
-from .turns.score_cells import groups_in
-from .turns.score_groups import SCORES, ScoreGroups, groups_of
+from .turns.group_numbers import Fewer
+from .turns.score_groups import ScoreGroups
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,7 +107,7 @@ class Calibration(CoveredGroups):
 
 
 @dataclass(frozen=True, slots=True)
-class CalibrationQuestion:
+class CalibrationQuestion(GroupQuestion):
     """How often is the label positive, among records of like score?
 
     In many groups noise drowns what fewer would show: where their number is left out, there are 10, or 7 where records
@@ -131,26 +125,12 @@ class CalibrationQuestion:
         model: What is said about the model that made the scores: is written on the result.
     """
 
-    label: str
-    score: str | Predictor
-    groups: int | None = None
-    grid: Grid = SCORES
-    pos_label: Category = 1
-    neg_label: Category | None = None
-    model: str = "the model is taken as public"
-
-    def __post_init__(self) -> None:
-        labels(self.label, self.pos_label, self.neg_label)
-        given = groups_of(USUAL if self.groups is None else self.groups, self.grid)
-        object.__setattr__(self, "groups", None if self.groups is None else given)
+    _SHARES = SHARES
+    _FEWER = FEWER
 
     def steps(self, setting: Setting) -> Needs[Calibration]:
         """How many records, if that is needed; both classes in groups."""
-        classes, score = labels(self.label, self.pos_label, self.neg_label), Axis(self.score, self.grid)
-        groups, share, counted = yield from group_number(self.groups, classes, score, setting, FEWER)
-        found = yield from needed(Groups(classes, score, groups, SHARES), share)
-        privacy = statement_of((*counted, *found.releases), self.model).noted(*notes_on_classes(found.counts, classes))
-        return Calibration.read(groups_in(found, groups), privacy)
+        return self._read_by(Calibration.read, setting)
 
     def __str__(self) -> str:
         return f"calibration curve of {self.score} for {self.label}"

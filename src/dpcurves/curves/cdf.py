@@ -23,9 +23,8 @@ from ..strategies import Bisection, GrownPartition, QuantileCuts
 from ..workloads import Needs, needed
 from .bins import Bins
 from .covering import scopes
-from .end_notes import notes_on_ends
 from .keys import By, axes_of
-from .notes import warn_of
+from .notes import notes_on_end_cells, warn_of
 from .quantile_quantile import PERCENTS, QuantileQuantile, shares_of
 from .question import require_independent, statement_of
 from .result import Covered
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 
 METHODS = (GrownPartition, QuantileCuts, Bisection)
 LEVEL = 0.95
-"""The level of intervals on cards."""
+"""The level of intervals in HTML summaries."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,7 +81,8 @@ class CDF(Covered):
     @classmethod
     def along(cls, prefixes: Prefixes, label: str, privacy: PrivacyStatement) -> CDF:
         """From readings along a grid, of one turn or of several."""
-        return cls(label, privacy.noted(*notes_on_ends(prefixes)), prefixes)
+        notes = notes_on_end_cells(prefixes.grid, *prefixes.below_measured, prefixes.evidence)
+        return cls(label, privacy.noted(*notes), prefixes)
 
     @classmethod
     def rehearsed(cls, prefixes: Prefixes, label: str, privacy: PrivacyStatement) -> CDF:
@@ -386,7 +386,7 @@ class CdfQuestion:
 
 
 def quantile_rows(curve: CDF | Searched, p: FloatArray) -> list[tuple[str, str]]:
-    """What a card says of quantiles: where each stands, and between which edges it lies."""
+    """What an HTML summary says of quantiles: where each stands, and between which edges it lies."""
     names = [f"{share:g} quantile" for share in p.tolist()]
     intervals = {
         whom: curve.quantile_intervals(p, LEVEL, population=asked) for whom, asked in scopes(curve.privacy).items()

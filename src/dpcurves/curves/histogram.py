@@ -23,8 +23,8 @@ from ..postprocess.inference.sampling import means_at_once, outermost
 from ..postprocess.inference.simulation_seed import draws_for, sampling_generator
 from ..release import ALL, Evidence, PrivacyStatement, Setting
 from ..workloads import Cells, Needs, needed
-from .end_notes import notes_on_end_cells
 from .keys import By, axes_of
+from .notes import notes_on_end_cells
 from .question import require_independent, statement_of
 from .result import Covered
 from .turns.one_table import axis_label, in_rows, in_words

@@ -11,20 +11,15 @@ import numpy as np
 
 from .. import display
 from ..arrays import FloatArray
-from ..data import Axis, Grid
-from ..data.axis import Category
-from ..data.predictor import Predictor
 from ..postprocess import hosmer_lemeshow, positive_intervals, simulated_p_value
 from ..postprocess.inference.simulation_seed import public_generator
 from ..release import PrivacyStatement, Setting
-from ..workloads import Groups, Needs, Shares, needed
+from ..workloads import Needs, Shares
+from .group_question import GroupQuestion
 from .group_result import CoveredGroups
-from .notes import notes_on_classes, notes_on_dependence
-from .question import statement_of
-from .turns.group_numbers import USUAL, Fewer, group_number
-from .turns.labels import labels
-from .turns.score_cells import groups_in
-from .turns.score_groups import SCORES, ScoreGroups, groups_of
+from .notes import notes_on_dependence
+from .turns.group_numbers import Fewer
+from .turns.score_groups import ScoreGroups
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -139,7 +134,7 @@ class HosmerLemeshow(CoveredGroups):
 
 
 @dataclass(frozen=True, slots=True)
-class HosmerLemeshowQuestion:
+class HosmerLemeshowQuestion(GroupQuestion):
     """Do predicted probabilities agree with the labels, group by group? Three turns: cuts, counts, sums.
 
     In many groups noise drowns what fewer would show: where their number is left out, there are 10, or 5 where records
@@ -156,26 +151,12 @@ class HosmerLemeshowQuestion:
         model: What is said about the model that made the scores: is written on the result.
     """
 
-    label: str
-    score: str | Predictor
-    groups: int | None = None
-    grid: Grid = SCORES
-    pos_label: Category = 1
-    neg_label: Category | None = None
-    model: str = "the model is taken as public"
-
-    def __post_init__(self) -> None:
-        labels(self.label, self.pos_label, self.neg_label)
-        given = groups_of(USUAL if self.groups is None else self.groups, self.grid)
-        object.__setattr__(self, "groups", None if self.groups is None else given)
+    _SHARES = SHARES
+    _FEWER = FEWER
 
     def steps(self, setting: Setting) -> Needs[HosmerLemeshow]:
         """How many records, if that is needed; cuts, counts, sums."""
-        classes, score = labels(self.label, self.pos_label, self.neg_label), Axis(self.score, self.grid)
-        groups, share, counted = yield from group_number(self.groups, classes, score, setting, FEWER)
-        found = yield from needed(Groups(classes, score, groups, SHARES), share)
-        privacy = statement_of((*counted, *found.releases), self.model).noted(*notes_on_classes(found.counts, classes))
-        return HosmerLemeshow.read(groups_in(found, groups), privacy)
+        return self._read_by(HosmerLemeshow.read, setting)
 
     def __str__(self) -> str:
         return f"Hosmer-Lemeshow test of {self.score} for {self.label}"

@@ -5,18 +5,24 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..arguments import shown
+from ..arrays import FloatArray
 from ..data import Categories, Grid, Outside
-from ..postprocess.inference.empty_rows import empty_rows
-from ..postprocess.inference.missing_share import missing_share
-from ..postprocess.inference.outside import outside_share
+from ..display import numeral
+from ..postprocess import crowded_ends
+from ..postprocess.inference.warning_signs import empty_rows, missing_share, outside_share
 from ..release import Evidence, PrivacyStatement, Release
 
 PACKAGE = str(Path(__file__).parents[1])
 NEARLY_ALL = 0.95
+NARROW = "the grid may be too narrow"
 
 
 class CurveWarning(UserWarning):
@@ -60,6 +66,32 @@ def notes_on_outside(release: Release, grid: Grid) -> tuple[str, ...]:
         f"about {share:.1%} of the scores lie outside [{grid.lower:g}, {grid.upper:g}], where they are not told apart: "
         "name a grid that holds them, grid= (--grid), as Grid.logistic(-8, 8, cells=4096) for log-odds",
     )
+
+
+def notes_on_end_cells(grid: Grid, known: NDArray[np.int64], below: FloatArray, evidence: Evidence) -> tuple[str, ...]:
+    """One line for each end cell that holds more than its neighbours let expect.
+
+    Args:
+        grid: What the cells are of.
+        known: Numbers of the edges that were counted, not interpolated.
+        below: Unbiased counts of records below each of these.
+        evidence: What was released.
+    """
+    if grid.outside is Outside.APART or len(known) < 4:
+        return ()
+    edges = grid.edges
+    noise = evidence.sums.end_deviations(evidence.total is not None)
+    # Nothing is known of an end cell that was not counted apart from its neighbours.
+    alone = known[1] == 1, known[-2] == grid.cells - 1
+    first, last = crowded_ends(edges[known], below, (noise[0] if alone[0] else inf, noise[1] if alone[1] else inf))
+    notes = []
+    if first:
+        words = f"below {numeral(edges[1])}), which also holds all values below {numeral(edges[0])}"
+        notes.append(f"{first:.0%} of the records lie in the first cell ({words}: {NARROW}")
+    if last:
+        words = f"{numeral(edges[-2])} and above), which also holds all values above {numeral(edges[-1])}"
+        notes.append(f"{last:.0%} of the records lie in the last cell ({words}: {NARROW}")
+    return tuple(notes)
 
 
 def notes_on_classes(release: Release, classes: Categories) -> tuple[str, ...]:

@@ -37,6 +37,8 @@ LEFT_OUT = 0.005
 MOST_CELLS_OF_AXIS = 256
 DOUBTFUL = 0.1
 """The share of the records which the bounds may leave out, and from which on a note says so."""
+HARDLY_ANY = "nobody knows how many of them the bounds cover"
+"""What a note says where they may leave out as many as they were to cover."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,17 +94,18 @@ class ResidualPlot(Released):
         points = scattered(density, edges, min(round(within), MOST_POINTS), None)
         labels, outside = (str(axes[0].column), str(axes[1].column)), beyond / (within + beyond)
         curve = cls(*edges, density, points, outside, coverage, alpha, labels, privacy, evidence)
-        return curve if alpha < DOUBTFUL * (within + beyond) else replace(curve, privacy=privacy.noted(curve._doubt))
+        records = within + beyond
+        return curve if alpha < DOUBTFUL * records else replace(curve, privacy=privacy.noted(curve._doubt(records)))
 
     @property
     def covers(self) -> str:
         """What share of the records both bounds cover together, and with which chance."""
         return promised(self.coverage, self.alpha)
 
-    @property
-    def _doubt(self) -> str:
+    def _doubt(self, records: float) -> str:
         """One line for where noise may have made the bounds much too narrow."""
-        return f"few records for so much noise: the bounds cover {self.covers}; a larger epsilon tells more"
+        promised = f"the bounds cover {self.covers}" if self.alpha < self.coverage * records else HARDLY_ANY
+        return f"few records for so much noise: {promised}; a larger epsilon tells more"
 
     @property
     def window(self) -> tuple[FloatArray, FloatArray]:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 UNIT_INTERVAL = Grid(0, 1, cells=2**14, outside=Outside.APART)
 """For scores that are probabilities. Others are counted apart, so that a curve can say that there are any."""
 LEVEL = 0.95
-"""The level of intervals on cards."""
+"""The level of intervals in HTML summaries."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,8 +15,7 @@ from ...arrays import FloatArray
 from ...data import Grid, Outside
 from ...laws.law import NoisySums
 from ...postprocess import Band, Sample, monotone_prefixes, shrunken_estimate
-from ...postprocess.estimation.convolved_estimate import ConvolvedEstimate, together
-from ...postprocess.estimation.joint_estimate import JointEstimate
+from ...postprocess.estimation.joint_estimate import ConvolvedEstimate, JointEstimate, together
 from ...postprocess.inference.bands import PILOT
 from ...postprocess.inference.population_band import seen
 from ...postprocess.inference.simulation_seed import draws_for, public_generator, sampling_generator
@@ -104,6 +103,12 @@ class Prefixes:
         """Which edges bound an interval that was counted: the others are interpolated."""
         edges = self.evidence.sums.measured_edges
         return edges[1:-1] if self.grid.outside is Outside.APART else edges
+
+    @property
+    def below_measured(self) -> tuple[NDArray[np.int64], FloatArray]:
+        """The numbers of the edges that were measured, and how many records lie below each, without bias."""
+        known = np.flatnonzero(self.measured)
+        return known, self.unbiased_shares[known] * self.total
 
     def deviations(self, generator: np.random.Generator | None) -> Iterator[FloatArray]:
         """Simulated noise of `unbiased_shares` at the edges that were measured, in chunks of (draws, measured)."""

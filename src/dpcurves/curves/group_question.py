@@ -1,0 +1,56 @@
+"""What is asked of groups of like scores has in common: two classes, a score, and how many groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
+
+from ..data import Axis, Grid
+from ..data.axis import Category
+from ..data.predictor import Predictor
+from ..release import PrivacyStatement, Setting
+from ..workloads import Groups, Needs, Shares, needed
+from .notes import notes_on_classes
+from .question import statement_of
+from .turns.group_numbers import USUAL, Fewer, group_number
+from .turns.labels import labels
+from .turns.score_cells import groups_in
+from .turns.score_groups import SCORES, ScoreGroups, groups_of
+
+Read = TypeVar("Read")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupQuestion:
+    """A question about groups of about equal size.
+
+    Attributes:
+        label, score, groups, grid, pos_label, neg_label, model: See `CalibrationQuestion`.
+    """
+
+    label: str
+    score: str | Predictor
+    groups: int | None = None
+    grid: Grid = SCORES
+    pos_label: Category = 1
+    neg_label: Category | None = None
+    model: str = "the model is taken as public"
+
+    _SHARES: ClassVar[Shares]
+    """What cuts, counts and sums get of the loss."""
+    _FEWER: ClassVar[Fewer]
+    """How many groups there are, where noise would hide the usual ten."""
+
+    def __post_init__(self) -> None:
+        labels(self.label, self.pos_label, self.neg_label)
+        given = groups_of(USUAL if self.groups is None else self.groups, self.grid)
+        object.__setattr__(self, "groups", None if self.groups is None else given)
+
+    def _read_by(self, read: Callable[[ScoreGroups, PrivacyStatement], Read], setting: Setting) -> Needs[Read]:
+        """How many records, if that is needed; cuts, counts, sums; and what is read from them."""
+        classes, score = labels(self.label, self.pos_label, self.neg_label), Axis(self.score, self.grid)
+        groups, share, counted = yield from group_number(self.groups, classes, score, setting, self._FEWER)
+        found = yield from needed(Groups(classes, score, groups, self._SHARES), share)
+        privacy = statement_of((*counted, *found.releases), self.model).noted(*notes_on_classes(found.counts, classes))
+        return read(groups_in(found, groups), privacy)
