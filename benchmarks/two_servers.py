@@ -116,7 +116,7 @@ def all_cells(reports: int) -> Table:
     table.add_row("unchecked", f"{reports}", f"{spent_in(lambda: held.below(at)):.2f}")
     shares = [share for share, _ in checked.shared(places[: reports // 10], Randomness.from_seed(1))]
     judged = CheckedReports(checked.checked_keys(0, shares), engine, noise, bytes(32))
-    table.add_row("checked", f"{reports // 10}", f"{spent_in(lambda: judged.look(at)):.2f}")
+    table.add_row("checked", f"{reports // 10}", f"{spent_in(lambda: judged.evaluated(at)):.2f}")
     return table
 
 
@@ -128,7 +128,7 @@ def spent_in(work: Callable[[], object]) -> float:
 
 def single_uploads(stored: list[int]) -> Table:
     title = f"server 0, {SINGLE} reports one by one, each on a new connection: processor milliseconds for each"
-    table = Table("reports of as many owners stored", "an upload", "a stranger's look", title=title)
+    table = Table("reports of as many owners stored", "an upload", "a stranger's question", title=title)
     with Progress(console=Console(stderr=True)) as bars:
         for number in bars.track(stored, description="single uploads"):
             table.add_row(f"{number}", *(f"{each:.1f}" for each in spent_on_each(number)))
@@ -136,7 +136,7 @@ def single_uploads(stored: list[int]) -> Table:
 
 
 def spent_on_each(stored: int) -> tuple[float, float]:
-    """Milliseconds for an upload, and for a look at where the task stands."""
+    """Milliseconds for an upload, and for asking where the task stands."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         task = of_many(folder, stored)
@@ -149,8 +149,8 @@ def spent_on_each(stored: int) -> tuple[float, float]:
             uploads = spent_by(clock.processes[0], [
                 lambda server, message=message: server.post(f"{path}/reports", message, token) for message in messages
             ], task.servers[0])  # fmt: skip
-            looks = spent_by(clock.processes[0], [lambda server: server.get(path)] * SINGLE, task.servers[0])
-    return uploads, looks
+            questions = spent_by(clock.processes[0], [lambda server: server.get(path)] * SINGLE, task.servers[0])
+    return uploads, questions
 
 
 def of_many(folder: Path, owners: int) -> Task:
@@ -324,18 +324,18 @@ class Quartiles:
         return PrefixQuery((Axis("x", GRID),), at=())
 
     def steps(self, setting: Setting) -> Needs[list[float]]:
-        total = (yield self._look([GRID.slots])).values[0]
+        total = (yield self._counted([GRID.slots])).values[0]
         low, high = [0, 0, 0], [GRID.slots] * 3
         while max(map(sub, high, low)) > 1:
             middles = [(one + other) // 2 for one, other in zip(low, high, strict=True)]
             asked = sorted(set(middles))
-            counts = dict(zip(asked, (yield self._look(asked)).values, strict=False))
+            counts = dict(zip(asked, (yield self._counted(asked)).values, strict=False))
             for number, middle in enumerate(middles):
                 reached = counts[middle] >= (number + 1) / 4 * total
                 low[number], high[number] = (low[number], middle) if reached else (middle, high[number])
         return GRID.edge(np.array(high)).tolist()
 
-    def _look(self, at: list[int]) -> Need:
+    def _counted(self, at: list[int]) -> Need:
         return Need(Single(replace(self.paid_as, at=tuple(at))), share=ALL)
 
 

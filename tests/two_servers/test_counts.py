@@ -190,7 +190,7 @@ def test_a_half_of_all_cells_is_given_once_whatever_is_claimed_to_have_failed(pa
     service = counting(Aggregator(0, [task], pair.identities[0], pair.store(0)), task)
     named = service.store.standing(task.hash).named
     asked = Asked.fresh(task, ())
-    check = json.loads(service.look(asked.to_json(**named)))["check"]
+    check = json.loads(service.evaluate(asked.to_json(**named)))["check"]
     first = json.loads(service.half(asked.to_json(**named, check=check)))
     claimed = {**check, "digests": "A" * len(check["digests"])}
     assert len(first["numbers"]) == task.numbers(())

@@ -336,7 +336,7 @@ def test_what_is_replayed_or_changed_with_the_keys_of_the_other_server_is_refuse
     first, other = (pair.analyst(each).ask(QUESTION) for each in (task, checked))
     assert near(other, counts(X))
     for at, about, does in (
-        ("half", task, LINES), ("look", checked, list(LINES)[:7]), ("half", checked, ["replay", "too large"]),
+        ("half", task, LINES), ("evaluate", checked, list(LINES)[:7]), ("half", checked, ["replay", "too large"]),
         ("agree", unasked, list(LINES)[:7]),
     ):  # fmt: skip
         for do in does:

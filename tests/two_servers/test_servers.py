@@ -362,9 +362,9 @@ def test_every_role_has_its_own_tickets(pair: Federation) -> None:
     ):  # fmt: skip
         with pytest.raises(ProtocolAborted, match=f"^ticket: that of an? {who} of this task is needed"):
             channel.post(f"/tasks/{task.hash}/{path}", asked, token)
-    for path in ("peer/half", "peer/look", "peer/agree", "peer/close", "peer/prepare", "peer/commit", "peer/outcome"):
+    for name in ("half", "evaluate", "agree", "close", "prepare", "commit", "outcome"):
         with pytest.raises(ProtocolAborted, match=r"^peer: the other server of this task alone may ask this"):
-            channel.post(f"/tasks/{task.hash}/{path}", asked, analyst)
+            channel.post(f"/tasks/{task.hash}/peer/{name}", asked, analyst)
     with pytest.raises(ProtocolAborted, match=r"^task: this server has another task"):
         channel.get(f"/tasks/{'0' * 64}")
 

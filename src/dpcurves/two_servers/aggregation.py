@@ -18,7 +18,7 @@ from ..release import Plan
 from ..serving.errors import ProtocolAborted
 from ..serving.json_messages import opened
 from ..trust.function_shares import masked, thresholds
-from ..trust.shared_records import CheckedReports, Look, Reports
+from ..trust.shared_records import CheckedReports, Evaluation, Reports
 from .digest_exchange import Check, bits_of, flags_of
 from .messages import Answer, Asked
 from .store import Store
@@ -75,7 +75,7 @@ class PlainCounting:
                 self._own = Own(masked(plan, self.reports, self.allotment), 0)
             return self._own.half
 
-    def look(self, asked: Asked, plan: Plan) -> bytes:
+    def evaluate(self, asked: Asked, plan: Plan) -> bytes:
         """Nothing is compared here.
 
         Raises:
@@ -111,26 +111,26 @@ class CheckedCounting:
     standing: Standing
     store: Store
     _lock: Lock = field(default_factory=Lock, init=False)
-    _last: tuple[tuple[int, ...], Look] | None = field(default=None, init=False)
+    _last: tuple[tuple[int, ...], Evaluation] | None = field(default=None, init=False)
     _own: Own | None = field(default=None, init=False)
 
     def lead(self, own: Asked, plan: Plan, post: Post) -> Halves:
-        """Both halves, when this server was asked: both look at all reports at once, then compare.
+        """Both halves, when this server was asked: both evaluate all reports at once, then compare.
 
         Raises:
             ProtocolAborted: the other server drops other reports.
         """
         if self._own is not None:
-            with suppress(ProtocolAborted):  # the other server runs anew: then both look once more
+            with suppress(ProtocolAborted):  # the other server runs anew: then both evaluate once more
                 theirs = own.answer(post("half", own.to_json(**self.standing.named)), "peer")
                 return self._agreed(self._own.half, theirs, self._own.dropped)
         with ThreadPoolExecutor(1) as beside:
-            coming = beside.submit(post, "look", own.to_json(**self.standing.named))
-            look = self._look(plan)
+            coming = beside.submit(post, "evaluate", own.to_json(**self.standing.named))
+            evaluation = self._evaluation(plan)
             told = own.echoed(coming.result(), "peer")
-        dropped = self._dropped(look, Check.from_json(told.get("check"), self.standing.reports))
-        found = self._half(plan, look, dropped)
-        check = self._check(look, dropped).to_json()
+        dropped = self._dropped(evaluation, Check.from_json(told.get("check"), self.standing.reports))
+        found = self._half(plan, evaluation, dropped)
+        check = self._check(evaluation, dropped).to_json()
         theirs = own.answer(post("half", own.to_json(**self.standing.named, check=check)), "peer")
         return self._agreed(found.half, theirs, found.dropped)
 
@@ -139,11 +139,11 @@ class CheckedCounting:
             raise ProtocolAborted("peer", "it drops other reports than this server; ask again", 502)
         return Halves(half, theirs, dropped)
 
-    def look(self, asked: Asked, plan: Plan) -> bytes:
+    def evaluate(self, asked: Asked, plan: Plan) -> bytes:
         """What the other server has to compare."""
-        look = self._look(plan)
+        evaluation = self._evaluation(plan)
         before = flags_of(self.store.drop(self.task, bytes(-(-self.standing.reports // 8))), self.standing.reports)
-        return asked.answered((), self.standing.named, check=self._check(look, before).to_json())
+        return asked.answered((), self.standing.named, check=self._check(evaluation, before).to_json())
 
     def follow(self, asked: Asked, message: bytes, plan: Plan) -> bytes:
         """This server's half, among the reports that pass here as well.
@@ -154,32 +154,32 @@ class CheckedCounting:
         found = self._own
         if found is None:
             theirs = Check.from_json(opened(message, "question").get("check"), self.standing.reports)
-            look = self._look(plan)
-            found = self._half(plan, look, self._dropped(look, theirs))
+            evaluation = self._evaluation(plan)
+            found = self._half(plan, evaluation, self._dropped(evaluation, theirs))
         return asked.answered(found.half, self.standing.named, dropped=found.dropped)
 
-    def _half(self, plan: Plan, look: Look, dropped: NDArray[np.bool_]) -> Own:
-        """Keep the first look at all cells."""
-        found = Own(masked(plan, look.among(~dropped), self.allotment), int(dropped.sum()))
+    def _half(self, plan: Plan, evaluation: Evaluation, dropped: NDArray[np.bool_]) -> Own:
+        """Keep the first evaluation at all cells."""
+        found = Own(masked(plan, evaluation.among(~dropped), self.allotment), int(dropped.sum()))
         if isinstance(plan.query, PrefixQuery):
             return found
         with self._lock:
             self._own = self._own or found
             return self._own
 
-    def _look(self, plan: Plan) -> Look:
+    def _evaluation(self, plan: Plan) -> Evaluation:
         """The last one is kept: it is asked for twice."""
         at = tuple(thresholds(plan))
         with self._lock:
             if self._last is None or self._last[0] != at:
-                self._last = at, self.reports.look(at)
+                self._last = at, self.reports.evaluated(at)
             return self._last[1]
 
-    def _check(self, look: Look, dropped: NDArray[np.bool_]) -> Check:
-        return Check(look.digests.tobytes(), bits_of(dropped))
+    def _check(self, evaluation: Evaluation, dropped: NDArray[np.bool_]) -> Check:
+        return Check(evaluation.digests.tobytes(), bits_of(dropped))
 
-    def _dropped(self, look: Look, theirs: Check) -> NDArray[np.bool_]:
+    def _dropped(self, evaluation: Evaluation, theirs: Check) -> NDArray[np.bool_]:
         """Which reports fail now, or have failed at either server before. A report that failed stays out."""
         reports = self.standing.reports
-        failed = ~look.accepted(theirs.array()) | flags_of(theirs.dropped, reports)
+        failed = ~evaluation.accepted(theirs.array()) | flags_of(theirs.dropped, reports)
         return flags_of(self.store.drop(self.task, bits_of(failed)), reports)

@@ -37,7 +37,7 @@ class TaskService(Collection[Task]):
 
     OF_PEER: ClassVar[OfPeer] = MappingProxyType({
         **CLOSES,
-        "look": (lambda service, message: service.look(message), LARGEST_QUESTION),
+        "evaluate": (lambda service, message: service.evaluate(message), LARGEST_QUESTION),
         "half": (lambda service, message: service.half(message), LARGEST_LISTING),
     })  # fmt: skip
 
@@ -83,14 +83,14 @@ class TaskService(Collection[Task]):
         asked, counting = self._asked_by_peer(message), self._paid()
         return counting.follow(asked, message, self._plan(asked, counting))
 
-    def look(self, message: bytes) -> bytes:
+    def evaluate(self, message: bytes) -> bytes:
         """What the other server has to compare before reports count.
 
         Raises:
             ProtocolAborted: it can not be asked.
         """
         asked, counting = self._asked_by_peer(message), self._paid()
-        return counting.look(asked, self._plan(asked, counting))
+        return counting.evaluate(asked, self._plan(asked, counting))
 
     def _agreed(self, own: Asked) -> PlainCounting | CheckedCounting:
         """What counts. Before the first charge the other server has to agree; later each message names the set."""
