@@ -31,7 +31,7 @@ def binned_residuals() -> Figure:
     truths: dict[str, Callable[[FloatArray], FloatArray]] = {
         "right model": lambda x: 2 * x, "a square is missing": lambda x: x**2 + 2 * x - 1
     }  # fmt: skip
-    figure = Figure(figsize=(15, 9.5), layout="constrained")
+    figure = Figure(figsize=(10.5, 7.6), layout="constrained")
     rows = figure.subplots(2, 3, sharex=True)
     for axes, (name, truth) in zip(rows, truths.items(), strict=True):
         label, score = _judged(truth)
@@ -42,9 +42,10 @@ def binned_residuals() -> Figure:
                 label, score, model=dp.DISJOINT_RECORDS, epsilon=epsilon, adjacency=dp.REPLACE_ONE, randomness=chance
             )
             found.plot(ax=ax)
-            ax.set_title(f"{name}, epsilon {epsilon}", fontsize=11)
+            ax.set_title(f"{name}, epsilon {epsilon}", fontsize=10)
         for ax in axes:
             ax.set_ylim(-0.2, 0.2)
+    _explain_once(figure)
     return figure
 
 
@@ -69,14 +70,14 @@ def _draw_confidential(ax: Axes, label: NDArray[np.int64], score: FloatArray, na
     ax.plot(mean, np.column_stack([within, -within]), color="0.4", linewidth=0.9)
     ax.plot(mean, residual, "o", color="black")
     ax.set(title=f"{name}, confidential", ylabel="mean residual: label less prediction")
-    ax.title.set_fontsize(11)
+    ax.title.set_fontsize(10)
 
 
 def roc_curves() -> Figure:
     """Chen (2018), Figure 4.7: scores that rank well, where few records are negative, and others."""
     chance = np.random.default_rng(SEED)
     models = {"ranks well": _scored(2.0, 1.6, chance), "ranks less well": _scored(0.0, 0.75, chance)}
-    figure = Figure(figsize=(13.5, 9.6), layout="constrained")
+    figure = Figure(figsize=(10.5, 8.2), layout="constrained")
     for axes, (name, (label, score)) in zip(figure.subplots(2, 3), models.items(), strict=True):
         _draw_confidential_roc(axes[0], label, score, name)
         for ax, epsilon in zip(axes[1:], EPSILONS, strict=True):
@@ -85,8 +86,20 @@ def roc_curves() -> Figure:
             )
             _draw_true_roc(ax, label, score)
             found.plot(ax=ax, level=0.95)
-            ax.set_title(f"{name}, epsilon {epsilon}", fontsize=11)
+            low, high = found.auc_interval(0.95)
+            ax.set_title(f"{name}, epsilon {epsilon}\nAUC {found.auc:.2f} ({low:.2f} to {high:.2f})", fontsize=10)
+    _explain_once(figure)
     return figure
+
+
+def _explain_once(figure: Figure) -> None:
+    """One legend below all, of what the last picture has besides its own numbers."""
+    for ax in figure.axes:
+        if ax.get_legend() is not None:
+            ax.get_legend().remove()
+    shown = zip(*figure.axes[-1].get_legend_handles_labels(), strict=True)
+    handles, words = zip(*((handle, word) for handle, word in shown if not word.startswith("ROC curve")), strict=True)
+    figure.legend(handles, words, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
 
 
 def _scored(shift: float, strength: float, chance: np.random.Generator) -> tuple[NDArray[np.int64], FloatArray]:
@@ -100,18 +113,22 @@ def _draw_confidential_roc(ax: Axes, label: NDArray[np.int64], score: FloatArray
     from sklearn.metrics import roc_auc_score
 
     ax.plot([0, 1], [0, 1], color="0.6", linestyle=":", linewidth=1.2)
-    _draw_true_roc(ax, label, score, name=f"AUC {roc_auc_score(label, score):.3f}")
-    ax.set(title=f"{name}, confidential", xlabel="false positive rate", ylabel="true positive rate", aspect="equal")
-    ax.title.set_fontsize(11)
-    ax.legend(loc="lower right")
+    _draw_true_roc(ax, label, score)
+    ax.set(
+        title=f"{name}, confidential\nAUC {roc_auc_score(label, score):.2f}",
+        xlabel="false positive rate",
+        ylabel="true positive rate",
+        aspect="equal",
+    )
+    ax.title.set_fontsize(10)
 
 
-def _draw_true_roc(ax: Axes, label: NDArray[np.int64], score: FloatArray, name: str | None = None) -> None:
+def _draw_true_roc(ax: Axes, label: NDArray[np.int64], score: FloatArray) -> None:
     """Without noise, as a thin line."""
     from sklearn.metrics import roc_curve
 
     fpr, tpr, _ = roc_curve(label, score)
-    ax.plot(fpr, tpr, color="black", linewidth=0.9, label=name)
+    ax.plot(fpr, tpr, color="black", linewidth=0.9, label="without noise")
 
 
 LAWS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
@@ -124,7 +141,7 @@ DRAWN_RECORDS = 5000
 
 def residual_plots() -> Figure:
     """Chen (2018), section 4.2.3: residuals of a line, where all is well, and where an assumption fails."""
-    figure = Figure(figsize=(15, 13), layout="constrained")
+    figure = Figure(figsize=(10.5, 11.5), layout="constrained")
     rows = figure.subplots(len(LAWS), 3)
     for axes, (name, law) in zip(rows, LAWS.items(), strict=True):
         predicted, residual = _fitted(law)
@@ -137,9 +154,10 @@ def residual_plots() -> Figure:
                 epsilon=epsilon, adjacency=dp.REPLACE_ONE, randomness=dp.Randomness.from_seed(SEED),
             )  # fmt: skip
             found.plot(ax=ax)
-            ax.set_title(f"{name}, epsilon {epsilon}")
+            ax.get_legend().remove()
+            ax.set_title(f"{name}, epsilon {epsilon}\nabout {found.unseen:.1%} lie outside")
         for ax in axes:
-            ax.title.set_fontsize(11)
+            ax.title.set_fontsize(10)
             ax.set(xlim=axes[0].get_xlim(), ylim=axes[0].get_ylim())
     return figure
 
@@ -167,7 +185,7 @@ def main() -> None:
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     for name, draw in track(DRAWN.items(), description="Pictures"):
-        draw().savefig(out / f"{name}.png", dpi=70)
+        draw().savefig(out / f"{name}.png", dpi=100)
         _shrink(out / f"{name}.png")
 
 

@@ -75,7 +75,7 @@ def _section(paper: Paper, rows: Sequence[Row]) -> str:
     said = ", ".join(f"**{verdict}** {count}" for verdict, count in claims.counts(rows).items())
     title = f"\n## {paper.title} {{ #{anchor(paper)} }}\n\n"
     head = f"{title}{paper.authors}. `papers/{paper.folder.name}/run.py`: {said}.\n\n"
-    columns = _line(*report.COLUMNS) + "|---|---|---:|---:|---:|---:|---|\n"
+    columns = _line(*report.COLUMNS[1:]) + "|---|---:|---:|---:|---:|---|\n"
     return head + _picture(paper) + columns + "".join(_claim(row) for row in rows)
 
 
@@ -86,7 +86,8 @@ def _picture(paper: Paper) -> str:
 
 def _claim(row: Row) -> str:
     why = f"<br>*{row.claim.why}*" if row.claim.why else ""
-    return _line(row.claim.place, row.claim.claim + why, report.bound(row.claim), *report.numbers(row), row.verdict)
+    claim = f"**{row.claim.place}**<br>{row.claim.claim}{why}"
+    return _line(claim, report.bound(row.claim), *report.numbers(row), row.verdict)
 
 
 def _line(*cells: object) -> str:

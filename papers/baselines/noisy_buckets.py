@@ -18,7 +18,7 @@ from dpcurves.noise import discrete_laplace
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import IntervalPartitionQuery, Query
-from dpcurves.queries.region import laid_out
+from dpcurves.queries.base import laid_out
 from dpcurves.release import Plan, UnsupportedQuery
 
 LARGEST_TOLL = 2**30

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpcurves.arguments import Refused
 from dpcurves.arrays import FloatArray
 from dpcurves.laws import IntervalSums
-from dpcurves.laws.blocks import in_parts
+from dpcurves.laws.least_squares import in_parts
 from dpcurves.postprocess import NoiseGraph, noise_graph
 
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from dpcurves.arguments import Refused
 from dpcurves.arrays import FloatArray
 from dpcurves.laws import IntervalSums
-from dpcurves.laws.gls_weights import Layer, grow
-from dpcurves.laws.least_squares import Estimate, Reading, over_cells, read
+from dpcurves.laws.least_squares import Estimate, Layer, Reading, grow, over_cells, read
 from dpcurves.laws.noise import LEAST_VARIANCE
 
 ROUNDING = 1e-12  # of the largest count: less than nothing by so much is nothing

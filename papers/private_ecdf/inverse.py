@@ -18,7 +18,7 @@ from dpcurves.postprocess import AtMost, smooth_squares
 
 FloatArray = NDArray[np.float64]
 RATE = 3.0
-LOOKS = 1000
+QUANTILES = 1000
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def against_epsilon(size: Size, seed: int, step: Callable[[], None]) -> Errors:
     rows = []
     for epsilon in size.epsilons:
         randomness = Randomness.from_seed(seed)
-        runs = [_errors(exact, path, epsilon, generator.random(LOOKS), randomness) for _ in range(size.runs)]
+        runs = [_errors(exact, path, epsilon, generator.random(QUANTILES), randomness) for _ in range(size.runs)]
         rows.append({name: np.mean([run[name] for run in runs]) for name in runs[0]})
         step()
     return Errors(np.array(size.epsilons), {name: np.array([row[name] for row in rows]) for name in rows[0]})

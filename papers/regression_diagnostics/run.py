@@ -5,10 +5,9 @@ of models that fit and of others: by the papers' algorithms as printed, which ar
 figures into `out/`. Data is read from `../shared/data` beside the repository, from --data, or from $DPCURVES_DATA;
 without it, the text data sets are skipped. Parts can be run alone: `--parts roc` keeps the record of the others.
 
-All of it takes some hours of processor time. The parts residual-plots and residual-table, which all cores share, take
-about three and five minutes of it, by what single releases take: those of dpcurves are a tenth of the others. The
-record of these two is of a thousand releases each. `--quick` makes a tenth of the releases and keeps no record. Where
-no terminal shows bars, each step prints a line.
+All of it takes some hours of processor time; the parts residual-plots and residual-table, which all cores share, take
+six minutes of it each. Releases of dpcurves in these two are a tenth of the others, but where they lie close to a mark.
+`--quick` makes a tenth of the releases and keeps no record. Where no terminal shows bars, each step prints a line.
 """
 
 from __future__ import annotations
