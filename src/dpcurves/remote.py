@@ -25,7 +25,7 @@ from .serving.channel import Channel, trusting
 
 API = "/api/1"
 PAUSE = 0.25
-"""Seconds between two looks at a question: the server's clock strikes less often."""
+"""Seconds between two polls of a question: the server's clock strikes less often."""
 OF_BUDGET = ("allowance", "budget")
 
 

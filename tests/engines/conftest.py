@@ -23,6 +23,8 @@ Load = Callable[[Columns], Any]
 NewDatabase = Callable[[], str]
 DEBIAN = Path("/usr/lib/postgresql/15/bin")
 NOBODY = 65534
+SITTING = 7200
+"""Seconds after which Sail ends a session that nobody uses: other tests may run for longer than its five minutes."""
 TYPES = {pa.float64(): "float8", pa.float32(): "float4", pa.int64(): "int8", pa.string(): "text", pa.bool_(): "bool"}
 
 
@@ -91,8 +93,10 @@ collect_ignore = ["conftest.py"]  # it has no doctests, and shares its name with
 def sail() -> Iterator[Any]:
     """A session of Spark Connect on Sail, which runs in this process."""
     sail = pytest.importorskip("pysail.spark", reason="pysail is not installed: no tests on Sail")
-    server = sail.SparkConnectServer("127.0.0.1", 0)
-    server.start(background=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SAIL_SPARK__SESSION_TIMEOUT_SECS", str(SITTING))
+        server = sail.SparkConnectServer("127.0.0.1", 0)
+        server.start(background=True)
     # Spark's client takes a program without a file, as workers of pytest are, for its own doctests.
     vars(sys.modules["__main__"]).setdefault("__file__", __file__)
     with warnings.catch_warnings():

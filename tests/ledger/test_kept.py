@@ -97,6 +97,8 @@ def test_a_process_that_was_forked_opens_connections_of_its_own(
     ledger.balance("flights")
     assert opened[-1] not in carried
     assert [each.execute("SELECT 1").fetchone() for each in carried] == [(1,), (1,)]  # the parent's stay open
+    for each in carried:
+        each.close()
 
 
 def test_connections_to_a_server_stay_open_and_are_opened_again_when_it_has_ended_them(

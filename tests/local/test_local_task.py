@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -142,7 +143,7 @@ def test_asked_a_thousand_times_a_device_sends_one_report(tmp_path: Path) -> Non
     (tmp_path / "damaged.db").write_text("no store " * 500)
     with pytest.raises(ValueError, match="^kept: "):
         TASK.randomize(0.2, person="anna", kept=Kept.at(tmp_path / "damaged.db"))
-    with sqlite3.connect(kept.path) as store:
+    with closing(sqlite3.connect(kept.path)) as store:
         assert store.execute("SELECT count(*) FROM kept").fetchone() == (3,)
 
 

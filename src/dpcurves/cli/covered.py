@@ -56,7 +56,7 @@ def banded(curve: ROC, sure: Covering) -> list[tuple[str, dict[str, ArrayLike]]]
 
 
 def drawn(curve: Any, sure: Covering, size: tuple[float, float] | None = None) -> Axes:
-    """A picture that no window shows; of the size that the curve has on cards, unless one is given."""
+    """A picture that no window shows; of the size that it has in the curve's HTML summary, unless one is given."""
     from ..display import LANDSCAPE, headless_axes
 
     own: tuple[float, float] = getattr(curve, "SIZE", LANDSCAPE)

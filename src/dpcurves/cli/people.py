@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .task_parties import Bearer
 
 PAUSE = 0.2
-"""Seconds between two looks into the mailbox, at first; each is one and a half times as long, up to some seconds."""
+"""Seconds between two polls of the mailbox, at first; each is one and a half times as long, up to some seconds."""
 LONGEST_PAUSE = 5.0
 
 

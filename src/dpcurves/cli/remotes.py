@@ -186,7 +186,7 @@ def model(file: ModelFile, asking: OneProject) -> None:
 
 
 def export(release: OneRelease, asking: OneProject) -> None:
-    """Write a release to a file: JSON with all that was released, a picture, a table, or a card.
+    """Write a release to a file: JSON with all that was released, a picture, a table, or an HTML summary.
 
     Example: dpcurves remote export ID --out delays.svg
     """

@@ -101,8 +101,8 @@ def study(file: StudyFile, table: Table, folder: Folder) -> None:
     for output in outputs:
         output.require_writable()
     with opened_session(terms, asked.loss) as session, told_after_charge(terms.payer):
-        cards = _answered(asked, session, outputs)
-        _write_page(Path(folder.out), cards, session)
+        summaries = _answered(asked, session, outputs)
+        _write_page(Path(folder.out), summaries, session)
     say(terminal(), f"written: {len(asked.asked)} curves, their pictures and index.html in {folder.out!r}")
     if table.account.ledger is None:
         tell(FORGETFUL)
@@ -124,15 +124,15 @@ def _outputs(asked: Study, out: Path) -> list[Output]:
 
 
 def _answered(asked: Study, session: Session, outputs: Sequence[Output]) -> list[str]:
-    cards: list[str] = []
+    summaries: list[str] = []
     with filling("questions", len(outputs)) as fill, quietly():
         for output, (each, curve) in zip(outputs, asked.ask(session), strict=True):
             output.write_json(curve.to_json)
             output.write_plot(partial(_drawn, curve))
             say(terminal(), f"{each.name}: {curve!r}", *(f"  note: {note}" for note in curve.notes))
-            cards.append(curve._repr_html_())
-            fill(len(cards))
-    return cards
+            summaries.append(curve._repr_html_())
+            fill(len(summaries))
+    return summaries
 
 
 def _drawn(curve: Any) -> Any:
@@ -141,12 +141,12 @@ def _drawn(curve: Any) -> Any:
     return curve.plot(ax=headless_axes(getattr(curve, "SIZE", LANDSCAPE)))
 
 
-def _write_page(out: Path, cards: Sequence[str], session: Session) -> None:
+def _write_page(out: Path, summaries: Sequence[str], session: Session) -> None:
     from .. import display
 
     balance = display.Balance.of(session.statement)
     introduction = "Every curve below was read from noisy counts; no number of a single record is shown."
-    page = display.report("Study", introduction, cards, [balance])
+    page = display.report("Study", introduction, summaries, [balance])
     try:
         (out / "index.html").write_text(page, encoding="utf-8")
     except OSError as error:

@@ -15,7 +15,7 @@ from .window import Window
 
 Given = Mapping[str, Any] | None
 """A tuple, by the names of its fields; None: it could not be read."""
-LOOK_SECONDS = 0.25
+POLL_SECONDS = 0.25
 """How often the clock is looked at, at least, where nothing comes."""
 _WAITING = 2**16
 _FAILED = "it broke off (what it says is not shown: it may quote a tuple)"
@@ -106,7 +106,7 @@ class _Inbox:
         while True:
             wait = (closes - self._intake.clock.now()) / 1e6
             try:
-                return self._queue.get_nowait() if wait <= 0 else self._queue.get(timeout=min(wait, LOOK_SECONDS))
+                return self._queue.get_nowait() if wait <= 0 else self._queue.get(timeout=min(wait, POLL_SECONDS))
             except Empty:
                 if wait <= 0:
                     return None

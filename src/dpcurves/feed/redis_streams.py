@@ -22,7 +22,7 @@ _TROUBLE = "Redis cannot be reached, or does not answer as a stream does (what i
 
 LEASE_SECONDS = 10.0
 """After so long another process may take the place of one that does not say that it is still there."""
-LOOK_SECONDS = 0.25
+POLL_SECONDS = 0.25
 _HOLD = """
 local holder = redis.call('get', KEYS[1])
 if holder and holder ~= ARGV[1] then return 0 end
@@ -84,7 +84,7 @@ class RedisWindows:
             ValueError: another process went on in this one's place.
         """
         while not self._entries.holds():
-            sleep(LOOK_SECONDS)
+            sleep(POLL_SECONDS)
         try:
             yield from self._held(tick)
         finally:

@@ -76,7 +76,7 @@ class Currency(Enum):
         return loss
 
     def _measure(self, loss: PrivacyLoss) -> Fraction | None:
-        """A pure loss is worth what one release at its epsilon loses, whatever rho a sum of smaller ones has."""
+        """A pure loss counts as what one release at its epsilon loses, whatever rho a sum of smaller ones has."""
         if self is Currency.EPSILON or loss.epsilon is None:
             return loss.epsilon if self is Currency.EPSILON else loss.rho
         return max(loss.rho, loss.epsilon**2 / 2)

@@ -25,7 +25,7 @@ from .new_file import appear, drafted
 
 FOUNDING_SECONDS = 3
 """How long a key may be there before its ledger is: whoever makes both has them ready, and gives them their names."""
-_LOOK_SECONDS = 0.01
+_POLL_SECONDS = 0.01
 _AT_ONE_MOMENT = "BEGIN"
 # IMMEDIATE takes the right to write before the first read. A transaction that reads first, and then wants to write, is
 # thrown out if another wrote in between, however long it would have waited.
@@ -71,7 +71,7 @@ class FilePlace:
                     f"{self._label}: it is gone, and its key is still there: put the ledger back, for what it"
                     " has spent counts; for records that were never asked about, name another file",
                 )
-            sleep(_LOOK_SECONDS)
+            sleep(_POLL_SECONDS)
 
     def found(self, key: Key) -> None:
         """Make the file, whole and at once, and its key, if that is new; if another process was first, its files stay.

@@ -21,11 +21,11 @@ def predictor_from_json(text: str) -> Predictor:
     Raises:
         ValueError: the text describes none, or is longer than 2**24 characters.
 
-    >>> card = predictor_from_json('''{"dpcurves": "scorecard", "name": "risk", "link": "logit", "intercept": -5,
+    >>> risk = predictor_from_json('''{"dpcurves": "scorecard", "name": "risk", "link": "logit", "intercept": -5,
     ...   "columns": {"age": {"lower": 18, "upper": 90}, "sex": {"categories": ["f", "m"]}},
     ...   "terms": [{"coefficient": 0.1, "of": ["age"]},
     ...             {"coefficient": -0.02, "of": ["age", {"column": "sex", "is": "m"}]}]}''')
-    >>> card.predict({"age": [50, 50], "sex": ["f", "m"]}).round(3).tolist()
+    >>> risk.predict({"age": [50, 50], "sex": ["f", "m"]}).round(3).tolist()
     [0.5, 0.269]
     """
     if not isinstance(text, str) or len(text) > MOST_JSON:

@@ -46,8 +46,8 @@ class Scorecard(Predictor):
             range that reaches -1 is asked; or the sum could overflow.
 
     >>> age = Term(0.1, (Power("age"),))
-    >>> card = Scorecard("risk", -5.0, (Ranged("age", 18, 90),), (age,), Link.LOGIT)
-    >>> card.predict({"age": [50, 1e99, None]}).round(3).tolist()
+    >>> risk = Scorecard("risk", -5.0, (Ranged("age", 18, 90),), (age,), Link.LOGIT)
+    >>> risk.predict({"age": [50, 1e99, None]}).round(3).tolist()
     [0.5, 0.982, nan]
     """
 
