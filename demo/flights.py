@@ -116,8 +116,8 @@ def write(curves: dict[str, Any], ledger: dp.Ledger, refused: list[display.Refus
     """One JSON file for each curve, and one page."""
     for name, curve in curves.items():
         (OUT / f"{name}.json").write_text(curve.to_json(), encoding="utf-8")
-    cards = [curve._repr_html_() for curve in curves.values()]
-    page = display.report("Flights from New York, 2013", introduction(), cards, balances(ledger), refused)
+    summaries = [curve._repr_html_() for curve in curves.values()]
+    page = display.report("Flights from New York, 2013", introduction(), summaries, balances(ledger), refused)
     (OUT / "report.html").write_text(page, encoding="utf-8")
     draw(curves, OUT / "flights.png")
 

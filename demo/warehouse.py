@@ -54,9 +54,10 @@ def main() -> None:
             with console.status(f"asking {engine}"):
                 found[engine] = asked(opened)
     compare(console, found)
-    cards = [curve._repr_html_() for curve in found["PostgreSQL"].values()]
+    summaries = [curve._repr_html_() for curve in found["PostgreSQL"].values()]
     rows = sum(len(table) for table in tables.values())
-    page = display.report("Flights in a warehouse", f"Test randomness: nothing is private. {rows:,} rows.", cards, [])
+    told = f"Test randomness: nothing is private. {rows:,} rows."
+    page = display.report("Flights in a warehouse", told, summaries, [])
     (OUT / "report.html").write_text(page, encoding="utf-8")
     console.print(
         f"{len(tables['delays']):,} flights; PostgreSQL and Spark gave the curves of the file, number by number"

@@ -27,8 +27,8 @@ ways = {
     "DAWA": {"estimator": DawaEstimator()},
     "default": {},
 }
-figure, axes = plt.subplots(1, len(ways), figsize=(20, 5), layout="constrained")
-for ax, (name, way) in zip(axes, ways.items(), strict=True):
+figure, axes = plt.subplots(2, 2, figsize=(10, 9.4), layout="constrained")
+for ax, (name, way) in zip(axes.flat, ways.items(), strict=True):
     with dp.Session({"x": x, "y": y}, budget=loss, adjacency=dp.REPLACE_ONE) as session:
         found = session.ask(dp.Histogram2DQuestion("x", "y", grid, grid, **way), loss)
     found.plot(ax=ax)

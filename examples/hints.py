@@ -10,12 +10,12 @@ import dpcurves as dp
 
 rng = np.random.default_rng(19)
 heaped = 5 * rng.integers(0, 21, size=10_000)  # answers that people round to fives
-grid = dp.Grid(0, 100, cells=1000)
+grid = dp.Grid(-5, 105, cells=1100)
 
 # %%
-figure, axes = plt.subplots(1, 3, figsize=(15, 4.6), layout="constrained", sharey=True)
+figure, axes = plt.subplots(1, 3, figsize=(11, 4.4), layout="constrained", sharey=True)
 for ax, hint in zip(axes, (None, "atoms", "spread"), strict=True):
     curve = dp.cdf(heaped, grid=grid, epsilon=0.3, adjacency=dp.REPLACE_ONE, hint=hint)
     curve.plot(ax=ax)
     exact = np.searchsorted(np.sort(heaped), curve.x) / heaped.size  # only here, where data is made up
-    ax.set_title(f"hint: {hint}; largest error {100 * np.abs(curve.y - exact).max():.1f} points")
+    ax.set_title(f"{hint or 'no'} hint: off by {100 * np.abs(curve.y - exact).max():.1f} points at most", fontsize=10)

@@ -16,7 +16,7 @@ text = dp.cdf(ages, grid=dp.Grid(0, 120, cells=240), epsilon=1, adjacency=dp.ADD
 # %% [markdown]
 # ```r
 # curve <- jsonlite::fromJSON("age.json")
-# plot(curve$x, curve$y, type = "s", xlab = "age", ylab = "share at most")
+# plot(curve$x, curve$y, type = "s", xlab = "age", ylab = "share below")
 # ```
 # ```javascript
 # const curve = JSON.parse(fs.readFileSync("age.json"));
@@ -28,5 +28,5 @@ text = dp.cdf(ages, grid=dp.Grid(0, 120, cells=240), epsilon=1, adjacency=dp.ADD
 curve = json.loads(text)
 figure, ax = plt.subplots(layout="constrained")
 ax.step(curve["x"], curve["y"], where="post")
-ax.set(xlabel="age", ylabel="share at most")
+ax.set(xlabel="age", ylabel="share below")
 print(curve["privacy"])

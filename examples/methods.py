@@ -22,10 +22,12 @@ ways = {
 }
 
 # %%
-figure, axes = plt.subplots(1, len(ways), figsize=(20, 4.4), layout="constrained", sharey=True)
-for ax, (name, (method, trust)) in zip(axes, ways.items(), strict=True):
+figure, axes = plt.subplots(2, 3, figsize=(11, 7.6), layout="constrained", sharex=True, sharey=True)
+for ax, (name, (method, trust)) in zip(axes.flat, ways.items(), strict=False):
     with dp.Session({"value": value}, budget=loss, adjacency=dp.REPLACE_ONE, trust=trust) as session:
         curve = session.ask(dp.CdfQuestion("value", grid, method=method), loss)
-    curve.plot(ax=ax)
+    curve.plot(ax=ax).get_legend().remove()
     exact = np.searchsorted(np.sort(value), curve.x) / value.size  # only here, where data is made up
-    ax.set_title(f"{name}: off by {100 * np.abs(curve.y - exact).max():.1f} points at most")
+    ax.set_title(f"{name}: off by {100 * np.abs(curve.y - exact).max():.1f} points at most", fontsize=10)
+axes[1, 2].set_axis_off()
+axes[1, 2].legend(*axes[0, 0].get_legend_handles_labels(), loc="center", frameon=False)

@@ -14,8 +14,9 @@ ill = (rng.random(20_000) < score).astype(int)
 
 # %%
 read = dp.scores(ill, score, epsilon=1, adjacency=dp.REPLACE_ONE)
-figure, axes = plt.subplots(1, 3, figsize=(15, 4.6), layout="constrained")
-for ax, curve in zip(axes, (read.precision_recall(), read.cumulative_gain(), read.decision_curve()), strict=True):
+figure, axes = plt.subplots(2, 2, figsize=(10.5, 10.5), layout="constrained")
+curves = read.roc(), read.precision_recall(), read.cumulative_gain(), read.decision_curve()
+for ax, curve in zip(axes.flat, curves, strict=True):
     curve.plot(ax=ax)
 
 # %%

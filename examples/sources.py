@@ -27,8 +27,11 @@ sources = {
     "Parquet": folder / "ages.parquet",
     "CSV": folder / "ages.csv",
 }
-figure, axes = plt.subplots(1, len(sources), figsize=(18, 4), layout="constrained", sharey=True)
-for ax, (name, table) in zip(axes, sources.items(), strict=True):
+figure, axes = plt.subplots(2, 3, figsize=(11, 7.6), layout="constrained", sharex=True, sharey=True)
+for ax, (name, table) in zip(axes.flat, sources.items(), strict=False):
     with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
-        session.ask(dp.HistogramQuestion("age", dp.Grid(0, 120, cells=24)), dp.PrivacyLoss.pure(1)).plot(ax=ax)
+        found = session.ask(dp.HistogramQuestion("age", dp.Grid(0, 120, cells=24)), dp.PrivacyLoss.pure(1))
+    found.plot(ax=ax).get_legend().remove()
     ax.set_title(name)
+axes[1, 2].set_axis_off()
+axes[1, 2].legend(*axes[0, 0].get_legend_handles_labels(), loc="center", frameon=False)

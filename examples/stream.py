@@ -33,10 +33,11 @@ readings = list(
 )  # fmt: skip
 
 # %%
-figure, ax = plt.subplots(figsize=(11, 4.6), layout="constrained")
+hours = 6 + np.arange(len(readings)) / 6
+figure, ax = plt.subplots(figsize=(9, 4.6), layout="constrained")
 for row, place in enumerate(("cafeteria", "library")):
     low, high = np.array([each.reading.interval(0.95) for each in readings])[:, :, row].T
-    ax.fill_between(range(len(readings)), low, high, alpha=0.3)
-    ax.plot([each.counts[row] for each in readings], label=place)
-ax.set(xlabel="tens of minutes since six", ylabel="people, with 95% intervals for these records")
+    ax.fill_between(hours, low, high, alpha=0.3)
+    ax.plot(hours, [each.counts[row] for each in readings], label=place)
+ax.set(xlabel="hour of the day", ylabel="people, with 95% intervals for these records")
 ax.legend()

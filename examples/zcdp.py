@@ -14,14 +14,14 @@ rng = np.random.default_rng(16)
 table = {f"item {number}": rng.normal(number, 3, size=4_000) for number in range(8)}
 
 # %% [markdown]
-# Eight curves under one budget: an eighth of epsilon 1 each, or of a rho that is worth the same at delta 1e-6.
+# Eight curves under one budget: an eighth of epsilon 1 each, or of a rho that promises the same at delta 1e-6.
 
 # %%
 pure = dp.PrivacyLoss.pure(1)
 rho = next(rho for rho in np.arange(0.04, 0, -0.0005) if dp.PrivacyLoss.zcdp(float(rho)).epsilon_at(1e-6) <= 1)
-budgets = {"pure": pure, f"rho {rho:.4f}": dp.PrivacyLoss.zcdp(float(rho))}
+budgets = {"epsilon 1": pure, f"rho {rho:.4f}": dp.PrivacyLoss.zcdp(float(rho))}
 question = dp.CdfQuestion("item 0", dp.Grid(-12, 20, cells=256))
-figure, axes = plt.subplots(1, 2, figsize=(12, 5), layout="constrained", sharey=True)
+figure, axes = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained", sharey=True)
 for ax, (name, budget) in zip(axes, budgets.items(), strict=True):
     with dp.Session(table, budget=budget, adjacency=dp.REPLACE_ONE) as session:
         curve = session.ask(question, budget * Fraction(1, 8))

@@ -188,10 +188,10 @@ print(f"exact, of all incomes as they are: {gini_of(income):.3f}; {np.mean(incom
 #
 # ## The Lorenz curve, with a band
 #
-# The Lorenz curve says which share of all income the poorest people have together: what the poorest share $p$ have,
+# The Lorenz curve says which share of all income the poorest people have together: what the poorest share *p* have,
 # over that and what all others have. A band of the distribution function is a band of its quantiles, read sideways. The
-# Lorenz curve is lowest if those below $p$ have as little and those above as much as the band allows, and highest the
-# other way round. So the two sides below hold the curve at all $p$ at once, as surely as the band holds the
+# Lorenz curve is lowest if those below *p* have as little and those above as much as the band allows, and highest the
+# other way round. So the two sides below hold the curve at all *p* at once, as surely as the band holds the
 # distribution function, wherever in their cells incomes lie.
 
 # %%
