@@ -49,7 +49,7 @@ SETTINGS = (
     Setting("Survival curve, 60 months", dp.SurvivalQuestion("months", "died", dp.Grid(0, 60, cells=60))),
     Setting("Distribution function, 64 cells", dp.CdfQuestion("age", grid(64))),
     Setting("Distribution function, 1,024 cells", dp.CdfQuestion("age", grid(1024))),
-    Setting("The same, up to five records of a person", dp.CdfQuestion("age", grid(1024)), records=5),
+    Setting("Distribution function, 1,024 cells, five records a person", dp.CdfQuestion("age", grid(1024)), records=5),
     Setting("Distribution function, 64 cells, by two servers", dp.CdfQuestion("age", grid(64)), FunctionShares),
     Setting("Distribution function, 64 cells, people at home", dp.CdfQuestion("age", grid(64)), dp.Local),
 )
@@ -109,7 +109,7 @@ def draw(found: dict[str, Any]) -> None:
     axes.grid(axis="x", color="#dddddd")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_xlabel(f"error that `plan` foretells, in percent of {SHOWN:,} records")
+    axes.set_xlabel(f"error that a plan foretells, in percent of {SHOWN:,} records")
     axes.legend(frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
     figure.savefig(PICTURE, dpi=110)
 

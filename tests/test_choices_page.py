@@ -14,8 +14,8 @@ FOUND = json.loads(choices.NUMBERS.read_text(encoding="utf-8"))
 def test_a_setting_has_the_error_that_its_plan_foretells(place: int) -> None:
     setting, kept = choices.SETTINGS[place], FOUND["settings"][place]
     assert kept["name"] == setting.name
-    row, column = choices.EPSILONS.index("1"), choices.UNITS.index(10_000)
-    assert kept["errors"][row][column] == pytest.approx(choices.error(setting, "1", 10_000), rel=0.02)
+    foretold = [[choices.error(setting, epsilon, units) for units in choices.UNITS] for epsilon in choices.EPSILONS]
+    assert kept["errors"] == [pytest.approx(row, rel=0.02) for row in foretold]
 
 
 def test_the_same_numbers_stand_on_the_page_as_text() -> None:
