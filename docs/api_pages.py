@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-NOT_SEARCHED = "Rooms below"
+NOT_SEARCHED = "Modules below"
 """A group whose names may change any day: whoever searches is led to what stands above it."""
 FENCE = re.compile(r"^::: (\S+)$", re.MULTILINE)
 

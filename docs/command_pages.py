@@ -12,6 +12,8 @@ import typer
 
 from dpcurves.cli.app import EXIT_STATUS, build
 
+CODE = re.compile(r"(`[^`]+`)")
+
 SECOND_DOORS = "plan", "ask", "remote"
 """Groups that have the questions again, with the same options: a search finds the questions themselves alone."""
 
@@ -90,10 +92,15 @@ def _tables(command: Any, context: Any) -> Iterator[str]:
 
 
 def _code(names: str) -> str:
-    return f"`{names.strip()}`".replace("|", "\\|")
+    """Code for a cell of a table, which a bar would end; without the type of an argument, for it is text."""
+    return f"<code>{escape(names.strip().removesuffix(' <str>'), quote=False)}</code>".replace("|", "&#124;")
 
 
 def _cell(told: str) -> str:
     """Words as they stand: what Markdown or HTML would read in them is kept from them."""
-    words = escape(" ".join(told.split()), quote=False)
+    return "".join(_code(part[1:-1]) if CODE.fullmatch(part) else _plain(part) for part in CODE.split(told))
+
+
+def _plain(told: str) -> str:
+    words = escape(re.sub(r"\s+", " ", told), quote=False)
     return re.sub(r"([\\`*_|\[\]])", r"\\\1", words)

@@ -1,4 +1,7 @@
-"""Doctests of docstrings as blocks of code in the API reference: Markdown takes their prompts for quotations."""
+"""Doctests of docstrings as blocks of code in the API reference: Markdown takes their prompts for quotations.
+
+And powers as they are written: it takes what stands between two of them for emphasis.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,24 @@ from typing import Any
 from griffe import Extension, Object
 
 DOCTEST = re.compile(r"^([ ]*)>>> .*(?:\n[ ]*\S.*)*", re.MULTILINE)
+CODE = re.compile(r"(```.*?```|`+[^`]*`+)", re.DOTALL)
+POWER = re.compile(r"(?<=[\w)])\*\*(?=[\w(])")
+
+
+def shown(docstring: str) -> str:
+    """A docstring in Markdown that shows what it says.
+
+    >>> shown("k**2, and 2 * k**2 (`k**2`)")
+    'k\\\\*\\\\*2, and 2 * k\\\\*\\\\*2 (`k**2`)'
+    """
+    fenced = DOCTEST.sub(r"\1```pycon\n\g<0>\n\1```", docstring)
+    parts = enumerate(CODE.split(fenced))
+    return "".join(part if number % 2 else POWER.sub(r"\\*\\*", part) for number, part in parts)
 
 
 class Doctests(Extension):
-    """Puts fences around what begins with a prompt and ends before an empty line."""
+    """Puts fences around what begins with a prompt and ends before an empty line, and keeps powers."""
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
         if obj.docstring is not None:
-            obj.docstring.value = DOCTEST.sub(r"\1```pycon\n\g<0>\n\1```", obj.docstring.value)
+            obj.docstring.value = shown(obj.docstring.value)

@@ -25,7 +25,7 @@ whatever is refused before the charge costs nothing. Words in *italics* stand fo
 | `ProtocolAborted` | `Refused` | a message that is not what the protocol says; nothing was told |
 | `NotInstalled` | `ImportError` | an extra is needed |
 
-Below stand all of them, by the room that raises them. The words may change, the kinds [may not](stability.md).
+Below stand all of them, by the module that raises them. The words may change, the kinds [may not](stability.md).
 """
 
 

@@ -25,6 +25,11 @@ so that a test can hold them against the pictures that are kept.
 """
 SECTIONS = {"Three notebooks, to be read": True, "One thing each": False}
 """Headings, and whether long notebooks stand below."""
+FIRST = (
+    "distribution_function", "quantiles", "histogram", "by_category", "mean", "survival", "roc_curve",
+    "calibration_curve", "residual_plot", "two_curves", "contingency", "heat_map",
+)  # fmt: skip
+"""What newcomers look for; the others follow by name."""
 
 
 def pages(examples: list[Example]) -> dict[str, str]:
@@ -48,7 +53,7 @@ def gallery(examples: list[Example]) -> str:
     """All examples with their thumbnails: the long ones first."""
     parts = [INTRODUCTION]
     for heading, long in SECTIONS.items():
-        cards = "\n\n".join(_card(each) for each in examples if each.is_long is long)
+        cards = "\n\n".join(_card(each) for each in sorted(examples, key=_place) if each.is_long is long)
         parts.append(f'## {heading}\n\n<div class="grid cards" markdown>\n\n{cards}\n\n</div>\n')
     return "\n".join(parts)
 
@@ -65,6 +70,10 @@ def page(example: Example) -> str:
     else:
         parts.append("*Pictures are drawn by `make examples`.*")
     return "\n\n".join([*parts, "Download: " + ", ".join(downloads)]) + "\n"
+
+
+def _place(example: Example) -> tuple[int, str]:
+    return FIRST.index(example.name) if example.name in FIRST else len(FIRST), example.name
 
 
 def _card(example: Example) -> str:

@@ -28,7 +28,7 @@ def page() -> str:
     """The page with the list of today's code."""
     head, _, _ = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     parts = [f"### {room}\n\n| name | what it is |\n|---|---|\n{_rows(nouns(room))}\n" for room in ROOMS if nouns(room)]
-    return f"{head}{BEGIN}\n## Public nouns, room by room\n\n" + "\n".join(parts)
+    return f"{head}{BEGIN}\n## Public names, module by module\n\n" + "\n".join(parts)
 
 
 def _rows(found: dict[str, str]) -> str:

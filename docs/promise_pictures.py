@@ -33,9 +33,9 @@ SEEN = (
 )  # fmt: skip
 
 
-def beside(titles: Sequence[str]) -> tuple[Figure, list[Axes]]:
+def beside(titles: Sequence[str], shared: bool = True) -> tuple[Figure, list[Axes]]:
     """Empty axes side by side, with shares upwards."""
-    figure, axes = plt.subplots(1, len(titles), figsize=(9, 3.2), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(1, len(titles), figsize=(9, 3.2), sharey=shared, layout="constrained")
     for ax, title in zip(axes, titles, strict=True):
         ax.set_title(title, fontsize=10)
         ax.spines[["top", "right"]].set_visible(False)
@@ -71,12 +71,15 @@ def units() -> Figure:
     """One curve, of people with one to eight visits, of whom more or fewer are counted."""
     people = np.repeat(np.arange(2000), CHANCE.integers(1, 9, 2000))
     table = {"person": people, "days": CHANCE.gamma(2, 8, people.size)}
-    figure, axes = beside([f"at most {records} of a person" for records in (1, 2, 8)])
+    figure, axes = beside(["", "", ""])
     for ax, records in zip(axes, (1, 2, 8), strict=True):
         words: dict[str, Any] = {"unit": "person", "rows_per_unit": records, "adjacency": dp.ADD_REMOVE}
         seed = dp.Randomness.from_seed(7)
         with dp.Session(table, budget=dp.PrivacyLoss.pure(1), randomness=seed, **words) as session:
-            curve(ax, session.ask(dp.CdfQuestion("days", GRID), dp.PrivacyLoss.pure("0.2")))
+            found = session.ask(dp.CdfQuestion("days", GRID), dp.PrivacyLoss.pure("0.1"))
+        curve(ax, found)
+        lower, upper = found.band(0.95)
+        ax.set_title(f"at most {records} of a person: {100 * (upper - lower).mean():.1f} points wide", fontsize=9)
         ax.set_xlabel("days in hospital")
     return figure
 
@@ -91,16 +94,25 @@ def adjacency() -> Figure:
 
 
 def bands() -> Figure:
-    """One curve in the band that knows the noise, and in the one that knows sampling too."""
-    figure, axes = beside([f"{number:,} records, ε = 4" for number in (300, 4000)])
-    for ax, number in zip(axes, (300, 4000), strict=True):
-        found = asked(AGES[:number], "4")
-        curve(ax, found, RED, population=True)
-        curve(ax, found)
-        ax.set_xlabel("age in years")
-    axes[0].plot([], [], color=BLUE, alpha=0.5, linewidth=6, label="for these records")
-    axes[0].plot([], [], color=RED, alpha=0.3, linewidth=6, label="for the population")
-    axes[0].legend(frameon=False, fontsize=8, loc="lower right")
+    """One curve in both bands; and how wide bands are, on average, of more and more records."""
+    figure, (ax, widths) = beside(["300 records, ε = 4", "how wide both are, ε = 4"], shared=False)
+    found = asked(AGES[:300], "4")
+    curve(ax, found, RED, population=True)
+    curve(ax, found)
+    ax.set_xlabel("age in years")
+    widths.tick_params(labelleft=True)
+    many = np.floor(np.clip(np.random.default_rng(12).gamma(9, 5, 30_000), 0, 119))
+    numbers = (300, 1000, 3000, 10_000, 30_000)
+    curves = [asked(many[:number], "4") for number in numbers]
+    for population, colour, words in ((True, RED, "for the population"), (False, BLUE, "for these records")):
+        sides = [each.band(0.95, population=population) for each in curves]
+        wide = [100 * float((upper - lower).mean()) for lower, upper in sides]
+        widths.plot(numbers, wide, "o-", color=colour, label=words)
+    widths.set(xscale="log", yscale="log", ylim=(0.03, 20), xlabel="records", ylabel="mean width of the band, points")
+    widths.set_xticks(numbers, [f"{number:,}" for number in numbers], fontsize=8)
+    widths.set_yticks((0.03, 0.1, 0.3, 1, 3, 10), ["0.03", "0.1", "0.3", "1", "3", "10"])
+    widths.minorticks_off()
+    widths.legend(frameon=False, fontsize=9)
     return figure
 
 
