@@ -17,7 +17,11 @@ from io import BytesIO
 from pathlib import Path
 
 UV = Path(sys.executable).with_name("uv")
-TOLD = re.compile(rb"/(?:home|Users)/\w[\w./-]*|https?://\S+\.(?:whl|tar\.gz|deb)\b|--(?:extra-)?index-url")
+PEOPLE, PACKAGES, OPTIONS = ("home", "Users"), ("whl", r"tar\.gz", "deb"), ("index", "extra-index")
+"""Folders that hold those of people, how files of packages end, and options of installers that name a host."""
+TOLD = re.compile(
+    rf"/(?:{'|'.join(PEOPLE)})/\w[\w./-]*|https?://\S+\.(?:{'|'.join(PACKAGES)})\b|--(?:{'|'.join(OPTIONS)})-url".encode()
+)
 """Folders of people, and where packages are downloaded from."""
 
 

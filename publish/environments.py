@@ -13,8 +13,8 @@ UV = Path(sys.executable).with_name("uv")
 SMOKE = Path(__file__).with_name("smoke.py")
 PYTHONS = ("3.11", "3.12", "3.13")
 RESOLUTIONS = ("lowest-direct", "highest")
-FACES = {"": "core", "[all]": "all"}
-"""What is asked for with the wheel, and the faces that are tried then."""
+ENTRIES = {"": "core", "[all]": "all"}
+"""What is asked for with the wheel, and the entry points that are tried then."""
 
 
 class Fresh(NamedTuple):
@@ -35,12 +35,12 @@ class Fresh(NamedTuple):
         return folder / "bin" / "python"
 
     def smoke(self, wheel: Path) -> str:
-        """What the faces say, from an empty folder; an error if one does not answer."""
+        """What the entry points say, from an empty folder; an error if one does not answer."""
         with tempfile.TemporaryDirectory() as name:
             python, empty = self.install(wheel, Path(name, "fresh")), Path(name, "empty")
             empty.mkdir()
             # -I: neither this folder nor what PYTHONPATH says is looked into.
-            return run(python, "-I", SMOKE, FACES[self.extras], cwd=empty)
+            return run(python, "-I", SMOKE, ENTRIES[self.extras], cwd=empty)
 
 
 def there() -> Iterator[str]:
@@ -55,7 +55,7 @@ def all_of_them() -> Iterator[Fresh]:
     """Each Python, with the oldest and the newest, with and without extras."""
     for python in there():
         for resolution in RESOLUTIONS:
-            yield from (Fresh(python, resolution, extras) for extras in FACES)
+            yield from (Fresh(python, resolution, extras) for extras in ENTRIES)
 
 
 def run(*words: object, cwd: Path | None = None) -> str:

@@ -22,10 +22,10 @@ KEPT = ROOT / "publish" / "names"
 def public(root: Path) -> dict[str, str]:
     """Each public name, with its signature: `Grid.nearest_edge` and `(values)`."""
     package = griffe.load("dpcurves", search_paths=[str(root / "src")], resolve_aliases=True)
-    return dict(sorted(pair for name in faces(root) for pair in described(name, found(package, name))))
+    return dict(sorted(pair for name in exported(root) for pair in described(name, found(package, name))))
 
 
-def faces(root: Path) -> list[str]:
+def exported(root: Path) -> list[str]:
     """The names of `dpcurves` itself, as an interpreter lists them."""
     sys.path.insert(0, str(root / "src"))
     import dpcurves

@@ -1,6 +1,6 @@
-"""Every face of an installed package, tried once from an empty folder; `python smoke.py FOLDER` with its interpreter.
+"""Entry points of an installed package, each tried from an empty folder: `python smoke.py FOLDER`, its interpreter.
 
-Nothing but the package and what it asked for is here: no test runner, no clone. It prints a line for each face, and
+Nothing but the package and what it asked for is here: no test runner, no clone. It prints a line for each, and
 leaves with 1 if one of them fails.
 """
 
@@ -154,18 +154,18 @@ EXTRAS = (pictures, two_servers, pairs, verification_server)
 """What extras bring: plot, servers, pairs and server."""
 
 
-def tried(face: Callable[[], None]) -> bool:
-    """Whether a face answers; if not, why."""
+def tried(entry: Callable[[], None]) -> bool:
+    """Whether an entry point answers; if not, why."""
     try:
-        face()
+        entry()
     except Exception:
         traceback.print_exc()
-        print(f"{face.__name__}: fails", flush=True)
+        print(f"{entry.__name__}: fails", flush=True)
         return False
-    print(f"{face.__name__}: answers", flush=True)
+    print(f"{entry.__name__}: answers", flush=True)
     return True
 
 
 if __name__ == "__main__":
     table()
-    sys.exit(0 if all([tried(face) for face in (*CORE, *(EXTRAS if sys.argv[1:] == ["all"] else ()))]) else 1)
+    sys.exit(0 if all([tried(entry) for entry in (*CORE, *(EXTRAS if sys.argv[1:] == ["all"] else ()))]) else 1)
