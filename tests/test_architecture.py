@@ -144,13 +144,17 @@ def test_a_distribution_function_is_read_through_few_files() -> None:
     assert len(own) <= 40
 
 
-def test_a_question_goes_to_its_curve_through_no_more_files_than_today() -> None:
-    """From a table to a curve; the ledger's and the engines' are the same for all questions."""
+def test_a_question_goes_to_its_curve_through_at_most_forty_files() -> None:
+    """From a table to a curve, where the ledger's and the engines' are left out: they are the same for all questions.
+
+    A false alarm: in one turn noise that 64 bits do not settle, with a chance below 1e-11. In three turns noise decides
+    what is counted: 46 files are usual, and a scale of noise that is new takes one more.
+    """
     in_one_turn, in_three = files_of(lambda: cdf_of(64)), files_of(lambda: cdf_of(4096))
     shared = ("ledger/", "records/")
     assert {"session.py", "trust/central.py", "curves/cdf.py"} <= in_one_turn
-    assert len({file for file in in_one_turn if not file.startswith(shared)}) <= 52
-    assert len(in_three) <= 96
+    assert len({file for file in in_one_turn if not file.startswith(shared)}) <= 40
+    assert len({file for file in in_three if not file.startswith(shared)}) <= 49
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
 sys.path.insert(0, str(DOCS))
 nouns = import_module("nouns")
 symbols = import_module("symbols")
+OWN_WORDS = re.compile(r"(?<![A-Za-z])(?:card|desk|ink|purse)s?(?![A-Za-z])", re.IGNORECASE)
+"""Words of our own, for which the field has one: key bundle, HTML summary, to manage, text, remaining budget."""
+SIGNED = 'b"dpcurves card 1\\n"'
+"""What keys are signed under begins with it: it stays, for signatures do."""
 
 
 def test_the_page_of_names_is_that_of_today() -> None:
@@ -22,6 +28,13 @@ def test_the_page_of_names_is_that_of_today() -> None:
 def test_every_name_that_a_room_offers_is_there(room: str) -> None:
     module = import_module(f"dpcurves.{room}")
     assert [name for name in module.__all__ if not hasattr(module, name)] == []
+
+
+def test_no_word_of_our_own_stands_where_the_field_has_one() -> None:
+    files = [file for file in (ROOT / "src").rglob("*") if file.suffix in (".py", ".html", ".css")]
+    lines = [(file.name, line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    assert len(files) > 300
+    assert [(name, line) for name, line in lines if OWN_WORDS.search(line.replace(SIGNED, ""))] == []
 
 
 def test_the_first_of_each_symbol_on_a_page_leads_to_its_meaning() -> None:

@@ -74,7 +74,7 @@ def test_every_command_has_a_page_with_all_of_its_options() -> None:
         section = texts[path[0]].partition(heading)[2].partition("\n# ")[0]
         options = [name for each in command.params for name in each.opts if name.startswith("--")]
         if not getattr(command, "commands", {}):
-            assert [name for name in options if not re.search(rf"^\| `.*{name}\b", section, re.MULTILINE)] == []
+            assert [name for name in options if not re.search(rf"^\| <code>.*{name}\b", section, re.MULTILINE)] == []
     assert all(f"({name}.md)" in command_pages.contents() for name in texts)
 
 
