@@ -1,4 +1,4 @@
-"""The pictures of the page on what is bought: made-up data, seeded noise; `make pictures`."""
+"""The pictures of the page on what is promised: made-up data, seeded noise; `make pictures`."""
 
 from __future__ import annotations
 
