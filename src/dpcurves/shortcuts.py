@@ -167,7 +167,7 @@ def roc_curve(
     Formal guarantees: as for `cdf`; the ledger is in memory and does not add up with other calls.
 
     >>> import dpcurves as dp
-    >>> roc = dp.roc_curve([0, 1] * 500, [0.2, 0.7] * 500, epsilon=1, adjacency=dp.REPLACE_ONE)
+    >>> roc = dp.roc_curve([0, 1] * 5000, [0.2, 0.7] * 5000, epsilon=1, adjacency=dp.REPLACE_ONE)
     >>> roc.auc > 0.9
     True
     """

@@ -52,7 +52,7 @@ def compare(private: Any, question: Question[Any], public: Any) -> Comparison:
 
     >>> import dpcurves as dp
     >>> question = dp.CdfQuestion("age", dp.Grid(0, 10, cells=64))
-    >>> with dp.Session({"age": [2, 6] * 1000}, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
+    >>> with dp.Session({"age": [2, 6] * 5000}, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
     ...     curve = session.ask(question, dp.PrivacyLoss.pure(1))
     >>> [dp.compare(curve, question, {"age": ages}).differs for ages in ([2, 6] * 300, [6] * 600)]
     [False, True]
@@ -110,9 +110,9 @@ def histogram2d(
     other calls.
 
     >>> import dpcurves as dp
-    >>> grid, half = dp.Grid(0, 1, cells=64), [0.25, 0.75] * 1000
+    >>> grid, half = dp.Grid(0, 1, cells=64), [0.25, 0.75] * 5000
     >>> found = dp.histogram2d(half, half, x_grid=grid, y_grid=grid, epsilon=1, adjacency=dp.REPLACE_ONE)
-    >>> bool(abs(found.count[:32, :32].sum() - 1000) < 100)
+    >>> bool(abs(found.count[:32, :32].sum() - 5000) < 500)
     True
     """
     names = _two(labels)

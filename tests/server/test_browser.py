@@ -114,7 +114,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, elsewhere: Authority) -> It
             browser.close()
     finally:
         server.terminate()
-        server.communicate(timeout=30)
+        server.communicate(timeout=120)
 
 
 def free_port() -> int:

@@ -122,7 +122,7 @@ def test_both_servers_answer_alike_and_each_charges_once(pair: Federation) -> No
     again = pair.analyst(task).ask(CdfQuestion("x", GRID, at=(500, 7)))
     assert again.turns[0].values[1] == first.turns[0].values[1]
     median = pair.analyst(task).ask(QuantilesQuestion("x", GRID, (0.5,), search=0.95))
-    ((lower, upper),) = median.intervals(0.95)
+    ((lower, upper),) = median.intervals(0.99999)  # at 0.95 one of some 3,000 runs lay outside
     assert lower < np.quantile(X, 0.5, method="inverted_cdf") <= upper
     assert abs(float(median.x[0]) - np.median(X)) < 0.2
     assert [spent(pair, task, party) for party in (0, 1)] == ["10", "10"]
@@ -454,8 +454,8 @@ def test_a_server_that_is_killed_or_slow_tells_nothing_and_begins_again_with_the
     lost = in_background(lambda: pair.analyst(task).ask(CdfQuestion("x", GRID, at=(3,)), "late"))
     pair.end(0)
     assert isinstance(lost(), ProtocolAborted)
-    pair.start(0, "--patience", "1")
-    with pytest.raises(ProtocolAborted, match=r"^peer: .* gave no answer within 1 seconds"):
+    pair.start(0, "--patience", "3")
+    with pytest.raises(ProtocolAborted, match=r"^peer: .* gave no answer within 3 seconds"):
         pair.analyst(task).ask(QUESTION, "slow")
     pair.tell(1, signal.SIGCONT)
     assert pair.analyst(task).ask(QUESTION, "mine").turns[0].values == first.turns[0].values
@@ -463,6 +463,8 @@ def test_a_server_that_is_killed_or_slow_tells_nothing_and_begins_again_with_the
     assert [spent(pair, task, party) for party in (0, 1)] == ["10", "10"]
     for party in (0, 1):
         Ledger.existing(pair.store(party)).verify()
+    pair.end(0)
+    pair.start(0)  # as patient as before, for the tests that come
 
 
 @pytest.mark.parametrize("name", ["raced", "raced-checked"])
@@ -496,7 +498,7 @@ def test_silent_connections_keep_nobody_out_and_end_at_the_deadline(pair: Federa
     task, closed = pair.tasks["crowded"], pair.tasks["counted"]
     before = pair.analyst(closed).ask(QUESTION)
     pair.end(1)
-    pair.start(1, "--connections", "8", "--deadline", "3")
+    pair.start(1, "--connections", "8", "--deadline", "10")
     head = f"POST /tasks/{task.hash}/reports HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n".encode()
     token = pair.token(task, "owner-1", Role.OWNER)
     strangers: list[socket.socket] = []
