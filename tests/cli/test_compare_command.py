@@ -16,7 +16,7 @@ Run = Callable[..., Result]
 def released(run: Run, csv: Path, tmp_path: Path) -> tuple[Path, Path]:
     """A curve and its question."""
     curve, question = tmp_path / "delay.json", tmp_path / "question.json"
-    run("cdf", csv, "--column", "delay", "--grid", "-100:300:64", "--epsilon", "1", "--adjacency", "replace-one",
+    run("cdf", csv, "--column", "delay", "--grid", "-100:300:64", "--epsilon", "5", "--adjacency", "replace-one",
         "--json", curve)  # fmt: skip
     question.write_text(json.dumps({"ask": "cdf", "column": "delay", "grid": "-100:300:64"}))
     return curve, question
