@@ -41,6 +41,13 @@ def test_at_a_huge_epsilon_numbers_are_those_of_scikit_learn_on_the_same_cells(e
     assert exact.roc().auc == pytest.approx(expected["auc"], abs=1e-9)
 
 
+def test_an_area_of_one_is_not_rounded_to_more() -> None:
+    """With this seed the sum over cells is 2**-52 above 1."""
+    x = np.random.default_rng(3).beta(2, 3, size=400)
+    found = answer(QUESTION, {"y": (x > 0.4).astype(int), "s": x}, PrivacyLoss.pure(1), both(400)[1], seed=242)
+    assert found.value("auc") == found.interval("auc", 0.95)[1] == 1
+
+
 def test_the_difference_of_two_areas_is_held_where_ties_are_the_worst_for_both() -> None:
     """All positives of one group win within cells, all negatives of the other do: the cells tell neither."""
     cell, label = np.divmod(np.arange(4000), 2)

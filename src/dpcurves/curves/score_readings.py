@@ -215,7 +215,8 @@ def estimate_of(table: ClassTable, reading: Reading) -> float:
     counted = _present(table, reading, table.counts.likely)
     if not reading.value.is_known(counted, np.full(2, LEAST_MASS)):
         return float("nan")
-    return float(reading.value.of_counts(table, table.counts.likely))
+    found = float(reading.value.of_counts(table, table.counts.likely))
+    return min(max(found, 0.0), 1.0)  # no count is below zero, but sums are rounded
 
 
 def left_open(table: ClassTable, reading: Reading) -> Ends:

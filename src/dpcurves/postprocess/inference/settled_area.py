@@ -28,7 +28,7 @@ def settled_area(curve: tuple[FloatArray, FloatArray], cells: FloatArray, counte
         cells: The counts that it was made from, (2, cells): negatives and positives, some perhaps below zero.
         counted: The unbiased counts and their noise, simulated; `FEW_DRAWS` are enough.
     """
-    drawn = float(auc(*curve))
+    drawn = min(max(float(auc(*curve)), 0.0), 1.0)  # of rounded sums
     weight = 1 / (1 + (area_error(counted, drawn) / LARGE) ** 2)
     return drawn + weight * (min(max(float(auc_of_counts(cells[1], cells[0])), 0.0), 1.0) - drawn)
 
