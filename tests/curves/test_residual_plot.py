@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -100,12 +101,14 @@ def test_the_bounds_leave_out_no_more_than_they_say(which: int) -> None:
         inside = int(((np.abs(one) <= found.x_edges[-1]) & (np.abs(other) <= found.y_edges[-1])).sum())
         missed.append(inside < 0.95 * records - found.alpha)
         small.append(inside < 0.9 * records)
-        said = f"95%, or up to {found.alpha:,.0f} records fewer, with chance 0.95, for these records"
+        said = f"95%, or up to {ceil(found.alpha):,} records fewer, with chance 0.95, for these records"
         assert found.covers == said
-        assert found.alpha > records
-        assert found.notes[-1] == (
-            "few records for so much noise: nobody knows how many of them the bounds cover; a larger epsilon tells more"
-        )
+        notes = [
+            f"few records for so much noise: {told}; a larger epsilon tells more"
+            for told in (f"the bounds cover {said}", "nobody knows how many of them the bounds cover")
+        ]
+        assert found.alpha > 0.4 * records
+        assert found.notes[-1] in notes[found.alpha > records :]
     assert sum(missed) <= 4
     assert any(small)
 
@@ -179,14 +182,13 @@ def test_a_rehearsal_pays_for_bounds_and_an_estimator() -> None:
         assert sum(plan.loss.epsilon or 0 for plan in plans) == 1
 
 
-@pytest.mark.parametrize("units", [1, 1000, 10**9, None])
+@pytest.mark.parametrize("units", [1, 1000, 10**9])
 @pytest.mark.parametrize("loss", [dp.PrivacyLoss.pure("0.1"), dp.PrivacyLoss.zcdp("0.005"), dp.PrivacyLoss.zcdp(3)])
-def test_bounds_get_a_public_part_and_the_plane_the_rest(loss: dp.PrivacyLoss, units: int | None) -> None:
-    adjacency = (dp.REPLACE_ONE if units else dp.ADD_REMOVE).among(dp.EACH_RECORD, units=units)
-    part = bound_part(Setting(loss, adjacency))
-    assert (part == Fraction(1, 10)) if units is None else (Fraction(1, 20) <= part <= Fraction(1, 5))
-    spare = records_to_spare(Setting(loss, adjacency), part)
-    assert 0 <= spare <= (units // 8 if units else 2**50)
+def test_bounds_get_a_public_part_and_the_plane_the_rest(loss: dp.PrivacyLoss, units: int) -> None:
+    adjacency = dp.REPLACE_ONE.among(dp.EACH_RECORD, units=units)
+    part = bound_part(Setting(loss, adjacency), units)
+    assert Fraction(1, 20) <= part <= Fraction(1, 5)
+    assert 0 <= records_to_spare(Setting(loss, adjacency), part, units) <= units // 8
     plans = dp.rehearse(question(), loss, adjacency)
     spent = [plan.loss.epsilon or plan.loss.rho for plan in plans]
     assert sum(spent) == (loss.epsilon or loss.rho)
@@ -195,7 +197,7 @@ def test_bounds_get_a_public_part_and_the_plane_the_rest(loss: dp.PrivacyLoss, u
 
 def test_where_records_are_many_hardly_any_are_spared() -> None:
     setting = Setting(dp.PrivacyLoss.pure(1), dp.REPLACE_ONE.among(dp.EACH_RECORD, units=10**6))
-    assert records_to_spare(setting, bound_part(setting)) == 120
+    assert records_to_spare(setting, bound_part(setting, 10**6), 10**6) == 120
 
 
 def test_bounds_of_few_records_leave_most_of_them_inside() -> None:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
-from itertools import combinations
-from math import ceil
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import chisquare
+from threshold_law import answers, chance, law
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
 from dpcurves.data import Axis, Grid, Outside, doubling_grid
-from dpcurves.laws import Noise, ThresholdAnswers
+from dpcurves.laws import ThresholdAnswers
 from dpcurves.mechanisms import AUTO, SparseVector
 from dpcurves.mechanisms.selection.bounded_range import pure_epsilon
 from dpcurves.mechanisms.thresholds.sparse_vector import (
@@ -36,7 +34,6 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 PURE = PrivacyLoss.pure("1.2")
 CONCENTRATED = PrivacyLoss.zcdp("0.3")
-FAR, FARTHEST = 60, 150  # scales of the common noise; what is beyond has a chance below exp(-60), and is bounded below
 
 MONOTONE = ((1, 0, 0), (1, 1, 0), (1, 1, 1))
 DOWNWARD = ((-1, -1, 0), (-1, 0, 0), (-2, -1, 0))
@@ -59,41 +56,6 @@ def above(
 
 def bounds(doublings: int, coverage: str, spare: int = 0) -> CoverageQuery:
     return CoverageQuery((Axis("residual", doubling_grid(1, doublings)),), Fraction(coverage), spare)
-
-
-def chance_at_least(noise: Noise, least: IntArray) -> FloatArray:
-    """The chance of a draw of at least m: ``r**m / (1 + r)`` for m above 0, and by symmetry below."""
-    rate = 1 / float(noise.parameter)
-    far = np.exp(-rate * np.where(least > 0, least, 1 - least)) / (1 + np.exp(-rate))
-    chances: FloatArray = np.where(least > 0, far, 1 - far)
-    return chances
-
-
-def answers(looks: int, most: int) -> Iterator[tuple[int, ...]]:
-    """Numbers of comparisons that reached their threshold, without those that are filled up."""
-    for size in range(most + 1):
-        yield from combinations(range(looks), size)
-
-
-def chance(exact: IntArray, answer: tuple[int, ...], plan: ThresholdAnswers, scales: int = FARTHEST) -> float:
-    """The chance of one answer, given the differences of one data set, summed over the common noise."""
-    rate, far = 1 / float(plan.common.parameter), ceil(scales * float(plan.common.parameter))
-    common = np.arange(-far, far + 1)
-    asked = len(exact) if len(answer) < plan.size else answer[-1] + 1
-    said = np.isin(np.arange(asked), answer)
-    (different, reached), times = np.unique([exact[:asked], said], axis=1, return_counts=True)
-    yes = chance_at_least(plan.own, common[:, None] - different)
-    weight = np.exp(-rate * abs(common)) * np.tanh(rate / 2)
-    total = float(weight @ np.prod(np.where(reached, yes, 1 - yes) ** times, axis=1))
-    assert np.exp(-scales) < 1e-12 * total  # what was left out cannot matter
-    return total
-
-
-def law(exact: IntArray, plan: ThresholdAnswers) -> FloatArray:
-    """The chance of every answer."""
-    chances = np.array([chance(exact, answer, plan, FAR) for answer in answers(len(exact), plan.size)])
-    assert chances.sum() == pytest.approx(1, abs=1e-12)
-    return chances
 
 
 def worst(query: ThresholdQuery | CoverageQuery, plan: Plan, adjacency: Adjacency, records: int) -> float:

@@ -24,7 +24,7 @@ from ..workloads import Needs, Table, needed
 from .bounds import PROMISED, bound_query, bounded, promised
 from .question import statement_of
 from .result import Released
-from .turns.bounds_of_residuals import bound_part, coverage_of_each, records_to_spare
+from .turns.bounds_of_residuals import bound_terms, coverage_of_each
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -228,11 +228,12 @@ class ResidualPlotQuestion:
 
     The bounds are powers of two times a unit (Chen et al. 2016, Algorithm 2, mended); inside them lies a grid of equal
     cells, which the estimator counts as it sees fit. What lies beyond is counted, too. Of the budget each bound gets
-    what makes records times epsilon 60, but from a twentieth to a fifth; a tenth where the number of records is
-    private. Bounds that are too wide leave few cells for the records, and cost more than a few records beyond: as many
-    records as noise may hide, ``6 / epsilon`` of a bound, are therefore not missed; where their number is public, an
-    eighth of it at most (chosen on normal and on fan-shaped residuals, judged on bent and on heavy-tailed ones).
-    `ResidualPlot.covers` says how many records that, and the noise of the bounds, may leave out.
+    what makes records times epsilon 60, but from a twentieth to a fifth. Bounds that are too wide leave few cells for
+    the records, and cost more than a few records beyond: as many records as noise may hide, ``6 / epsilon`` of a bound,
+    are therefore not missed, but an eighth of all at most. Where the number of records is private, 3 % of the budget
+    count those with a prediction first, and each bound gets up to a quarter, and spares a twelfth at most (chosen on
+    normal and on fan-shaped residuals, judged on bent and on heavy-tailed ones). `ResidualPlot.covers` says how many
+    records that, and the noise of the bounds, may leave out.
 
     Formal guarantees: of the records that are asked about, as `model` says: where the model was trained on the same
     records without privacy, nothing that is released of its residuals is private.
@@ -277,14 +278,14 @@ class ResidualPlotQuestion:
         self._bounds(spare=0)
 
     def steps(self, setting: Setting) -> Needs[ResidualPlot]:
-        """Bounds of predictions, bounds of residuals, and an estimator."""
-        part = bound_part(setting)
-        across, upwards = self._bounds(records_to_spare(setting, part))
-        width, first = yield from bounded(across, part)
-        height, second = yield from bounded(upwards, part)
+        """How many records there are, where that is private; bounds of predictions and residuals; and an estimator."""
+        terms = yield from bound_terms(self._bounds(spare=0)[0].axes[0], setting)
+        across, upwards = self._bounds(terms.spare)
+        width, first = yield from bounded(across, terms.part)
+        height, second = yield from bounded(upwards, terms.part)
         axes = self._axis(self.predicted, width.bound), self._axis(self.residual, height.bound)
-        estimated = yield from needed(Table(axes, self.estimator), 1 - 2 * part)
-        releases = (first, second, *estimated.releases)
+        estimated = yield from needed(Table(axes, self.estimator), terms.left)
+        releases = (*terms.counted, first, second, *estimated.releases)
         privacy, evidence = statement_of(releases, self.model.value), tuple(map(Evidence.of, releases))
         fewer = nan if width.capped or height.capped else missed(first, across.spare) + missed(second, upwards.spare)
         coverage = float(exact("coverage", self.coverage))

@@ -4,18 +4,69 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil, sqrt
+from typing import NamedTuple
 
+from ...data import Axis, Outside
 from ...queries.query import FINEST_SHARE, LARGEST_LEAST
-from ...release import Setting
+from ...release import ALL, Release, Setting
+from ...workloads import Cells, Needs, needed
 
-LEAST_SHARE, USUAL_SHARE, MOST_SHARE = Fraction(1, 20), Fraction(1, 10), Fraction(1, 5)
-"""Parts of the budget that each bound may get; the usual one where the number of records is private."""
+COUNTING = Fraction(3, 100)
+"""The part of the budget that counts records where their number is private."""
+LEAST_SHARE = Fraction(1, 20)
+"""No bound gets less of the budget."""
 ENOUGH_RECORDS = 60
 """Records times epsilon from which on a bound is hardly ever missed."""
 HIDDEN = 6
 """Three times the scale of each noise of a bound, times epsilon: so many records are spared."""
-MOST_SPARED = 8
-"""No more are spared than this part of all, where their number is public: else few records would lose half of them."""
+
+
+class Most(NamedTuple):
+    """What a bound has at the most.
+
+    Attributes:
+        part: Of the budget.
+        spared: One in so many records is spared: else few records would lose half of them.
+    """
+
+    part: Fraction
+    spared: int
+
+
+OF_PUBLIC, OF_COUNTED = Most(Fraction(1, 5), 8), Most(Fraction(1, 4), 12)
+"""Where the number of records is public, and where it was counted, with noise."""
+
+
+class BoundTerms(NamedTuple):
+    """What each of the two bounds gets, and what is left.
+
+    Attributes:
+        part: The part of the budget that each bound gets.
+        spare: How many records each need not cover.
+        left: The part that is left for what lies within the bounds.
+        counted: What was released to find out.
+    """
+
+    part: Fraction
+    spare: int
+    left: Fraction
+    counted: tuple[Release, ...]
+
+
+def bound_terms(column: Axis, setting: Setting) -> Needs[BoundTerms]:
+    """By the number of records, which is counted first where it is private: those with a value of this column.
+
+    Formal guarantees: the count is a turn of its own, and terms depend on it and on public facts alone.
+    """
+    if setting.adjacency.total is not None:
+        records, most, left, counted = float(setting.adjacency.total), OF_PUBLIC, ALL, ()
+    else:
+        whole = Axis(column.column, column.grid.cut([]).with_outside(Outside.CLAMPED))
+        found = yield from needed(Cells((whole,)), COUNTING)
+        records, most = max(float(found.counts.unbiased.sum()), 0.0), OF_COUNTED
+        left, counted = ALL - COUNTING, found.releases
+    part = bound_part(setting, records, most)
+    return BoundTerms(part, records_to_spare(setting, part, records, most), left - 2 * part, counted)
 
 
 def coverage_of_each(both: Fraction) -> Fraction:
@@ -29,31 +80,30 @@ def coverage_of_each(both: Fraction) -> Fraction:
     return Fraction(ceil((1 + both) / 2 * FINEST_SHARE), FINEST_SHARE)
 
 
-def bound_part(setting: Setting) -> Fraction:
-    """What part of the budget each bound gets, in hundredths.
+def bound_part(setting: Setting, records: float, most: Most = OF_PUBLIC) -> Fraction:
+    """What part of the budget each bound gets where there are so many records, in hundredths.
 
-    >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
-    >>> [float(bound_part(Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, n)))) for n in (100, 500, 10**6)]
-    [0.2, 0.12, 0.05]
+    >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
+    >>> setting = Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
+    >>> [float(bound_part(setting, records)) for records in (0, 100, 500, 10**6)]
+    [0.2, 0.2, 0.12, 0.05]
     """
-    loss, records = setting.loss, setting.adjacency.total
-    if records is None:
-        return USUAL_SHARE
+    loss, seen = setting.loss, Fraction(records)
     if loss.epsilon is not None:
-        needed = Fraction(ENOUGH_RECORDS) / max(records * loss.epsilon, Fraction(ENOUGH_RECORDS))
+        part = Fraction(ENOUGH_RECORDS) / max(seen * loss.epsilon, Fraction(ENOUGH_RECORDS))
     else:
-        needed = Fraction(ENOUGH_RECORDS**2) / max(2 * records**2 * loss.rho, Fraction(ENOUGH_RECORDS**2))
-    return min(max(Fraction(ceil(100 * needed), 100), LEAST_SHARE), MOST_SHARE)
+        part = Fraction(ENOUGH_RECORDS**2) / max(2 * seen**2 * loss.rho, Fraction(ENOUGH_RECORDS**2))
+    return min(max(Fraction(ceil(100 * part), 100), LEAST_SHARE), most.part)
 
 
-def records_to_spare(setting: Setting, part: Fraction) -> int:
-    """How many records the noise of a bound may hide that gets this part of the budget: an eighth of them at most.
+def records_to_spare(setting: Setting, part: Fraction, records: float, most: Most = OF_PUBLIC) -> int:
+    """How many of so many records the noise of a bound may hide that gets this part of the budget.
 
-    >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
-    >>> records_to_spare(Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, 500)), Fraction(3, 25))
-    50
+    >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
+    >>> setting = Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
+    >>> [records_to_spare(setting, Fraction(3, 25), records) for records in (0, 100, 500)]
+    [0, 12, 50]
     """
-    loss, records = setting.loss * part, setting.adjacency.total
+    loss, few = setting.loss * part, min(int(records) // most.spared, LARGEST_LEAST)
     epsilon = float(loss.epsilon) if loss.epsilon is not None else sqrt(2 * float(loss.rho))
-    most = records // MOST_SPARED if records is not None else LARGEST_LEAST
-    return int(min(HIDDEN * setting.adjacency.unit.records / epsilon, most)) if epsilon > 0 else most
+    return int(min(HIDDEN * setting.adjacency.unit.records / epsilon, few)) if epsilon > 0 else few

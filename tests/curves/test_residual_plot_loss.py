@@ -1,0 +1,150 @@
+"""Residual plots as a whole: on every way they take, tiny neighbours lose what was paid at most.
+
+The laws of both bounds are enumerated; of counts the loss is known in closed form, for each answer of the turns before,
+for they decide what is asked next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from by_hand import table_of
+from exact_loss import price
+from numpy.typing import NDArray
+from threshold_law import FAR, chance
+from tiny_tables import ADJACENCIES, data_sets, neighbours
+
+from dpcurves.curves import ResidualPlotQuestion
+from dpcurves.curves.turns.bounds_of_residuals import COUNTING, OF_COUNTED
+from dpcurves.histograms import CellEstimator
+from dpcurves.laws import Family, NoisySums, ThresholdAnswers
+from dpcurves.mechanisms import AUTO
+from dpcurves.mechanisms.sums.linear import exact_sums
+from dpcurves.mechanisms.thresholds.sparse_vector import comparisons_of, differences
+from dpcurves.privacy import PUBLIC_MODEL, Adjacency, PrivacyLoss
+from dpcurves.queries import CoverageQuery
+from dpcurves.release import Plan, Release, Step
+from dpcurves.trust import Central, conversation
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+QUESTION = ResidualPlotQuestion("x", "r", 1, 1, "0.95", PUBLIC_MODEL, cells=2, estimator=CellEstimator())
+VALUES = (0.0, 1.5, np.inf, np.nan)  # in all intervals, in all but the first, in none, and missing
+RECORDS = list(product(VALUES, VALUES))
+SETS = data_sets(len(RECORDS), 2)
+COUNTED = (-5, 40, 10**6)
+"""Answers of the turn that counts records, if there is one."""
+BOUNDS = (0, 1, 2, 63, 64)
+"""Answers of the turns of bounds: three narrow ones, the widest, and none."""
+LOSSES = {"pure": PrivacyLoss.pure("1.5"), "concentrated": PrivacyLoss.zcdp("0.2")}
+
+
+def turns(loss: PrivacyLoss, adjacency: Adjacency, counted: int, bounds: tuple[int, int]) -> list[tuple[Step, Plan]]:
+    """The turns, where records are counted as so many, and the bounds found so."""
+    steps, found, left = conversation(QUESTION, loss, adjacency, Central()), list[tuple[Step, Plan]](), list(bounds)
+    step = next(steps)
+    try:
+        while True:
+            plan = AUTO.plan(step.query, loss * step.share, adjacency)
+            found.append((step, plan))
+            values = (left.pop(0),) if isinstance(plan.query, CoverageQuery) else (counted,) * (plan.law.size or 1)
+            step = steps.send(Release(plan, values, allotment=None, seeded=True))
+    except StopIteration:
+        return found
+
+
+@cache
+def tables(plan: Plan) -> IntArray:
+    """The exact table of each tiny data set."""
+    x, r = (np.array(column) for column in zip(*RECORDS, strict=True))
+    each = np.array([table_of({"x": x[[i]], "r": r[[i]]}, plan.query) for i in range(len(RECORDS))])
+    return np.asarray(SETS @ each)
+
+
+@cache
+def pairs(adjacency: Adjacency) -> IntArray:
+    return neighbours(SETS, adjacency)
+
+
+@cache
+def lost_by_sums(plan: Plan) -> FloatArray:
+    """What each pair of neighbours loses by one turn of noisy sums: see `exact_loss`."""
+    assert isinstance(plan.law, NoisySums)
+    ours, theirs = pairs(plan.adjacency).T
+    released = [exact_sums(table, plan.law) for table in tables(plan)]
+    lost = np.zeros(len(ours))
+    for part, (_, noise) in enumerate(released[0]):
+        sums = np.array([found[part][0] for found in released], dtype=np.float64)
+        shift = sums[ours] - sums[theirs]
+        lost += float(price(noise)) * (abs(shift) if noise.family is Family.LAPLACE else shift**2).sum(axis=1)
+    return lost
+
+
+@cache
+def log_chances(law: ThresholdAnswers, exact: tuple[int, ...]) -> FloatArray:
+    """The logarithm of the chance of each of `BOUNDS`, where records in intervals exceed what is asked by so many."""
+    steps = [(bound,) if bound < len(exact) else () for bound in BOUNDS]
+    return np.log([chance(np.array(exact), answer, law, FAR) for answer in steps])
+
+
+@cache
+def lost_by_bounds(plan: Plan) -> FloatArray:
+    """What each pair of neighbours loses by each of `BOUNDS`, ``(answers, pairs)``."""
+    assert isinstance(plan.query, CoverageQuery)
+    assert isinstance(plan.law, ThresholdAnswers)
+    compared = comparisons_of(plan.query)
+    logs = np.array([log_chances(plan.law, tuple(differences(table, compared))) for table in tables(plan)])
+    ours, theirs = pairs(plan.adjacency).T
+    return np.asarray((logs[ours] - logs[theirs]).T)
+
+
+def losses(loss: PrivacyLoss, adjacency: Adjacency) -> Iterator[tuple[list[Plan], FloatArray, FloatArray]]:
+    """Plans of all turns, what their sums lose, and what the answers of their bounds lose, between all neighbours."""
+    for counted, bounds in product(COUNTED if adjacency.total is None else COUNTED[:1], product(BOUNDS, BOUNDS)):
+        found = turns(loss, adjacency, counted, bounds)
+        assert sum((step.share for step, _ in found), start=Fraction(0)) == 1
+        assert len({step.query.paid_as for step, _ in found}) == len(found)  # each is paid, and has noise of its own
+        plans = [plan for _, plan in found]
+        asked = [plan for plan in plans if isinstance(plan.query, CoverageQuery)]
+        sums = np.sum([lost_by_sums(plan) for plan in plans if plan not in asked], axis=0)
+        answers = [lost_by_bounds(plan)[BOUNDS.index(answer)] for plan, answer in zip(asked, bounds, strict=True)]
+        yield plans, sums, np.sum(answers, axis=0)
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+def test_a_pure_loss_is_never_exceeded_by_any_answers(adjacency: Adjacency) -> None:
+    worst = max(float((abs(told) + sums).max()) for _, sums, told in losses(LOSSES["pure"], adjacency))
+    assert 0.9 < worst <= 1.5 + 1e-9
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+def test_a_concentrated_loss_is_never_exceeded(adjacency: Adjacency) -> None:
+    """Bounds lose an epsilon, whose half square is their part of rho; sums lose theirs in closed form."""
+    for plans, sums, _ in losses(LOSSES["concentrated"], adjacency):
+        asked = [lost_by_bounds(plan) for plan in plans if isinstance(plan.query, CoverageQuery)]
+        rho = sums + sum(np.abs(each).max(axis=0) ** 2 / 2 for each in asked)
+        assert float(rho.max()) <= 0.2 + 1e-9
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+def test_a_private_number_of_records_is_counted_first(adjacency: Adjacency) -> None:
+    """What was counted decides what bounds get and what they spare: few records, a quarter each, and a twelfth."""
+    seen = set()
+    for counted in COUNTED:
+        found = [step for step, _ in turns(LOSSES["pure"], adjacency, counted, (1, 1))]
+        bounds = [step for step in found if isinstance(step.query, CoverageQuery)]
+        assert bounds[0].share == bounds[1].share
+        seen.add((bounds[0].share, bounds[0].query.spare))
+        if adjacency.total is None:
+            assert found[0].share == COUNTING
+            assert bounds[0].share <= OF_COUNTED.part
+            assert bounds[0].query.spare <= max(counted, 0) / OF_COUNTED.spared
+        else:
+            assert found[0] is bounds[0]
+    assert (len(seen) > 2) == (adjacency.total is None)
