@@ -25,7 +25,7 @@ class Most(NamedTuple):
     """What a bound has at the most.
 
     Attributes:
-        part: Of the budget.
+        part: The part of the budget that it gets.
         spared: One in so many records is spared: else few records would lose half of them.
     """
 
