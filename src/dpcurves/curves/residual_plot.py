@@ -279,7 +279,7 @@ class ResidualPlotQuestion:
 
     def steps(self, setting: Setting) -> Needs[ResidualPlot]:
         """How many records there are, where that is private; bounds of predictions and residuals; and an estimator."""
-        terms = yield from bound_terms(self._bounds(spare=0)[0].axes[0], setting)
+        terms = yield from bound_terms(self.predicted, setting)
         across, upwards = self._bounds(terms.spare)
         width, first = yield from bounded(across, terms.part)
         height, second = yield from bounded(upwards, terms.part)

@@ -6,7 +6,8 @@ from fractions import Fraction
 from math import ceil, sqrt
 from typing import NamedTuple
 
-from ...data import Axis, Outside
+from ...data import Axis, Grid
+from ...data.predictor import Predictor
 from ...queries.query import FINEST_SHARE, LARGEST_LEAST
 from ...release import ALL, Release, Setting
 from ...workloads import Cells, Needs, needed
@@ -53,16 +54,15 @@ class BoundTerms(NamedTuple):
     counted: tuple[Release, ...]
 
 
-def bound_terms(column: Axis, setting: Setting) -> Needs[BoundTerms]:
+def bound_terms(column: str | Predictor, setting: Setting) -> Needs[BoundTerms]:
     """By the number of records, which is counted first where it is private: those with a value of this column.
 
     Formal guarantees: the count is a turn of its own, and terms depend on it and on public facts alone.
     """
     if setting.adjacency.total is not None:
-        records, most, left, counted = float(setting.adjacency.total), OF_PUBLIC, ALL, ()
+        records, most, left, counted = float(setting.adjacency.total), OF_PUBLIC, ALL, tuple[Release, ...]()
     else:
-        whole = Axis(column.column, column.grid.cut([]).with_outside(Outside.CLAMPED))
-        found = yield from needed(Cells((whole,)), COUNTING)
+        found = yield from needed(Cells((Axis(column, Grid(0, 1, cells=1)),)), COUNTING)
         records, most = max(float(found.counts.unbiased.sum()), 0.0), OF_COUNTED
         left, counted = ALL - COUNTING, found.releases
     part = bound_part(setting, records, most)
